@@ -1,0 +1,127 @@
+//! The one way to say no to a parameter: which field, what was found there, and what to give instead.
+//!
+//! Parameters are public (they come from configuration and code, never from a record), so the message may name their
+//! kind. It still never repeats a long text: what is found is described, not quoted.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a parameter was refused.
+///
+/// Programs branch on [`Invalid::kind`] and [`Invalid::field`]; people read the `Display` form, which also names the
+/// remedy:
+///
+/// ```
+/// use discreet::noise::Ratio;
+///
+/// let error = Ratio::from_f64("sigma", f64::NAN).unwrap_err();
+/// assert_eq!(error.field(), "sigma");
+/// assert_eq!(error.to_string(), "sigma: found NaN; give a number above 0");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    field: Cow<'static, str>,
+    kind: Kind,
+    remedy: Cow<'static, str>,
+}
+
+/// What was found in the refused field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The number zero, where only positive numbers mean something.
+    Zero,
+    /// A number below zero.
+    Negative,
+    /// Not a number.
+    Nan,
+    /// Positive or negative infinity.
+    Infinite,
+    /// A float so close to zero that it has lost precision.
+    Subnormal,
+    /// A number above the stated limit.
+    TooLarge,
+    /// A number below the stated limit.
+    TooSmall,
+    /// An arithmetic result that does not fit its type.
+    Overflow,
+    /// Text that does not follow the stated grammar.
+    Malformed,
+    /// Nothing, where something is needed.
+    Missing,
+    /// An empty list.
+    Empty,
+    /// Two things that must not be combined, such as two units of privacy.
+    Mixed,
+}
+
+impl Kind {
+    fn found(self) -> &'static str {
+        match self {
+            Kind::Zero => "zero",
+            Kind::Negative => "a negative number",
+            Kind::Nan => "NaN",
+            Kind::Infinite => "an infinite number",
+            Kind::Subnormal => "a subnormal number",
+            Kind::TooLarge => "a number that is too large",
+            Kind::TooSmall => "a number that is too small",
+            Kind::Overflow => "numbers whose result overflows",
+            Kind::Malformed => "text that is not understood",
+            Kind::Missing => "nothing",
+            Kind::Empty => "an empty list",
+            Kind::Mixed => "things that must not be mixed",
+        }
+    }
+}
+
+impl Invalid {
+    /// Refuses `field`, in which `kind` was found; `remedy` completes "give ...".
+    pub(crate) fn new(
+        field: impl Into<Cow<'static, str>>,
+        kind: Kind,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Invalid { field: field.into(), kind, remedy: remedy.into() }
+    }
+
+    /// The name of the refused parameter.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// What was found in it.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What to give instead, with the limits.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: found {}; give {}", self.field, self.kind.found(), self.remedy)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// Accepts a finite float above zero that is not subnormal; everything else is named for what it is.
+pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64, Invalid> {
+    let kind = if value.is_nan() {
+        Kind::Nan
+    } else if value == 0.0 {
+        Kind::Zero
+    } else if value < 0.0 {
+        Kind::Negative
+    } else if value.is_infinite() {
+        Kind::Infinite
+    } else if value.is_subnormal() {
+        Kind::Subnormal
+    } else {
+        return Ok(value);
+    };
+    Err(Invalid::new(field, kind, "a number above 0"))
+}
