@@ -9,15 +9,7 @@ use std::fmt;
 /// Why a parameter was refused.
 ///
 /// Programs branch on [`Invalid::kind`] and [`Invalid::field`]; people read the `Display` form, which also names the
-/// remedy:
-///
-/// ```
-/// use discreet::noise::Ratio;
-///
-/// let error = Ratio::from_f64("sigma", f64::NAN).unwrap_err();
-/// assert_eq!(error.field(), "sigma");
-/// assert_eq!(error.to_string(), "sigma: found NaN; give a number above 0");
-/// ```
+/// remedy, as in `sigma: found NaN; give a number above 0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     field: Cow<'static, str>,
@@ -81,7 +73,11 @@ impl Invalid {
         kind: Kind,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Invalid { field: field.into(), kind, remedy: remedy.into() }
+        Invalid {
+            field: field.into(),
+            kind,
+            remedy: remedy.into(),
+        }
     }
 
     /// The name of the refused parameter.
@@ -102,7 +98,13 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: found {}; give {}", self.field, self.kind.found(), self.remedy)
+        write!(
+            f,
+            "{}: found {}; give {}",
+            self.field,
+            self.kind.found(),
+            self.remedy
+        )
     }
 }
 

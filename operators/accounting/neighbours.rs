@@ -1,0 +1,71 @@
+//! Who is protected, and against what change: every cost is a statement about one such pair of words.
+
+use std::fmt;
+
+use crate::invalid::{Invalid, Kind};
+
+/// Whose presence is hidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Everything that one person did.
+    Person,
+    /// One record.
+    Record,
+}
+
+/// Which two data sets must look alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// One unit is there or is not.
+    AddRemove,
+    /// One unit is exchanged for another; their number is public.
+    Replace,
+}
+
+/// The neighbours that a cost speaks about. Costs about different neighbours are never added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Neighbours {
+    /// Whose presence is hidden.
+    pub unit: Unit,
+    /// Which two data sets must look alike.
+    pub relation: Relation,
+}
+
+impl Neighbours {
+    /// One person more or less: the default of this library.
+    pub const PERSON: Neighbours = Neighbours {
+        unit: Unit::Person,
+        relation: Relation::AddRemove,
+    };
+
+    /// Refuses costs about other neighbours.
+    pub(crate) fn same(self, other: Neighbours) -> Result<(), Invalid> {
+        if self == other {
+            return Ok(());
+        }
+        let field = if self.unit == other.unit {
+            "relation"
+        } else {
+            "unit"
+        };
+        Err(Invalid::new(
+            field,
+            Kind::Mixed,
+            format!("costs about the same neighbours, here {self}"),
+        ))
+    }
+}
+
+impl fmt::Display for Neighbours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Person => "person",
+            Unit::Record => "record",
+        };
+        match self.relation {
+            Relation::AddRemove => write!(f, "one {unit} more or less"),
+            Relation::Replace => write!(f, "one {unit} replaced by another"),
+        }
+    }
+}
