@@ -73,11 +73,7 @@ impl Invalid {
         kind: Kind,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Invalid {
-            field: field.into(),
-            kind,
-            remedy: remedy.into(),
-        }
+        Invalid { field: field.into(), kind, remedy: remedy.into() }
     }
 
     /// The name of the refused parameter.
@@ -98,13 +94,7 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: found {}; give {}",
-            self.field,
-            self.kind.found(),
-            self.remedy
-        )
+        write!(f, "{}: found {}; give {}", self.field, self.kind.found(), self.remedy)
     }
 }
 

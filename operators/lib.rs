@@ -2,5 +2,6 @@
 
 pub mod accounting;
 mod invalid;
+pub mod noise;
 
 pub use invalid::{Invalid, Kind};

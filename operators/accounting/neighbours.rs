@@ -34,26 +34,15 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// One person more or less: the default of this library.
-    pub const PERSON: Neighbours = Neighbours {
-        unit: Unit::Person,
-        relation: Relation::AddRemove,
-    };
+    pub const PERSON: Neighbours = Neighbours { unit: Unit::Person, relation: Relation::AddRemove };
 
     /// Refuses costs about other neighbours.
     pub(crate) fn same(self, other: Neighbours) -> Result<(), Invalid> {
         if self == other {
             return Ok(());
         }
-        let field = if self.unit == other.unit {
-            "relation"
-        } else {
-            "unit"
-        };
-        Err(Invalid::new(
-            field,
-            Kind::Mixed,
-            format!("costs about the same neighbours, here {self}"),
-        ))
+        let field = if self.unit == other.unit { "relation" } else { "unit" };
+        Err(Invalid::new(field, Kind::Mixed, format!("costs about the same neighbours, here {self}")))
     }
 }
 

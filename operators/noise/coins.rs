@@ -1,0 +1,250 @@
+//! Uniform integers and coins: exact, from fair bits and integer comparisons alone.
+
+use dashu_int::UBig;
+use dashu_int::ops::BitTest;
+
+use super::fraction::Fraction;
+use super::ratio::Ratio;
+use super::source::Noise;
+use crate::invalid::{Invalid, Kind};
+
+impl Noise {
+    /// A uniform integer in `0..bound`; 0 for a bound of 0.
+    ///
+    /// Without modulo bias: the one incomplete stretch of the 64-bit range is drawn again (Lemire 2019,
+    /// arXiv 1805.10941, which needs a division only where a redraw is possible).
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let mut product = u128::from(self.word()) * u128::from(bound);
+        if (product as u64) < bound {
+            let incomplete = bound.wrapping_neg() % bound;
+            while (product as u64) < incomplete {
+                product = u128::from(self.word()) * u128::from(bound);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// A coin that shows `true` with probability `probability`.
+    ///
+    /// # Errors
+    ///
+    /// If the probability is above 1.
+    pub fn bernoulli(&mut self, probability: Ratio) -> Result<bool, Invalid> {
+        if probability.numerator() > probability.denominator() {
+            return Err(Invalid::new("probability", Kind::TooLarge, "a number of at most 1"));
+        }
+        Ok(self.flip(&Fraction::Small(probability.numerator(), probability.denominator())))
+    }
+
+    /// A coin that shows `true` with probability `exp(-exponent)`.
+    pub fn bernoulli_exp(&mut self, exponent: Ratio) -> bool {
+        self.flip_exp(&Fraction::Small(exponent.numerator(), exponent.denominator()))
+    }
+
+    /// `true` with probability `chance`, which is at most 1.
+    pub(crate) fn flip(&mut self, chance: &Fraction) -> bool {
+        match chance {
+            Fraction::Small(a, b) => b.draw_below(self) < *a,
+            Fraction::Large(a, b) => b.draw_below(self) < *a,
+        }
+    }
+
+    /// `true` with probability `exp(-exponent)`.
+    pub(crate) fn flip_exp(&mut self, exponent: &Fraction) -> bool {
+        match exponent {
+            Fraction::Small(a, b) => exp_coin(self, a, b),
+            Fraction::Large(a, b) => exp_coin(self, a, b),
+        }
+    }
+
+    /// What [`flip_exp`](Noise::flip_exp) shows for an exponent of at most 1 after its first trial has come out `true`.
+    pub(crate) fn flip_exp_after_first_trial(&mut self, exponent: &Fraction) -> bool {
+        match exponent {
+            Fraction::Small(a, b) => exp_trials(self, a, b, 2),
+            Fraction::Large(a, b) => exp_trials(self, a, b, 2),
+        }
+    }
+
+    /// `m >= 0` with probability proportional to `exp(-rate * m)`, for a rate above 0.
+    pub(crate) fn geometric(&mut self, rate: &Fraction) -> u64 {
+        match rate {
+            Fraction::Small(s, t) => geometric(self, s, t),
+            Fraction::Large(s, t) => geometric(self, s, t),
+        }
+    }
+}
+
+/// The integers that the coins are made of: 128 bits, or as many as it takes.
+pub(crate) trait Natural: Clone + Ord + Into<UBig> {
+    const ONE: Self;
+
+    /// Uniform in `0..self`.
+    fn draw_below(&self, noise: &mut Noise) -> Self;
+
+    /// Quotient, `u64::MAX` where it is larger, and remainder.
+    fn divide(&self, by: &Self) -> (u64, Self);
+}
+
+impl Natural for u128 {
+    const ONE: u128 = 1;
+
+    fn draw_below(&self, noise: &mut Noise) -> u128 {
+        if let Ok(bound) = u64::try_from(*self) {
+            return u128::from(noise.below(bound));
+        }
+        let mask = u128::MAX >> (*self - 1).leading_zeros();
+        loop {
+            let candidate = (u128::from(noise.word()) << 64 | u128::from(noise.word())) & mask;
+            if candidate < *self {
+                return candidate;
+            }
+        }
+    }
+
+    fn divide(&self, by: &u128) -> (u64, u128) {
+        (u64::try_from(self / by).unwrap_or(u64::MAX), self % by)
+    }
+}
+
+impl Natural for UBig {
+    const ONE: UBig = UBig::ONE;
+
+    fn draw_below(&self, noise: &mut Noise) -> UBig {
+        let bits = (self - UBig::ONE).bit_len();
+        loop {
+            let words: Vec<u64> = (0..bits.div_ceil(64)).map(|_| noise.word()).collect();
+            let mut candidate =
+                UBig::from_le_bytes(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
+            candidate = candidate & ((UBig::ONE << bits) - UBig::ONE);
+            if candidate < *self {
+                return candidate;
+            }
+        }
+    }
+
+    fn divide(&self, by: &UBig) -> (u64, UBig) {
+        (u64::try_from(&(self / by)).unwrap_or(u64::MAX), self % by)
+    }
+}
+
+/// `exp(-a/b)`: one coin of `exp(-1)` for each whole unit, then the rest.
+fn exp_coin<N: Natural>(noise: &mut Noise, a: &N, b: &N) -> bool {
+    if a <= b {
+        return exp_trials(noise, a, b, 1);
+    }
+    let (whole, rest) = a.divide(b);
+    for _ in 0..whole {
+        if !exp_trials(noise, &N::ONE, &N::ONE, 1) {
+            return false;
+        }
+    }
+    exp_trials(noise, &rest, b, 1)
+}
+
+/// Von Neumann's coin, as in Canonne, Kamath and Steinke (2020): trial `k` succeeds with probability `a / (b k)`; the
+/// first failure comes at an odd `k` with probability `1 - x + x^2/2! - ... = exp(-x)`, for `x = a/b <= 1`.
+///
+/// A trial of probability `a/(b k)` is one of `a/b` and one of `1/k`, so no product is formed that could overflow.
+fn exp_trials<N: Natural>(noise: &mut Noise, a: &N, b: &N, first: u64) -> bool {
+    let mut k = first;
+    while b.draw_below(noise) < *a && (k == 1 || noise.below(k) == 0) {
+        k += 1;
+    }
+    k % 2 == 1
+}
+
+/// Rate `s/t`: `u` has probability proportional to `exp(-u/t)` on `0..t`, `v` to `exp(-v)`, so `u + t v` is geometric
+/// with rate `1/t`, and its quotient by `s` with rate `s/t`.
+fn geometric<N: Natural>(noise: &mut Noise, s: &N, t: &N) -> u64 {
+    let u = loop {
+        let u = t.draw_below(noise);
+        if exp_trials(noise, &u, t, 1) {
+            break u;
+        }
+    };
+    let mut v = 0u64;
+    while exp_trials(noise, &N::ONE, &N::ONE, 1) {
+        v += 1;
+    }
+    let sum: UBig = u.into() + t.clone().into() * UBig::from(v);
+    // A quotient past 64 bits would need a rate below 2^-57, which no law here has.
+    u64::try_from(&(sum / s.clone().into())).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::goodness::{binomial_within, chi_squared};
+
+    #[test]
+    fn uniform_integers_have_no_modulo_bias() {
+        // 3 * 2^62: plain `word % bound` would show the lower third twice as often as the rest.
+        let bound = 3 << 62;
+        let mut noise = Noise::seeded(11);
+        let low = (0..100_000).filter(|_| noise.below(bound) < 1 << 62).count();
+        binomial_within(low, 100_000, 1.0 / 3.0);
+        let biased = (0..100_000).filter(|_| noise.word() % bound < 1 << 62).count();
+        assert!(std::panic::catch_unwind(|| binomial_within(biased, 100_000, 1.0 / 3.0)).is_err());
+    }
+
+    #[test]
+    fn uniform_integers_of_every_width_fit_their_law() {
+        let mut noise = Noise::seeded(12);
+        let mut counts = [[0u64; 7]; 3];
+        let wide = 7u128 << 100;
+        let wider = UBig::from(7u8) << 200;
+        for _ in 0..70_000 {
+            counts[0][noise.below(7) as usize] += 1;
+            counts[1][(wide.draw_below(&mut noise) >> 100) as usize] += 1;
+            counts[2][usize::try_from(wider.draw_below(&mut noise) >> 200).unwrap()] += 1;
+        }
+        for counts in counts {
+            chi_squared(&counts, &[1.0 / 7.0; 7]).assert_fits();
+        }
+    }
+
+    #[test]
+    fn coins_show_their_probability() {
+        let mut noise = Noise::seeded(13);
+        let draws = 200_000;
+        for (numerator, denominator) in [(1, 1), (1, 3), (2, 7), (u128::MAX / 3, u128::MAX)] {
+            let ratio = Ratio::new(numerator, denominator).unwrap();
+            let heads = (0..draws).filter(|_| noise.bernoulli(ratio).unwrap()).count();
+            binomial_within(heads, draws, ratio.to_f64());
+        }
+        assert_eq!(noise.bernoulli(Ratio::new(3, 2).unwrap()).unwrap_err().field(), "probability");
+    }
+
+    #[test]
+    fn exponential_coins_show_their_probability_in_both_widths() {
+        let mut noise = Noise::seeded(14);
+        let draws = 200_000;
+        for (a, b) in [(1, 1000), (1, 2), (1, 1), (3, 2), (5, 1)] {
+            let expected = (-(a as f64) / b as f64).exp();
+            let heads = (0..draws).filter(|_| noise.bernoulli_exp(Ratio::new(a, b).unwrap())).count();
+            binomial_within(heads, draws, expected);
+            let large = Fraction::Large(UBig::from(a) << 200, UBig::from(b) << 200);
+            let heads = (0..draws / 10).filter(|_| noise.flip_exp(&large)).count();
+            binomial_within(heads, draws / 10, expected);
+        }
+    }
+
+    #[test]
+    fn geometric_draws_fit_their_law_in_both_widths() {
+        let mut noise = Noise::seeded(15);
+        let rate = 0.4f64;
+        let expected: Vec<f64> = (0..12)
+            .map(|m| (-rate * f64::from(m)).exp() * -(-rate).exp_m1())
+            .chain([(-rate * 12.0).exp()])
+            .collect();
+        let large = Fraction::Large(UBig::from(2u8) << 200, UBig::from(5u8) << 200);
+        for (rate, draws) in [(Fraction::Small(2, 5), 200_000), (large, 20_000)] {
+            let mut counts = [0; 13];
+            for _ in 0..draws {
+                counts[noise.geometric(&rate).min(12) as usize] += 1;
+            }
+            chi_squared(&counts, &expected).assert_fits();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Numbers between 0 and a few thousand, each held between two integers of any precision: how the tables know `exp`
+//! to as many bits as a draw may ask for.
+//!
+//! Every operation rounds its lower end down and its upper end up, so the true value is always inside. Floating-point
+//! `exp` would not do: its error is a statement about a library, and these bits decide samples.
+
+use dashu_int::UBig;
+use dashu_int::ops::BitTest;
+
+use super::fraction::Fraction;
+
+/// A real number in `[low, high] / 2^bits`.
+#[derive(Clone, Debug)]
+pub(crate) struct Enclosure {
+    low: UBig,
+    high: UBig,
+    bits: usize,
+}
+
+impl Enclosure {
+    pub(crate) fn zero(bits: usize) -> Enclosure {
+        Enclosure { low: UBig::ZERO, high: UBig::ZERO, bits }
+    }
+
+    pub(crate) fn one(bits: usize) -> Enclosure {
+        Enclosure { low: UBig::ONE << bits, high: UBig::ONE << bits, bits }
+    }
+
+    /// `exp(-exponent)`.
+    ///
+    /// The exponent is halved until it is at most 1/2, the alternating series is summed in integers, and the result is
+    /// squared as often as the exponent was halved.
+    pub(crate) fn exp_minus(exponent: &Fraction, bits: usize) -> Enclosure {
+        let (numerator, denominator) = exponent.parts();
+        let halvings = (numerator.bit_len() + 2).saturating_sub(denominator.bit_len());
+        // Each squaring at most doubles the error, which the sum keeps below 2^16 units.
+        let working = bits + halvings + 32;
+        let x = (numerator << (working - halvings)) / denominator;
+
+        let mut even = UBig::ZERO;
+        let mut odd = UBig::ZERO;
+        let mut term = UBig::ONE << working;
+        let mut count = 0usize;
+        while term != UBig::ZERO {
+            if count.is_multiple_of(2) {
+                even += &term
+            } else {
+                odd += &term
+            }
+            count += 1;
+            term = ((term * &x) >> working) / UBig::from(count);
+        }
+        // A term lacks at most two units, since the term before it did; those left out weigh at most four together;
+        // rounding `x` down moved the sum by at most one.
+        let error = UBig::from(2 * count + 8);
+        let low = subtract(&even, &(&odd + &error));
+        let high = subtract(&(even + error), &odd);
+        let mut result = Enclosure { low, high, bits: working };
+        for _ in 0..halvings {
+            result = result.times(&result);
+        }
+        let drop = working - bits;
+        Enclosure { low: result.low >> drop, high: (result.high >> drop) + UBig::ONE, bits }
+    }
+
+    pub(crate) fn plus(&self, other: &Enclosure) -> Enclosure {
+        Enclosure { low: &self.low + &other.low, high: &self.high + &other.high, bits: self.bits }
+    }
+
+    pub(crate) fn times(&self, other: &Enclosure) -> Enclosure {
+        Enclosure {
+            low: (&self.low * &other.low) >> self.bits,
+            high: ((&self.high * &other.high) >> self.bits) + UBig::ONE,
+            bits: self.bits,
+        }
+    }
+
+    pub(crate) fn times_integer(&self, factor: u64) -> Enclosure {
+        let factor = UBig::from(factor);
+        Enclosure { low: &self.low * &factor, high: &self.high * factor, bits: self.bits }
+    }
+
+    /// `1 - self`, for a number of at most 1.
+    pub(crate) fn complement(&self) -> Enclosure {
+        let one = UBig::ONE << self.bits;
+        Enclosure { low: subtract(&one, &self.high), high: subtract(&one, &self.low), bits: self.bits }
+    }
+
+    /// `self / other`; `None` where `other` may be zero at this precision.
+    pub(crate) fn over(&self, other: &Enclosure) -> Option<Enclosure> {
+        if other.low == UBig::ZERO {
+            return None;
+        }
+        Some(Enclosure {
+            low: (&self.low << self.bits) / &other.high,
+            high: (&self.high << self.bits) / &other.low + UBig::ONE,
+            bits: self.bits,
+        })
+    }
+
+    /// The first `bits` bits behind the point of a number below 1, where both ends agree on them.
+    pub(crate) fn leading_bits(&self, bits: usize) -> Option<UBig> {
+        let drop = self.bits - bits;
+        let leading = &self.low >> drop;
+        (leading == &self.high >> drop && leading.bit_len() <= bits).then_some(leading)
+    }
+}
+
+/// `a - b`, or zero.
+fn subtract(a: &UBig, b: &UBig) -> UBig {
+    if a > b { a - b } else { UBig::ZERO }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digits of `exp(-a/b)`, from the exact rational partial sums of `exp(a/b)`: another series, no rounding.
+    fn digits_of_exp_minus(a: u32, b: u32, digits: usize) -> String {
+        let (mut numerator, mut denominator) = (UBig::ONE, UBig::ONE);
+        let (mut power, mut factorial) = (UBig::ONE, UBig::ONE);
+        for k in 1u32..400 {
+            power *= UBig::from(a);
+            factorial *= UBig::from(b) * UBig::from(k);
+            // sum + power/factorial, over the common denominator `factorial`.
+            numerator = numerator * UBig::from(b) * UBig::from(k) + &power;
+            denominator = factorial.clone();
+        }
+        format!("{:0>digits$}", (UBig::from(10u8).pow(digits) * denominator / numerator).to_string())
+    }
+
+    fn digits_of(enclosure: &Enclosure, digits: usize) -> (String, String) {
+        let show = |end: &UBig| {
+            format!("{:0>digits$}", ((end * UBig::from(10u8).pow(digits)) >> enclosure.bits).to_string())
+        };
+        (show(&enclosure.low), show(&enclosure.high))
+    }
+
+    #[test]
+    fn exp_agrees_with_another_series_to_ninety_digits() {
+        for (a, b) in [(1, 1), (1, 3), (1, 1_000_000), (7, 2), (50, 1), (999, 1000)] {
+            let exponent = Fraction::Small(u128::from(a), u128::from(b));
+            let (low, high) = digits_of(&Enclosure::exp_minus(&exponent, 400), 90);
+            assert_eq!(low, high, "exp(-{a}/{b}) is held to fewer than 90 digits");
+            assert_eq!(low, digits_of_exp_minus(a, b, 90), "exp(-{a}/{b})");
+        }
+    }
+
+    #[test]
+    fn exp_of_one_is_the_published_number() {
+        let (low, _) = digits_of(&Enclosure::exp_minus(&Fraction::ONE, 200), 40);
+        assert_eq!(low, "3678794411714423215955237701614608674458");
+    }
+
+    #[test]
+    fn the_true_value_stays_inside_through_every_operation() {
+        // (1 - e^-1) / (1 - e^-2) = 1 / (1 + e^-1), two ways.
+        let exp = |n| Enclosure::exp_minus(&Fraction::Small(n, 1), 256);
+        let left = exp(1).complement().over(&exp(1).times(&exp(1)).complement()).unwrap();
+        let right = Enclosure::one(256).over(&Enclosure::one(256).plus(&exp(1))).unwrap();
+        assert!(left.low <= right.high && right.low <= left.high);
+        assert_eq!(left.leading_bits(240), right.leading_bits(240));
+        assert!(left.leading_bits(240).is_some());
+        assert!(Enclosure::one(64).over(&Enclosure::zero(64)).is_none());
+    }
+}

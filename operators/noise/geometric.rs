@@ -1,0 +1,41 @@
+//! Geometric noise: one-sided, for waiting times and for building other laws.
+
+use super::Law;
+use super::fraction::Fraction;
+use super::ratio::Ratio;
+use super::source::Noise;
+use crate::invalid::Invalid;
+
+/// The geometric law: `P(m)` proportional to `exp(-m / scale)` on `0, 1, 2, ..`.
+///
+/// Being one-sided it hides nothing by itself: whoever sees a value knows that the truth is not above it.
+#[derive(Clone, Debug)]
+pub struct Geometric {
+    scale: Ratio,
+    rate: Fraction,
+}
+
+impl Geometric {
+    /// The law of this scale.
+    ///
+    /// # Errors
+    ///
+    /// If the scale is below 2^-8 or above 2^52.
+    pub fn new(scale: Ratio) -> Result<Geometric, Invalid> {
+        let scale =
+            scale.within(8, 52).map_err(|kind| Invalid::new("scale", kind, "a number from 2^-8 to 2^52"))?;
+        Ok(Geometric { scale, rate: Fraction::Small(scale.denominator(), scale.numerator()) })
+    }
+
+    /// The scale it was made with.
+    pub fn scale(&self) -> Ratio {
+        self.scale
+    }
+}
+
+impl Law for Geometric {
+    fn draw(&self, noise: &mut Noise) -> i64 {
+        noise.asked_for("geometric", &self.scale, 1);
+        i64::try_from(noise.geometric(&self.rate)).unwrap_or(i64::MAX)
+    }
+}

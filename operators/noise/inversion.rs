@@ -1,0 +1,263 @@
+//! The fast path: draws from a law `exp(-q(m))` in about the time of one random word, and still exactly.
+//!
+//! The magnitudes `0, 1, 2, ..` are cut into at most about 1,200 equal blocks of a power-of-two width and one endless
+//! tail. A draw takes one 64-bit word:
+//!
+//! 1. Its upper half picks the block, by inversion: the table holds the leading bits of every cumulative probability,
+//!    computed in integers with both ends rounded outwards, so they are the *true* leading bits. Where 32 bits cannot
+//!    decide (once in some millions of draws), more are drawn and compared with the next 192 bits of the boundary, and
+//!    where those cannot decide (once in 2^192) the boundary is computed further. Nothing is cut off: with a plain
+//!    64-bit table the law would be wrong by up to 2^-50, which a small delta would notice.
+//! 2. Its lower half holds the sign, the place inside the block, and a uniform number that accepts the place with
+//!    probability `exp(-(q(m) - q(start)))`. The number is compared with one bound for the whole block, which nearly
+//!    always accepts; otherwise the coin is thrown in full, in exact integers.
+//!
+//! Blocks keep the table at about 20 KB whatever the scale, so it stays in the first cache; one cell for each integer,
+//! as inversion is usually done, would need megabytes at a scale of 2^16.
+
+use std::fmt;
+
+use dashu_int::UBig;
+
+use super::enclosure::Enclosure;
+use super::fraction::Fraction;
+use super::source::Noise;
+
+/// A symmetric law on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with `q(0) = 0` and a constant
+/// second difference.
+pub(super) trait Decay {
+    /// An integer near the scale, at least 1, from which the block width is chosen.
+    fn reach(&self) -> u64;
+
+    /// `q(to) - q(from)`, for `from <= to`.
+    fn rise(&self, from: u64, to: u64) -> Fraction;
+
+    /// The second difference of `q` over steps of `width`.
+    fn curvature(&self, width: u64) -> Fraction;
+
+    /// A rate at which the tail from `at` falls at least: `q(at + j) = q(at) + slope j + residual(j)`.
+    fn slope(&self, at: u64) -> Fraction;
+
+    /// What the slope leaves over, `j` behind the start of the tail; it does not depend on where that is.
+    fn residual(&self, j: u64) -> Fraction;
+}
+
+/// How many times its reach the blocks of a law cover; beyond is the tail, exact as well but slower.
+const REACHES: u64 = 9;
+/// A block is at most one part in this many of the reach wide, so that nearly every place in it is accepted at once.
+const FINENESS: u64 = 64;
+/// The guide sends the leading 12 of the 32 bits to the first block that they may mean.
+const GUIDE_BITS: u32 = 12;
+/// Words behind the first 32 bits of a boundary that the table holds.
+const REST: usize = 3;
+
+pub(super) struct Table<D> {
+    law: D,
+    /// Blocks hold `2^shift` magnitudes each.
+    shift: u32,
+    guide: Vec<u16>,
+    /// The first 32 bits of the probability of all blocks up to this one; the tail needs none.
+    edges: Vec<u32>,
+    /// The 192 bits after them.
+    rests: Vec<[u64; REST]>,
+    /// A uniform number of `uniform_bits` at or above this accepts any place in the block.
+    bounds: Vec<u32>,
+    uniform_bits: u32,
+}
+
+impl<D: Decay> Table<D> {
+    pub(super) fn new(law: D) -> Table<D> {
+        let shift = (law.reach() / FINENESS).checked_ilog2().unwrap_or(0);
+        let blocks = ((law.reach() * REACHES) >> shift) as usize;
+        let (mut edges, mut rests) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
+        for boundary in boundaries(&law, shift, blocks, REST) {
+            let (edge, rest) = split(&boundary);
+            edges.push(edge);
+            rests.push(rest);
+        }
+        // The lower half of the word: a sign, then the place where it fits beside a uniform number of 16 bits or more.
+        let uniform_bits = if shift <= 15 { 31 - shift } else { 31 };
+        let width = 1u64 << shift;
+        let bound = |block: usize| {
+            let start = block as u64 * width;
+            let bound = law.rise(start, start + width - 1).times(1 << uniform_bits, 1).ceiling();
+            u32::try_from(bound).expect("blocks are so narrow that q rises by less than 1 inside")
+        };
+        let bounds = (0..blocks).map(bound).collect();
+        let guide = (0..1u32 << GUIDE_BITS)
+            .map(|entry| edges.partition_point(|&edge| edge < entry << (32 - GUIDE_BITS)) as u16)
+            .collect();
+        Table { law, shift, guide, edges, rests, bounds, uniform_bits }
+    }
+
+    /// One draw.
+    #[inline]
+    pub(super) fn draw(&self, noise: &mut Noise) -> i64 {
+        loop {
+            let word = noise.word();
+            let lower = word as u32;
+            let block = self.block((word >> 32) as u32, noise);
+            let negative = lower & 1 == 1;
+            let Some(&bound) = self.bounds.get(block) else {
+                if let Some(magnitude) = self.tail(noise) {
+                    return signed(magnitude, negative);
+                }
+                continue;
+            };
+            let (place, uniform) = if self.shift <= 15 {
+                (u64::from(lower >> 1) & ((1 << self.shift) - 1), lower >> (1 + self.shift))
+            } else {
+                (noise.word() >> (64 - self.shift), lower >> 1)
+            };
+            let start = (block as u64) << self.shift;
+            let magnitude = start + place;
+            if uniform < bound && !self.accept(start, magnitude, bound, noise) {
+                continue;
+            }
+            // Zero must not come up as +0 and as -0. A block that holds nothing else has half the weight instead.
+            if self.shift > 0 && magnitude == 0 && negative {
+                continue;
+            }
+            return signed(magnitude, negative);
+        }
+    }
+
+    /// How many boundaries lie at or below the uniform number that begins with `first`.
+    #[inline]
+    fn block(&self, first: u32, noise: &mut Noise) -> usize {
+        let mut block = usize::from(self.guide[(first >> (32 - GUIDE_BITS)) as usize]);
+        while let Some(&edge) = self.edges.get(block) {
+            if first <= edge {
+                if first == edge {
+                    return self.refine(block, first, noise);
+                }
+                break;
+            }
+            block += 1;
+        }
+        block
+    }
+
+    /// Decides with further bits what 32 could not: `block` is the first whose boundary begins with `first`.
+    #[cold]
+    fn refine(&self, block: usize, first: u32, noise: &mut Noise) -> usize {
+        let mut drawn: Vec<u64> = Vec::new();
+        let alike = self.edges[block..].iter().take_while(|&&edge| edge == first).count();
+        for candidate in block..block + alike {
+            let mut index = 0;
+            let below = loop {
+                if index == drawn.len() {
+                    drawn.push(noise.word());
+                }
+                let boundary = self.rest(candidate, index);
+                if drawn[index] != boundary {
+                    break drawn[index] < boundary;
+                }
+                index += 1;
+            };
+            if below {
+                return candidate;
+            }
+        }
+        block + alike
+    }
+
+    /// Word `index` behind the first 32 bits of a boundary: from the table, or computed anew where it ends.
+    fn rest(&self, boundary: usize, index: usize) -> u64 {
+        match self.rests[boundary].get(index) {
+            Some(&word) => word,
+            None => {
+                let deeper = boundaries(&self.law, self.shift, self.edges.len(), index + 1);
+                low_word(&deeper[boundary])
+            }
+        }
+    }
+
+    /// The full coin for a place that its block's bound did not accept; given that the uniform number fell below the
+    /// bound, it falls below the exponent, as the coin's first trial asks, with probability exponent over bound.
+    #[cold]
+    fn accept(&self, start: u64, magnitude: u64, bound: u32, noise: &mut Noise) -> bool {
+        let exponent = self.law.rise(start, magnitude);
+        let first_trial = exponent.times(1 << self.uniform_bits, u128::from(bound));
+        !noise.flip(&first_trial) || noise.flip_exp_after_first_trial(&exponent)
+    }
+
+    /// A magnitude behind the last block; `None` asks for a new draw.
+    #[cold]
+    fn tail(&self, noise: &mut Noise) -> Option<u64> {
+        let start = (self.edges.len() as u64) << self.shift;
+        let j = noise.geometric(&self.law.slope(start));
+        noise.flip_exp(&self.law.residual(j)).then(|| start.saturating_add(j))
+    }
+}
+
+impl<D> fmt::Debug for Table<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({} blocks of 2^{})", self.edges.len(), self.shift)
+    }
+}
+
+/// A magnitude past 63 bits would need `exp(-2^11)` to happen at the largest scale there is.
+#[inline]
+fn signed(magnitude: u64, negative: bool) -> i64 {
+    let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
+    // Without a branch: half of all signs would be mispredicted, at several nanoseconds each.
+    let sign = -i64::from(negative);
+    (magnitude ^ sign) - sign
+}
+
+/// The probability of the first `1, 2, .., blocks` blocks: 32 bits and `words` words behind the point, all true.
+///
+/// More precision is taken until both ends of every enclosure agree on them. That happens at last, because no
+/// boundary is a fraction: each is a ratio of sums of powers of `e` (Lindemann 1882).
+fn boundaries(law: &impl Decay, shift: u32, blocks: usize, words: usize) -> Vec<UBig> {
+    let wanted = 32 + 64 * words;
+    let mut bits = wanted + 96;
+    loop {
+        if let Some(boundaries) = boundaries_within(law, shift, blocks, wanted, bits) {
+            return boundaries;
+        }
+        bits *= 2;
+    }
+}
+
+fn boundaries_within(
+    law: &impl Decay,
+    shift: u32,
+    blocks: usize,
+    wanted: usize,
+    bits: usize,
+) -> Option<Vec<UBig>> {
+    let width = 1u64 << shift;
+    let mut weight = Enclosure::one(bits);
+    let mut fall = Enclosure::exp_minus(&law.rise(0, width), bits);
+    let bend = Enclosure::exp_minus(&law.curvature(width), bits);
+    let mut sum = Enclosure::zero(bits);
+    let mut sums = Vec::with_capacity(blocks);
+    for block in 0..blocks {
+        // Both signs, except for a block that holds zero alone.
+        let copies = if width == 1 && block == 0 { 1 } else { 2 * width };
+        sum = sum.plus(&weight.times_integer(copies));
+        sums.push(sum.clone());
+        weight = weight.times(&fall);
+        fall = fall.times(&bend);
+    }
+    let slope = law.slope(blocks as u64 * width);
+    let tail = weight.times_integer(2).over(&Enclosure::exp_minus(&slope, bits).complement())?;
+    let total = sum.plus(&tail);
+    sums.iter().map(|sum| sum.over(&total)?.leading_bits(wanted)).collect()
+}
+
+/// The first 32 bits and the words after them.
+fn split(boundary: &UBig) -> (u32, [u64; REST]) {
+    let rest = std::array::from_fn(|index| low_word(&(boundary >> (64 * (REST - 1 - index)))));
+    (low_word(&(boundary >> (64 * REST))) as u32, rest)
+}
+
+fn low_word(value: &UBig) -> u64 {
+    let (word, _) = value.as_words().split_first().map_or((0, &[][..]), |(low, rest)| (*low, rest));
+    word
+}
+
+#[cfg(test)]
+mod tests;

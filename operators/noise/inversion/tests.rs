@@ -1,0 +1,171 @@
+//! Ties, tails and places: what a statistical test of whole draws would see too seldom.
+
+use super::*;
+use crate::noise::goodness::{Bins, binomial_within};
+
+/// `q(m) = m / 50`, written out once more so that this file can be read alone.
+struct Exponential;
+
+impl Decay for Exponential {
+    fn reach(&self) -> u64 {
+        50
+    }
+
+    fn rise(&self, from: u64, to: u64) -> Fraction {
+        Fraction::product(&[(to - from).into()], &[50])
+    }
+
+    fn curvature(&self, _: u64) -> Fraction {
+        Fraction::ZERO
+    }
+
+    fn slope(&self, _: u64) -> Fraction {
+        self.rise(0, 1)
+    }
+
+    fn residual(&self, _: u64) -> Fraction {
+        Fraction::ZERO
+    }
+}
+
+/// `q(m) = m^2 / 2000`, in blocks of `reach` chosen by the test.
+struct Quadratic {
+    reach: u64,
+}
+
+impl Decay for Quadratic {
+    fn reach(&self) -> u64 {
+        self.reach
+    }
+
+    fn rise(&self, from: u64, to: u64) -> Fraction {
+        Fraction::product(&[(to - from).into(), (to + from).into()], &[2000])
+    }
+
+    fn curvature(&self, width: u64) -> Fraction {
+        Fraction::product(&[width.into(), width.into()], &[1000])
+    }
+
+    fn slope(&self, at: u64) -> Fraction {
+        Fraction::product(&[at.into()], &[1000])
+    }
+
+    fn residual(&self, j: u64) -> Fraction {
+        Fraction::product(&[j.into(), j.into()], &[2000])
+    }
+}
+
+/// The block that these words are sent to, and how many of them were read.
+fn block_of(table: &Table<Exponential>, words: &[u64]) -> (usize, usize) {
+    let mut noise = Noise::fixed(words.iter().copied());
+    let first = (noise.word() >> 32) as u32;
+    let block = table.block(first, &mut noise);
+    (block, words.len() - noise.unread())
+}
+
+/// The words of boundary `index`, moved by `by` in word `at`, the first being the 32 bits of the edge.
+fn beside_boundary(table: &Table<Exponential>, index: usize, at: usize, by: i64) -> Vec<u64> {
+    let mut words = vec![u64::from(table.edges[index]) << 32];
+    words.extend((0..6).map(|word| table.rest(index, word)));
+    words[at] = words[at].wrapping_add_signed(by);
+    words
+}
+
+#[test]
+fn ties_with_a_boundary_are_decided_by_as_many_bits_as_it_takes() {
+    let table = Table::new(Exponential);
+    for index in [0, 1, 17, 100, 400] {
+        // Words 1 to 3 stand in the table; 4 to 6 have to be computed further.
+        for at in 1..=6 {
+            let (below, read) = block_of(&table, &beside_boundary(&table, index, at, -1));
+            assert_eq!((below, read), (index, at + 1), "boundary {index}, just below in word {at}");
+            let (above, read) = block_of(&table, &beside_boundary(&table, index, at, 1));
+            assert_eq!((above, read), (index + 1, at + 1), "boundary {index}, just above in word {at}");
+        }
+    }
+}
+
+#[test]
+fn a_table_without_refinement_is_refuted() {
+    // The mutant of the test above: it calls every tie "below" and never reads a second word.
+    let table = Table::new(Exponential);
+    let unrefined = |words: &[u64]| table.edges.partition_point(|&edge| edge < (words[0] >> 32) as u32);
+    let above = beside_boundary(&table, 17, 1, 1);
+    assert_eq!(unrefined(&above), 17);
+    assert_eq!(block_of(&table, &above).0, 18);
+}
+
+#[test]
+fn alike_edges_are_told_apart() {
+    // Far out, blocks are so light that many boundaries share their first 32 bits; a word between two of them
+    // must go to the one that holds it.
+    let table = Table::new(Exponential);
+    let last = table.edges.len() - 1;
+    let crowded = (0..last).find(|&index| table.edges[index] == table.edges[index + 1]);
+    let index = crowded.unwrap_or(last - 1);
+    for candidate in index..last {
+        let (block, _) = block_of(&table, &beside_boundary(&table, candidate, 1, 1));
+        assert_eq!(block, candidate + 1);
+    }
+}
+
+#[test]
+fn boundaries_are_the_sums_of_the_law_and_do_not_depend_on_the_precision() {
+    let table = Table::new(Exponential);
+    let r = (-1.0f64 / 50.0).exp();
+    let total = (1.0 + r) / (1.0 - r);
+    let deep = boundaries(&Exponential, 0, table.edges.len(), 9);
+    for (index, boundary) in deep.iter().enumerate() {
+        let exact = (1.0 + 2.0 * r * (1.0 - r.powi(index as i32)) / (1.0 - r)) / total;
+        let held =
+            f64::from(table.edges[index]) / 2f64.powi(32) + table.rests[index][0] as f64 / 2f64.powi(96);
+        assert!((held - exact).abs() < 1e-13, "boundary {index}");
+        assert_eq!(split(&(boundary >> (64 * (9 - REST)))), (table.edges[index], table.rests[index]));
+    }
+}
+
+#[test]
+fn blocks_are_few_and_narrow_at_every_reach() {
+    for reach in [1, 2, 63, 64, 127, 128, 1000, 1 << 20, (1 << 30) + 1, 1 << 52] {
+        let shift = (reach / FINENESS).checked_ilog2().unwrap_or(0);
+        let blocks = (reach * REACHES) >> shift;
+        assert!((9..=1152).contains(&blocks), "{blocks} blocks at reach {reach}");
+        assert!(1 << shift <= reach.div_ceil(FINENESS), "blocks of 2^{shift} at reach {reach}");
+    }
+}
+
+#[test]
+fn tails_fit_their_law_behind_any_block() {
+    // Blocks that end at 9 or 36 of a sigma of 31.6, so that the tail is nearly the whole law.
+    for (seed, reach) in [(1, 1), (2, 4)] {
+        let table = Table::new(Quadratic { reach });
+        let mut noise = Noise::seeded(seed);
+        let start = 9 * reach as i64;
+        let mut tails = Vec::new();
+        while tails.len() < 100_000 {
+            tails.extend(table.tail(&mut noise).map(|magnitude| magnitude as i64));
+        }
+        let weight = |z: i64| if z >= start { (-((z * z) as f64) / 2000.0).exp() } else { 0.0 };
+        Bins::new(400, 100, weight).test(tails).assert_fits();
+
+        // And the share of the tail, which rests on the same numbers.
+        let whole = |z: i64| (-((z * z) as f64) / 2000.0).exp();
+        Bins::new(400, 100, whole).test((0..300_000).map(|_| table.draw(&mut noise))).assert_fits();
+    }
+}
+
+#[test]
+fn the_full_coin_shows_the_probability_of_its_place() {
+    // Between 104 and 111 this law falls by half; the bound of a block is at or above every exponent inside.
+    let table = Table::new(Quadratic { reach: 32 });
+    let mut noise = Noise::seeded(3);
+    for bound in [1 << table.uniform_bits, 7 << (table.uniform_bits - 3)] {
+        for magnitude in [104, 107, 111u64] {
+            let exponent = (magnitude * magnitude - 104 * 104) as f64 / 2000.0;
+            let chance = f64::from(bound) / 2f64.powi(table.uniform_bits as i32);
+            let accepted = (0..20_000).filter(|_| table.accept(104, magnitude, bound, &mut noise)).count();
+            // All other places are accepted, so the coin makes up for what the bound let through.
+            binomial_within(accepted, 20_000, 1.0 - (1.0 - (-exponent).exp()) / chance);
+        }
+    }
+}
