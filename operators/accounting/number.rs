@@ -29,6 +29,11 @@ pub(crate) fn epsilon(field: &'static str, value: f64) -> Result<f64, Invalid> {
     )
 }
 
+/// Accepts a zCDP cost above zero and up to the limit.
+pub(crate) fn rho(field: &'static str, value: f64) -> Result<f64, Invalid> {
+    epsilon(field, value)
+}
+
 /// Accepts a probability that is neither 0 nor 1.
 pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64, Invalid> {
     between(
@@ -116,15 +121,14 @@ pub(crate) fn least(low: f64, high: f64, passes: impl Fn(f64) -> bool) -> Option
 pub(crate) fn decimal_up(value: f64, passes: impl Fn(f64) -> bool) -> Option<f64> {
     let text = format!("{value:.11e}");
     let (digits, exponent) = text.split_once('e')?;
-    let mut digits: u64 = digits.replace('.', "").parse().ok()?;
+    let digits: u64 = digits.replace('.', "").parse().ok()?;
     let exponent: i32 = exponent.parse().ok()?;
     // The nearest 12 digits are at most one below; a few more steps cover a pass that is not quite monotone.
-    for _ in 0..1000 {
-        let candidate: f64 = format!("{digits}e{}", exponent - 11).parse().ok()?;
+    for step in 0..1000 {
+        let candidate: f64 = format!("{}e{}", digits + step, exponent - 11).parse().ok()?;
         if candidate >= value && passes(candidate) {
             return Some(candidate);
         }
-        digits += 1;
     }
     None
 }
