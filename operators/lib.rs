@@ -1,4 +1,31 @@
-//! Differentially private operators for timely dataflow.
+//! Publish running statistics from a live stream with a privacy guarantee for every person in it, for as long as the
+//! stream runs.
+//!
+//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps what people told it to itself;
+//! and discrete, because all of its noise is drawn from integers.
+//!
+//! # The rooms
+//!
+//! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
+//! * [`accounting`]: what a release costs, and how much noise a budget asks for.
+//!
+//! Both know nothing of each other, so the way from one to the other is short and visible:
+//!
+//! ```
+//! use discreet::accounting::{self, Budget};
+//! use discreet::noise::{DiscreteLaplace, Law, Noise, Ratio};
+//!
+//! let visitors = 296;                                                    // one person moves this by at most 1
+//! let price = accounting::DiscreteLaplace::calibrate(&Budget::pure(0.5)?, 1)?;
+//! let law = DiscreteLaplace::new(Ratio::from_f64(price.scale())?)?;
+//! let published = visitors + law.draw(&mut Noise::from_os()?);
+//! println!("{published}, give or take {} nine times in ten", price.interval(0.9)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
 
 pub mod accounting;
 mod invalid;

@@ -1,5 +1,16 @@
 //! What a release costs, and how costs add up. Numbers only: no streams, no files, no clocks.
 
+mod budget;
+mod decimal;
+mod discrete_gaussian;
+mod gaussian;
+mod laplace;
 mod neighbours;
+mod number;
 
+pub use budget::Budget;
+pub use decimal::Decimal;
+pub use discrete_gaussian::DiscreteGaussian;
+pub use gaussian::Gaussian;
+pub use laplace::DiscreteLaplace;
 pub use neighbours::{Neighbours, Relation, Unit};

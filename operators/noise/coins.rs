@@ -116,7 +116,7 @@ impl Natural for UBig {
             let words: Vec<u64> = (0..bits.div_ceil(64)).map(|_| noise.word()).collect();
             let mut candidate =
                 UBig::from_le_bytes(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
-            candidate = candidate & ((UBig::ONE << bits) - UBig::ONE);
+            candidate &= (UBig::ONE << bits) - UBig::ONE;
             if candidate < *self {
                 return candidate;
             }

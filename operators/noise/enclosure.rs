@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn exp_of_one_is_the_published_number() {
-        let (low, _) = digits_of(&Enclosure::exp_minus(&Fraction::ONE, 200), 40);
+        let (low, _) = digits_of(&Enclosure::exp_minus(&Fraction::Small(1, 1), 200), 40);
         assert_eq!(low, "3678794411714423215955237701614608674458");
     }
 

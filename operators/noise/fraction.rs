@@ -12,7 +12,6 @@ pub(crate) enum Fraction {
 
 impl Fraction {
     pub(crate) const ZERO: Fraction = Fraction::Small(0, 1);
-    pub(crate) const ONE: Fraction = Fraction::Small(1, 1);
 
     /// The product of `numerators` over the product of `denominators`, of which none is zero.
     pub(crate) fn product(numerators: &[u128], denominators: &[u128]) -> Fraction {

@@ -36,12 +36,12 @@ impl DiscreteGaussian {
     ///
     /// # Errors
     ///
-    /// If the variance is below 2^-8, where the noise is all but always zero, or above 2^104, where it would no longer
+    /// If the variance is below 2^-10, where the noise is all but always zero, or above 2^104, where it would no longer
     /// fit beside a statistic of 64 bits.
     pub fn new(variance: Ratio) -> Result<DiscreteGaussian, Invalid> {
         let variance = variance
-            .within(8, 104)
-            .map_err(|kind| Invalid::new("variance", kind, "a number from 2^-8 to 2^104"))?;
+            .within(10, 104)
+            .map_err(|kind| Invalid::new("variance", kind, "a number from 2^-10 to 2^104"))?;
         Ok(DiscreteGaussian { variance, table: Arc::default() })
     }
 

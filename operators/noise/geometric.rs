@@ -20,10 +20,11 @@ impl Geometric {
     ///
     /// # Errors
     ///
-    /// If the scale is below 2^-8 or above 2^52.
+    /// If the scale is below 2^-10 or above 2^52.
     pub fn new(scale: Ratio) -> Result<Geometric, Invalid> {
-        let scale =
-            scale.within(8, 52).map_err(|kind| Invalid::new("scale", kind, "a number from 2^-8 to 2^52"))?;
+        let scale = scale
+            .within(10, 52)
+            .map_err(|kind| Invalid::new("scale", kind, "a number from 2^-10 to 2^52"))?;
         Ok(Geometric { scale, rate: Fraction::Small(scale.denominator(), scale.numerator()) })
     }
 

@@ -4,6 +4,11 @@
 /// One-sided alpha of 10^-6: the standard normal quantile behind all bounds here.
 const QUANTILE: f64 = 4.753;
 
+/// As many draws as the run asks for: the small number in an ordinary one, the large one in `bash .ci/run --full`.
+pub(crate) fn size(small: usize, full: usize) -> usize {
+    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
+}
+
 /// How far counts are from their law, as a standard normal deviate; above [`QUANTILE`] they do not fit.
 #[derive(Debug)]
 pub(crate) struct Deviation(f64);

@@ -36,11 +36,12 @@ impl DiscreteLaplace {
     ///
     /// # Errors
     ///
-    /// If the scale is below 2^-8, where the noise is all but always zero, or above 2^52, where it would no longer fit
+    /// If the scale is below 2^-10, where the noise is all but always zero, or above 2^52, where it would no longer fit
     /// beside a statistic of 64 bits.
     pub fn new(scale: Ratio) -> Result<DiscreteLaplace, Invalid> {
-        let scale =
-            scale.within(8, 52).map_err(|kind| Invalid::new("scale", kind, "a number from 2^-8 to 2^52"))?;
+        let scale = scale
+            .within(10, 52)
+            .map_err(|kind| Invalid::new("scale", kind, "a number from 2^-10 to 2^52"))?;
         Ok(DiscreteLaplace { scale, table: Arc::default() })
     }
 

@@ -1,7 +1,7 @@
 //! Do the samplers draw from the laws they name? Two million draws a scale against the exact law, alpha 10^-6 a test;
 //! each test is shown to refute the mistake it is there for.
 
-use super::goodness::{Bins, binomial_within, chi_squared, two_sample};
+use super::goodness::{Bins, binomial_within, chi_squared, size, two_sample};
 use super::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, Noise, Polynomial, Ratio, Weights};
 
 const DRAWS: usize = 2_000_000;
@@ -18,8 +18,7 @@ fn laplace(scale: &str) -> DiscreteLaplace {
 
 /// The discrete Gaussian of variance `sigma^2`.
 fn gaussian(sigma: &str) -> DiscreteGaussian {
-    let sigma = ratio(sigma);
-    DiscreteGaussian::new(Ratio::new(sigma.numerator().pow(2), sigma.denominator().pow(2)).unwrap()).unwrap()
+    DiscreteGaussian::new(ratio(sigma).squared().unwrap()).unwrap()
 }
 
 fn laplace_bins(scale: f64) -> Bins {
@@ -93,18 +92,23 @@ fn gaussian_draws_fit_the_exact_law_at_every_scale() {
 
 #[test]
 fn the_fast_path_and_the_plain_path_have_one_law() {
+    let count = size(100_000, DRAWS);
     for (seed, scale) in ["0.3", "2", "50", "1048576"].into_iter().enumerate() {
         let mut noise = Noise::seeded(300 + seed as u64);
-        let value = ratio(scale).to_f64();
-        let plain = (0..100_000).map(|_| plain::laplace(ratio(scale), &mut noise));
-        let bins = laplace_bins(value);
-        two_sample(&bins.count(draws(&laplace(scale), 310, 500_000)), &bins.count(plain)).assert_fits();
+        let plain = (0..count).map(|_| plain::laplace(ratio(scale), &mut noise));
+        let bins = laplace_bins(ratio(scale).to_f64());
+        two_sample(&bins.count(draws(&laplace(scale), 310, DRAWS)), &bins.count(plain)).assert_fits();
 
         let law = gaussian(scale);
-        let plain = (0..100_000).map(|_| plain::gaussian(law.variance(), &mut noise));
-        let bins = gaussian_bins(value);
-        two_sample(&bins.count(draws(&law, 320, 500_000)), &bins.count(plain)).assert_fits();
+        let plain = (0..count).map(|_| plain::gaussian(law.variance(), &mut noise));
+        let bins = gaussian_bins(ratio(scale).to_f64());
+        two_sample(&bins.count(draws(&law, 320, DRAWS)), &bins.count(plain)).assert_fits();
     }
+    // The mutant: a fast path that is 2% too wide.
+    let mut noise = Noise::seeded(330);
+    let bins = laplace_bins(2.0);
+    let plain = bins.count((0..DRAWS / 4).map(|_| plain::laplace(ratio("2"), &mut noise)));
+    two_sample(&bins.count(draws(&laplace("2.04"), 331, 4 * DRAWS)), &plain).assert_refuted();
 }
 
 #[test]
@@ -297,15 +301,15 @@ fn a_recording_source_tells_what_was_asked_of_it() {
 #[test]
 fn parameters_outside_the_lattice_are_refused_by_name() {
     let refusal = |result: Result<(), crate::Invalid>| result.unwrap_err().to_string();
-    let small = Ratio::new(1, 257).unwrap();
+    let small = Ratio::new(1, 1025).unwrap();
     let large = Ratio::new((1 << 104) + 1, 1).unwrap();
     assert_eq!(
         refusal(DiscreteLaplace::new(small).map(drop)),
-        "scale: found a number that is too small; give a number from 2^-8 to 2^52"
+        "scale: found a number that is too small; give a number from 2^-10 to 2^52"
     );
     assert_eq!(
         refusal(DiscreteGaussian::new(large).map(drop)),
-        "variance: found a number that is too large; give a number from 2^-8 to 2^104"
+        "variance: found a number that is too large; give a number from 2^-10 to 2^104"
     );
     assert_eq!(refusal(Polynomial::new(0, 1).map(drop)), "bound: found zero; give an integer from 1 to 2^52");
     assert_eq!(

@@ -63,6 +63,20 @@ impl Ratio {
         Ratio::new(mantissa, 1 << -exponent)
     }
 
+    /// Its square, as from a standard deviation to the variance that [`DiscreteGaussian`](super::DiscreteGaussian)
+    /// takes.
+    ///
+    /// # Errors
+    ///
+    /// If the square needs more than 128 bits on either side of the bar.
+    pub fn squared(self) -> Result<Ratio, Invalid> {
+        let square = |part: u128| {
+            let too_long = || Invalid::new("value", Kind::Overflow, "a fraction of at most 64 bits by 64");
+            part.checked_mul(part).ok_or_else(too_long)
+        };
+        Ok(Ratio { numerator: square(self.numerator)?, denominator: square(self.denominator)? })
+    }
+
     /// The number above the bar.
     pub fn numerator(self) -> u128 {
         self.numerator
@@ -149,6 +163,13 @@ mod tests {
         assert_eq!(Ratio::from_f64(1048576.0).unwrap(), Ratio::new(1 << 20, 1).unwrap());
         assert_eq!(Ratio::from_f64(2f64.powi(126)).unwrap(), Ratio::new(1 << 126, 1).unwrap());
         assert_eq!(Ratio::from_f64(2f64.powi(-127)).unwrap(), Ratio::new(1, 1 << 127).unwrap());
+    }
+
+    #[test]
+    fn squares_are_exact_or_refused() {
+        let sigma: Ratio = "4.2247".parse().unwrap();
+        assert_eq!(sigma.squared().unwrap(), "17.84809009".parse().unwrap());
+        assert_eq!(Ratio::new(1 << 64, 1).unwrap().squared().unwrap_err().kind(), Kind::Overflow);
     }
 
     #[test]

@@ -1,0 +1,156 @@
+//! Decimal numbers as people write them, read under one strict grammar: `-? digits (. digits)? (e [+-]? digits)?`.
+//!
+//! A budget that is misread is a promise that is broken, so nothing is guessed: no comma, no spaces, no leading `+`, no
+//! underscores, no hexadecimal, no digits but `0` to `9`. A leading `-`, `nan` and `inf` are read only to be named in
+//! the refusal.
+
+use std::borrow::Cow;
+
+use crate::invalid::{Invalid, Kind};
+
+/// The most digits, before and after the point together.
+const DIGITS: usize = 60;
+
+/// The largest power of ten, either way: past it even a float is zero or infinite.
+const EXPONENT: i32 = 330;
+
+/// A decimal number that is zero or more, kept exactly as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    digits: String,
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Reads `text`, naming `field` where it is refused.
+    ///
+    /// # Errors
+    /// [`Kind::Malformed`] outside the grammar; [`Kind::Negative`], [`Kind::Nan`], [`Kind::Infinite`] for what is no
+    /// amount; [`Kind::TooLarge`] or [`Kind::TooSmall`] where the power of ten is beyond 330.
+    pub fn parse(field: impl Into<Cow<'static, str>>, text: &str) -> Result<Decimal, Invalid> {
+        let kind = match read(text) {
+            Ok(decimal) => return Ok(decimal),
+            Err(kind) => kind,
+        };
+        Err(Invalid::new(field, kind, "a plain decimal number that is not negative, such as 0.5 or 1e-6"))
+    }
+
+    /// The nearest float.
+    pub fn to_f64(&self) -> f64 {
+        // The text is within the grammar of floats, and its magnitude is within their range.
+        format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::INFINITY)
+    }
+
+    /// The number, where it is whole and below 2^64.
+    pub fn to_u64(&self) -> Option<u64> {
+        let (whole, zeros) = match self.exponent {
+            0.. => (self.digits.as_str(), self.exponent.unsigned_abs()),
+            below => {
+                let cut = self.digits.len().checked_sub(below.unsigned_abs() as usize)?;
+                let (whole, rest) = self.digits.split_at(cut);
+                if rest.bytes().any(|digit| digit != b'0') {
+                    return None;
+                }
+                (if whole.is_empty() { "0" } else { whole }, 0)
+            }
+        };
+        whole.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(zeros)?)
+    }
+}
+
+fn read(text: &str) -> Result<Decimal, Kind> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    match text.to_ascii_lowercase().as_str() {
+        "nan" => return Err(Kind::Nan),
+        "inf" | "infinity" => return Err(Kind::Infinite),
+        "" if !negative => return Err(Kind::Missing),
+        _ => {}
+    }
+    let (mantissa, power) = match text.split_once(['e', 'E']) {
+        Some((mantissa, power)) => (mantissa, read_power(power)?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
+        Some(_) => return Err(Kind::Malformed),
+        None => (mantissa, ""),
+    };
+    if !is_digits(whole) || whole.len() + fraction.len() > DIGITS {
+        return Err(Kind::Malformed);
+    }
+    if negative {
+        return Err(Kind::Negative);
+    }
+    let digits = format!("{whole}{fraction}");
+    let zero = digits.bytes().all(|digit| digit == b'0');
+    // At most 60 digits: the subtraction cannot overflow once the power is in range.
+    let exponent = match power {
+        _ if zero => 0,
+        _ if power.abs() <= EXPONENT => power - fraction.len() as i32,
+        ..0 => return Err(Kind::TooSmall),
+        _ => return Err(Kind::TooLarge),
+    };
+    Ok(Decimal { digits, exponent })
+}
+
+/// The power of ten; anything beyond a million is as good as the largest.
+fn read_power(text: &str) -> Result<i32, Kind> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !is_digits(digits) {
+        return Err(Kind::Malformed);
+    }
+    let size = if digits.len() > 6 { i32::MAX } else { digits.parse().unwrap_or(i32::MAX) };
+    Ok(if text.starts_with('-') { -size } else { size })
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a lenient reader: every one of these has been accepted somewhere as a budget.
+    #[test]
+    fn only_plain_decimals_are_read() {
+        let kind =
+            |text: &str| Decimal::parse("epsilon", text).map_err(|refused| refused.kind()).unwrap_err();
+        for text in [
+            "0,5", "１", " 1", "1 ", "+1", "0x1", "1_0", "1.", ".5", "1e", "e5", "1e+", "1.5.2", "1e1e1",
+            "--1", "0.5f", "٣", "1e1.5",
+        ] {
+            assert_eq!(kind(text), Kind::Malformed, "{text}");
+        }
+        assert_eq!(kind(&"1".repeat(61)), Kind::Malformed);
+        assert_eq!(kind(""), Kind::Missing);
+        assert_eq!(kind("-1"), Kind::Negative);
+        assert_eq!(kind("nan"), Kind::Nan);
+        assert_eq!(kind("-inf"), Kind::Infinite);
+        assert_eq!(kind("1e5000"), Kind::TooLarge);
+        assert_eq!(kind("1e99999999999999999999"), Kind::TooLarge);
+        assert_eq!(kind("1e-5000"), Kind::TooSmall);
+        assert_eq!(kind("1e-99999999999999999999"), Kind::TooSmall);
+    }
+
+    #[test]
+    fn plain_decimals_keep_their_value() {
+        let read = |text| Decimal::parse("epsilon", text).unwrap();
+        for (text, value) in
+            [("1e-6", 1e-6), ("0.5", 0.5), ("00012.50", 12.5), ("3E+2", 300.0), ("0e999", 0.0)]
+        {
+            assert_eq!(read(text).to_f64(), value, "{text}");
+        }
+        for (text, value) in
+            [("12", Some(12)), ("1.0", Some(1)), ("1e3", Some(1000)), ("1.5", None), ("0.1e1", Some(1))]
+        {
+            assert_eq!(read(text).to_u64(), value, "{text}");
+        }
+        assert_eq!(read("1e30").to_u64(), None);
+        assert_eq!(read("0.0001").to_u64(), None);
+        assert_eq!(read("18446744073709551615").to_u64(), Some(u64::MAX));
+    }
+}

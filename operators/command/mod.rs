@@ -1,0 +1,76 @@
+//! The command line: one file a subcommand. Each turns words into a call of the library and its answer into one page,
+//! or one line of JSON.
+
+mod calibrate;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use discreet::Invalid;
+use discreet::accounting::Decimal;
+
+/// Private statistics from live streams.
+#[derive(Debug, clap::Parser)]
+#[command(name = "discreet", version, propagate_version = true)]
+pub(crate) enum Command {
+    /// Say how much noise a budget asks for, what it costs and how large its error is
+    Calibrate {
+        #[command(subcommand)]
+        mechanism: calibrate::Calibrate,
+    },
+}
+
+impl Command {
+    /// Does what was asked, prints the answer or the refusal, and says how it went.
+    pub(crate) fn run(self) -> ExitCode {
+        let answer = match self {
+            Command::Calibrate { mechanism } => mechanism.run(),
+        };
+        let (written, code) = match answer {
+            Ok(page) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
+            Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(BAD_CONFIGURATION)),
+        };
+        match written {
+            Ok(()) => code,
+            // A reader that has seen enough, as in `discreet .. | head -1`.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
+            Err(_) => ExitCode::from(INTERNAL_FAULT),
+        }
+    }
+}
+
+/// A parameter or a file that makes no sense.
+const BAD_CONFIGURATION: u8 = 78;
+
+/// Something that is nobody's parameter, such as an output that cannot be written.
+const INTERNAL_FAULT: u8 = 70;
+
+/// Why nothing was done: text that names the field and the remedy.
+#[derive(Debug)]
+pub(crate) struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Invalid> for Refusal {
+    fn from(invalid: Invalid) -> Refusal {
+        Refusal(invalid.to_string())
+    }
+}
+
+/// A number given on the command line; refused here if it is no plain decimal.
+fn number(field: &'static str, text: &str) -> Result<f64, Refusal> {
+    Ok(Decimal::parse(field, text)?.to_f64())
+}
+
+/// A whole number given on the command line.
+fn whole(field: &'static str, text: &str) -> Result<u64, Refusal> {
+    let whole = Decimal::parse(field, text)?.to_u64();
+    whole.ok_or_else(|| {
+        Refusal(format!("{field}: found a number that is not whole or too large; give a whole number"))
+    })
+}
