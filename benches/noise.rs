@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise, Ratio};
+use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise};
 use rand_distr::{Distribution, Normal, StandardUniform};
 
 const SCALES: [u32; 8] = [1, 2, 5, 50, 127, 1000, 1 << 16, 1 << 20];
@@ -99,9 +99,9 @@ fn measure(subjects: &mut [(String, Subject)]) -> Vec<f64> {
 }
 
 fn laws(scale: u32) -> (Box<dyn Law>, Box<dyn Law>) {
-    let ratio = |value: u64| Ratio::new(value.into(), 1).expect("scales are positive");
-    let laplace = DiscreteLaplace::new(ratio(scale.into())).expect("a scale within the limits");
-    let gaussian = DiscreteGaussian::new(ratio(u64::from(scale).pow(2))).expect("a scale within the limits");
+    let within = "a scale within the limits";
+    let laplace = DiscreteLaplace::new(f64::from(scale)).expect(within);
+    let gaussian = DiscreteGaussian::with_sigma(f64::from(scale)).expect(within);
     (Box::new(laplace), Box::new(gaussian))
 }
 

@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use discreet::accounting::{self, Budget};
-use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise, Ratio};
+use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise};
 
 /// The secret: how many people came in each hour from nine to five. Nobody is counted twice in a day.
 const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("Visitors of one day, by the hour; every person is in one of the counts.\n");
 
     let price = accounting::DiscreteLaplace::calibrate(&Budget::pure(0.5)?, 1)?;
-    let law = DiscreteLaplace::new(Ratio::from_f64(price.scale())?)?;
+    let law = DiscreteLaplace::new(price.scale())?;
     println!(
         "Pure epsilon = {} for the day: discrete Laplace noise of scale {}.",
         price.epsilon_pure(),
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     publish(&law, price.interval(0.9)?)?;
 
     let price = accounting::DiscreteGaussian::calibrate(&Budget::approximate(0.5, 1e-6)?, 1)?;
-    let law = DiscreteGaussian::new(Ratio::from_f64(price.sigma())?.squared()?)?;
+    let law = DiscreteGaussian::with_sigma(price.sigma())?;
     println!("Epsilon = 0.5 with delta = 1e-6: discrete Gaussian noise of sigma {:.3}.", price.sigma());
     println!(
         "It is wider for one day, and cheaper for many: it costs rho = {:.6}, and rho adds up.",

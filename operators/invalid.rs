@@ -4,6 +4,7 @@
 //! kind. It still never repeats a long text: what is found is described, not quoted.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 
 /// Why a parameter was refused.
@@ -99,6 +100,13 @@ impl fmt::Display for Invalid {
 }
 
 impl std::error::Error for Invalid {}
+
+/// So that a parameter which is already what it should be can stand where one that is still to be read may.
+impl From<Infallible> for Invalid {
+    fn from(never: Infallible) -> Invalid {
+        match never {}
+    }
+}
 
 /// Accepts a finite float above zero that is not subnormal; everything else is named for what it is.
 pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64, Invalid> {

@@ -13,11 +13,11 @@
 //!
 //! ```
 //! use discreet::accounting::{self, Budget};
-//! use discreet::noise::{DiscreteLaplace, Law, Noise, Ratio};
+//! use discreet::noise::{DiscreteLaplace, Law, Noise};
 //!
 //! let visitors = 296;                                                    // one person moves this by at most 1
 //! let price = accounting::DiscreteLaplace::calibrate(&Budget::pure(0.5)?, 1)?;
-//! let law = DiscreteLaplace::new(Ratio::from_f64(price.scale())?)?;
+//! let law = DiscreteLaplace::new(price.scale())?;
 //! let published = visitors + law.draw(&mut Noise::from_os()?);
 //! println!("{published}, give or take {} nine times in ten", price.interval(0.9)?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -12,15 +12,15 @@ use crate::invalid::Invalid;
 /// The discrete Gaussian law: `P(z)` proportional to `exp(-z^2 / (2 variance))` on the integers.
 ///
 /// Integer statistics that one person can move by at most `d` in Euclidean length, each with its own draw, are
-/// `d^2 / (2 variance)`-zCDP under it (Canonne, Kamath and Steinke 2020, arXiv 2004.00010). The parameter is the
-/// variance, not its root, because a root is seldom a fraction; the true variance is never above it.
+/// `d^2 / (2 variance)`-zCDP under it (Canonne, Kamath and Steinke 2020, arXiv 2004.00010). The parameter is named
+/// after the continuous law; the integer law's own variance is never above it.
 ///
 /// The first draw builds a table of about 20 KB, which all clones share.
 ///
 /// ```
-/// use discreet::noise::{DiscreteGaussian, Law, Noise, Ratio};
+/// use discreet::noise::{DiscreteGaussian, Law, Noise};
 ///
-/// let law = DiscreteGaussian::new(Ratio::new(50, 1)?)?;
+/// let law = DiscreteGaussian::new(50.0)?;
 /// let mut cells = [0; 1000];
 /// law.fill(&mut Noise::from_os()?, &mut cells);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,17 +32,24 @@ pub struct DiscreteGaussian {
 }
 
 impl DiscreteGaussian {
-    /// The law of this variance (at `sigma^2`, not `sigma`).
+    /// The law of this variance: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
-    /// If the variance is below 2^-10, where the noise is all but always zero, or above 2^104, where it would no longer
-    /// fit beside a statistic of 64 bits.
-    pub fn new(variance: Ratio) -> Result<DiscreteGaussian, Invalid> {
-        let variance = variance
-            .within(10, 104)
-            .map_err(|kind| Invalid::new("variance", kind, "a number from 2^-10 to 2^104"))?;
+    /// If the variance is not a number from 2^-10, below which the noise is all but always zero, to 2^104, above which
+    /// it would not fit beside a statistic of 64 bits.
+    pub fn new(variance: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteGaussian, Invalid> {
+        let variance = Ratio::within("variance", variance, 10, 104)?;
         Ok(DiscreteGaussian { variance, table: Arc::default() })
+    }
+
+    /// The law of variance `sigma^2`, exactly.
+    ///
+    /// # Errors
+    ///
+    /// If sigma is not a number from 2^-5 to 2^52, or its square needs more than 128 bits on either side of the bar.
+    pub fn with_sigma(sigma: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteGaussian, Invalid> {
+        DiscreteGaussian::new(Ratio::within("sigma", sigma, 5, 52)?.squared()?)
     }
 
     /// The variance it was made with.

@@ -16,15 +16,13 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// The law of this scale.
+    /// The law of this scale: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
-    /// If the scale is below 2^-10 or above 2^52.
-    pub fn new(scale: Ratio) -> Result<Geometric, Invalid> {
-        let scale = scale
-            .within(10, 52)
-            .map_err(|kind| Invalid::new("scale", kind, "a number from 2^-10 to 2^52"))?;
+    /// If the scale is not a number from 2^-10 to 2^52.
+    pub fn new(scale: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<Geometric, Invalid> {
+        let scale = Ratio::within("scale", scale, 10, 52)?;
         Ok(Geometric { scale, rate: Fraction::Small(scale.denominator(), scale.numerator()) })
     }
 

@@ -19,7 +19,7 @@ use crate::invalid::Invalid;
 /// ```
 /// use discreet::noise::{DiscreteLaplace, Law, Noise};
 ///
-/// let law = DiscreteLaplace::new("2.5".parse()?)?;
+/// let law = DiscreteLaplace::new(2.5)?;
 /// let mut noise = Noise::from_os()?;
 /// let noised = 1_234 + law.draw(&mut noise);
 /// # let _ = noised;
@@ -32,16 +32,14 @@ pub struct DiscreteLaplace {
 }
 
 impl DiscreteLaplace {
-    /// The law of this scale.
+    /// The law of this scale: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
-    /// If the scale is below 2^-10, where the noise is all but always zero, or above 2^52, where it would no longer fit
-    /// beside a statistic of 64 bits.
-    pub fn new(scale: Ratio) -> Result<DiscreteLaplace, Invalid> {
-        let scale = scale
-            .within(10, 52)
-            .map_err(|kind| Invalid::new("scale", kind, "a number from 2^-10 to 2^52"))?;
+    /// If the scale is not a number from 2^-10, below which the noise is all but always zero, to 2^52, above which it
+    /// would not fit beside a statistic of 64 bits.
+    pub fn new(scale: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteLaplace, Invalid> {
+        let scale = Ratio::within("scale", scale, 10, 52)?;
         Ok(DiscreteLaplace { scale, table: Arc::default() })
     }
 

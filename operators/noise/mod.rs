@@ -21,7 +21,7 @@
 //! use discreet::noise::{DiscreteLaplace, Law, Noise};
 //!
 //! let people = 1_234;                                   // the secret
-//! let law = DiscreteLaplace::new("2".parse()?)?;        // epsilon = 1/2 for a count of people
+//! let law = DiscreteLaplace::new(2.0)?;                // epsilon = 1/2 for a count of people
 //! let released = people + law.draw(&mut Noise::from_os()?);
 //! # let _ = released;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

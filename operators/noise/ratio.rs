@@ -13,8 +13,8 @@ use crate::invalid::{Invalid, Kind, positive};
 /// use discreet::noise::Ratio;
 ///
 /// assert_eq!(Ratio::new(6, 20)?, "0.3".parse()?);
-/// assert_eq!(Ratio::from_f64(0.5)?, Ratio::new(1, 2)?);
-/// assert_ne!(Ratio::from_f64(0.3)?, "0.3".parse()?);   // the float is 5404319552844595 / 2^54
+/// assert_eq!(Ratio::try_from(0.5)?, Ratio::new(1, 2)?);
+/// assert_ne!(Ratio::try_from(0.3)?, "0.3".parse()?);   // the float is 5404319552844595 / 2^54
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,30 +37,6 @@ impl Ratio {
         }
         let divisor = greatest_common_divisor(numerator, denominator);
         Ok(Ratio { numerator: numerator / divisor, denominator: denominator / divisor })
-    }
-
-    /// The exact value of a float.
-    ///
-    /// # Errors
-    ///
-    /// If it is zero, negative, NaN, infinite, subnormal, or needs more than 128 bits on either side of the bar.
-    pub fn from_f64(value: f64) -> Result<Ratio, Invalid> {
-        let value = positive("value", value)?;
-        let bits = value.to_bits();
-        let exponent = (bits >> 52) as i32 - 1075;
-        let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52);
-        let shift = mantissa.trailing_zeros();
-        let (mantissa, exponent) = (mantissa >> shift, exponent + shift as i32);
-        if exponent >= 0 {
-            let fits = exponent < mantissa.leading_zeros() as i32;
-            let too_large = || Invalid::new("value", Kind::TooLarge, "a number below 2^127");
-            let numerator = fits.then(|| mantissa << exponent).ok_or_else(too_large)?;
-            return Ratio::new(numerator, 1);
-        }
-        if exponent < -127 {
-            return Err(Invalid::new("value", Kind::TooSmall, "a multiple of 2^-127"));
-        }
-        Ratio::new(mantissa, 1 << -exponent)
     }
 
     /// Its square, as from a standard deviation to the variance that [`DiscreteGaussian`](super::DiscreteGaussian)
@@ -92,17 +68,48 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// Whether it lies between `2^low` and `2^high`, both included, for `low <= 0 <= high`.
-    pub(crate) fn within(self, low: u32, high: u32) -> Result<Ratio, Kind> {
+    /// Reads the parameter `field` of a law, which must lie between `2^-low` and `2^high`, both included.
+    pub(super) fn within<N>(field: &'static str, value: N, low: u32, high: u32) -> Result<Ratio, Invalid>
+    where
+        N: TryInto<Ratio, Error: Into<Invalid>>,
+    {
+        let refuse = |kind| Invalid::new(field, kind, format!("a number from 2^-{low} to 2^{high}"));
+        let ratio: Ratio = value.try_into().map_err(|error| refuse(error.into().kind()))?;
+        // Where a shift does not fit, the shifted side is the larger one: the other is below 2^128.
         let scaled = |value: u128, bits: u32| (value.leading_zeros() >= bits).then(|| value << bits);
-        // Where the shift does not fit, the shifted side is the larger one: the other is below 2^128.
-        if scaled(self.numerator, low).is_some_and(|numerator| numerator < self.denominator) {
-            return Err(Kind::TooSmall);
+        if scaled(ratio.numerator, low).is_some_and(|numerator| numerator < ratio.denominator) {
+            return Err(refuse(Kind::TooSmall));
         }
-        if scaled(self.denominator, high).is_some_and(|denominator| denominator < self.numerator) {
-            return Err(Kind::TooLarge);
+        if scaled(ratio.denominator, high).is_some_and(|denominator| denominator < ratio.numerator) {
+            return Err(refuse(Kind::TooLarge));
         }
-        Ok(self)
+        Ok(ratio)
+    }
+}
+
+/// The exact value of a float.
+impl TryFrom<f64> for Ratio {
+    type Error = Invalid;
+
+    /// Refuses zero, negative numbers, NaN, infinities, subnormals, and what needs more than 128 bits on either side of
+    /// the bar.
+    fn try_from(value: f64) -> Result<Ratio, Invalid> {
+        let value = positive("number", value)?;
+        let bits = value.to_bits();
+        let exponent = (bits >> 52) as i32 - 1075;
+        let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52);
+        let shift = mantissa.trailing_zeros();
+        let (mantissa, exponent) = (mantissa >> shift, exponent + shift as i32);
+        if exponent < -127 {
+            return Err(Invalid::new("number", Kind::TooSmall, "a multiple of 2^-127"));
+        }
+        if exponent < 0 {
+            return Ratio::new(mantissa, 1 << -exponent);
+        }
+        if exponent >= mantissa.leading_zeros() as i32 {
+            return Err(Invalid::new("number", Kind::TooLarge, "a number below 2^127"));
+        }
+        Ratio::new(mantissa << exponent, 1)
     }
 }
 
@@ -159,10 +166,10 @@ mod tests {
 
     #[test]
     fn floats_are_read_exactly() {
-        assert_eq!(Ratio::from_f64(0.3).unwrap(), Ratio::new(5_404_319_552_844_595, 1 << 54).unwrap());
-        assert_eq!(Ratio::from_f64(1048576.0).unwrap(), Ratio::new(1 << 20, 1).unwrap());
-        assert_eq!(Ratio::from_f64(2f64.powi(126)).unwrap(), Ratio::new(1 << 126, 1).unwrap());
-        assert_eq!(Ratio::from_f64(2f64.powi(-127)).unwrap(), Ratio::new(1, 1 << 127).unwrap());
+        assert_eq!(Ratio::try_from(0.3).unwrap(), Ratio::new(5_404_319_552_844_595, 1 << 54).unwrap());
+        assert_eq!(Ratio::try_from(1048576.0).unwrap(), Ratio::new(1 << 20, 1).unwrap());
+        assert_eq!(Ratio::try_from(2f64.powi(126)).unwrap(), Ratio::new(1 << 126, 1).unwrap());
+        assert_eq!(Ratio::try_from(2f64.powi(-127)).unwrap(), Ratio::new(1, 1 << 127).unwrap());
     }
 
     #[test]
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn every_bad_float_is_named_for_what_it_is() {
-        let kind = |value| Ratio::from_f64(value).unwrap_err().kind();
+        let kind = |value: f64| Ratio::try_from(value).unwrap_err().kind();
         assert_eq!(kind(0.0), Kind::Zero);
         assert_eq!(kind(-0.0), Kind::Zero);
         assert_eq!(kind(-1.0), Kind::Negative);
@@ -199,13 +206,22 @@ mod tests {
 
     #[test]
     fn bounds_hold_for_numbers_of_any_size() {
-        let ratio = |n, d| Ratio::new(n, d).unwrap();
-        assert!(ratio(1, 256).within(8, 52).is_ok());
-        assert_eq!(ratio(1, 257).within(8, 52), Err(Kind::TooSmall));
-        assert!(ratio(1 << 52, 1).within(8, 52).is_ok());
-        assert_eq!(ratio((1 << 52) + 1, 1).within(8, 52), Err(Kind::TooLarge));
-        assert_eq!(ratio(1, u128::MAX).within(8, 52), Err(Kind::TooSmall));
-        assert_eq!(ratio(u128::MAX, 1).within(8, 52), Err(Kind::TooLarge));
-        assert!(ratio(u128::MAX, u128::MAX - 1).within(8, 52).is_ok());
+        let within =
+            |n, d| Ratio::within("scale", Ratio::new(n, d).unwrap(), 8, 52).map_err(|error| error.kind());
+        assert!(within(1, 256).is_ok());
+        assert_eq!(within(1, 257), Err(Kind::TooSmall));
+        assert!(within(1 << 52, 1).is_ok());
+        assert_eq!(within((1 << 52) + 1, 1), Err(Kind::TooLarge));
+        assert_eq!(within(1, u128::MAX), Err(Kind::TooSmall));
+        assert_eq!(within(u128::MAX, 1), Err(Kind::TooLarge));
+        assert!(within(u128::MAX, u128::MAX - 1).is_ok());
+    }
+
+    #[test]
+    fn a_refused_float_names_the_parameter_and_its_limits() {
+        for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 5e-324, 1e300, 1e-300] {
+            let error = Ratio::within("sigma", value, 5, 52).unwrap_err();
+            assert_eq!((error.field(), error.remedy()), ("sigma", "a number from 2^-5 to 2^52"), "{value}");
+        }
     }
 }
