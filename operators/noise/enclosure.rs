@@ -28,18 +28,29 @@ impl Enclosure {
 
     /// `exp(-exponent)`.
     ///
-    /// The exponent is halved until it is at most 1/2, the alternating series is summed in integers, and the result is
-    /// squared as often as the exponent was halved.
+    /// The exponent is halved until it is at most 1/2, and the result squared as often.
     pub(crate) fn exp_minus(exponent: &Fraction, bits: usize) -> Enclosure {
         let (numerator, denominator) = exponent.parts();
         let halvings = (numerator.bit_len() + 2).saturating_sub(denominator.bit_len());
-        // Each squaring at most doubles the error, which the sum keeps below 2^16 units.
+        // Each squaring at most doubles the width of the enclosure, which begins with fewer than 2^16 units.
         let working = bits + halvings + 32;
-        let x = (numerator << (working - halvings)) / denominator;
+        let small = (numerator << (working - halvings)) / denominator;
+        let mut result = Enclosure::exp_minus_small(&small, working);
+        for _ in 0..halvings {
+            result = result.times(&result);
+        }
+        Enclosure {
+            low: result.low >> 32 >> halvings,
+            high: (result.high >> 32 >> halvings) + UBig::ONE,
+            bits,
+        }
+    }
 
+    /// `exp(-x)` for an `x` of at most 1/2 that was rounded down to `small / 2^bits`: the alternating series.
+    fn exp_minus_small(small: &UBig, bits: usize) -> Enclosure {
         let mut even = UBig::ZERO;
         let mut odd = UBig::ZERO;
-        let mut term = UBig::ONE << working;
+        let mut term = UBig::ONE << bits;
         let mut count = 0usize;
         while term != UBig::ZERO {
             if count.is_multiple_of(2) {
@@ -48,19 +59,13 @@ impl Enclosure {
                 odd += &term
             }
             count += 1;
-            term = ((term * &x) >> working) / UBig::from(count);
+            term = ((term * small) >> bits) / UBig::from(count);
         }
         // A term lacks at most two units, since the term before it did; those left out weigh at most four together;
         // rounding `x` down moved the sum by at most one.
         let error = UBig::from(2 * count + 8);
         let low = subtract(&even, &(&odd + &error));
-        let high = subtract(&(even + error), &odd);
-        let mut result = Enclosure { low, high, bits: working };
-        for _ in 0..halvings {
-            result = result.times(&result);
-        }
-        let drop = working - bits;
-        Enclosure { low: result.low >> drop, high: (result.high >> drop) + UBig::ONE, bits }
+        Enclosure { low, high: subtract(&(even + error), &odd), bits }
     }
 
     pub(crate) fn plus(&self, other: &Enclosure) -> Enclosure {
@@ -150,6 +155,21 @@ mod tests {
     fn exp_of_one_is_the_published_number() {
         let (low, _) = digits_of(&Enclosure::exp_minus(&Fraction::Small(1, 1), 200), 40);
         assert_eq!(low, "3678794411714423215955237701614608674458");
+    }
+
+    #[test]
+    fn the_series_holds_every_true_value_however_coarse() {
+        // At 12 bits all errors are in plain sight, and a float knows the truth to 40 bits more.
+        for small in 0..1u32 << 11 {
+            let held = Enclosure::exp_minus_small(&UBig::from(small), 12);
+            let ends = [&held.low, &held.high].map(|end| f64::from(u32::try_from(end.clone()).unwrap()));
+            // Any number that rounds down to `small`: its two extremes.
+            for x in [f64::from(small), f64::from(small) + 1.0] {
+                let truth = (-x / 4096.0).exp() * 4096.0;
+                assert!(ends[0] <= truth && truth <= ends[1], "{truth} is not within {ends:?}");
+            }
+            assert!(ends[1] - ends[0] < 64.0);
+        }
     }
 
     #[test]

@@ -110,3 +110,13 @@ impl Decay for Quadratic {
         self.over_variance(j, j, 2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_is_what_its_table_takes_for_granted() {
+        crate::noise::inversion::tests::assert_consistent(&Quadratic { variance: Ratio::new(7, 3).unwrap() });
+    }
+}

@@ -260,4 +260,4 @@ fn low_word(value: &UBig) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

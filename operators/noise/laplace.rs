@@ -99,3 +99,13 @@ impl Decay for Exponential {
         Fraction::ZERO
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_is_what_its_table_takes_for_granted() {
+        crate::noise::inversion::tests::assert_consistent(&Exponential { scale: Ratio::new(7, 3).unwrap() });
+    }
+}

@@ -3,16 +3,20 @@
 use super::*;
 use crate::noise::goodness::{Bins, binomial_within};
 
-/// `q(m) = m / 50`, written out once more so that this file can be read alone.
-struct Exponential;
+/// `q(m) = m / scale`, written out once more so that this file can be read alone.
+struct Exponential {
+    scale: u64,
+}
+
+const FIFTY: Exponential = Exponential { scale: 50 };
 
 impl Decay for Exponential {
     fn reach(&self) -> u64 {
-        50
+        self.scale
     }
 
     fn rise(&self, from: u64, to: u64) -> Fraction {
-        Fraction::product(&[(to - from).into()], &[50])
+        Fraction::product(&[(to - from).into()], &[self.scale.into()])
     }
 
     fn curvature(&self, _: u64) -> Fraction {
@@ -73,7 +77,7 @@ fn beside_boundary(table: &Table<Exponential>, index: usize, at: usize, by: i64)
 
 #[test]
 fn ties_with_a_boundary_are_decided_by_as_many_bits_as_it_takes() {
-    let table = Table::new(Exponential);
+    let table = Table::new(FIFTY);
     for index in [0, 1, 17, 100, 400] {
         // Words 1 to 3 stand in the table; 4 to 6 have to be computed further.
         for at in 1..=6 {
@@ -88,7 +92,7 @@ fn ties_with_a_boundary_are_decided_by_as_many_bits_as_it_takes() {
 #[test]
 fn a_table_without_refinement_is_refuted() {
     // The mutant of the test above: it calls every tie "below" and never reads a second word.
-    let table = Table::new(Exponential);
+    let table = Table::new(FIFTY);
     let unrefined = |words: &[u64]| table.edges.partition_point(|&edge| edge < (words[0] >> 32) as u32);
     let above = beside_boundary(&table, 17, 1, 1);
     assert_eq!(unrefined(&above), 17);
@@ -99,7 +103,7 @@ fn a_table_without_refinement_is_refuted() {
 fn alike_edges_are_told_apart() {
     // Far out, blocks are so light that many boundaries share their first 32 bits; a word between two of them
     // must go to the one that holds it.
-    let table = Table::new(Exponential);
+    let table = Table::new(FIFTY);
     let last = table.edges.len() - 1;
     let crowded = (0..last).find(|&index| table.edges[index] == table.edges[index + 1]);
     let index = crowded.unwrap_or(last - 1);
@@ -111,16 +115,56 @@ fn alike_edges_are_told_apart() {
 
 #[test]
 fn boundaries_are_the_sums_of_the_law_and_do_not_depend_on_the_precision() {
-    let table = Table::new(Exponential);
+    let table = Table::new(FIFTY);
     let r = (-1.0f64 / 50.0).exp();
     let total = (1.0 + r) / (1.0 - r);
-    let deep = boundaries(&Exponential, 0, table.edges.len(), 9);
+    let deep = boundaries(&FIFTY, 0, table.edges.len(), 9);
     for (index, boundary) in deep.iter().enumerate() {
         let exact = (1.0 + 2.0 * r * (1.0 - r.powi(index as i32)) / (1.0 - r)) / total;
         let held =
             f64::from(table.edges[index]) / 2f64.powi(32) + table.rests[index][0] as f64 / 2f64.powi(96);
         assert!((held - exact).abs() < 1e-13, "boundary {index}");
         assert_eq!(split(&(boundary >> (64 * (9 - REST)))), (table.edges[index], table.rests[index]));
+    }
+}
+
+/// `a = b + c` as fractions.
+fn assert_sum(a: &Fraction, b: &Fraction, c: &Fraction) {
+    let ([a, b, c], [p, q, r]) = ([a, b, c].map(|x| x.parts().0), [a, b, c].map(|x| x.parts().1));
+    assert_eq!(a * &q * &r, b * &p * &r + c * p * q);
+}
+
+/// What the table takes for granted about a law, exactly: its second difference is constant, and behind any place it
+/// rises by a slope and a residual that does not depend on the place.
+pub(in crate::noise) fn assert_consistent(law: &impl Decay) {
+    for width in [1u64, 2, 8, 1 << 20] {
+        for at in [0, 1, 7, 1 << 30] {
+            let (next, after) = (at * width + width, at * width + 2 * width);
+            assert_sum(&law.rise(next, after), &law.rise(at * width, next), &law.curvature(width));
+            let slope = law.slope(at);
+            assert_sum(&law.rise(at, at + width), &slope.times(width.into(), 1), &law.residual(width));
+        }
+    }
+}
+
+#[test]
+fn a_word_is_cut_into_a_sign_a_place_and_a_uniform_number_that_share_no_bit() {
+    let table = Table::new(Exponential { scale: 512 });
+    assert_eq!((table.shift, table.uniform_bits), (3, 28));
+    let first = (1u64 << 31) + 12_345;
+    let block = table.block(first as u32, &mut Noise::fixed([]));
+    let bound = u64::from(table.bounds[block]);
+    for (uniform, sure) in [(bound, true), (bound - 1, false), ((1 << 28) - 1, true), (0, false)] {
+        for place in 0..8u64 {
+            for sign in [0, 1] {
+                let word = first << 32 | uniform << 4 | place << 1 | sign;
+                // A second word, if it is read, is the largest: the coin's first trial fails, and the place is taken.
+                let mut noise = Noise::fixed([word, u64::MAX]);
+                let magnitude = (block as i64) << 3 | place as i64;
+                assert_eq!(table.draw(&mut noise), if sign == 1 { -magnitude } else { magnitude });
+                assert_eq!(noise.unread() == 1, sure, "uniform {uniform}, bound {bound}");
+            }
+        }
     }
 }
 
