@@ -32,3 +32,8 @@ mod invalid;
 pub mod noise;
 
 pub use invalid::{Invalid, Kind};
+
+/// The code on the front page is compiled and run like every other example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
