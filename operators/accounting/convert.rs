@@ -32,16 +32,13 @@ pub fn rho_of_approximate(epsilon: f64) -> f64 {
 /// Names `delta` when it is no probability, and `omega` unless it is above 1 (infinity is every order).
 pub fn epsilon_of_renyi(curve: impl Fn(f64) -> f64, omega: f64, delta: f64) -> Result<f64, Invalid> {
     let delta = number::probability("delta", delta)?;
-    let bound = |order: f64| {
-        let t = order - 1.0;
-        let (cost, gain, tail) = (
-            curve(order),
-            (-1.0 / order).ln_1p(),
-            -(order.ln() + delta.ln()) / t,
-        );
-        cost + gain + tail + 1e-14 * (cost.abs() + gain.abs() + tail.abs())
-    };
-    Ok(over_orders(omega, bound)?.max(0.0))
+    Ok(over_orders(omega, |order| epsilon_at(order, curve(order), delta))?.max(0.0))
+}
+
+/// What one order proves.
+pub(crate) fn epsilon_at(order: f64, cost: f64, delta: f64) -> f64 {
+    let (gain, tail) = ((-1.0 / order).ln_1p(), -(order.ln() + delta.ln()) / (order - 1.0));
+    cost + gain + tail + 1e-14 * (cost.abs() + gain.abs() + tail.abs())
 }
 
 /// The least delta at `epsilon` that a Rényi curve proves, rounded up and at most 1: the best over orders below
@@ -114,7 +111,7 @@ pub fn basic(steps: &[Step]) -> Step {
 /// theorem 3.5, its second form): `epsilon = sum e_i tanh(e_i / 2) + sqrt(2 ln(1 / slack) sum e_i^2)`. Given the past
 /// the i-th loss lies within `e_i` and has mean at most `e_i tanh(e_i / 2)`, so the sum exceeds this with probability
 /// at most `slack` (Azuma). Never more than basic composition's epsilon. The steps may not depend on earlier answers:
-/// for that there is `Filter::approximate`.
+/// for that there is [`Filter::approximate`](super::Filter::approximate).
 ///
 /// # Errors
 /// Names `delta` when `slack` is no probability.
@@ -230,8 +227,8 @@ mod tests {
         assert!((rho_of_bounded_range(2.0) - 0.5).abs() < 1e-10);
     }
 
-    // Rényi rows of the reference table (continuous noise); at k = 1 the table's few orders give 1.0050751, and all orders
-    // approach the exact 1 + ln(1 - delta (1 + ..)) = .999998.
+    // Rényi rows of the reference table (continuous noise); at k = 1 the table's few orders give 1.0050751, all of them
+    // the exact .999998.
     #[test]
     fn renyi_curves_become_epsilon() {
         for (count, scale, epsilon) in [

@@ -20,8 +20,8 @@ impl Units {
     /// Nothing.
     pub const ZERO: Units = Units(0);
 
-    /// The largest amount; as a limit, none at all.
-    pub const MAX: Units = Units(u128::MAX);
+    /// No bound: a limit that nothing reaches, a cost that nothing pays. Stays what it is when anything is added.
+    pub const UNBOUNDED: Units = Units(u128::MAX);
 
     /// The exact decimal, rounded up: what a charge is. Anything positive is at least one unit.
     ///
@@ -74,8 +74,11 @@ impl Units {
         self.0
     }
 
-    /// The least float that is not below the amount.
+    /// The least float that is not below the amount; infinity where there is no bound.
     pub fn to_float_up(self) -> f64 {
+        if self == Units::UNBOUNDED {
+            return f64::INFINITY;
+        }
         // The cast rounds to nearest; the exact comparison is made in integers.
         let near = self.0 as f64;
         let up = if (near as u128) < self.0 {
@@ -103,8 +106,25 @@ impl Units {
     /// # Errors
     /// Names `field` where it is 2^64 or more.
     pub fn plus(self, field: &'static str, other: Units) -> Result<Units, Invalid> {
+        if self.max(other) == Units::UNBOUNDED {
+            return Ok(Units::UNBOUNDED);
+        }
         self.0
             .checked_add(other.0)
+            .map(Units)
+            .ok_or_else(|| overflow(field))
+    }
+
+    /// What is left without `part`; unbounded stays unbounded.
+    ///
+    /// # Errors
+    /// Names `field` where the part is larger.
+    pub(crate) fn minus(self, field: &'static str, part: Units) -> Result<Units, Invalid> {
+        if self == Units::UNBOUNDED {
+            return Ok(self);
+        }
+        self.0
+            .checked_sub(part.0)
             .map(Units)
             .ok_or_else(|| overflow(field))
     }
@@ -114,6 +134,9 @@ impl Units {
     /// # Errors
     /// Names `field` where it is 2^64 or more.
     pub fn times(self, field: &'static str, count: u64) -> Result<Units, Invalid> {
+        if self == Units::UNBOUNDED {
+            return Ok(Units::UNBOUNDED);
+        }
         self.0
             .checked_mul(u128::from(count))
             .map(Units)
@@ -208,7 +231,7 @@ mod tests {
         for exact in ["0.5", "3", "0.0009765625", "1e3"] {
             let up = Units::at_least("rho", &decimal(exact)).unwrap();
             assert_eq!(up, Units::at_most("rho", &decimal(exact)).unwrap());
-            assert_eq!(up.to_float_up(), exact.parse().unwrap());
+            assert_eq!(up.to_float_up(), exact.parse::<f64>().unwrap());
         }
         assert_eq!(Units::at_least("rho", &decimal("1e-300")).unwrap().to_bits(), 1);
         assert_eq!(Units::at_least_float("rho", 5e-324).unwrap().to_bits(), 1);
@@ -227,12 +250,14 @@ mod tests {
         overflows(Units::at_least("rho", &decimal("18446744073709551616")));
         overflows(Units::at_least_float("rho", 18446744073709551616.0));
         overflows(Units::at_least_float("rho", f64::INFINITY));
-        overflows(Units::MAX.plus("rho", Units::from_bits(1)));
+        overflows(Units(u128::MAX - 1).plus("rho", Units::from_bits(2)));
         overflows(Units::from_bits(1 << 127).times("rho", 2));
         overflows(Units::from_bits(1 << 96).squared("rho"));
         assert!(Units::at_least("rho", &decimal("18446744073709551615.5")).is_ok());
-        assert_eq!(Units::MAX.to_float_up(), 18446744073709551616.0);
-        assert!(Units::MAX.to_float_down() < 18446744073709551616.0);
+        assert_eq!(Units(u128::MAX - 1).to_float_up(), 18446744073709551616.0);
+        assert!(Units(u128::MAX - 1).to_float_down() < 18446744073709551616.0);
+        let nothing = Units::from_bits(1);
+        assert_eq!(Units::UNBOUNDED.plus("rho", nothing).unwrap(), Units::UNBOUNDED);
     }
 
     proptest! {
