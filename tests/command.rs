@@ -1,5 +1,7 @@
 //! The command line as a person or a script meets it: what it prints, what it refuses, and how it exits.
 
+#![allow(clippy::unwrap_used)]
+
 use std::process::Command;
 
 use serde_json::Value;

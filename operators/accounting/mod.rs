@@ -2,6 +2,7 @@
 
 mod accounts;
 mod amount;
+mod binomial;
 mod budget;
 pub mod convert;
 mod cost;
@@ -15,6 +16,8 @@ mod neighbours;
 mod number;
 mod odometer;
 pub mod renyi;
+mod shuffle;
+pub mod transfer;
 mod units;
 
 pub use accounts::{Account, Promise, reservation};
@@ -29,4 +32,5 @@ pub use interval::{Interval, windows_touched};
 pub use laplace::DiscreteLaplace;
 pub use neighbours::{Neighbours, Relation, Unit};
 pub use odometer::{Odometer, Reading};
+pub use shuffle::{Randomizer, Shuffle};
 pub use units::Units;
