@@ -219,8 +219,10 @@ mod tests {
                 found <= error * (1.0 + 1e-9) && failing <= failure * 1.001
             });
             assert!(kept, "{plan:?}");
-            assert!(
+            // With few people fresh data for each question is hard to beat: 219 against 209.
+            assert_eq!(
                 plan.questions > goal.fresh(),
+                people > 100_000,
                 "{} {}",
                 plan.questions,
                 goal.fresh()

@@ -1,0 +1,420 @@
+//! A list of mechanisms, priced in four ways side by side: what `discreet price` prints.
+//!
+//! The list is fixed before any of its mechanisms answers. All four are upper bounds; the least is the best. Privacy
+//! loss distributions are exact where the law of every mechanism is known, so they win unless the list holds a `zcdp`
+//! entry of which nothing else is known.
+
+use super::convert;
+use super::discrete_gaussian::DiscreteGaussian;
+use super::gaussian::Gaussian;
+use super::laplace::DiscreteLaplace;
+use super::neighbours::Neighbours;
+use super::number::{self, EPSILON_LIMIT, MARGIN};
+use super::pld::{Bundle, Pair};
+use super::renyi;
+use crate::invalid::{Invalid, Kind};
+
+/// One mechanism, with parameters in range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mechanism(Law);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Law {
+    Laplace {
+        scale: f64,
+        sensitivity: f64,
+    },
+    Gaussian {
+        sigma: f64,
+        sensitivity: f64,
+        noise: Gaussian,
+    },
+    DiscreteLaplace(DiscreteLaplace, u64),
+    DiscreteGaussian(DiscreteGaussian, u64),
+    Pure {
+        epsilon: f64,
+    },
+    Approximate {
+        epsilon: f64,
+        delta: f64,
+    },
+    Zcdp {
+        rho: f64,
+    },
+}
+
+impl Mechanism {
+    /// Continuous Laplace noise.
+    ///
+    /// # Errors
+    /// Names `scale` or `sensitivity` unless it is positive, and `scale` where epsilon would pass 500.
+    pub fn laplace(scale: f64, sensitivity: f64) -> Result<Mechanism, Invalid> {
+        crate::invalid::positive("scale", scale)?;
+        crate::invalid::positive("sensitivity", sensitivity)?;
+        let remedy = "a scale from a 500th of the sensitivity to 2^40 times it";
+        number::between(
+            "scale",
+            sensitivity / scale,
+            1.0 / number::SCALE_LIMIT,
+            EPSILON_LIMIT,
+            remedy,
+        )?;
+        Ok(Mechanism(Law::Laplace { scale, sensitivity }))
+    }
+
+    /// Continuous Gaussian noise.
+    ///
+    /// # Errors
+    /// Names `sigma` or `sensitivity` when it is out of range.
+    pub fn gaussian(sigma: f64, sensitivity: f64) -> Result<Mechanism, Invalid> {
+        let noise = Gaussian::new(sigma, sensitivity)?;
+        Ok(Mechanism(Law::Gaussian {
+            sigma,
+            sensitivity,
+            noise,
+        }))
+    }
+
+    /// The library's own Laplace noise.
+    ///
+    /// # Errors
+    /// As [`DiscreteLaplace::new`].
+    pub fn discrete_laplace(scale: f64, sensitivity: u64) -> Result<Mechanism, Invalid> {
+        Ok(Mechanism(Law::DiscreteLaplace(
+            DiscreteLaplace::new(scale, sensitivity)?,
+            sensitivity,
+        )))
+    }
+
+    /// The library's own Gaussian noise.
+    ///
+    /// # Errors
+    /// As [`DiscreteGaussian::new`].
+    pub fn discrete_gaussian(sigma: f64, sensitivity: u64) -> Result<Mechanism, Invalid> {
+        Ok(Mechanism(Law::DiscreteGaussian(
+            DiscreteGaussian::new(sigma, sensitivity)?,
+            sensitivity,
+        )))
+    }
+
+    /// Any purely epsilon-private mechanism; randomised response is the worst of them.
+    ///
+    /// # Errors
+    /// Names `epsilon` unless it is above 0 and at most 500.
+    pub fn pure(epsilon: f64) -> Result<Mechanism, Invalid> {
+        Ok(Mechanism(Law::Pure {
+            epsilon: number::epsilon("epsilon", epsilon)?,
+        }))
+    }
+
+    /// Any (epsilon, delta)-private mechanism.
+    ///
+    /// # Errors
+    /// Names `epsilon` or `delta` when it is out of range.
+    pub fn approximate(epsilon: f64, delta: f64) -> Result<Mechanism, Invalid> {
+        let epsilon = number::epsilon("epsilon", epsilon)?;
+        Ok(Mechanism(Law::Approximate {
+            epsilon,
+            delta: number::probability("delta", delta)?,
+        }))
+    }
+
+    /// Any rho-zCDP mechanism.
+    ///
+    /// # Errors
+    /// Names `rho` unless it is above 0 and at most 500.
+    pub fn zcdp(rho: f64) -> Result<Mechanism, Invalid> {
+        Ok(Mechanism(Law::Zcdp {
+            rho: number::rho("rho", rho)?,
+        }))
+    }
+
+    /// The probability that it sets aside for itself.
+    fn delta(&self) -> f64 {
+        if let Law::Approximate { delta, .. } = self.0 {
+            delta
+        } else {
+            0.0
+        }
+    }
+
+    /// Its epsilon, where it is known without any further delta.
+    fn epsilon(&self) -> Option<f64> {
+        match self.0 {
+            Law::Laplace { scale, sensitivity } => Some((sensitivity / scale).next_up()),
+            Law::DiscreteLaplace(noise, _) => Some(noise.epsilon_pure()),
+            Law::Pure { epsilon } | Law::Approximate { epsilon, .. } => Some(epsilon),
+            Law::Gaussian { .. } | Law::DiscreteGaussian(..) | Law::Zcdp { .. } => None,
+        }
+    }
+
+    /// Its epsilon at a delta of its own; infinite past 500.
+    fn epsilon_at(&self, delta: f64) -> f64 {
+        let found = match self.0 {
+            Law::Gaussian { noise, .. } => noise.epsilon(delta),
+            Law::DiscreteGaussian(noise, _) => noise.epsilon(delta),
+            Law::Zcdp { rho } => convert::epsilon_of_rho(rho, f64::INFINITY, delta),
+            _ => return self.epsilon().unwrap_or(f64::INFINITY),
+        };
+        found.unwrap_or(f64::INFINITY)
+    }
+
+    /// Its zCDP cost, beside its delta.
+    fn rho(&self) -> f64 {
+        match self.0 {
+            // The limit of the discrete law's, whose proof is with it: epsilon - 1 + e^-epsilon.
+            Law::Laplace { scale, sensitivity } => renyi::excess(-(sensitivity / scale)) * (1.0 + MARGIN),
+            Law::Gaussian {
+                sigma, sensitivity, ..
+            } => (sensitivity / sigma).powi(2) / 2.0 * (1.0 + MARGIN),
+            Law::DiscreteLaplace(noise, _) => noise.rho(),
+            Law::DiscreteGaussian(noise, _) => noise.rho(),
+            Law::Pure { epsilon } | Law::Approximate { epsilon, .. } => convert::rho_of_pure(epsilon),
+            Law::Zcdp { rho } => rho,
+        }
+    }
+
+    /// Its divergence of one order, beside its delta.
+    fn renyi(&self, order: f64) -> f64 {
+        match self.0 {
+            Law::Laplace { scale, sensitivity } => renyi::laplace(sensitivity / scale, order),
+            Law::DiscreteLaplace(noise, _) => renyi::discrete_laplace(&noise, order),
+            Law::Pure { epsilon } | Law::Approximate { epsilon, .. } => renyi::pure(epsilon, order),
+            Law::Gaussian { .. } | Law::DiscreteGaussian(..) | Law::Zcdp { .. } => {
+                renyi::zcdp(self.rho(), order)
+            }
+        }
+    }
+
+    fn join(&self, bundle: Bundle, count: u64) -> Result<Bundle, Invalid> {
+        let pair = match self.0 {
+            Law::Laplace { scale, sensitivity } => Pair::laplace(scale, sensitivity)?,
+            Law::Gaussian {
+                sigma, sensitivity, ..
+            } => Pair::gaussian(sigma, sensitivity)?,
+            Law::DiscreteLaplace(noise, sensitivity) => Pair::discrete_laplace(noise.scale(), sensitivity)?,
+            Law::DiscreteGaussian(noise, sensitivity) => Pair::discrete_gaussian(noise.sigma(), sensitivity)?,
+            Law::Pure { epsilon } => Pair::randomized_response(epsilon)?,
+            Law::Approximate { epsilon, delta } => Pair::approximate(epsilon, delta)?,
+            Law::Zcdp { rho } => return bundle.add_zcdp(rho * count as f64 * (1.0 + MARGIN)),
+        };
+        bundle.add(&pair, count)
+    }
+}
+
+/// Mechanisms and how often each is used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    entries: Vec<(Mechanism, u64)>,
+}
+
+impl Listing {
+    /// Adds `count` uses of a mechanism.
+    ///
+    /// # Errors
+    /// Names `count` outside 1..=2^40.
+    pub fn add(&mut self, mechanism: Mechanism, count: u64) -> Result<(), Invalid> {
+        number::shift("count", count)?;
+        self.entries.push((mechanism, count));
+        Ok(())
+    }
+
+    /// By basic composition: the epsilons' sum. What `delta` leaves beside the mechanisms' own deltas is divided evenly
+    /// among those that have no epsilon without one. Infinite where one of them has no epsilon up to 500.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn basic(&self, delta: f64) -> Result<f64, Invalid> {
+        let left = self.left(delta)?;
+        let sharing = |(mechanism, _): &&(Mechanism, u64)| mechanism.epsilon().is_none();
+        let count: f64 = self
+            .entries
+            .iter()
+            .filter(sharing)
+            .map(|(_, count)| *count as f64)
+            .sum();
+        let share = left / count.max(1.0) * (1.0 - MARGIN);
+        let epsilons = self
+            .entries
+            .iter()
+            .map(|(mechanism, count)| mechanism.epsilon_at(share) * *count as f64);
+        Ok(epsilons.sum::<f64>() * (1.0 + MARGIN))
+    }
+
+    /// The zCDP cost of the list, beside the mechanisms' own deltas.
+    pub fn rho(&self) -> f64 {
+        self.total(Mechanism::rho)
+    }
+
+    /// By zCDP.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn zcdp(&self, delta: f64) -> Result<f64, Invalid> {
+        let (left, rho) = (self.left(delta)?, self.rho());
+        convert::epsilon_of_renyi(|order| rho * order, f64::INFINITY, left)
+    }
+
+    /// By Rényi divergences of every order.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn renyi(&self, delta: f64) -> Result<f64, Invalid> {
+        let left = self.left(delta)?;
+        convert::epsilon_of_renyi(
+            |order| self.total(|mechanism| mechanism.renyi(order)),
+            f64::INFINITY,
+            left,
+        )
+    }
+
+    /// By privacy loss distributions.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn pld(&self, delta: f64) -> Result<f64, Invalid> {
+        self.left(delta)?;
+        let empty = Bundle::new(Neighbours::PERSON);
+        let bundle = self
+            .entries
+            .iter()
+            .try_fold(empty, |bundle, (mechanism, count)| mechanism.join(bundle, *count))?;
+        bundle.epsilon(delta)
+    }
+
+    /// What `delta` leaves beside the mechanisms' own.
+    fn left(&self, delta: f64) -> Result<f64, Invalid> {
+        if self.entries.is_empty() {
+            return Err(Invalid::new("mechanisms", Kind::Empty, "at least one"));
+        }
+        let left = number::probability("delta", delta)? - self.total(Mechanism::delta);
+        if left > 0.0 {
+            return Ok(left);
+        }
+        Err(Invalid::new(
+            "delta",
+            Kind::TooSmall,
+            "more than the listed mechanisms' own deltas together",
+        ))
+    }
+
+    fn total(&self, of: impl Fn(&Mechanism) -> f64) -> f64 {
+        let sum: f64 = self
+            .entries
+            .iter()
+            .map(|(mechanism, count)| of(mechanism) * *count as f64)
+            .sum();
+        sum * (1.0 + MARGIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(entries: &[(Mechanism, u64)]) -> Listing {
+        let mut listing = Listing::default();
+        for (mechanism, count) in entries {
+            listing.add(*mechanism, *count).unwrap();
+        }
+        listing
+    }
+
+    // Rows of the reference table at delta = 1e-6: the exact epsilon, and what Rényi divergences of few orders make of it.
+    #[test]
+    fn tables_are_met_from_above() {
+        for (entries, exact, by_renyi) in [
+            (
+                vec![(Mechanism::laplace(50.0, 1.0), 1000)],
+                2.90539956634,
+                3.1120323,
+            ),
+            (
+                vec![(Mechanism::gaussian(200.0, 1.0), 10_000)],
+                2.25408465022,
+                2.4191025,
+            ),
+            (
+                vec![(Mechanism::pure(0.01), 10_000)],
+                4.885515601007384,
+                5.220094762978242,
+            ),
+            (
+                vec![
+                    (Mechanism::laplace(10.0, 1.0), 10),
+                    (Mechanism::gaussian(10.0, 1.0), 10),
+                ],
+                1.90115815428,
+                2.0234298,
+            ),
+        ] {
+            let entries: Vec<_> = entries
+                .into_iter()
+                .map(|(mechanism, count)| (mechanism.unwrap(), count))
+                .collect();
+            let listing = listing(&entries);
+            let (pld, renyi) = (listing.pld(1e-6).unwrap(), listing.renyi(1e-6).unwrap());
+            assert!(
+                pld >= exact * (1.0 - 4e-7) && pld <= exact * (1.0 + 2e-6),
+                "{pld} {exact}"
+            );
+            assert!(
+                renyi > exact && renyi <= by_renyi * (1.0 + 1e-6),
+                "{renyi} {by_renyi}"
+            );
+            let (zcdp, basic) = (listing.zcdp(1e-6).unwrap(), listing.basic(1e-6).unwrap());
+            assert!(
+                renyi <= zcdp * (1.0 + 1e-9) && zcdp < basic,
+                "{renyi} {zcdp} {basic}"
+            );
+        }
+    }
+
+    // By hand: 3 / 50 + 2 * .1 + .5 = .76, no delta needed; with one Gaussian, its own epsilon at what is left.
+    #[test]
+    fn basic_composition_adds_up() {
+        let pure = [
+            (Mechanism::laplace(50.0, 1.0).unwrap(), 3),
+            (Mechanism::pure(0.1).unwrap(), 2),
+            (Mechanism::approximate(0.5, 1e-7).unwrap(), 1),
+        ];
+        assert!((listing(&pure).basic(1e-6).unwrap() - 0.76).abs() < 1e-9);
+        let gaussian = [
+            (Mechanism::gaussian(1.0, 1.0).unwrap(), 1),
+            (Mechanism::pure(0.1).unwrap(), 1),
+        ];
+        assert!((listing(&gaussian).basic(1e-6).unwrap() - 4.98655411746).abs() < 1e-8);
+        assert_eq!(listing(&pure).basic(1e-7).unwrap_err().field(), "delta");
+        assert_eq!(Listing::default().pld(1e-7).unwrap_err().field(), "mechanisms");
+    }
+
+    // Costs rise with the count and fall with the noise, by every way of adding them up.
+    #[test]
+    fn more_uses_and_less_noise_never_cost_less() {
+        let ways = |scale: f64, count| {
+            let listing = listing(&[
+                (Mechanism::discrete_laplace(scale, 3).unwrap(), count),
+                (Mechanism::discrete_gaussian(2.0 * scale, 1).unwrap(), count),
+                (Mechanism::approximate(0.01, 1e-12).unwrap(), count),
+            ]);
+            [
+                listing.pld(1e-6),
+                listing.renyi(1e-6),
+                listing.zcdp(1e-6),
+                listing.basic(1e-6),
+            ]
+            .map(Result::unwrap)
+        };
+        let mut last = [0.0; 4];
+        for count in [1, 2, 3, 10, 100] {
+            let (found, less) = (ways(40.0, count), ways(42.0, count));
+            for way in 0..4 {
+                assert!(
+                    found[way] > last[way] && found[way] > less[way],
+                    "{count} {way}: {found:?} {less:?}"
+                );
+            }
+            last = found;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The continuous Gaussian's own curve: `Q(e/m - m/2) - exp(e) Q(e/m + m/2)`, where `m` is sensitivity over sigma and
+//! `Q` the upper tail of the standard normal law. Any number of Gaussians is one Gaussian whose squared `m` is their sum.
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+use super::complex::ULP;
+
+/// An upper bound on the hockey-stick divergence of a Gaussian pair at `epsilon` (which may be negative), and minus
+/// its slope. `ratio` is sensitivity over sigma; at 0 the two laws are equal.
+pub(super) fn delta(ratio: f64, epsilon: f64) -> (f64, f64) {
+    if ratio == 0.0 {
+        return if epsilon < 0.0 {
+            (-libm::expm1(epsilon), libm::exp(epsilon))
+        } else {
+            (0.0, 0.0)
+        };
+    }
+    let low = epsilon / ratio - ratio / 2.0;
+    let high = epsilon / ratio + ratio / 2.0;
+    let first = upper_tail(low);
+    let second = scaled_tail(epsilon, low, high);
+    // A relative error of an argument moves a normal tail by at most its square plus one, times the tail; `low` and
+    // `high` are differences, so their errors are measured by the sum of what is subtracted.
+    let reach = (epsilon / ratio).abs() + ratio / 2.0;
+    let error = 16.0 * ULP * (1.0 + (low.abs() + 1.0) * reach) * first
+        + 16.0 * ULP * (1.0 + epsilon.abs() + (high.abs() + 1.0) * reach) * second;
+    ((first - second).max(0.0) + error, second)
+}
+
+/// `Q(x)`.
+fn upper_tail(x: f64) -> f64 {
+    0.5 * libm::erfc(x * FRAC_1_SQRT_2)
+}
+
+/// `exp(epsilon) Q(high)`, where `exp(epsilon)` may overflow and `Q(high)` vanish.
+fn scaled_tail(epsilon: f64, low: f64, high: f64) -> f64 {
+    if high < 20.0 {
+        return libm::exp(epsilon) * upper_tail(high);
+    }
+    // Both densities agree: exp(epsilon) phi(high) = phi(low). An even number of levels of Laplace's continued fraction
+    // x + 1/(x + 2/(x + ..)) stays below Mills' ratio; at 20, twelve levels are exact to the last place.
+    let fraction = (1..=12)
+        .rev()
+        .fold(high, |below, level| high + f64::from(level) / below);
+    libm::exp(-low * low / 2.0) / (2.0 * PI).sqrt() / fraction
+}
