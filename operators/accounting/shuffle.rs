@@ -21,6 +21,9 @@ use crate::invalid::{Invalid, Kind};
 /// How many people the exact sum is taken over: a second or two of work.
 const MOST: f64 = 1e7;
 
+/// The largest epsilon of a report by itself that is accepted: it is the truth but for one in half a billion.
+const LOCAL: f64 = 20.0;
+
 /// How a person's report is randomised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Randomizer {
@@ -56,7 +59,7 @@ impl Shuffle {
             "local-epsilon",
             local,
             f64::MIN_POSITIVE,
-            20.0,
+            LOCAL,
             "a number above 0 and at most 20",
         )?;
         let (clones, informative) = match randomizer {
@@ -75,6 +78,35 @@ impl Shuffle {
             clones,
             informative,
         })
+    }
+
+    /// The largest local epsilon, rounded down, whose shuffled reports are (epsilon, delta)-private by either bound.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn calibrate(people: u64, epsilon: f64, delta: f64, randomizer: Randomizer) -> Result<f64, Invalid> {
+        let epsilon = number::between("epsilon", epsilon, 1e-9, LOCAL, "a number from 1e-9 to 20")?;
+        number::probability("delta", delta)?;
+        Shuffle::new(people, epsilon, randomizer)?;
+        let keeps = |local: f64| {
+            Shuffle::new(people, local, randomizer).is_ok_and(|shuffle| {
+                shuffle.delta(epsilon) <= delta
+                    || shuffle
+                        .epsilon_closed(delta)
+                        .is_ok_and(|closed| closed <= epsilon)
+            })
+        };
+        // Shuffling never harms: the whole's own epsilon is safe.
+        let (mut low, mut high) = (epsilon, LOCAL);
+        while high - low > 1e-6 * low {
+            let middle = (low + high) / 2.0;
+            if keeps(middle) {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        Ok(low)
     }
 
     /// The least delta at this epsilon that the clones prove, rounded up. Of more than ten million people only so many
