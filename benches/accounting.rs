@@ -1,5 +1,9 @@
 //! What accounting costs, against dp-accounting 0.6.
+#[path = "accounting/filters.rs"]
+mod filters;
+
 fn main() {
+    filters::filters();
     use discreet::accounting::{
         Neighbours,
         pld::{Bundle, Pair},

@@ -234,11 +234,7 @@ impl Listing {
             .map(|(_, count)| *count as f64)
             .sum();
         let share = left / count.max(1.0) * (1.0 - MARGIN);
-        let epsilons = self
-            .entries
-            .iter()
-            .map(|(mechanism, count)| mechanism.epsilon_at(share) * *count as f64);
-        Ok(epsilons.sum::<f64>() * (1.0 + MARGIN))
+        Ok(self.total(|mechanism| mechanism.epsilon_at(share)))
     }
 
     /// The zCDP cost of the list, beside the mechanisms' own deltas.
@@ -298,15 +294,21 @@ impl Listing {
         ))
     }
 
+    /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not matter.
     fn total(&self, of: impl Fn(&Mechanism) -> f64) -> f64 {
-        let sum: f64 = self
+        let mut parts: Vec<f64> = self
             .entries
             .iter()
             .map(|(mechanism, count)| of(mechanism) * *count as f64)
-            .sum();
-        sum * (1.0 + MARGIN)
+            .collect();
+        parts.sort_by(f64::total_cmp);
+        parts.iter().sum::<f64>() * (1.0 + MARGIN)
     }
 }
+
+#[cfg(test)]
+#[path = "listing_oracle.rs"]
+mod oracle;
 
 #[cfg(test)]
 mod tests {
