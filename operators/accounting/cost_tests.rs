@@ -94,6 +94,17 @@ fn what_differs_is_never_added() {
     assert_eq!(kind(rho("1").times(0)), Kind::Zero);
 }
 
+// A cost for fewer orders than the limit speaks of is not within it, however small.
+#[test]
+fn missing_orders_are_not_within_a_limit() {
+    let amount = |rho, omega: f64| Amount::approximate_zcdp(rho, Omega::below(omega).unwrap(), None).unwrap();
+    let limit = amount(1.0, 8.0);
+    for (omega, within) in [(7.0, false), (8.0, true), (9.0, true), (f64::INFINITY, true)] {
+        assert_eq!(amount(0.5, omega).within(&limit), within, "{omega}");
+        assert!(!amount(2.0, omega).within(&limit));
+    }
+}
+
 #[test]
 fn parts_of_a_partition_cost_the_largest_or_the_two_largest() {
     let costs = |neighbours| ["0.25", "1", "0.5", "0.75"].map(|text| Cost::new(neighbours, rho(text)));

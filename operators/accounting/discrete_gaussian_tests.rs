@@ -113,6 +113,7 @@ fn calibration_meets_the_budget_and_no_less_noise_does() {
 fn zcdp_calibration_is_exact_where_decimals_are() {
     let sigma = |rho, shift| DiscreteGaussian::for_rho(rho, shift).unwrap().sigma();
     assert_eq!(sigma(0.5, 1), 1.0);
+    assert_eq!(sigma(0.5f64.next_down(), 1), 1.00000000001);
     assert_eq!(sigma(0.125, 3), 6.0);
     assert_eq!(sigma(0.01, 1), 7.07106781187);
     assert_eq!(DiscreteGaussian::new(10.0, 1).unwrap().rho(), 0.005);

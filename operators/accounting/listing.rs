@@ -386,6 +386,9 @@ mod tests {
             (Mechanism::pure(0.1).unwrap(), 1),
         ];
         assert!((listing(&gaussian).basic(1e-6).unwrap() - 4.98655411746).abs() < 1e-8);
+        // Two share the delta: each has the epsilon of 5e-7, by 40-digit arithmetic 5.03020075946.
+        let two = [(Mechanism::gaussian(1.0, 1.0).unwrap(), 2)];
+        assert!((listing(&two).basic(1e-6).unwrap() - 2.0 * 5.03020075946).abs() < 1e-7);
         assert_eq!(listing(&pure).basic(1e-7).unwrap_err().field(), "delta");
         assert_eq!(Listing::default().pld(1e-7).unwrap_err().field(), "mechanisms");
     }

@@ -235,6 +235,14 @@ mod tests {
         }
         assert_eq!(Units::at_least("rho", &decimal("1e-300")).unwrap().to_bits(), 1);
         assert_eq!(Units::at_least_float("rho", 5e-324).unwrap().to_bits(), 1);
+        assert_eq!(
+            Units::at_least_float("rho", 1e-6).unwrap().to_bits(),
+            18_446_744_073_710
+        );
+        assert_eq!(
+            Units::at_most_float("rho", 1e-6).unwrap().to_bits(),
+            18_446_744_073_709
+        );
         assert_eq!(Units::at_least("rho", &decimal("0")).unwrap(), Units::ZERO);
         assert_eq!(
             Units::at_most("rho", &decimal("1e-300")).unwrap_err().kind(),
