@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use super::amount::{Amount, Omega};
+use super::amount::Amount;
 use super::neighbours::{Neighbours, Relation};
 use super::number;
+use super::orders::Omega;
 use super::units::Units;
 use crate::invalid::{Invalid, Kind};
 

@@ -17,11 +17,12 @@
 
 use std::fmt;
 
-use super::amount::{Amount, Omega};
+use super::amount::Amount;
 use super::convert;
 use super::cost::Cost;
 use super::neighbours::Neighbours;
 use super::number;
+use super::orders::Omega;
 use super::units::Units;
 use crate::invalid::{Invalid, Kind};
 

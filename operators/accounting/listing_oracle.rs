@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+type Way = fn(&Listing, f64) -> Result<f64, Invalid>;
+
 /// One outcome on one side and on the other.
 type Outcomes = Vec<(f64, f64)>;
 
@@ -86,7 +88,7 @@ proptest! {
         let parts: Vec<Outcomes> = list.into_iter().map(|(_, outcomes)| outcomes).collect();
         // Beside what the mechanisms fail with by themselves.
         let delta = log_delta.exp() + own;
-        let ways: [fn(&Listing, f64) -> Result<f64, Invalid>; 4] =
+        let ways: [Way; 4] =
             [Listing::pld, Listing::renyi, Listing::zcdp, Listing::basic];
         for (way, price) in ways.iter().enumerate() {
             let epsilon = price(&listing, delta).unwrap();

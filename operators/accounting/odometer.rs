@@ -15,11 +15,12 @@
 use std::f64::consts::PI;
 use std::fmt;
 
-use super::amount::{Amount, Omega};
+use super::amount::Amount;
 use super::cost::Cost;
 use super::filter::{Filter, Refused};
 use super::neighbours::Neighbours;
 use super::number::{self, MARGIN};
+use super::orders::Omega;
 use super::units::Units;
 use crate::invalid::{Invalid, Kind};
 
