@@ -7,8 +7,9 @@
 use std::f64::consts::{FRAC_PI_6, PI};
 
 use super::complex::{Complex, ULP};
-use super::law::{Cumulant, Law, Sweep};
+use super::law::{Cumulant, Law};
 use super::search::{first_below, lowest};
+use super::sweep::Sweep;
 use super::zcdp::ceiling;
 
 /// A first look takes so many frequencies, the last at most so many.
@@ -21,6 +22,8 @@ const DELTA_EXCESS: f64 = 1e-6;
 const CUT: f64 = 6.0;
 /// Aliases are kept below exp(-ALIAS) of the result.
 const ALIAS: f64 = 28.0;
+/// How much above the result, as a logarithm, the terms may start.
+const HEADROOM: f64 = 12.0;
 /// Frequencies where the moment is proved below exp(-NIL) of its largest value are not visited.
 const NIL: f64 = 60.0;
 
@@ -77,7 +80,10 @@ impl Integral {
     /// A bound on the least epsilon at which the divergence is at most `target`.
     pub(super) fn epsilon(&self, target: f64) -> f64 {
         let (mut tilt, mut guess) = self.chernoff_epsilon(target);
-        let mut best = guess.max(0.0).min(self.largest);
+        let mut best = guess.min(self.largest).max(0.0);
+        if best == 0.0 {
+            return 0.0;
+        }
         let mut terms = TERMS.0;
         loop {
             let line = self.line(tilt, guess, target, terms);
@@ -117,7 +123,10 @@ impl Integral {
         let bound = |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt);
         let (log_tilt, least) = lowest(|log_tilt| bound(libm::exp(log_tilt)));
         let tilt = libm::exp(log_tilt);
-        (tilt, least + 16.0 * ULP * (1.0 + least.abs() + tilt * epsilon))
+        (
+            tilt,
+            least + 16.0 * ULP * (least.abs() + tilt * epsilon + 1.0 - ceiling(tilt)),
+        )
     }
 
     /// Chernoff's bound on epsilon, and its tilt.
@@ -134,7 +143,7 @@ impl Integral {
 
     /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
     fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64) -> Line {
-        let period = self.period(tilt, epsilon, delta);
+        let (tilt, period) = self.contour(tilt, epsilon, delta);
         let step = 2.0 * PI / period;
         let smoothing = self.gaussian.max(CUT / (step * terms));
         let last = (CUT / (step * smoothing)).ceil();
@@ -196,26 +205,46 @@ impl Integral {
         }
     }
 
-    /// A period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself, from the
-    /// right by Chernoff's bound at a larger tilt. A poor choice makes the result larger, never wrong.
-    fn period(&self, tilt: f64, epsilon: f64, delta: f64) -> f64 {
+    /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
+    /// from the right by Chernoff's bound at larger tilts. Where the loss has a heavy tail, less than the `best` tilt pays.
+    /// A poor choice makes the result larger, never wrong.
+    fn contour(&self, best: f64, epsilon: f64, delta: f64) -> (f64, f64) {
         let small = ALIAS - libm::log(delta);
-        let right = |factor: f64| {
-            let more = tilt * factor;
-            (self.log_moment(more) - more * epsilon + ceiling(more) + small) / (more - tilt)
+        let right = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0].map(|factor| {
+            let tilt = best * factor;
+            (
+                tilt,
+                self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) + small,
+            )
+        });
+        let candidates = [1.0, 0.7, 0.5, 0.35, 0.25].map(|factor| {
+            let tilt = best * factor;
+            let nearest = right
+                .iter()
+                .map(|(more, height)| height / (more - tilt))
+                .fold(f64::INFINITY, f64::min);
+            (tilt, nearest.max(small / tilt))
+        });
+        let affordable =
+            |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) < libm::log(delta) + HEADROOM;
+        let shorter = |kept: (f64, f64), other: (f64, f64)| {
+            if other.1 < kept.1 && affordable(other.0) {
+                other
+            } else {
+                kept
+            }
         };
-        let nearest = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0]
-            .map(right)
+        candidates
             .into_iter()
-            .fold(f64::INFINITY, f64::min);
-        nearest.max(small / tilt)
+            .reduce(shorter)
+            .unwrap_or((best, small / best))
     }
 }
 
 /// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
 fn more(terms: f64, excess: f64) -> Option<f64> {
     (excess > 1.0 && terms < TERMS.1).then(|| {
-        (terms * (1.5 * excess).sqrt().clamp(2.0, 32.0))
+        (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0))
             .min(TERMS.1)
             .ceil()
     })
