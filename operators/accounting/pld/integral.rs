@@ -118,15 +118,13 @@ impl Integral {
         each.sum::<f64>() + self.gaussian * self.gaussian * tilt * (tilt + 1.0) / 2.0 * (1.0 + 16.0 * ULP)
     }
 
-    /// Chernoff's bound on the logarithm of the divergence, and its tilt.
+    /// The tilt at which the terms of the sum start lowest, and Chernoff's bound on the logarithm of the divergence there.
     fn chernoff_delta(&self, epsilon: f64) -> (f64, f64) {
-        let bound = |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt);
-        let (log_tilt, least) = lowest(|log_tilt| bound(libm::exp(log_tilt)));
-        let tilt = libm::exp(log_tilt);
-        (
-            tilt,
-            least + 16.0 * ULP * (least.abs() + tilt * epsilon + 1.0 - ceiling(tilt)),
-        )
+        let start = |tilt: f64| self.log_moment(tilt) - tilt * epsilon - libm::log(tilt) - libm::log1p(tilt);
+        let tilt = libm::exp(lowest(|log_tilt| start(libm::exp(log_tilt))).0);
+        let moment = self.log_moment(tilt);
+        let error = 16.0 * ULP * (moment.abs() + tilt * epsilon + 1.0 - ceiling(tilt));
+        (tilt, moment - tilt * epsilon + ceiling(tilt) + error)
     }
 
     /// Chernoff's bound on epsilon, and its tilt.
