@@ -32,8 +32,6 @@ const NIL: f64 = 60.0;
 pub(super) struct Integral {
     uses: Vec<(Law, f64)>,
     gaussian: f64,
-    /// No loss is larger.
-    largest: f64,
 }
 
 impl Integral {
@@ -43,27 +41,16 @@ impl Integral {
             .iter()
             .map(|(law, count)| (law.clone(), *count as f64))
             .collect();
-        let bounded: f64 = uses.iter().map(|(law, count)| law.largest() * count).sum();
-        let slack = 1.0 + (uses.len() as f64 + 4.0) * 2.0 * ULP;
-        let largest = if gaussian > 0.0 {
-            f64::INFINITY
-        } else {
-            bounded * slack
-        };
-        Integral {
-            uses,
-            gaussian,
-            largest,
-        }
+        Integral { uses, gaussian }
     }
 
     /// An upper bound on the divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
-        if epsilon >= self.largest {
-            return 0.0;
-        }
         let (tilt, logarithm) = self.chernoff_delta(epsilon);
         let mut best = libm::exp(logarithm).min(1.0);
+        if best == 0.0 {
+            return 0.0;
+        }
         let mut terms = TERMS.0;
         loop {
             let line = self.line(tilt, epsilon, best, terms);
@@ -80,7 +67,7 @@ impl Integral {
     /// A bound on the least epsilon at which the divergence is at most `target`.
     pub(super) fn epsilon(&self, target: f64) -> f64 {
         let (mut tilt, mut guess) = self.chernoff_epsilon(target);
-        let mut best = guess.min(self.largest).max(0.0);
+        let mut best = guess.max(0.0);
         if best == 0.0 {
             return 0.0;
         }

@@ -60,18 +60,6 @@ impl Cumulant {
 }
 
 impl Law {
-    /// The largest loss, rounded up.
-    pub(super) fn largest(&self) -> f64 {
-        match self {
-            Law::Gaussian { .. } | Law::DiscreteGaussian { .. } => f64::INFINITY,
-            Law::Staircase { loss, .. } => *loss,
-            Law::Atoms(atoms) => atoms
-                .iter()
-                .map(|atom| atom.loss)
-                .fold(f64::NEG_INFINITY, f64::max),
-        }
-    }
-
     /// A total order, so that a bundle does not depend on the order in which it was put together.
     pub(super) fn order(&self, other: &Law) -> Ordering {
         fn key(law: &Law) -> (u8, f64, f64, &[Atom]) {

@@ -150,6 +150,25 @@ fn random_mixtures_cost_what_exact_integers_say() {
     }
 }
 
+/// Refutes: "the atoms of a table hold at least their shares".
+#[test]
+fn masses_of_a_table_are_rounded_up() {
+    let weights = [1, 3, 10, 37, 150, 650, 3_000, 15_000, 80_000, 450_000];
+    let Law::Atoms(atoms) = Pair::table(&weights, 1).unwrap().forward.law else {
+        panic!("not a table")
+    };
+    // The ratios rise too, so the atoms stand in the weights' order.
+    let total: u64 = weights[1..].iter().sum();
+    assert_eq!(atoms.len(), weights.len() - 1);
+    for (atom, weight) in atoms.iter().zip(&weights[1..]) {
+        assert!(
+            at_least(atom.mass, (u128::from(*weight), u128::from(total))),
+            "{weight}: {}",
+            atom.mass
+        );
+    }
+}
+
 /// Refutes: "the integral is never below the list, and its epsilon within 10^-6", at deltas from 10^-2 down to 10^-14.
 /// Kills: an untilted sum, a short period, a forgotten tail, a smoothing too wide.
 #[test]
