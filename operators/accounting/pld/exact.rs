@@ -8,7 +8,8 @@ use super::law::{Atom, Law};
 /// More atoms than this are not listed, and powers of lattices, which cost the square, not above the second.
 const LIMIT: usize = 1 << 16;
 const LATTICE_LIMIT: u64 = 1 << 12;
-/// Probabilities below this are not listed but charged to infinite loss: fewer than 2^32 of them, [`LEFT_OUT`] in all.
+/// Probabilities below this are not listed but charged to infinite loss, [`LEFT_OUT`] in all: there are fewer than 2^32 of
+/// them, or they fall geometrically.
 const DUST: f64 = 1e-280;
 const LEFT_OUT: f64 = 1e-270;
 
@@ -31,7 +32,11 @@ impl Exact {
         };
         for (law, count) in uses {
             match law {
-                Law::Staircase { loss, steps } if *steps == 1.0 => list.times(&binomial(*loss, *count)?)?,
+                Law::Staircase { loss, steps } if *steps == 1.0 => {
+                    let atoms = binomial(*loss, *count)?;
+                    list.whole &= atoms.len() as u64 == count + 1;
+                    list.times(&atoms)?;
+                }
                 Law::Staircase { loss, steps } => list.times(&staircase(*loss, *steps)?.power(*count)?)?,
                 Law::DiscreteGaussian { sigma, shift } => {
                     list.times(&discrete_gaussian(*sigma, *shift)?.power(*count)?)?;
@@ -41,9 +46,8 @@ impl Exact {
                 }
                 _ => return None,
             }
-            // What a binomial or a lattice leaves out is dust, whether it did or not.
-            list.whole &=
-                matches!(law, Law::Atoms(_)) || *count < 100 && matches!(law, Law::Staircase { .. });
+            // A lattice has dust, or may have.
+            list.whole &= matches!(law, Law::Atoms(_)) || matches!(law, Law::Staircase { steps: 1.0, .. });
         }
         Some(list)
     }

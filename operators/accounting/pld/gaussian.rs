@@ -17,6 +17,10 @@ pub(super) fn delta(ratio: f64, epsilon: f64) -> (f64, f64) {
     }
     let low = epsilon / ratio - ratio / 2.0;
     let high = epsilon / ratio + ratio / 2.0;
+    if low > 38.0 {
+        // Q(38) is below the least float of full precision, and so is the rest.
+        return (f64::MIN_POSITIVE, 0.0);
+    }
     let first = upper_tail(low);
     let second = scaled_tail(epsilon, low, high);
     // `low` and `high` are differences, so their errors are measured by what is subtracted; either tail then moves by its

@@ -67,10 +67,10 @@ impl Integral {
     /// A bound on the least epsilon at which the divergence is at most `target`.
     pub(super) fn epsilon(&self, target: f64) -> f64 {
         let (mut tilt, mut guess) = self.chernoff_epsilon(target);
-        let mut best = guess.max(0.0);
-        if best == 0.0 {
+        if guess <= 0.0 {
             return 0.0;
         }
+        let mut best = if guess.is_nan() { f64::INFINITY } else { guess };
         let mut terms = TERMS.0;
         loop {
             let line = self.line(tilt, guess, target, terms);
@@ -122,7 +122,7 @@ impl Integral {
         let tilt = libm::exp(log_tilt);
         (
             tilt,
-            least + 16.0 * ULP * (least.abs() + (1.0 - logarithm) / tilt),
+            least + 16.0 * ULP * (least.abs() + (1.0 - logarithm - ceiling(tilt)) / tilt),
         )
     }
 
@@ -319,8 +319,14 @@ impl Line {
         }
         let scale = libm::exp(-self.tilt * moved);
         let error = self.fixed + self.turning * (1.0 + epsilon.abs() + self.epsilon.abs());
+        // What is not a number bounds nothing.
+        let delta = if delta.is_nan() {
+            f64::INFINITY
+        } else {
+            delta.max(0.0)
+        };
         Reading {
-            delta: (delta.max(0.0) + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
+            delta: (delta + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
             fall: fall * scale,
             density: density.max(0.0) * scale,
         }

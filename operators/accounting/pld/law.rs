@@ -137,10 +137,9 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
             (z * (z + Complex::ONE)).scale(loss * loss),
         );
         let (_, _, cosh) = series.sum(1.0, 0);
-        let (top_a, top_b, top) = series.sum(ratio * ratio, 1);
+        let (_, top_b, top) = series.sum(ratio * ratio, 1);
         let (bottom_a, bottom_b, bottom) = series.sum((1.0 / steps) * (1.0 / steps), 1);
         let middle = (top.scale(bottom_b) - bottom.scale(top_b)) / bottom_a.scale(bottom_b);
-        debug_assert!(top_a.re > 0.5);
         let excess =
             (cosh.scale(2.0) + middle.scale(slope * loss * ratio)).scale(libm::exp(-loss / 2.0) / both);
         // The terms are all of one size, at most |a² - b²|, and each is good to a few dozen units.
@@ -151,40 +150,32 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
         };
     }
 
-    // The same, divided by exp(a).
+    // The same, divided by exp(a); one step has no middle.
     let twice_a = a.scale(2.0);
-    let climb = twice_a.scale(1.0 / steps);
-    let rise = climb.scale(-1.0).exp_m1().scale(-1.0);
-    // step / (1 - exp(-climb)), whose limit is 1/(2w)
-    let (fraction, fraction_error) = if climb.norm() < 1e-18 {
-        (Complex::ONE / twice_w, 16.0)
+    let (middle, middle_error) = if steps == 1.0 {
+        (Complex::new(0.0, 0.0), 0.0)
     } else {
+        let climb = twice_a.scale(1.0 / steps);
+        let rise = climb.scale(-1.0).exp_m1().scale(-1.0);
+        // step / (1 - exp(-climb)), whose limit is 1/(2w)
+        let (fraction, relative) = if climb.norm() < 1e-18 {
+            (Complex::ONE / twice_w, 16.0)
+        } else {
+            (
+                Complex::new(step, 0.0) / rise,
+                16.0 + 4.0 * climb.norm() / rise.norm(),
+            )
+        };
+        let fall = twice_a.scale(-ratio).exp_m1().scale(-1.0);
+        let middle = fraction.scale(slope) * climb.scale(-1.0).exp() * fall;
         (
-            Complex::new(step, 0.0) / rise,
-            16.0 + 4.0 * climb.norm() / rise.norm(),
+            middle,
+            2.0 * fraction.norm() * (relative + 16.0 + 16.0 * a.norm()),
         )
     };
-    if steps == 1.0 {
-        let moment = Complex::ONE + twice_a.scale(-1.0).exp();
-        let error = ULP * (16.0 + 16.0 * a.norm());
-        return Cumulant::new(
-            z.scale(loss),
-            4.0 * ULP * z.norm() * loss,
-            moment.scale(1.0 / both),
-            error,
-        );
-    }
-    let fall = twice_a.scale(-ratio).exp_m1().scale(-1.0);
-    let middle = fraction.scale(slope) * climb.scale(-1.0).exp() * fall;
-    let moment = Complex::ONE + twice_a.scale(-1.0).exp() + middle;
-    let error =
-        ULP * (16.0 + 16.0 * a.norm() + 2.0 * fraction.norm() * (fraction_error + 16.0 + 16.0 * a.norm()));
-    Cumulant::new(
-        z.scale(loss),
-        4.0 * ULP * z.norm() * loss,
-        moment.scale(1.0 / both),
-        error,
-    )
+    let moment = (Complex::ONE + twice_a.scale(-1.0).exp() + middle).scale(1.0 / both);
+    let error = ULP * (16.0 + 16.0 * a.norm() + middle_error);
+    Cumulant::new(z.scale(loss), 4.0 * ULP * z.norm() * loss, moment, error)
 }
 
 /// Power series in the squares `x` (complex) and `y` (real), of which only the difference is small.

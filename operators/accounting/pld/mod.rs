@@ -28,7 +28,12 @@
 //!   is charged for every term: `|term| · error` is added to the sum. Where errors grow, the bound grows.
 //! * **Infinite loss** (what a neighbour could not have said) is `1 - prod (1-m)^count`, added to delta.
 //! * **zCDP parts** have no pair; connecting the dots of their best-known curve gives losses that dominate any of them.
-//! * **Searches** (for a tilt, for epsilon) are not trusted: a result counts only where the bound was evaluated.
+//! * **Searches** (for a tilt, for epsilon) are not trusted: a result counts only where the bound was evaluated. Chernoff's
+//!   bound stands beside the sum, and the smaller is reported.
+//!
+//! Both routes are tested against each other, and lists against exact integers. A sum has at most 2^20 terms, so the time is
+//! bounded: microseconds for lists, about a millisecond for closed forms; a table of n weights in few uses costs n times as
+//! much for each term, up to a second for 2,000 weights in ten uses.
 
 mod bundle;
 mod complex;
