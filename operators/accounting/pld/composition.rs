@@ -44,6 +44,7 @@ impl Composition {
         let slack = (uses.len() as f64 + 8.0) * 8.0 * ULP;
         let gaussian = (squares * (1.0 + slack)).sqrt() * (1.0 + 2.0 * ULP);
         if rho > 0.0 && (gaussian > 0.0 || !uses.is_empty()) {
+            // The atoms hold all but this tail, which is below their rounding.
             let (atoms, infinite) = zcdp::dots(rho);
             log_finite += libm::log1p(-infinite);
             uses.push((Law::Atoms(Arc::from(atoms)), 1));
@@ -63,7 +64,7 @@ impl Composition {
         };
         Composition {
             infinite: (-libm::expm1(log_finite) * (1.0 + slack) + left_out).min(1.0),
-            finite: (libm::exp(log_finite) * (1.0 + slack * (1.0 + log_finite.abs()))).min(1.0),
+            finite: libm::exp(log_finite * (1.0 - slack)),
             total,
         }
     }

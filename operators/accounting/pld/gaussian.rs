@@ -17,13 +17,16 @@ pub(super) fn delta(ratio: f64, epsilon: f64) -> (f64, f64) {
     }
     let low = epsilon / ratio - ratio / 2.0;
     let high = epsilon / ratio + ratio / 2.0;
+    if low > 38.0 {
+        // Q(38) is below the least float of full precision, and so is the rest.
+        return (f64::MIN_POSITIVE, 0.0);
+    }
     let first = upper_tail(low);
     let second = scaled_tail(epsilon, low, high);
-    // A relative error of an argument moves a normal tail by at most its square plus one, times the tail; `low` and
-    // `high` are differences, so their errors are measured by the sum of what is subtracted.
+    // `low` and `high` are differences, so their errors are measured by what is subtracted; either tail then moves by its
+    // density, which both share: phi(low) = exp(epsilon) phi(high).
     let reach = (epsilon / ratio).abs() + ratio / 2.0;
-    let error = 16.0 * ULP * (1.0 + (low.abs() + 1.0) * reach) * first
-        + 16.0 * ULP * (1.0 + epsilon.abs() + (high.abs() + 1.0) * reach) * second;
+    let error = 16.0 * ULP * (first + (1.0 + epsilon.abs()) * second + 2.0 * reach * density(low));
     ((first - second).max(0.0) + error, second)
 }
 
@@ -42,5 +45,9 @@ fn scaled_tail(epsilon: f64, low: f64, high: f64) -> f64 {
     let fraction = (1..=12)
         .rev()
         .fold(high, |below, level| high + f64::from(level) / below);
-    libm::exp(-low * low / 2.0) / (2.0 * PI).sqrt() / fraction
+    density(low) / fraction
+}
+
+fn density(x: f64) -> f64 {
+    libm::exp(-x * x / 2.0) / (2.0 * PI).sqrt()
 }

@@ -7,8 +7,9 @@
 use std::f64::consts::{FRAC_PI_6, PI};
 
 use super::complex::{Complex, ULP};
-use super::law::{Cumulant, Law, Sweep};
+use super::law::{Cumulant, Law};
 use super::search::{first_below, lowest};
+use super::sweep::Sweep;
 use super::zcdp::ceiling;
 
 /// A first look takes so many frequencies, the last at most so many.
@@ -21,6 +22,8 @@ const DELTA_EXCESS: f64 = 1e-6;
 const CUT: f64 = 6.0;
 /// Aliases are kept below exp(-ALIAS) of the result.
 const ALIAS: f64 = 28.0;
+/// How much above the result, as a logarithm, the terms may start.
+const HEADROOM: f64 = 12.0;
 /// Frequencies where the moment is proved below exp(-NIL) of its largest value are not visited.
 const NIL: f64 = 60.0;
 
@@ -29,8 +32,6 @@ const NIL: f64 = 60.0;
 pub(super) struct Integral {
     uses: Vec<(Law, f64)>,
     gaussian: f64,
-    /// No loss is larger.
-    largest: f64,
 }
 
 impl Integral {
@@ -40,27 +41,16 @@ impl Integral {
             .iter()
             .map(|(law, count)| (law.clone(), *count as f64))
             .collect();
-        let bounded: f64 = uses.iter().map(|(law, count)| law.largest() * count).sum();
-        let slack = 1.0 + (uses.len() as f64 + 4.0) * 2.0 * ULP;
-        let largest = if gaussian > 0.0 {
-            f64::INFINITY
-        } else {
-            bounded * slack
-        };
-        Integral {
-            uses,
-            gaussian,
-            largest,
-        }
+        Integral { uses, gaussian }
     }
 
     /// An upper bound on the divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
-        if epsilon >= self.largest {
-            return 0.0;
-        }
         let (tilt, logarithm) = self.chernoff_delta(epsilon);
         let mut best = libm::exp(logarithm).min(1.0);
+        if best == 0.0 {
+            return 0.0;
+        }
         let mut terms = TERMS.0;
         loop {
             let line = self.line(tilt, epsilon, best, terms);
@@ -77,7 +67,10 @@ impl Integral {
     /// A bound on the least epsilon at which the divergence is at most `target`.
     pub(super) fn epsilon(&self, target: f64) -> f64 {
         let (mut tilt, mut guess) = self.chernoff_epsilon(target);
-        let mut best = guess.max(0.0).min(self.largest);
+        if guess <= 0.0 {
+            return 0.0;
+        }
+        let mut best = if guess.is_nan() { f64::INFINITY } else { guess };
         let mut terms = TERMS.0;
         loop {
             let line = self.line(tilt, guess, target, terms);
@@ -112,12 +105,13 @@ impl Integral {
         each.sum::<f64>() + self.gaussian * self.gaussian * tilt * (tilt + 1.0) / 2.0 * (1.0 + 16.0 * ULP)
     }
 
-    /// Chernoff's bound on the logarithm of the divergence, and its tilt.
+    /// The tilt at which the terms of the sum start lowest, and Chernoff's bound on the logarithm of the divergence there.
     fn chernoff_delta(&self, epsilon: f64) -> (f64, f64) {
-        let bound = |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt);
-        let (log_tilt, least) = lowest(|log_tilt| bound(libm::exp(log_tilt)));
-        let tilt = libm::exp(log_tilt);
-        (tilt, least + 16.0 * ULP * (1.0 + least.abs() + tilt * epsilon))
+        let start = |tilt: f64| self.log_moment(tilt) - tilt * epsilon - libm::log(tilt) - libm::log1p(tilt);
+        let tilt = libm::exp(lowest(|log_tilt| start(libm::exp(log_tilt))).0);
+        let moment = self.log_moment(tilt);
+        let error = 16.0 * ULP * (moment.abs() + tilt * epsilon + 1.0 - ceiling(tilt));
+        (tilt, moment - tilt * epsilon + ceiling(tilt) + error)
     }
 
     /// Chernoff's bound on epsilon, and its tilt.
@@ -128,13 +122,13 @@ impl Integral {
         let tilt = libm::exp(log_tilt);
         (
             tilt,
-            least + 16.0 * ULP * (least.abs() + (1.0 - logarithm) / tilt),
+            least + 16.0 * ULP * (least.abs() + (1.0 - logarithm - ceiling(tilt)) / tilt),
         )
     }
 
     /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
     fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64) -> Line {
-        let period = self.period(tilt, epsilon, delta);
+        let (tilt, period) = self.contour(tilt, epsilon, delta);
         let step = 2.0 * PI / period;
         let smoothing = self.gaussian.max(CUT / (step * terms));
         let last = (CUT / (step * smoothing)).ceil();
@@ -196,26 +190,46 @@ impl Integral {
         }
     }
 
-    /// A period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself, from the
-    /// right by Chernoff's bound at a larger tilt. A poor choice makes the result larger, never wrong.
-    fn period(&self, tilt: f64, epsilon: f64, delta: f64) -> f64 {
+    /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
+    /// from the right by Chernoff's bound at larger tilts. Where the loss has a heavy tail, less than the `best` tilt pays.
+    /// A poor choice makes the result larger, never wrong.
+    fn contour(&self, best: f64, epsilon: f64, delta: f64) -> (f64, f64) {
         let small = ALIAS - libm::log(delta);
-        let right = |factor: f64| {
-            let more = tilt * factor;
-            (self.log_moment(more) - more * epsilon + ceiling(more) + small) / (more - tilt)
+        let right = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0].map(|factor| {
+            let tilt = best * factor;
+            (
+                tilt,
+                self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) + small,
+            )
+        });
+        let candidates = [1.0, 0.7, 0.5, 0.35, 0.25].map(|factor| {
+            let tilt = best * factor;
+            let nearest = right
+                .iter()
+                .map(|(more, height)| height / (more - tilt))
+                .fold(f64::INFINITY, f64::min);
+            (tilt, nearest.max(small / tilt))
+        });
+        let affordable =
+            |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) < libm::log(delta) + HEADROOM;
+        let shorter = |kept: (f64, f64), other: (f64, f64)| {
+            if other.1 < kept.1 && affordable(other.0) {
+                other
+            } else {
+                kept
+            }
         };
-        let nearest = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0]
-            .map(right)
+        candidates
             .into_iter()
-            .fold(f64::INFINITY, f64::min);
-        nearest.max(small / tilt)
+            .reduce(shorter)
+            .unwrap_or((best, small / best))
     }
 }
 
 /// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
 fn more(terms: f64, excess: f64) -> Option<f64> {
     (excess > 1.0 && terms < TERMS.1).then(|| {
-        (terms * (1.5 * excess).sqrt().clamp(2.0, 32.0))
+        (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0))
             .min(TERMS.1)
             .ceil()
     })
@@ -305,8 +319,14 @@ impl Line {
         }
         let scale = libm::exp(-self.tilt * moved);
         let error = self.fixed + self.turning * (1.0 + epsilon.abs() + self.epsilon.abs());
+        // What is not a number bounds nothing.
+        let delta = if delta.is_nan() {
+            f64::INFINITY
+        } else {
+            delta.max(0.0)
+        };
         Reading {
-            delta: (delta.max(0.0) + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
+            delta: (delta + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
             fall: fall * scale,
             density: density.max(0.0) * scale,
         }

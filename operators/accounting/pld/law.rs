@@ -8,6 +8,7 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 use super::complex::{Complex, ULP};
+use super::sweep::Tilted;
 
 /// One possible loss, and the probability of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +42,7 @@ const VANISHING: f64 = 1e-10;
 
 impl Cumulant {
     /// From `exponent + ln(moment)`, where `moment` is known up to `error` and `exponent` up to `exponent_error`.
-    fn new(exponent: Complex, exponent_error: f64, moment: Complex, error: f64) -> Cumulant {
+    pub(super) fn new(exponent: Complex, exponent_error: f64, moment: Complex, error: f64) -> Cumulant {
         let size = moment.norm();
         if size < VANISHING.max(2.0 * error) {
             let value = exponent + Complex::new(libm::log(VANISHING.max(2.0 * error)), 0.0);
@@ -59,18 +60,6 @@ impl Cumulant {
 }
 
 impl Law {
-    /// The largest loss, rounded up.
-    pub(super) fn largest(&self) -> f64 {
-        match self {
-            Law::Gaussian { .. } | Law::DiscreteGaussian { .. } => f64::INFINITY,
-            Law::Staircase { loss, .. } => *loss,
-            Law::Atoms(atoms) => atoms
-                .iter()
-                .map(|atom| atom.loss)
-                .fold(f64::NEG_INFINITY, f64::max),
-        }
-    }
-
     /// A total order, so that a bundle does not depend on the order in which it was put together.
     pub(super) fn order(&self, other: &Law) -> Ordering {
         fn key(law: &Law) -> (u8, f64, f64, &[Atom]) {
@@ -148,10 +137,9 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
             (z * (z + Complex::ONE)).scale(loss * loss),
         );
         let (_, _, cosh) = series.sum(1.0, 0);
-        let (top_a, top_b, top) = series.sum(ratio * ratio, 1);
+        let (_, top_b, top) = series.sum(ratio * ratio, 1);
         let (bottom_a, bottom_b, bottom) = series.sum((1.0 / steps) * (1.0 / steps), 1);
         let middle = (top.scale(bottom_b) - bottom.scale(top_b)) / bottom_a.scale(bottom_b);
-        debug_assert!(top_a.re > 0.5);
         let excess =
             (cosh.scale(2.0) + middle.scale(slope * loss * ratio)).scale(libm::exp(-loss / 2.0) / both);
         // The terms are all of one size, at most |a² - b²|, and each is good to a few dozen units.
@@ -162,40 +150,32 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
         };
     }
 
-    // The same, divided by exp(a).
+    // The same, divided by exp(a); one step has no middle.
     let twice_a = a.scale(2.0);
-    let climb = twice_a.scale(1.0 / steps);
-    let rise = climb.scale(-1.0).exp_m1().scale(-1.0);
-    // step / (1 - exp(-climb)), whose limit is 1/(2w)
-    let (fraction, fraction_error) = if climb.norm() < 1e-18 {
-        (Complex::ONE / twice_w, 16.0)
+    let (middle, middle_error) = if steps == 1.0 {
+        (Complex::new(0.0, 0.0), 0.0)
     } else {
+        let climb = twice_a.scale(1.0 / steps);
+        let rise = climb.scale(-1.0).exp_m1().scale(-1.0);
+        // step / (1 - exp(-climb)), whose limit is 1/(2w)
+        let (fraction, relative) = if climb.norm() < 1e-18 {
+            (Complex::ONE / twice_w, 16.0)
+        } else {
+            (
+                Complex::new(step, 0.0) / rise,
+                16.0 + 4.0 * climb.norm() / rise.norm(),
+            )
+        };
+        let fall = twice_a.scale(-ratio).exp_m1().scale(-1.0);
+        let middle = fraction.scale(slope) * climb.scale(-1.0).exp() * fall;
         (
-            Complex::new(step, 0.0) / rise,
-            16.0 + 4.0 * climb.norm() / rise.norm(),
+            middle,
+            2.0 * fraction.norm() * (relative + 16.0 + 16.0 * a.norm()),
         )
     };
-    if steps == 1.0 {
-        let moment = Complex::ONE + twice_a.scale(-1.0).exp();
-        let error = ULP * (16.0 + 16.0 * a.norm());
-        return Cumulant::new(
-            z.scale(loss),
-            4.0 * ULP * z.norm() * loss,
-            moment.scale(1.0 / both),
-            error,
-        );
-    }
-    let fall = twice_a.scale(-ratio).exp_m1().scale(-1.0);
-    let middle = fraction.scale(slope) * climb.scale(-1.0).exp() * fall;
-    let moment = Complex::ONE + twice_a.scale(-1.0).exp() + middle;
-    let error =
-        ULP * (16.0 + 16.0 * a.norm() + 2.0 * fraction.norm() * (fraction_error + 16.0 + 16.0 * a.norm()));
-    Cumulant::new(
-        z.scale(loss),
-        4.0 * ULP * z.norm() * loss,
-        moment.scale(1.0 / both),
-        error,
-    )
+    let moment = (Complex::ONE + twice_a.scale(-1.0).exp() + middle).scale(1.0 / both);
+    let error = ULP * (16.0 + 16.0 * a.norm() + middle_error);
+    Cumulant::new(z.scale(loss), 4.0 * ULP * z.norm() * loss, moment, error)
 }
 
 /// Power series in the squares `x` (complex) and `y` (real), of which only the difference is small.
@@ -272,143 +252,108 @@ fn discrete_gaussian(sigma: f64, shift: f64, z: Complex) -> Cumulant {
     Cumulant::new(exponent, exponent_error, Complex::ONE + others, error + 4.0 * ULP)
 }
 
-/// Atoms under an exponential tilt, and what is known about them there.
-#[derive(Debug)]
-struct Tilted {
-    /// The masses, of total 1.
-    masses: Vec<f64>,
-    /// The mean loss. Phases are measured from it, which keeps them small.
-    centre: f64,
-    /// The mean distance from `centre`.
-    distance: f64,
-    /// The logarithm of what the masses were divided by.
-    scale: f64,
-    error: f64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Tilted {
-    fn new(atoms: &[Atom], tilt: f64) -> Tilted {
-        let highest = atoms
-            .iter()
-            .map(|atom| atom.loss)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let weigh = |atom: &Atom| atom.mass * libm::exp(tilt * (atom.loss - highest));
-        let mut masses: Vec<f64> = atoms.iter().map(weigh).collect();
-        let total = block_sum(masses.iter().copied());
-        masses.iter_mut().for_each(|mass| *mass /= total);
-        let mean = |f: &dyn Fn(f64) -> f64| {
-            block_sum(atoms.iter().zip(&masses).map(|(atom, mass)| f(atom.loss) * mass))
-        };
-        let centre = mean(&|loss| loss);
-        let distance = mean(&|loss| (loss - centre).abs()) * (1.0 + 1e-9);
-        // What rounding the exponent does to a mass, in the mean; what the sums do.
-        let exponents = tilt * ((highest - centre).abs() + distance);
-        let blocks = (BLOCK + atoms.len() / BLOCK) as f64;
-        let scale = tilt * highest + libm::log(total);
-        Tilted {
-            masses,
-            centre,
-            distance,
-            scale,
-            error: ULP * (16.0 + 4.0 * exponents + 2.0 * blocks),
-        }
-    }
-
-    /// The cumulant at `frequency`, each phase computed afresh.
-    fn sum(&self, atoms: &[Atom], frequency: f64) -> Cumulant {
-        let phasor = |(atom, mass): (&Atom, &f64)| {
-            Complex::new(0.0, frequency * (atom.loss - self.centre))
-                .exp()
-                .scale(*mass)
-        };
-        let phasors: Vec<Complex> = atoms.iter().zip(&self.masses).map(phasor).collect();
-        self.cumulant(frequency, &phasors, 0)
-    }
-
-    fn cumulant(&self, frequency: f64, phasors: &[Complex], turns: u32) -> Cumulant {
+    /// `E exp(z L)` over listed losses, relative to the largest modulus on the line.
+    fn moment(z: Complex, atoms: impl Iterator<Item = (f64, f64)>) -> Complex {
+        let atoms: Vec<(f64, f64)> = atoms.collect();
+        let top: f64 = atoms.iter().map(|(loss, mass)| mass * (z.re * loss).exp()).sum();
         let zero = Complex::new(0.0, 0.0);
-        let block = |block: &[Complex]| block.iter().fold(zero, |sum, phasor| sum + *phasor);
-        let moment = phasors.chunks(BLOCK).fold(zero, |sum, chunk| sum + block(chunk));
-        let exponent = Complex::new(self.scale, frequency * self.centre);
-        let error = self.error + ULP * (8.0 * frequency * self.distance + 4.0 * f64::from(turns));
-        Cumulant::new(exponent, 8.0 * ULP * exponent.norm(), moment, error)
+        let terms = atoms
+            .iter()
+            .map(|(loss, mass)| z.scale(*loss).exp().scale(mass / top));
+        terms.fold(zero, |sum, term| sum + term)
     }
-}
 
-/// Atoms along one vertical line: from one frequency to the next each turns by a constant angle.
-#[derive(Debug)]
-pub(super) struct Sweep<'a> {
-    atoms: &'a [Atom],
-    tilted: Tilted,
-    step: f64,
-    turns: Vec<Complex>,
-    phasors: Vec<Complex>,
-    at: u64,
-    turned: u32,
-}
+    fn assert_near(law: &Law, z: Complex, moment: Complex, oracle: f64) {
+        let top = law.cumulant(Complex::new(z.re, 0.0)).value;
+        let found = law.cumulant(z);
+        let value = (found.value - top).exp();
+        let stated = 2.0 * found.error * value.norm();
+        let off = (value - moment).norm();
+        assert!(
+            off <= stated + oracle,
+            "{law:?} at {z:?}: off by {off:e}, stated {stated:e}"
+        );
+        assert!(stated < 1e-10, "{law:?} at {z:?}: stated {stated:e}");
+    }
 
-/// Phases are computed afresh after so many turns, each of which adds a few units of error.
-const TURNS: u32 = 32;
-/// Sums run in blocks, so that their error grows with the block and the number of blocks, not with their product.
-const BLOCK: usize = 64;
+    fn points(scale: f64) -> impl Iterator<Item = Complex> {
+        let tilts = [0.03, 0.2, 0.49, 0.7, 2.0, 9.0];
+        let frequencies = [0.0, 0.11, 0.38, 1.0, 3.1, 17.0];
+        tilts
+            .into_iter()
+            .flat_map(move |t| frequencies.map(|w| Complex::new(t * scale, w * scale)))
+    }
 
-impl<'a> Sweep<'a> {
-    /// Prepares the atoms for the points `tilt + i n step`.
-    pub(super) fn new(atoms: &'a [Atom], tilt: f64, step: f64) -> Sweep<'a> {
-        let tilted = Tilted::new(atoms, tilt);
-        let turn = |atom: &Atom| Complex::new(0.0, step * (atom.loss - tilted.centre)).exp();
-        let turns = atoms.iter().map(turn).collect();
-        Sweep {
-            atoms,
-            step,
-            turns,
-            phasors: Vec::new(),
-            at: 0,
-            turned: TURNS,
-            tilted,
+    /// Refutes: "the geometric sums are right, by the series and by the exponentials", for 1 to 40 steps.
+    #[test]
+    fn staircases_are_their_sums() {
+        for loss in [1e-3_f64, 0.05, 0.4, 1.0, 6.0] {
+            for steps in [1, 2, 3, 10, 40] {
+                let law = Law::Staircase {
+                    loss,
+                    steps: f64::from(steps),
+                };
+                let q = (-loss / f64::from(steps)).exp();
+                let edge = |x: i32| if x == 0 || x == steps { 1.0 } else { 1.0 - q };
+                let loss_at = |x: i32| loss - 2.0 * loss * f64::from(x) / f64::from(steps);
+                for z in points(1.0 / loss) {
+                    let atoms = (0..=steps).map(|x| (loss_at(x), edge(x) * q.powi(x) / (1.0 + q)));
+                    assert_near(&law, z, moment(z, atoms), 1e-12);
+                }
+            }
         }
     }
 
-    /// The mean distance of the loss from its centre, under the tilt.
-    pub(super) fn restlessness(&self) -> f64 {
-        self.tilted.distance
-    }
-
-    /// The cumulant at frequency `n step`.
-    pub(super) fn at(&mut self, n: u64) -> Cumulant {
-        let frequency = n as f64 * self.step;
-        if n == self.at + 1 && self.turned < TURNS {
-            self.phasors
-                .iter_mut()
-                .zip(&self.turns)
-                .for_each(|(phasor, turn)| *phasor = *phasor * *turn);
-            self.turned += 1;
-        } else {
-            let centre = self.tilted.centre;
-            let each = self.atoms.iter().zip(&self.tilted.masses);
-            self.phasors = each
-                .map(|(atom, mass)| {
-                    Complex::new(0.0, frequency * (atom.loss - centre))
-                        .exp()
-                        .scale(*mass)
-                })
-                .collect();
-            self.turned = 0;
-        }
-        self.at = n;
-        self.tilted.cumulant(frequency, &self.phasors, self.turned)
-    }
-}
-
-fn block_sum(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut total, mut block, mut taken) = (0.0, 0.0, 0);
-    for value in values {
-        block += value;
-        taken += 1;
-        if taken == BLOCK {
-            total += block;
-            (block, taken) = (0.0, 0);
+    /// Refutes: "infinitely many steps are the continuous Laplace law", by Simpson's rule.
+    #[test]
+    fn endless_steps_are_the_continuous_law() {
+        const CELLS: i32 = 2_000;
+        for loss in [0.05_f64, 1.0, 4.0] {
+            let law = Law::Staircase {
+                loss,
+                steps: f64::INFINITY,
+            };
+            let width = 2.0 * loss / f64::from(CELLS);
+            let weight = |n: i32| {
+                if n == 0 || n == CELLS {
+                    1.0
+                } else {
+                    f64::from(2 + n % 2 * 2)
+                }
+            };
+            let density = |l: f64| ((l - loss) / 2.0).exp() / 4.0 * width / 3.0;
+            for z in points(1.0 / loss) {
+                let inner = (0..=CELLS).map(|n| (f64::from(n) * width - loss, n));
+                let inner = inner.map(|(l, n)| (l, density(l) * weight(n)));
+                let edges = [(loss, 0.5), (-loss, (-loss).exp() / 2.0)];
+                assert_near(&law, z, moment(z, edges.into_iter().chain(inner)), 1e-8);
+            }
         }
     }
-    total + block
+
+    /// Refutes: "Poisson's formula gives the discrete Gaussian's moments, small sigmas and far frequencies included".
+    #[test]
+    fn discrete_gaussians_are_their_sums() {
+        for sigma in [0.25_f64, 0.3, 0.5, 1.0, 3.0] {
+            for shift in [1.0, 2.0] {
+                let law = Law::DiscreteGaussian { sigma, shift };
+                for z in points(sigma / shift) {
+                    let reach = (30.0 * sigma + 30.0) as i32;
+                    let total: f64 = (-reach..=reach)
+                        .map(|x| (-(f64::from(x) / sigma).powi(2) / 2.0).exp())
+                        .sum();
+                    let atom = |x: i32| {
+                        let mass = (-(f64::from(x) / sigma).powi(2) / 2.0).exp() / total;
+                        (shift * (shift - 2.0 * f64::from(x)) / (2.0 * sigma * sigma), mass)
+                    };
+                    let atoms = (-reach..=reach).map(atom).filter(|(_, mass)| *mass > 0.0);
+                    assert_near(&law, z, moment(z, atoms), 1e-11);
+                }
+            }
+        }
+    }
 }

@@ -19,7 +19,8 @@ pub(super) fn delta(rho: f64, epsilon: f64) -> (f64, f64) {
     };
     let (log_order, least) = lowest(bound);
     let order = libm::exp(log_order);
-    let error = 16.0 * ULP * (1.0 + least.abs() + order * (epsilon.abs() + (order + 1.0) * rho));
+    let error =
+        16.0 * ULP * (1.0 + least.abs() + order * (epsilon.abs() + (order + 1.0) * rho) - ceiling(order));
     let bound = libm::exp(least + error).min(1.0);
     (bound, order * bound)
 }
