@@ -31,24 +31,23 @@ pub enum Promise {
 impl Promise {
     /// The promise in one sentence, to be printed beside every output. `span` says a length of time in words.
     pub fn sentence<S: Display>(&self, neighbours: Neighbours, span: impl Fn(u64) -> S) -> String {
-        let what = match self {
-            Promise::Lifetime => {
-                "in all that ever happens; when the budget is spent, releases stop".to_owned()
+        let when = match self {
+            Promise::Lifetime => "over all time; when the budget is spent, releases stop".to_owned(),
+            Promise::Windows(most) => {
+                format!("over all time; each release uses at most {most} of the windows that one is in")
             }
-            Promise::Windows(most) => format!(
-                "in all that ever happens; of what comes from one, each release uses the first {most} windows and \
-                 ignores the rest"
-            ),
-            Promise::Any(length) => format!(
-                "within any span of {}, wherever it starts; what lasts longer is protected less, span by span",
-                span(*length)
-            ),
-            Promise::Each(length) => format!(
-                "within each aligned span of {} by itself; what lasts longer is protected less, span by span",
-                span(*length)
-            ),
+            Promise::Any(length) => {
+                let span = span(*length);
+                format!(
+                    "within any span of {span}, wherever it starts; what lasts longer is hidden less, span by span"
+                )
+            }
+            Promise::Each(length) => {
+                let span = span(*length);
+                format!("within each aligned span of {span}; what lasts longer is hidden less, span by span")
+            }
         };
-        format!("Releases hardly depend on {neighbours} {what}.")
+        format!("Hides {neighbours} {when}.")
     }
 }
 

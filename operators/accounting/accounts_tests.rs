@@ -103,11 +103,11 @@ fn promises_are_said_in_a_sentence() {
     let say = |promise: Promise| promise.sentence(Neighbours::PERSON, |span| format!("{span} days"));
     assert_eq!(
         say(Promise::Any(30)),
-        "Releases hardly depend on one person more or less within any span of 30 days, wherever it starts; what lasts \
-         longer is protected less, span by span."
+        "Hides one person more or less within any span of 30 days, wherever it starts; what lasts longer is hidden less, \
+         span by span."
     );
-    assert!(say(Promise::Each(1)).contains("each aligned span of 1 days"));
-    assert!(say(Promise::Windows(12)).contains("the first 12 windows"));
+    assert!(say(Promise::Each(1)).contains("each aligned span of 1 days;"));
+    assert!(say(Promise::Windows(12)).contains("at most 12 of the windows"));
     assert!(say(Promise::Lifetime).contains("releases stop"));
     assert_eq!(
         Account::new(Promise::Each(0), Neighbours::PERSON, rho(1))

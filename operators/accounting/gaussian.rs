@@ -44,9 +44,10 @@ impl Gaussian {
     pub fn calibrate(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
         let delta = number::probability("delta", delta)?;
+        let most = "a number above 0, from 2^-500 to 2^500";
+        let sensitivity = number::between("sensitivity", sensitivity, 2f64.powi(-500), 2f64.powi(500), most)?;
         let passes =
             |sigma: f64| Gaussian::new(sigma, sensitivity).is_ok_and(|noise| noise.delta(epsilon) <= delta);
-        Gaussian::new(sensitivity, sensitivity)?;
         number::least(sensitivity * SCALE_LEAST, sensitivity * SCALE_LIMIT, passes)
             .and_then(|sigma| number::decimal_up(sigma, passes))
             .ok_or_else(|| {

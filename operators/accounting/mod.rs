@@ -72,3 +72,6 @@ pub use odometer::{Odometer, Reading};
 pub use orders::{ORDERS, Omega};
 pub use shuffle::{Randomizer, Shuffle};
 pub use units::Units;
+
+#[cfg(test)]
+mod any_input;

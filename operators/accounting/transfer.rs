@@ -6,6 +6,13 @@
 //! replaced, and within `a` of the *sample* except with probability `b`, are for every `c, d > 0` within
 //! `a + (e^epsilon - 1) + c + 2d` of the *population* except with probability `b / c + delta / d`. The sample must be
 //! drawn independently from that population; nothing else is assumed.
+//!
+//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible. If an answer is `a + c` off
+//! the mean of its question over those samples, a sample is `a` off with probability `c` at least, since questions lie
+//! in 0..1: that happens with probability at most `b / c`. And for the event `B` that some question's mean is above its
+//! population value by `e^epsilon - 1 + 2d`: exchanging one person for a stranger changes probabilities by
+//! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
+//! `P(B) <= delta / 2d`; as much below.
 
 use super::convert;
 use super::number::{self, MARGIN};
