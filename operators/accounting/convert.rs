@@ -8,7 +8,8 @@ use crate::invalid::{Invalid, Kind};
 
 /// The zCDP cost of any purely epsilon-private mechanism: `epsilon tanh(epsilon / 2)`, tight (randomised response).
 pub fn rho_of_pure(epsilon: f64) -> f64 {
-    epsilon * (epsilon / 2.0).tanh() * (1.0 + MARGIN)
+    // Of libm, not of the platform: charges are the same on every machine.
+    epsilon * libm::tanh(epsilon / 2.0) * (1.0 + MARGIN)
 }
 
 /// The zCDP cost of an epsilon-bounded-range mechanism, such as the exponential mechanism at epsilon: `epsilon^2 / 8`.

@@ -52,8 +52,8 @@ pub enum Refused {
 }
 
 impl Filter {
-    /// Nothing spent of `limit`, which says by its currency what is counted and how. A limit should be rounded down:
-    /// see [`Units::at_most`].
+    /// Nothing spent of `limit`, which says by its currency what is counted and how. A limit should be rounded down, as
+    /// [`limit`](super::limit) does.
     pub fn new(neighbours: Neighbours, limit: Amount) -> Filter {
         let spent = limit.nothing();
         Filter {
