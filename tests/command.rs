@@ -112,3 +112,117 @@ fn a_wrong_command_line_exits_with_2() {
         assert_eq!(discreet(arguments).0, 2, "{arguments:?}");
     }
 }
+
+/// Prices a list that is written to a file of its own.
+fn price(name: &str, list: &str, delta: &str) -> (i32, String, String) {
+    let path = std::env::temp_dir().join(format!("discreet-{}-{name}.json", std::process::id()));
+    std::fs::write(&path, list).unwrap();
+    let answer = discreet(&["price", path.to_str().unwrap(), "--delta", delta, "--json"]);
+    std::fs::remove_file(path).unwrap();
+    answer
+}
+
+// The mixed row of the reference table, 1000 Laplace of scale 100 and 1000 Gaussian of 200 at 1e-6: 1.53979044488.
+#[test]
+fn a_list_is_priced_in_four_ways() {
+    let list = r#"[{"mechanism":"laplace","scale":100,"sensitivity":1,"count":1000},
+        {"mechanism":"gaussian","sigma":200,"count":1000}]"#;
+    let (code, output, error) = price("mixed", list, "1e-6");
+    assert_eq!((code, error.as_str()), (0, ""));
+    let answer: Value = serde_json::from_str(&output).unwrap();
+    let epsilon = |way: &str| answer[way]["epsilon"].as_f64().unwrap();
+    assert!((epsilon("pld") - 1.53979044488).abs() < 2e-6 && epsilon("pld") >= 1.5397904);
+    assert!(
+        epsilon("pld") < epsilon("renyi")
+            && epsilon("renyi") <= epsilon("zcdp")
+            && epsilon("zcdp") < epsilon("basic")
+    );
+    assert_eq!(answer["best"]["by"], "pld");
+    assert_eq!(answer["best"]["epsilon"], answer["pld"]["epsilon"]);
+    // 1000 (1/100 - 1 + e^-0.01) + 1000 / (2 * 200^2) = .04983375 + .0125.
+    assert!((answer["zcdp"]["rho"].as_f64().unwrap() - 0.06233375).abs() < 1e-8);
+}
+
+#[test]
+fn every_mechanism_can_be_listed() {
+    let list = r#"[{"mechanism":"discrete_laplace","scale":50,"sensitivity":2},
+        {"mechanism":"discrete_gaussian","sigma":20,"sensitivity":3,"count":2},
+        {"mechanism":"randomized_response","epsilon":0.01,"count":100},{"mechanism":"pure","epsilon":0.1},
+        {"mechanism":"zcdp","rho":0.001,"count":5},{"mechanism":"approximate","epsilon":0.1,"delta":1e-9}]"#;
+    let (code, output, error) = price("every", list, "1e-6");
+    assert_eq!((code, error.as_str()), (0, ""), "{output}");
+}
+
+// Refutes a reader that skips what it does not know: each of these was once somebody's misspelt budget.
+#[test]
+fn a_bad_list_is_refused_by_entry_and_field() {
+    for (index, (list, message)) in [
+        (r#"[{"mechanism":"laplace","scal":50}]"#, "entry 1: unknown field `scal`"),
+        (
+            r#"[{"mechanism":"pure","epsilon":1},{"mechanism":"laplace","scale":-1}]"#,
+            "entry 2: scale: found a negative",
+        ),
+        (r#"[{"mechanism":"laplace","scale":1,"scale":2}]"#, "entry 1: duplicate field `scale`"),
+        (r#"[{"mechanism":"pure","epsilon":1,"sigma":3}]"#, "entry 1: sigma: "),
+        (r#"[{"mechanism":"pure","epsilon":1,"sensitivity":3}]"#, "entry 1: sensitivity: "),
+        (r#"[{"mechanism":"gaussian"}]"#, "entry 1: sigma: found nothing"),
+        (r#"[{"mechanism":"gauss","sigma":1}]"#, "entry 1: unknown variant `gauss`"),
+        (r#"[{"mechanism":"pure","epsilon":1,"count":0}]"#, "entry 1: count: found zero"),
+        (r#"[{"mechanism":"pure","epsilon":1,"count":1.5}]"#, "entry 1: count: "),
+        (r#"[{"mechanism":"discrete_gaussian","sigma":1,"sensitivity":0.5}]"#, "entry 1: sensitivity: "),
+        (
+            r#"[{"mechanism":"approximate","epsilon":1,"delta":1e-5}]"#,
+            "error: delta: found a number that is too small",
+        ),
+        ("[]", "error: mechanisms: found an empty list"),
+        ("{}", "a list of mechanisms"),
+        ("", "EOF"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (code, output, error) = price(&format!("bad-{index}"), list, "1e-6");
+        assert_eq!((code, output.as_str()), (78, ""), "{list}: {error}");
+        assert!(error.starts_with("error: ") && error.contains(message), "{list}: {error}");
+    }
+    assert_eq!(discreet(&["price", "/does/not/exist", "--delta", "1e-6"]).0, 78);
+    assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
+}
+
+// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for binary response.
+#[test]
+fn shuffled_reports_are_priced_and_calibrated() {
+    let shuffle = |arguments: &[&str]| {
+        json(
+            &[&["calibrate", "shuffle", "--people", "10000", "--delta", "1e-6", "--json"], arguments]
+                .concat(),
+        )
+    };
+    let answer = shuffle(&["--local-epsilon", "1"]);
+    let near = |value: &Value, truth: f64| {
+        assert!((value.as_f64().unwrap() - truth).abs() < 6e-4, "{value} {truth}")
+    };
+    near(&answer["clones"]["epsilon"], 0.0530);
+    near(&answer["closed"]["epsilon"], 0.214);
+    near(&shuffle(&["--local-epsilon", "1", "--choices", "2"])["cost"]["epsilon"], 0.0432);
+    let back = shuffle(&["--epsilon", "0.0530053174"]);
+    assert!((back["local_epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-4);
+    assert!(back["cost"]["epsilon"].as_f64().unwrap() <= 0.0530053174);
+    assert_eq!(
+        discreet(&["calibrate", "shuffle", "--people", "1", "--local-epsilon", "1", "--delta", "1e-6"]).0,
+        78
+    );
+    assert_eq!(discreet(&["calibrate", "shuffle", "--people", "10", "--delta", "1e-6"]).0, 2);
+}
+
+#[test]
+fn adaptive_questions_are_counted() {
+    let adaptive = ["calibrate", "adaptive", "--people", "1000000", "--error", "0.05", "--failure", "0.05"];
+    let answer = json(&[adaptive.as_slice(), &["--json"]].concat());
+    let number = |field: &str| answer[field].as_f64().unwrap();
+    assert!(number("questions") > 1000.0 && number("sigma") > 1000.0);
+    // Hoeffding, by hand: 10^6 / 504 = 1984 people a question, 1008 e^(-2 * 1984 * .0025) = .0496.
+    assert_eq!(answer["fresh"]["questions"], 504);
+    let (code, page, _) = discreet(&adaptive);
+    assert!(code == 0 && page.contains("transfer theorem"));
+}

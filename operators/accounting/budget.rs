@@ -1,6 +1,11 @@
 //! What may be spent: one of three ways to say it, never two at once.
 
+use super::amount::Amount;
+use super::convert;
+use super::decimal::Decimal;
 use super::number;
+use super::orders::Omega;
+use super::units::Units;
 use crate::invalid::{Invalid, Kind};
 
 /// A budget, in range and of one kind.
@@ -66,5 +71,90 @@ impl Budget {
     /// Names `rho` outside 0..=500.
     pub fn zcdp(rho: f64) -> Result<Budget, Invalid> {
         Ok(Budget::Zcdp { rho: number::rho("rho", rho)? })
+    }
+}
+
+/// The limit that a domain's budget comes to, read exactly and rounded down: what a [`Filter`](super::Filter) holds.
+///
+/// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: where some release charges
+/// a delta of its own, half of delta is kept for such charges and half turns rho into epsilon; else all of it does.
+/// Only the orders below `omega` are then asked of every charge, and used here.
+///
+/// # Errors
+/// Names the parameter that is out of range, missing, or given beside one that excludes it.
+pub fn limit(
+    epsilon: Option<&Decimal>,
+    delta: Option<&Decimal>,
+    rho: Option<&Decimal>,
+    deltas_are_charged: bool,
+    omega: Omega,
+) -> Result<Amount, Invalid> {
+    let float = |decimal: Option<&Decimal>| decimal.map(Decimal::to_f64);
+    // Refuses what makes no sense; the amounts below are read again, exactly.
+    Budget::new(float(epsilon), float(delta), float(rho))?;
+    let exact = |field, decimal: Option<&Decimal>| {
+        decimal.map_or(Ok(Units::ZERO), |decimal| Units::at_most(field, decimal))
+    };
+    match (epsilon, delta) {
+        (Some(_), None) => Ok(Amount::Pure { epsilon: exact("epsilon", epsilon)? }),
+        (Some(_), Some(_)) => {
+            let delta = exact("delta", delta)?;
+            let charged =
+                if deltas_are_charged { Units::from_bits(delta.to_bits() / 2) } else { Units::ZERO };
+            let converting = Units::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
+            let epsilon = exact("epsilon", epsilon)?.to_float_down();
+            let rho = convert::rho_within(epsilon, converting, omega.to_float())?;
+            Ok(Amount::Zcdp { rho: Units::at_most_float("rho", rho)?, delta: charged, omega })
+        }
+        (None, _) => Ok(Amount::Zcdp { rho: exact("rho", rho)?, delta: Units::ZERO, omega }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::parse("budget", text).unwrap()
+    }
+
+    #[test]
+    fn a_budget_is_said_in_one_way() {
+        let kind = |epsilon, delta, rho| Budget::new(epsilon, delta, rho).map_err(|refused| refused.kind());
+        assert_eq!(kind(Some(1.0), None, None), Ok(Budget::Pure { epsilon: 1.0 }));
+        assert_eq!(kind(Some(1.0), Some(1e-6), None), Ok(Budget::Approximate { epsilon: 1.0, delta: 1e-6 }));
+        assert_eq!(kind(None, None, Some(0.1)), Ok(Budget::Zcdp { rho: 0.1 }));
+        assert_eq!(kind(Some(1.0), None, Some(0.1)), Err(Kind::Mixed));
+        assert_eq!(kind(Some(1.0), Some(1e-6), Some(0.1)), Err(Kind::Mixed));
+        assert_eq!(kind(None, Some(1e-6), None), Err(Kind::Missing));
+        assert_eq!(kind(None, None, None), Err(Kind::Missing));
+        assert_eq!(kind(Some(1.0), Some(0.0), None), Err(Kind::Zero));
+        assert_eq!(kind(Some(1e6), None, None), Err(Kind::TooLarge));
+    }
+
+    // 0.1 * 2^64 = 1844674407370955161.6 by hand; the float nearest 0.1 is 102 units more than that.
+    #[test]
+    fn limits_are_read_exactly_and_rounded_down() {
+        let tenth = decimal("0.1");
+        let units = Units::from_bits(1_844_674_407_370_955_161);
+        let rho = limit(None, None, Some(&tenth), true, Omega::EVERY).unwrap();
+        assert_eq!(rho, Amount::Zcdp { rho: units, delta: Units::ZERO, omega: Omega::EVERY });
+        let pure = limit(Some(&tenth), None, None, true, Omega::EVERY).unwrap();
+        assert_eq!(pure, Amount::Pure { epsilon: units });
+    }
+
+    // (1, 1e-6) is rho = .0243559; with half of delta kept for charges it is that of (1, 5e-7), less.
+    #[test]
+    fn a_pair_becomes_rho_within_it() {
+        let (one, delta) = (decimal("1"), decimal("1e-6"));
+        let pair = |charged| limit(Some(&one), Some(&delta), None, charged, Omega::EVERY).unwrap();
+        let Amount::Zcdp { rho, delta: none, .. } = pair(false) else { panic!() };
+        assert!((rho.to_float_up() - 0.0243559).abs() < 1e-7 && none == Units::ZERO);
+        let Amount::Zcdp { rho: less, delta: half, .. } = pair(true) else { panic!() };
+        assert!(less < rho && half == Units::from_bits(9_223_372_036_854));
+        // All spent, the promise is the budget's.
+        for limit in [pair(false), pair(true)] {
+            assert!(limit.epsilon(1e-6).unwrap() <= 1.0);
+        }
     }
 }

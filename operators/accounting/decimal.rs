@@ -56,6 +56,11 @@ impl Decimal {
         };
         whole.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(zeros)?)
     }
+
+    /// The digits, and the power of ten by which they are multiplied.
+    pub(crate) fn parts(&self) -> (&str, i32) {
+        (&self.digits, self.exponent)
+    }
 }
 
 fn read(text: &str) -> Result<Decimal, Kind> {

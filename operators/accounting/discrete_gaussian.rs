@@ -69,10 +69,11 @@ impl DiscreteGaussian {
         let delta = number::probability("delta", delta)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         let passes = |sigma: f64| DiscreteGaussian { sigma, shift }.delta(epsilon) <= delta;
-        // The continuous answer is near for large sigma; the lattice can help or harm only where sigma is small.
+        // The continuous answer is near where sigma is large; where it is small the lattice helps or harms a little.
         let near = Gaussian::calibrate(epsilon, delta, shift)?;
         let low = if near > SMOOTH { near * 0.999 } else { SCALE_LEAST };
-        let sigma = number::least(low.min(SCALE_LIMIT), (near * 1.001 + 2.0).min(SCALE_LIMIT), passes);
+        let high = [near * 1.001 + 2.0, SCALE_LIMIT].map(|high| high.min(SCALE_LIMIT));
+        let sigma = high.iter().find_map(|high| number::least(low.min(*high), *high, passes));
         Ok(DiscreteGaussian { sigma: rounded(sigma, "epsilon", passes)?, shift })
     }
 

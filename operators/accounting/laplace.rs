@@ -19,6 +19,7 @@
 use super::budget::Budget;
 use super::gaussian::epsilon_of;
 use super::number::{self, SCALE_LEAST, SCALE_LIMIT, probability_up};
+use super::renyi::excess;
 use crate::invalid::{Invalid, Kind};
 
 /// Discrete Laplace noise on one integer that neighbours can move by `sensitivity`.
@@ -96,6 +97,11 @@ impl DiscreteLaplace {
         self.scale
     }
 
+    /// The sensitivity: a whole number.
+    pub(crate) fn sensitivity(&self) -> f64 {
+        self.shift
+    }
+
     /// The pure epsilon `s / b`, rounded up.
     pub fn epsilon_pure(&self) -> f64 {
         let epsilon = self.shift / self.scale;
@@ -107,7 +113,7 @@ impl DiscreteLaplace {
         let (epsilon, step) = (self.shift / self.scale, 1.0 / self.scale);
         // epsilon - 1 + e^-epsilon, and (1 - e^-epsilon)(1 - step / sinh(step)): both without cancellation.
         let lattice = if step > 40.0 { 1.0 } else { sinh_excess(step) / step.sinh() };
-        (exponential_excess(epsilon) - (-epsilon).exp_m1() * lattice) * (1.0 + number::MARGIN)
+        (excess(-epsilon) - (-epsilon).exp_m1() * lattice) * (1.0 + number::MARGIN)
     }
 
     /// The least delta at this epsilon (zero or more), rounded up; exactly zero from `s / b` on.
@@ -185,15 +191,6 @@ impl DiscreteLaplace {
         })?;
         Ok(DiscreteLaplace { scale, shift })
     }
-}
-
-/// `y - 1 + e^-y` for `y >= 0`, without cancellation.
-fn exponential_excess(y: f64) -> f64 {
-    if y > 1.0 {
-        return y + (-y).exp_m1();
-    }
-    // y^2/2 (1 - y/3 (1 - y/4 (1 - ...))): the 20th factor is below 1e-18.
-    (3..22).rev().fold(1.0, |rest, k| 1.0 - rest * y / f64::from(k)) * y * y / 2.0
 }
 
 /// `sinh(y) - y` for `y >= 0`, without cancellation.

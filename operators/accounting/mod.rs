@@ -1,16 +1,77 @@
 //! What a release costs, and how costs add up. Numbers only: no streams, no files, no clocks.
+//!
+//! Every cost is a statement about two data sets that differ by one protected unit ([`Neighbours`]), in one currency
+//! ([`Amount`]); together they are a [`Cost`]. Costs about different neighbours are never added. All amounts are whole
+//! multiples of 2^-64 ([`Units`]), rounded up when they are charged and down when they are a limit, and nothing that is
+//! reported here (an epsilon, a delta, a rho) is ever below the truth.
+//!
+//! # Which currency for what
+//!
+//! | you have | use | because |
+//! |---|---|---|
+//! | a ledger: releases decided one after another, for months | zCDP: rho, with a delta and an omega beside it | sums are exact integers, and the next release may depend on every answer before it |
+//! | Laplace noise alone, and no delta wanted | pure epsilon | one number, no conversion |
+//! | a mechanism known only by a pair | (epsilon, delta), which a zCDP ledger takes in | what others prove |
+//! | Gaussian noise alone | zCDP; [`Amount::Gaussian`] for the continuous law | `mu^2 = 2 rho` |
+//! | a list of mechanisms, all fixed before the first answer | [`pld::Bundle`] | the exact cost of the list: 5 to 10% less epsilon |
+//! | reports that are randomised by their senders | [`Shuffle`] | hiding in a crowd is not a sum |
+//!
+//! # What may be decided on the way
+//!
+//! A [`Filter`] refuses a charge before the release that asks for it; an [`Account`] is a filter for each span of time;
+//! both hold for every strategy of choosing the next release by the answers so far. That is true of sums in one of the
+//! currencies above. It is false of privacy-loss distributions: stopping "when the composed epsilon would pass the
+//! limit" lets the answers choose where on the curve to stop, and the promise fails. So the exact accountant prices a
+//! bundle as a whole, once, and the ledger is charged its price. Without a limit an [`Odometer`] says what has been lost
+//! so far; the running sum of a filter does not.
+//!
+//! # How the noise is priced
+//!
+//! The library adds integers, so costs are those of integers: [`DiscreteLaplace`] and [`DiscreteGaussian`] know their
+//! exact curve, their calibration and their error. [`Gaussian`] is the continuous yardstick. [`renyi`] and [`convert`]
+//! hold the formulas that lead from one currency to another, each with its theorem.
 
+mod accounts;
+mod amount;
+mod binomial;
 mod budget;
+pub mod convert;
+mod cost;
 mod decimal;
 mod discrete_gaussian;
+mod filter;
 mod gaussian;
+mod interval;
 mod laplace;
+mod listing;
+mod mechanism;
 mod neighbours;
 mod number;
+mod odometer;
+mod orders;
+pub mod pld;
+pub mod renyi;
+mod shuffle;
+pub mod transfer;
+mod units;
 
-pub use budget::Budget;
+pub use accounts::{Account, Promise, reservation};
+pub use amount::Amount;
+pub use budget::{Budget, limit};
+pub use cost::Cost;
 pub use decimal::Decimal;
 pub use discrete_gaussian::DiscreteGaussian;
+pub use filter::{Filter, Refused};
 pub use gaussian::Gaussian;
+pub use interval::{Interval, windows_touched};
 pub use laplace::DiscreteLaplace;
+pub use listing::Listing;
+pub use mechanism::Mechanism;
 pub use neighbours::{Neighbours, Relation, Unit};
+pub use odometer::{Odometer, Reading};
+pub use orders::{ORDERS, Omega};
+pub use shuffle::{Randomizer, Shuffle};
+pub use units::Units;
+
+#[cfg(test)]
+mod any_input;

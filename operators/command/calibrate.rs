@@ -4,6 +4,8 @@ use clap::Args;
 use discreet::accounting::{Budget, DiscreteGaussian, DiscreteLaplace};
 use serde_json::{Map, Value, json};
 
+use super::adaptive::Adaptive;
+use super::shuffle::Shuffled;
 use super::{Refusal, number, whole};
 
 /// The mechanisms that can be calibrated.
@@ -13,6 +15,10 @@ pub(crate) enum Calibrate {
     Laplace(Noise),
     /// Discrete Gaussian noise: (epsilon, delta) or zCDP
     Gaussian(Noise),
+    /// Reports that are randomised by their senders and shuffled
+    Shuffle(Shuffled),
+    /// Questions to a data set, each chosen by the answers before
+    Adaptive(Adaptive),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -41,6 +47,8 @@ impl Calibrate {
         match self {
             Calibrate::Laplace(noise) => noise.laplace(),
             Calibrate::Gaussian(noise) => noise.gaussian(),
+            Calibrate::Shuffle(shuffled) => shuffled.run(),
+            Calibrate::Adaptive(adaptive) => adaptive.run(),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The command line: one file a subcommand. Each turns words into a call of the library and its answer into one page,
 //! or one line of JSON.
 
+mod adaptive;
 mod calibrate;
+mod price;
+mod shuffle;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,6 +22,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         mechanism: calibrate::Calibrate,
     },
+    /// Say what a list of mechanisms costs together
+    Price(price::Price),
 }
 
 impl Command {
@@ -26,6 +31,7 @@ impl Command {
     pub(crate) fn run(self) -> ExitCode {
         let answer = match self {
             Command::Calibrate { mechanism } => mechanism.run(),
+            Command::Price(price) => price.run(),
         };
         let (written, code) = match answer {
             Ok(page) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),

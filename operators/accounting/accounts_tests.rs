@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::{Omega, Units, windows_touched};
+
+fn rho(units: u128) -> Amount {
+    Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
+}
+
+fn person(units: u128) -> Cost {
+    Cost::new(Neighbours::PERSON, rho(units))
+}
+
+fn account(promise: Promise, cap: u128) -> Account {
+    Account::new(promise, Neighbours::PERSON, rho(cap)).unwrap()
+}
+
+fn window(start: i64, end: i64) -> Interval {
+    Interval::new(start, end).unwrap()
+}
+
+// An endless stream fits under `any span` exactly when the cap holds as many windows as the span can touch: 4 and 6,
+// not 3 and 5. Refutes `>=` for `>` at either edge, and a count by time of release.
+#[test]
+fn a_stream_fits_when_the_cap_holds_every_window_that_a_span_touches() {
+    for (span, size, slide, touched) in [(30, 10, 10, 4), (30, 30, 10, 6), (10, 10, 10, 2), (12, 10, 10, 3)] {
+        assert_eq!(windows_touched(span, size, slide).unwrap(), touched);
+        for cap in [touched - 1, touched] {
+            let mut account = account(Promise::Any(span), u128::from(cap));
+            let fits = (0..100).all(|k| {
+                let start = k * slide as i64;
+                account.charge(window(start, start + size as i64), &person(1)).is_ok()
+            });
+            assert_eq!(fits, cap == touched, "span {span}, size {size}, slide {slide}, cap {cap}");
+        }
+    }
+}
+
+#[test]
+fn each_span_pays_for_the_windows_that_overlap_it() {
+    let mut account = account(Promise::Each(10), 2);
+    account.charge(window(0, 10), &person(2)).unwrap();
+    account.charge(window(10, 20), &person(1)).unwrap();
+    // [5, 15) lies in two spans, and the first is full.
+    assert!(matches!(account.charge(window(5, 15), &person(1)), Err(Refused::Budget { .. })));
+    account.charge(window(15, 25), &person(1)).unwrap();
+    assert!(account.charge(window(19, 20), &person(1)).is_err());
+    // A life without horizon counts in every span from its first on; -1 and below are another span.
+    account.charge(Interval::since(20).unwrap(), &person(1)).unwrap();
+    assert!(account.charge(window(20, 21), &person(1)).is_err());
+    assert!(account.charge(window(1_000_000, 1_000_001), &person(2)).is_err());
+    account.charge(window(1_000_000, 1_000_001), &person(1)).unwrap();
+    account.charge(window(-10, 0), &person(2)).unwrap();
+}
+
+#[test]
+fn a_lifetime_is_one_account() {
+    let mut account = account(Promise::Lifetime, 3);
+    account.charge(window(0, 1), &person(2)).unwrap();
+    assert!(account.charge(window(1_000_000, 1_000_001), &person(2)).is_err());
+    account.charge(window(-5, 0), &person(1)).unwrap();
+    assert_eq!(account.spent(window(0, 1)).unwrap(), rho(3));
+}
+
+#[test]
+fn a_reservation_is_the_largest_windows() {
+    let costs: Vec<Cost> = [3, 9, 1, 7, 7].map(person).to_vec();
+    for (most, sum) in [(1, 9), (2, 16), (3, 23), (5, 27), (100, 27)] {
+        assert_eq!(reservation(&costs, most).unwrap(), person(sum));
+    }
+    assert_eq!(reservation(&costs, 0).unwrap_err().kind(), Kind::Empty);
+    assert_eq!(reservation(&[], 1).unwrap_err().kind(), Kind::Empty);
+    // Part by part: the largest rho and the largest delta may come from different windows.
+    let pair = |rho, delta| {
+        let (rho, delta) = (Units::from_bits(rho), Units::from_bits(delta));
+        Cost::new(Neighbours::PERSON, Amount::Zcdp { rho, delta, omega: Omega::EVERY })
+    };
+    assert_eq!(reservation(&[pair(5, 1), pair(1, 5)], 1).unwrap(), pair(5, 5));
+}
+
+#[test]
+fn promises_are_said_in_a_sentence() {
+    let say = |promise: Promise| promise.sentence(Neighbours::PERSON, |span| format!("{span} days"));
+    assert_eq!(
+        say(Promise::Any(30)),
+        "Hides one person more or less within any span of 30 days, wherever it starts; what lasts longer is hidden less, \
+         span by span."
+    );
+    assert!(say(Promise::Each(1)).contains("each aligned span of 1 days;"));
+    assert!(say(Promise::Windows(12)).contains("at most 12 of the windows"));
+    assert!(say(Promise::Lifetime).contains("releases stop"));
+    assert_eq!(Account::new(Promise::Each(0), Neighbours::PERSON, rho(1)).unwrap_err().field(), "span");
+    assert_eq!(Account::new(Promise::Windows(0), Neighbours::PERSON, rho(1)).unwrap_err().field(), "windows");
+}
+
+/// The promise itself, by brute force: at every place of a span, the charged windows that it touches.
+fn most_in_any_span(charged: &[(Interval, u128)], places: impl Iterator<Item = i64>, span: i64) -> u128 {
+    let touched = |from: i64| {
+        let touching =
+            charged.iter().filter(|(window, _)| window.start() < from + span && window.end() > from);
+        touching.map(|(_, units)| units).sum::<u128>()
+    };
+    places.map(touched).max().unwrap_or(0)
+}
+
+proptest! {
+    // Whatever windows are asked for, in whatever order, nobody's span holds more than the cap; and every refusal is
+    // by the rule as it is written.
+    #[test]
+    fn no_span_ever_holds_more_than_the_cap(
+        asked in prop::collection::vec((-40i64..40, 1i64..25, 1u128..5), 1..40),
+        span in 1u64..20,
+        cap in 1u128..12,
+        aligned: bool,
+    ) {
+        let mut account = account(if aligned { Promise::Each(span) } else { Promise::Any(span) }, cap);
+        let mut charged: Vec<(Interval, u128)> = Vec::new();
+        let span = span as i64;
+        for (start, size, units) in asked {
+            let window = window(start, start + size);
+            let spent = if aligned {
+                let blocks = start.div_euclid(span)..=(start + size - 1).div_euclid(span);
+                most_in_any_span(&charged, blocks.map(|block| block * span), span)
+            } else {
+                charged.iter().filter(|(other, _)| other.end() > start - span).map(|(_, units)| units).sum()
+            };
+            let granted = account.charge(window, &person(units)).is_ok();
+            prop_assert_eq!(granted, spent + units <= cap);
+            if granted {
+                charged.push((window, units));
+            }
+        }
+        let all = -80i64..80;
+        let places: Vec<i64> = if aligned { all.filter(|t| t % span == 0).collect() } else { all.collect() };
+        prop_assert!(most_in_any_span(&charged, places.into_iter(), span) <= cap);
+    }
+}

@@ -1,0 +1,327 @@
+//! How much, in one of five currencies, each with its own way to add up.
+//!
+//! | currency | adds up as | for |
+//! |---|---|---|
+//! | pure epsilon | sum | Laplace noise, where no delta is wanted |
+//! | (epsilon, delta) | both sums (basic composition) | mechanisms known only by such a pair |
+//! | zCDP (rho, delta, omega) | sums of rho and delta, least omega | **the ledger's own**: Gaussian noise and nearly all else |
+//! | Rényi curve | sum at each of [`ORDERS`] | mechanisms far from both |
+//! | Gaussian mu | sum of squares | Gaussian noise alone, where every digit counts; continuous |
+//!
+//! Amounts of different currencies are never added; [`Amount::in_currency_of`] turns
+//! one into another first where a theorem allows it. Every amount is rounded up when it is made.
+
+use std::fmt;
+
+use super::convert;
+use super::number;
+use super::orders::{ORDERS, Omega};
+use super::renyi;
+use super::units::Units;
+use crate::invalid::{Invalid, Kind};
+
+/// A cost in one currency.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Amount {
+    /// Pure epsilon.
+    Pure {
+        /// The bound of the privacy loss.
+        epsilon: Units,
+    },
+    /// Epsilon and delta.
+    Approximate {
+        /// The bound of the privacy loss.
+        epsilon: Units,
+        /// The probability beyond it.
+        delta: Units,
+    },
+    /// Zero-concentrated: but for `delta`, every order `a` below `omega` costs at most `a rho`.
+    Zcdp {
+        /// The cost of each order, over the order.
+        rho: Units,
+        /// The probability set aside.
+        delta: Units,
+        /// Which orders it speaks of.
+        omega: Omega,
+    },
+    /// The divergence at each of [`ORDERS`].
+    Renyi(Box<[Units; ORDERS.len()]>),
+    /// As little as Gaussian noise of this `mu` (sensitivity over sigma), continuous.
+    Gaussian {
+        /// The square of mu, which is what adds up.
+        mu_squared: Units,
+    },
+}
+
+impl Amount {
+    /// Pure epsilon.
+    ///
+    /// # Errors
+    /// Names `epsilon` unless it is above 0 and at most 500.
+    pub fn pure(epsilon: f64) -> Result<Amount, Invalid> {
+        let epsilon = number::epsilon("epsilon", epsilon)?;
+        Ok(Amount::Pure { epsilon: Units::at_least_float("epsilon", epsilon)? })
+    }
+
+    /// Epsilon and delta.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn approximate(epsilon: f64, delta: f64) -> Result<Amount, Invalid> {
+        let epsilon = number::epsilon("epsilon", epsilon)?;
+        let delta = number::probability("delta", delta)?;
+        Ok(Amount::Approximate {
+            epsilon: Units::at_least_float("epsilon", epsilon)?,
+            delta: Units::at_least_float("delta", delta)?,
+        })
+    }
+
+    /// Zero-concentrated, for every order and without delta.
+    ///
+    /// # Errors
+    /// Names `rho` unless it is above 0 and at most 500.
+    pub fn zcdp(rho: f64) -> Result<Amount, Invalid> {
+        Self::approximate_zcdp(rho, Omega::EVERY, None)
+    }
+
+    /// Zero-concentrated for orders below `omega`, beside a `delta` where one is given.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn approximate_zcdp(rho: f64, omega: Omega, delta: Option<f64>) -> Result<Amount, Invalid> {
+        let rho = number::rho("rho", rho)?;
+        let delta = delta.map_or(Ok(0.0), |delta| number::probability("delta", delta))?;
+        Ok(Amount::Zcdp {
+            rho: Units::at_least_float("rho", rho)?,
+            delta: Units::at_least_float("delta", delta)?,
+            omega,
+        })
+    }
+
+    /// A Rényi curve, such as those of [`renyi`]; infinity where it has no bound.
+    ///
+    /// # Errors
+    /// Names `curve` where it is negative or no number.
+    pub fn renyi(curve: impl Fn(f64) -> f64) -> Result<Amount, Invalid> {
+        let mut values = Box::new([Units::UNBOUNDED; ORDERS.len()]);
+        for (value, order) in values.iter_mut().zip(ORDERS) {
+            let cost = curve(order);
+            if cost < f64::INFINITY {
+                *value = Units::at_least_float("curve", cost)?;
+            } else if cost.is_nan() {
+                return Err(Invalid::new("curve", Kind::Nan, "a number of zero or more at every order"));
+            }
+        }
+        Ok(Amount::Renyi(values))
+    }
+
+    /// Gaussian noise of standard deviation `sensitivity / mu`.
+    ///
+    /// # Errors
+    /// Names `mu` unless it is above 0 and at most 500.
+    pub fn gaussian(mu: f64) -> Result<Amount, Invalid> {
+        let mu = Units::at_least_float("mu", number::epsilon("mu", mu)?)?;
+        Ok(Amount::Gaussian { mu_squared: mu.squared("mu")? })
+    }
+
+    /// This much and `other`, by the currency's own composition.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] for another currency, [`Kind::Overflow`] from 2^64 on.
+    pub fn plus(&self, other: &Amount) -> Result<Amount, Invalid> {
+        self.joined(other, |field, a, b| a.plus(field, b))
+    }
+
+    /// This much, `count` times.
+    ///
+    /// # Errors
+    /// [`Kind::Zero`] for a count of 0, [`Kind::Overflow`] from 2^64 on.
+    pub fn times(&self, count: u64) -> Result<Amount, Invalid> {
+        if count == 0 {
+            return Err(Invalid::new("count", Kind::Zero, "a whole number above 0"));
+        }
+        self.joined(self, |field, a, _| a.times(field, count))
+    }
+
+    /// Whichever is more, part by part.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] for another currency.
+    pub fn larger(&self, other: &Amount) -> Result<Amount, Invalid> {
+        self.joined(other, |_, a, b| Ok(a.max(b)))
+    }
+
+    /// What is left of it without a part that it contains.
+    pub(crate) fn less(&self, part: &Amount) -> Result<Amount, Invalid> {
+        self.joined(part, |field, all, part| all.minus(field, part))
+    }
+
+    /// Whichever is less, part by part.
+    pub(crate) fn smaller(&self, other: &Amount) -> Result<Amount, Invalid> {
+        self.joined(other, |_, a, b| Ok(a.min(b)))
+    }
+
+    /// No part is above the limit's, and no order that the limit speaks of is left out.
+    pub fn within(&self, limit: &Amount) -> bool {
+        let orders = match (self, limit) {
+            (Amount::Zcdp { omega, .. }, Amount::Zcdp { omega: all, .. }) => omega >= all,
+            _ => true,
+        };
+        let exceeds = |field, spent: Units, limit| {
+            if spent <= limit { Ok(spent) } else { Err(Invalid::new(field, Kind::TooLarge, "less")) }
+        };
+        orders && self.joined(limit, exceeds).is_ok()
+    }
+
+    /// Nothing, in the same currency and for the same orders.
+    pub(crate) fn nothing(&self) -> Amount {
+        match self {
+            Amount::Pure { .. } => Amount::Pure { epsilon: Units::ZERO },
+            Amount::Approximate { .. } => Amount::Approximate { epsilon: Units::ZERO, delta: Units::ZERO },
+            Amount::Zcdp { omega, .. } => {
+                Amount::Zcdp { rho: Units::ZERO, delta: Units::ZERO, omega: *omega }
+            }
+            Amount::Renyi(_) => Amount::Renyi(Box::new([Units::ZERO; ORDERS.len()])),
+            Amount::Gaussian { .. } => Amount::Gaussian { mu_squared: Units::ZERO },
+        }
+    }
+
+    /// The same cost, told in the currency of `target`: pure and (epsilon, delta) costs become zCDP by
+    /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi curves.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better seen.
+    pub fn in_currency_of(&self, target: &Amount) -> Result<Amount, Invalid> {
+        match (self, target) {
+            (Amount::Pure { epsilon }, Amount::Approximate { .. }) => {
+                Ok(Amount::Approximate { epsilon: *epsilon, delta: Units::ZERO })
+            }
+            (Amount::Pure { epsilon }, Amount::Zcdp { .. }) => pure_as_zcdp(*epsilon, Units::ZERO),
+            (Amount::Approximate { epsilon, delta }, Amount::Zcdp { .. }) => pure_as_zcdp(*epsilon, *delta),
+            (Amount::Gaussian { mu_squared }, Amount::Zcdp { .. }) => {
+                Ok(Amount::Zcdp { rho: half(*mu_squared), delta: Units::ZERO, omega: Omega::EVERY })
+            }
+            (Amount::Pure { epsilon }, Amount::Renyi(_)) => {
+                let epsilon = epsilon.to_float_up();
+                Amount::renyi(|order| renyi::pure(epsilon, order))
+            }
+            (Amount::Gaussian { mu_squared }, Amount::Renyi(_)) => curve_of(half(*mu_squared), Omega::EVERY),
+            (Amount::Zcdp { rho, delta: Units::ZERO, omega }, Amount::Renyi(_)) => curve_of(*rho, *omega),
+            _ => self.joined(target, |_, a, _| Ok(a)),
+        }
+    }
+
+    /// The least epsilon at `delta` that this amount proves, rounded up.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing beside the delta already spent.
+    pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
+        let delta = number::probability("delta", delta)?;
+        match self {
+            Amount::Pure { epsilon } => Ok(epsilon.to_float_up()),
+            Amount::Approximate { epsilon, delta: spent } if spent.to_float_up() <= delta => {
+                Ok(epsilon.to_float_up())
+            }
+            Amount::Zcdp { rho, delta: spent, omega } if spent.to_float_up() < delta => {
+                let rho = rho.to_float_up();
+                let left = (delta - spent.to_float_up()).next_down();
+                convert::epsilon_of_renyi(|order| rho * order, omega.to_float(), left)
+            }
+            Amount::Approximate { .. } | Amount::Zcdp { .. } => {
+                Err(Invalid::new("delta", Kind::TooSmall, "a delta above the one that is spent already"))
+            }
+            Amount::Renyi(values) => {
+                let bounds = ORDERS.iter().zip(values.iter());
+                let bounds =
+                    bounds.map(|(&order, cost)| convert::epsilon_at(order, cost.to_float_up(), delta));
+                Ok(bounds.fold(f64::INFINITY, f64::min).max(0.0))
+            }
+            Amount::Gaussian { mu_squared } => {
+                super::Gaussian::new(1.0, mu_squared.to_float_up().sqrt().next_up())?.epsilon(delta)
+            }
+        }
+    }
+
+    /// The currency, in words.
+    pub fn currency(&self) -> &'static str {
+        match self {
+            Amount::Pure { .. } => "pure epsilon",
+            Amount::Approximate { .. } => "epsilon and delta",
+            Amount::Zcdp { .. } => "rho",
+            Amount::Renyi(_) => "a Rényi curve",
+            Amount::Gaussian { .. } => "Gaussian mu",
+        }
+    }
+
+    /// The two amounts in one currency, part by part.
+    fn joined(
+        &self,
+        other: &Amount,
+        join: impl Fn(&'static str, Units, Units) -> Result<Units, Invalid>,
+    ) -> Result<Amount, Invalid> {
+        match (self, other) {
+            (Amount::Pure { epsilon: a }, Amount::Pure { epsilon: b }) => {
+                Ok(Amount::Pure { epsilon: join("epsilon", *a, *b)? })
+            }
+            (Amount::Approximate { epsilon: a, delta: c }, Amount::Approximate { epsilon: b, delta: d }) => {
+                Ok(Amount::Approximate { epsilon: join("epsilon", *a, *b)?, delta: join("delta", *c, *d)? })
+            }
+            (Amount::Zcdp { rho: a, delta: c, omega: e }, Amount::Zcdp { rho: b, delta: d, omega: f }) => {
+                Ok(Amount::Zcdp {
+                    rho: join("rho", *a, *b)?,
+                    delta: join("delta", *c, *d)?,
+                    omega: *e.min(f),
+                })
+            }
+            (Amount::Renyi(a), Amount::Renyi(b)) => {
+                let mut values = a.clone();
+                for (value, b) in values.iter_mut().zip(b.iter()) {
+                    *value = join("curve", *value, *b)?;
+                }
+                Ok(Amount::Renyi(values))
+            }
+            (Amount::Gaussian { mu_squared: a }, Amount::Gaussian { mu_squared: b }) => {
+                Ok(Amount::Gaussian { mu_squared: join("mu", *a, *b)? })
+            }
+            _ => {
+                let remedy = format!("a cost in {}, or one that becomes it by a theorem", self.currency());
+                Err(Invalid::new("currency", Kind::Mixed, remedy))
+            }
+        }
+    }
+}
+
+fn pure_as_zcdp(epsilon: Units, delta: Units) -> Result<Amount, Invalid> {
+    let rho = convert::rho_of_pure(epsilon.to_float_up());
+    Ok(Amount::Zcdp { rho: Units::at_least_float("rho", rho)?, delta, omega: Omega::EVERY })
+}
+
+fn curve_of(rho: Units, omega: Omega) -> Result<Amount, Invalid> {
+    let (rho, omega) = (rho.to_float_up(), omega.to_float());
+    Amount::renyi(|order| if order < omega { renyi::zcdp(rho, order) } else { f64::INFINITY })
+}
+
+fn half(amount: Units) -> Units {
+    Units::from_bits(amount.to_bits().div_ceil(2))
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let beside = |f: &mut fmt::Formatter<'_>, delta: &Units| match *delta {
+            Units::ZERO => Ok(()),
+            delta => write!(f, ", delta {delta}"),
+        };
+        match self {
+            Amount::Pure { epsilon } => write!(f, "epsilon {epsilon}"),
+            Amount::Approximate { epsilon, delta } => {
+                write!(f, "epsilon {epsilon}").and_then(|()| beside(f, delta))
+            }
+            Amount::Zcdp { rho, delta, omega } => {
+                write!(f, "rho {rho}").and_then(|()| beside(f, delta))?;
+                if *omega == Omega::EVERY { Ok(()) } else { write!(f, ", omega {}", omega.to_float()) }
+            }
+            Amount::Renyi(values) => write!(f, "a Rényi curve, {} at order 2", values[4]),
+            Amount::Gaussian { mu_squared } => write!(f, "mu {}", mu_squared.to_float_up().sqrt()),
+        }
+    }
+}

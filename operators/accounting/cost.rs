@@ -1,0 +1,115 @@
+//! What one release costs: an amount, about one pair of neighbours.
+
+use std::fmt;
+
+use super::amount::Amount;
+use super::neighbours::{Neighbours, Relation};
+use super::number;
+use super::orders::Omega;
+use super::units::Units;
+use crate::invalid::{Invalid, Kind};
+
+/// An amount about the neighbours for which it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cost {
+    neighbours: Neighbours,
+    amount: Amount,
+}
+
+impl Cost {
+    /// This amount, for these neighbours.
+    pub fn new(neighbours: Neighbours, amount: Amount) -> Cost {
+        Cost { neighbours, amount }
+    }
+
+    /// The neighbours it speaks about.
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
+    }
+
+    /// How much.
+    pub fn amount(&self) -> &Amount {
+        &self.amount
+    }
+
+    /// This and `other`, both read from the same people's data.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] for other neighbours or another currency, [`Kind::Overflow`] from 2^64 on.
+    pub fn plus(&self, other: &Cost) -> Result<Cost, Invalid> {
+        self.neighbours.same(other.neighbours)?;
+        Ok(Cost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)? })
+    }
+
+    /// What all of them cost together when each reads another part of a public partition of the protected units, so
+    /// that a person (or record) is in one part alone, whatever it holds: the largest, or under
+    /// [`Relation::Replace`] the two largest together, for a unit may leave one part and enter another.
+    ///
+    /// Keys and time spans do not partition people: what one person left in several of them adds up.
+    ///
+    /// # Errors
+    /// [`Kind::Empty`] for no cost at all, [`Kind::Mixed`] for different neighbours or currencies.
+    pub fn parallel(costs: &[Cost]) -> Result<Cost, Invalid> {
+        let Some((first, rest)) = costs.split_first() else {
+            return Err(Invalid::new("costs", Kind::Empty, "at least one cost"));
+        };
+        let mut largest = first.amount.clone();
+        // The second largest, part by part; nothing until there are two.
+        let mut second: Option<Amount> = None;
+        for cost in rest {
+            first.neighbours.same(cost.neighbours)?;
+            let below = largest.smaller(&cost.amount)?;
+            second = Some(second.map_or(Ok(below.clone()), |second| second.larger(&below))?);
+            largest = largest.larger(&cost.amount)?;
+        }
+        let amount = match (first.neighbours.relation, second) {
+            (Relation::Replace, Some(second)) => largest.plus(&second)?,
+            _ => largest,
+        };
+        Ok(Cost { neighbours: first.neighbours, amount })
+    }
+
+    /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such steps.
+    /// Pure epsilon doubles, rho quadruples, mu doubles, and (epsilon, delta) becomes `(2 epsilon, (1 + e^epsilon)
+    /// delta)`. A direct look at the sensitivity is usually cheaper.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi curves, rho with
+    /// a delta or with fewer than all orders.
+    pub fn replaced(&self) -> Result<Cost, Invalid> {
+        if self.neighbours.relation != Relation::AddRemove {
+            return Err(Invalid::new("relation", Kind::Mixed, "a cost about one unit more or less"));
+        }
+        let amount = match &self.amount {
+            Amount::Pure { epsilon } => Amount::Pure { epsilon: epsilon.times("epsilon", 2)? },
+            Amount::Approximate { epsilon, delta } => {
+                let factor = 1.0 + epsilon.to_float_up().exp() * (1.0 + number::MARGIN);
+                let delta = (delta.to_float_up() * factor * (1.0 + number::MARGIN)).min(1.0);
+                Amount::Approximate {
+                    epsilon: epsilon.times("epsilon", 2)?,
+                    delta: Units::at_least_float("delta", delta)?,
+                }
+            }
+            Amount::Zcdp { rho, delta: Units::ZERO, omega: Omega::EVERY } => {
+                Amount::Zcdp { rho: rho.times("rho", 4)?, delta: Units::ZERO, omega: Omega::EVERY }
+            }
+            Amount::Gaussian { mu_squared } => Amount::Gaussian { mu_squared: mu_squared.times("mu", 4)? },
+            Amount::Zcdp { .. } | Amount::Renyi(_) => {
+                let remedy = "the cost of a replaced unit, worked out directly: this currency has no bridge";
+                return Err(Invalid::new("currency", Kind::Mixed, remedy));
+            }
+        };
+        let neighbours = Neighbours { relation: Relation::Replace, ..self.neighbours };
+        Ok(Cost { neighbours, amount })
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", self.amount, self.neighbours)
+    }
+}
+
+#[cfg(test)]
+#[path = "cost_tests.rs"]
+mod tests;

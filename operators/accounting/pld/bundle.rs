@@ -1,0 +1,140 @@
+//! Mechanisms that are fixed before the first of them answers, priced together.
+
+use super::complex::ULP;
+use super::composition::Composition;
+use super::pair::Pair;
+use crate::accounting::{Neighbours, Relation};
+use crate::invalid::{Invalid, Kind, positive};
+
+/// A list of mechanisms and how often each is used, all decided before the first output of any of them.
+///
+/// Its [`epsilon`](Bundle::epsilon) and [`delta`](Bundle::delta) are upper bounds on what the whole list costs.
+///
+/// **Not a filter.** These bounds hold for a list that was fixed beforehand. To decide after each output whether there is
+/// budget for one more, and to stop by the number that a privacy-loss distribution gives, is not private in general;
+/// use a zero-concentrated account for that. A bundle therefore has no way to charge, to check or to continue.
+///
+/// ```
+/// use discreet::accounting::{Neighbours, pld::{Bundle, Pair}};
+///
+/// let counts = Pair::discrete_gaussian(100.0, 1)?;
+/// let answers = Pair::discrete_laplace(20.0, 1)?;
+/// let epsilon = Bundle::new(Neighbours::PERSON).add(&counts, 1_000)?.add(&answers, 10)?.epsilon(1e-6)?;
+/// assert!(epsilon < 2.0);
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Bundle {
+    neighbours: Neighbours,
+    /// In a fixed order, so that the sums do not depend on who was added first.
+    parts: Vec<(Pair, u64)>,
+    /// In falling order.
+    rhos: Vec<f64>,
+}
+
+impl Bundle {
+    /// An empty bundle, whose costs will be about `neighbours`.
+    pub fn new(neighbours: Neighbours) -> Bundle {
+        Bundle { neighbours, parts: Vec::new(), rhos: Vec::new() }
+    }
+
+    /// The neighbours that this bundle's costs are about.
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
+    }
+
+    /// Adds `count` uses of the mechanism that `pair` dominates, under this bundle's neighbours.
+    ///
+    /// # Errors
+    /// `count` is 0, or with what is already here exceeds 2^64 - 1. A [`Pair::table`] that is no palindrome is refused
+    /// (`weights`) unless neighbours differ by one unit more or less: a replaced unit may move one answer up and the
+    /// next one down, and neither direction of such a pair dominates that.
+    pub fn add(mut self, pair: &Pair, count: u64) -> Result<Bundle, Invalid> {
+        if count == 0 {
+            return Err(Invalid::new("count", Kind::Zero, "a whole number above 0"));
+        }
+        if self.neighbours.relation == Relation::Replace && pair.backward.is_some() {
+            return Err(Invalid::new("weights", Kind::Mixed, "a palindrome where units are replaced"));
+        }
+        match self.parts.binary_search_by(|(other, _)| other.order(pair)) {
+            Ok(found) => {
+                let held = &mut self.parts[found].1;
+                let overflow = || Invalid::new("count", Kind::Overflow, "counts of a sum below 2^64");
+                *held = held.checked_add(count).ok_or_else(overflow)?;
+            }
+            Err(place) => self.parts.insert(place, (pair.clone(), count)),
+        }
+        Ok(self)
+    }
+
+    /// Adds a part of which only its zero-concentrated cost is known: everything in it together is `rho`-zCDP.
+    ///
+    /// # Errors
+    /// `rho` is not a positive number, or is more than 2^20.
+    pub fn add_zcdp(mut self, rho: f64) -> Result<Bundle, Invalid> {
+        let rho = positive("rho", rho)?;
+        if rho > 1_048_576.0 {
+            return Err(Invalid::new("rho", Kind::TooLarge, "at most 2^20"));
+        }
+        let place = self.rhos.partition_point(|other| *other > rho);
+        self.rhos.insert(place, rho);
+        Ok(self)
+    }
+
+    /// Adds all that another bundle holds.
+    ///
+    /// # Errors
+    /// The other bundle is about other neighbours (`unit` or `relation`); a count overflows.
+    pub fn join(mut self, other: &Bundle) -> Result<Bundle, Invalid> {
+        self.neighbours.same(other.neighbours)?;
+        for (pair, count) in &other.parts {
+            self = self.add(pair, *count)?;
+        }
+        for rho in &other.rhos {
+            self = self.add_zcdp(*rho)?;
+        }
+        Ok(self)
+    }
+
+    /// The least epsilon for which the bundle is (epsilon, `delta`)-private, rounded up: never below it, and within
+    /// 10^-6 of it relatively (or, where epsilon is smaller, of the tenth part of the loss's spread). Infinite if there
+    /// is no such epsilon. A part added by `add_zcdp` is known by a bound alone.
+    ///
+    /// # Errors
+    /// `delta` is not above 0 and below 1.
+    pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
+        let delta = positive("delta", delta)?;
+        if delta >= 1.0 {
+            return Err(Invalid::new("delta", Kind::TooLarge, "a number above 0 and below 1"));
+        }
+        Ok(self.directions().map(|total| total.epsilon(delta)).fold(0.0, f64::max))
+    }
+
+    /// The least delta for which the bundle is (`epsilon`, delta)-private, rounded up: never below it.
+    ///
+    /// # Errors
+    /// `epsilon` is negative or not finite.
+    pub fn delta(&self, epsilon: f64) -> Result<f64, Invalid> {
+        if epsilon != 0.0 {
+            positive("epsilon", epsilon)?;
+        }
+        Ok(self.directions().map(|total| total.delta(epsilon)).fold(0.0, f64::max))
+    }
+
+    /// The total loss of the unit's presence against its absence, and, where it differs, the other way round.
+    fn directions(&self) -> impl Iterator<Item = Composition> {
+        let both = self.parts.iter().any(|(pair, _)| pair.backward.is_some());
+        let rho = self.rhos.iter().sum::<f64>() * (1.0 + (self.rhos.len() + 1) as f64 * 2.0 * ULP);
+        let forward = Composition::new(self.parts.iter().map(|(pair, count)| (&pair.forward, *count)), rho);
+        let other = both.then(|| {
+            Composition::new(
+                self.parts
+                    .iter()
+                    .map(|(pair, count)| (pair.backward.as_ref().unwrap_or(&pair.forward), *count)),
+                rho,
+            )
+        });
+        std::iter::once(forward).chain(other)
+    }
+}

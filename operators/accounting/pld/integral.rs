@@ -1,0 +1,290 @@
+//! The hockey-stick divergence as a contour integral: many uses cost no more than one.
+//!
+//! For every `t > 0`, with `M(z) = E exp(z L)` of the total loss,
+//! `E (1 - exp(epsilon - L))_+ = 1/(2 pi) ∫ M(z) exp(-z epsilon) / (z (z+1)) dw` along `z = t + i w`.
+//! The page of the parent module says why the sum computed here is never below it.
+
+use std::f64::consts::{FRAC_PI_6, PI};
+
+use super::complex::{Complex, ULP};
+use super::law::{Cumulant, Law};
+use super::search::{first_below, lowest};
+use super::sweep::Sweep;
+use super::zcdp::ceiling;
+
+/// A first look takes so many frequencies, the last at most so many.
+const TERMS: (f64, f64) = (2_048.0, 1_048_576.0);
+/// How much of epsilon, relatively, the added Gaussian may cost.
+const EPSILON_EXCESS: f64 = 2e-7;
+/// How much of delta, relatively, the added Gaussian may cost.
+const DELTA_EXCESS: f64 = 1e-6;
+/// The standard deviations of the added Gaussian's frequency at which the sum stops.
+const CUT: f64 = 6.0;
+/// Aliases are kept below exp(-ALIAS) of the result.
+const ALIAS: f64 = 28.0;
+/// How much above the result, as a logarithm, the terms may start.
+const HEADROOM: f64 = 12.0;
+/// Frequencies where the moment is proved below exp(-NIL) of its largest value are not visited.
+const NIL: f64 = 60.0;
+
+/// The total loss of laws, each used so many times, and of a Gaussian of ratio `gaussian`.
+#[derive(Debug)]
+pub(super) struct Integral {
+    uses: Vec<(Law, f64)>,
+    gaussian: f64,
+}
+
+impl Integral {
+    pub(super) fn new(uses: &[(Law, u64)], gaussian: f64) -> Integral {
+        // A count above 2^53 is off by half a unit here: charged with the rounding of the product it enters.
+        let uses: Vec<(Law, f64)> = uses.iter().map(|(law, count)| (law.clone(), *count as f64)).collect();
+        Integral { uses, gaussian }
+    }
+
+    /// An upper bound on the divergence at `epsilon`.
+    pub(super) fn delta(&self, epsilon: f64) -> f64 {
+        let (tilt, logarithm) = self.chernoff_delta(epsilon);
+        let mut best = libm::exp(logarithm).min(1.0);
+        if best == 0.0 {
+            return 0.0;
+        }
+        let mut terms = TERMS.0;
+        loop {
+            let line = self.line(tilt, epsilon, best, terms);
+            let reading = line.read(epsilon);
+            best = best.min(reading.delta);
+            let excess = line.widened * reading.density / (reading.delta * DELTA_EXCESS);
+            match more(terms, excess) {
+                Some(next) => terms = next,
+                None => return best,
+            }
+        }
+    }
+
+    /// A bound on the least epsilon at which the divergence is at most `target`.
+    pub(super) fn epsilon(&self, target: f64) -> f64 {
+        let (mut tilt, mut guess) = self.chernoff_epsilon(target);
+        if guess <= 0.0 {
+            return 0.0;
+        }
+        let mut best = if guess.is_nan() { f64::INFINITY } else { guess };
+        let mut terms = TERMS.0;
+        loop {
+            let line = self.line(tilt, guess, target, terms);
+            let found = first_below(target, best, |epsilon| {
+                let reading = line.read(epsilon);
+                (reading.delta, reading.fall)
+            });
+            best = best.min(found);
+            if best == 0.0 {
+                return 0.0;
+            }
+            let reading = line.read(best);
+            // Where epsilon is far below the spread of the loss, an error is measured by the spread.
+            let scale = best.max(0.1 / tilt);
+            let excess = line.widened * reading.density / (reading.fall * scale * EPSILON_EXCESS);
+            match more(terms, excess) {
+                Some(next) => terms = next,
+                None => return best,
+            }
+            guess = best;
+            tilt = self.chernoff_delta(best).0;
+        }
+    }
+
+    /// An upper bound on the logarithm of the moment at a real point.
+    fn log_moment(&self, tilt: f64) -> f64 {
+        let z = Complex::new(tilt, 0.0);
+        let each = self.uses.iter().map(|(law, count)| {
+            let cumulant = law.cumulant(z);
+            count * (cumulant.value.re + cumulant.error + 4.0 * ULP * cumulant.value.re.abs())
+        });
+        each.sum::<f64>() + self.gaussian * self.gaussian * tilt * (tilt + 1.0) / 2.0 * (1.0 + 16.0 * ULP)
+    }
+
+    /// The tilt at which the terms of the sum start lowest, and Chernoff's bound on the logarithm of the divergence there.
+    fn chernoff_delta(&self, epsilon: f64) -> (f64, f64) {
+        let start = |tilt: f64| self.log_moment(tilt) - tilt * epsilon - libm::log(tilt) - libm::log1p(tilt);
+        let tilt = libm::exp(lowest(|log_tilt| start(libm::exp(log_tilt))).0);
+        let moment = self.log_moment(tilt);
+        let error = 16.0 * ULP * (moment.abs() + tilt * epsilon + 1.0 - ceiling(tilt));
+        (tilt, moment - tilt * epsilon + ceiling(tilt) + error)
+    }
+
+    /// Chernoff's bound on epsilon, and its tilt.
+    fn chernoff_epsilon(&self, target: f64) -> (f64, f64) {
+        let logarithm = libm::log(target);
+        let bound = |tilt: f64| (self.log_moment(tilt) + ceiling(tilt) - logarithm) / tilt;
+        let (log_tilt, least) = lowest(|log_tilt| bound(libm::exp(log_tilt)));
+        let tilt = libm::exp(log_tilt);
+        (tilt, least + 16.0 * ULP * (least.abs() + (1.0 - logarithm - ceiling(tilt)) / tilt))
+    }
+
+    /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
+    fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64) -> Line {
+        let (tilt, period) = self.contour(tilt, epsilon, delta);
+        let step = 2.0 * PI / period;
+        let smoothing = self.gaussian.max(CUT / (step * terms));
+        let last = (CUT / (step * smoothing)).ceil();
+
+        // What |M(z) exp(-z epsilon)| cannot exceed on this line.
+        let widened = (smoothing * smoothing - self.gaussian * self.gaussian).max(0.0) / 2.0;
+        let height = self.log_moment(tilt) + widened * tilt * (tilt + 1.0) - tilt * epsilon;
+        let top = libm::exp(height + 32.0 * ULP * (height.abs() + tilt * epsilon + 1.0));
+
+        let mut points = Vec::new();
+        let mut laws: Vec<Walk<'_>> =
+            self.uses.iter().map(|(law, count)| Walk::new(law, *count, tilt, step)).collect();
+        let gaussian = Law::Gaussian { ratio: smoothing };
+        let (mut fixed, mut turning) = (0.0, 0.0);
+        let mut n = 0;
+        while n as f64 <= last {
+            let z = Complex::new(tilt, n as f64 * step);
+            let mut exponent = gaussian.cumulant(z);
+            let mut skip = 1.0_f64;
+            for law in &mut laws {
+                let cumulant = law.at(n, z);
+                exponent.value = exponent.value + cumulant.value.scale(law.count);
+                exponent.error += law.count * (cumulant.error + 4.0 * ULP * cumulant.value.norm());
+                skip = skip.max(law.skip(&cumulant));
+            }
+            let value = exponent.value - z.scale(epsilon);
+            let weight = if n == 0 { 0.5 } else { 1.0 } * step / PI;
+            let kernel = z * (z + Complex::ONE);
+            let term = value.exp().scale(weight) / kernel;
+            let size = term.norm();
+            let error = exponent.error + 8.0 * ULP * value.norm();
+            fixed += if error < 0.05 {
+                size * (2.0 * error + 32.0 * ULP)
+            } else {
+                libm::exp(value.re + 2.0 * error) * weight / kernel.norm()
+            };
+            turning += 16.0 * ULP * z.norm() * size;
+            points.push((z, term));
+            n += skip as u64;
+        }
+        let end = last * step;
+        // Beyond the end the added Gaussian alone bounds every term; a skipped term is below exp(-NIL) of the top.
+        let tail =
+            libm::exp(-(smoothing * end) * (smoothing * end) / 2.0) / (PI * end * (smoothing * end).max(1.0));
+        let skipped = libm::exp(-NIL) * FRAC_PI_6 / step;
+        let summed =
+            2.0 * ULP * points.len() as f64 * points.iter().map(|(_, term)| term.norm()).sum::<f64>();
+        let fixed = (fixed + summed + top * (tail + skipped)) * (1.0 + 1e-9);
+        Line { tilt, epsilon, widened, points, fixed, turning }
+    }
+
+    /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
+    /// from the right by Chernoff's bound at larger tilts. Where the loss has a heavy tail, less than the `best` tilt pays.
+    /// A poor choice makes the result larger, never wrong.
+    fn contour(&self, best: f64, epsilon: f64, delta: f64) -> (f64, f64) {
+        let small = ALIAS - libm::log(delta);
+        let right = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0].map(|factor| {
+            let tilt = best * factor;
+            (tilt, self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) + small)
+        });
+        let candidates = [1.0, 0.7, 0.5, 0.35, 0.25].map(|factor| {
+            let tilt = best * factor;
+            let nearest =
+                right.iter().map(|(more, height)| height / (more - tilt)).fold(f64::INFINITY, f64::min);
+            (tilt, nearest.max(small / tilt))
+        });
+        let affordable =
+            |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) < libm::log(delta) + HEADROOM;
+        let shorter = |kept: (f64, f64), other: (f64, f64)| {
+            if other.1 < kept.1 && affordable(other.0) { other } else { kept }
+        };
+        candidates.into_iter().reduce(shorter).unwrap_or((best, small / best))
+    }
+}
+
+/// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
+fn more(terms: f64, excess: f64) -> Option<f64> {
+    (excess > 1.0 && terms < TERMS.1)
+        .then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(TERMS.1).ceil())
+}
+
+/// One law along the line.
+struct Walk<'a> {
+    law: &'a Law,
+    sweep: Option<Sweep<'a>>,
+    count: f64,
+    /// The real part of the cumulant at frequency zero: nowhere on the line is it larger.
+    top: f64,
+    /// How little the modulus of one use must be for the power to be nil, and how much it may change in one step.
+    nil: f64,
+    change: f64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(law: &'a Law, count: f64, tilt: f64, step: f64) -> Walk<'a> {
+        let sweep = match law {
+            Law::Atoms(atoms) => Some(Sweep::new(atoms, tilt, step)),
+            _ => None,
+        };
+        let restlessness = sweep.as_ref().map_or_else(|| law.restlessness(), Sweep::restlessness);
+        let top = law.cumulant(Complex::new(tilt, 0.0)).value.re;
+        Walk { law, sweep, count, top, nil: libm::exp(-NIL / count), change: restlessness * step }
+    }
+
+    fn at(&mut self, n: u64, z: Complex) -> Cumulant {
+        match &mut self.sweep {
+            Some(sweep) => sweep.at(n),
+            None => self.law.cumulant(z),
+        }
+    }
+
+    /// How many steps may be taken at once, because up to there the power of the moment stays nil.
+    fn skip(&self, here: &Cumulant) -> f64 {
+        let modulus = libm::exp(here.value.re - self.top) * (1.0 + 1e-9) + 1e-9;
+        ((self.nil - modulus) / self.change).clamp(1.0, 1e15).floor()
+    }
+}
+
+/// The terms of the sum along one line.
+#[derive(Debug)]
+struct Line {
+    tilt: f64,
+    /// The terms are those of this epsilon.
+    epsilon: f64,
+    /// Half the variance that was added.
+    widened: f64,
+    points: Vec<(Complex, Complex)>,
+    /// The error, fixed and for each unit of epsilon that the terms are turned by.
+    fixed: f64,
+    turning: f64,
+}
+
+#[derive(Debug)]
+struct Reading {
+    /// An upper bound.
+    delta: f64,
+    /// Minus the slope of delta.
+    fall: f64,
+    /// The density of the loss at epsilon: delta's response to added variance, times two.
+    density: f64,
+}
+
+impl Line {
+    fn read(&self, epsilon: f64) -> Reading {
+        let moved = epsilon - self.epsilon;
+        let (mut delta, mut fall, mut density) = (0.0, 0.0, 0.0);
+        for (z, term) in &self.points {
+            let (sin, cos) = libm::sincos(-z.im * moved);
+            let term = *term * Complex::new(cos, sin);
+            let first = *z * term;
+            delta += term.re;
+            fall += first.re;
+            density += (first + *z * first).re;
+        }
+        let scale = libm::exp(-self.tilt * moved);
+        let error = self.fixed + self.turning * (1.0 + epsilon.abs() + self.epsilon.abs());
+        // What is not a number bounds nothing.
+        let delta = if delta.is_nan() { f64::INFINITY } else { delta.max(0.0) };
+        Reading {
+            delta: (delta + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
+            fall: fall * scale,
+            density: density.max(0.0) * scale,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Dominating pairs: for each mechanism, two laws that are at least as far apart as its output on any two neighbours.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::complex::ULP;
+use super::composition::Loss;
+use super::law::{Atom, Law};
+use crate::invalid::{Invalid, Kind, positive};
+
+/// The privacy loss of one use of a mechanism, in both directions of its neighbours.
+///
+/// A pair is a claim about a mechanism whose answer moves by at most the stated sensitivity. It says nothing of who the
+/// neighbours are; the [`Bundle`](super::Bundle) does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    pub(super) forward: Loss,
+    /// The other direction, where it differs.
+    pub(super) backward: Option<Loss>,
+}
+
+/// Losses below this are rounded up to it, so that no square underflows.
+const LEAST: f64 = f64::from_bits((1023 - 60) << 52);
+/// The largest sensitivity over scale of one use, and the largest pure epsilon.
+const MOST_LOSS: f64 = 1_048_576.0;
+/// The largest sensitivity over sigma of one use.
+const MOST_RATIO: f64 = 1_024.0;
+/// The scales of the integer laws.
+const SIGMA: (f64, f64) = (0.25, 1_099_511_627_776.0);
+
+impl Pair {
+    /// Continuous Laplace noise: density proportional to `exp(-|x|/scale)`, for a real answer.
+    ///
+    /// The noise that this library draws is [`Pair::discrete_laplace`], whose cost is another.
+    ///
+    /// # Errors
+    /// `scale` or `sensitivity` is not a positive number, or the second is more than 2^20 times the first.
+    pub fn laplace(scale: f64, sensitivity: f64) -> Result<Pair, Invalid> {
+        let loss = ratio(("sensitivity", sensitivity), ("scale", scale), MOST_LOSS)?;
+        Ok(Pair::symmetric(Law::Staircase { loss, steps: f64::INFINITY }))
+    }
+
+    /// Continuous Gaussian noise of standard deviation `sigma`, for a real answer or a vector of that l2 sensitivity.
+    ///
+    /// The noise that this library draws is [`Pair::discrete_gaussian`], whose cost is another.
+    ///
+    /// # Errors
+    /// `sigma` or `sensitivity` is not a positive number, or the second is more than 2^10 times the first.
+    pub fn gaussian(sigma: f64, sensitivity: f64) -> Result<Pair, Invalid> {
+        let ratio = ratio(("sensitivity", sensitivity), ("sigma", sigma), MOST_RATIO)?;
+        Ok(Pair::symmetric(Law::Gaussian { ratio }))
+    }
+
+    /// The discrete Laplace law: an integer `x` with probability proportional to `exp(-|x|/scale)`, for an integer answer.
+    ///
+    /// # Errors
+    /// As [`Pair::laplace`]; `sensitivity` must be at most 2^53.
+    pub fn discrete_laplace(scale: f64, sensitivity: u64) -> Result<Pair, Invalid> {
+        let steps = integer("sensitivity", sensitivity)?;
+        let loss = ratio(("sensitivity", steps), ("scale", scale), MOST_LOSS)?;
+        Ok(Pair::symmetric(Law::Staircase { loss, steps }))
+    }
+
+    /// The discrete Gaussian law: an integer `x` with probability proportional to `exp(-x²/(2 sigma²))`, for one integer
+    /// answer. (Of a vector, each coordinate is one use, with its own sensitivity.)
+    ///
+    /// # Errors
+    /// `sigma` is not between 1/4 and 2^40, or `sensitivity` not between 1 and 2^10 sigma.
+    pub fn discrete_gaussian(sigma: f64, sensitivity: u64) -> Result<Pair, Invalid> {
+        let shift = integer("sensitivity", sensitivity)?;
+        ratio(("sensitivity", shift), ("sigma", sigma), MOST_RATIO)?;
+        let remedy = "a number from 1/4 to 2^40";
+        if sigma < SIGMA.0 {
+            return Err(Invalid::new("sigma", Kind::TooSmall, remedy));
+        }
+        if sigma > SIGMA.1 {
+            return Err(Invalid::new("sigma", Kind::TooLarge, remedy));
+        }
+        Ok(Pair::symmetric(Law::DiscreteGaussian { sigma, shift }))
+    }
+
+    /// Randomized response: a bit told truthfully with probability `e^epsilon/(e^epsilon + 1)`. It dominates whatever is
+    /// purely `epsilon`-private.
+    ///
+    /// # Errors
+    /// `epsilon` is not a positive number, or is more than 2^20.
+    pub fn randomized_response(epsilon: f64) -> Result<Pair, Invalid> {
+        let loss = ratio(("epsilon", epsilon), ("epsilon", 1.0), MOST_LOSS)?;
+        Ok(Pair::symmetric(Law::Staircase { loss, steps: 1.0 }))
+    }
+
+    /// Whatever is (`epsilon`, `delta`)-private: everything is told with probability `delta`, and otherwise a randomized
+    /// response (Kairouz, Oh and Viswanath 2015). `epsilon` or `delta` may be 0, but not both.
+    ///
+    /// # Errors
+    /// `epsilon` is negative, not finite or more than 2^20; `delta` is negative, NaN, 1 or more; both are 0.
+    pub fn approximate(epsilon: f64, delta: f64) -> Result<Pair, Invalid> {
+        let remedy = "a number from 0 to below 1";
+        if delta.is_nan() {
+            return Err(Invalid::new("delta", Kind::Nan, remedy));
+        }
+        if delta < 0.0 {
+            return Err(Invalid::new("delta", Kind::Negative, remedy));
+        }
+        if delta >= 1.0 {
+            return Err(Invalid::new("delta", Kind::TooLarge, remedy));
+        }
+        let epsilon = if epsilon == 0.0 && delta > 0.0 { LEAST } else { epsilon };
+        let mut pair = Pair::randomized_response(epsilon)?;
+        pair.forward.infinite = delta;
+        Ok(pair)
+    }
+
+    /// Noise from a finite table, `weights[i]` being its integer weight at `i`, for an integer answer.
+    ///
+    /// The pair is the table against itself moved by `shift`: the claim of a mechanism whose answer moves by exactly that.
+    /// It also covers smaller moves if the table is log-concave, and moves of either sign if it is a palindrome. What a
+    /// neighbour could not have said is an infinite loss, and is charged to delta: with a `shift` as long as the table
+    /// that is everything, and epsilon is infinite.
+    ///
+    /// # Errors
+    /// `weights` is empty or all zero; `shift` is 0.
+    pub fn table(weights: &[u64], shift: usize) -> Result<Pair, Invalid> {
+        let remedy = "integer weights, at least one of them above 0";
+        if weights.is_empty() {
+            return Err(Invalid::new("weights", Kind::Empty, remedy));
+        }
+        if weights.iter().all(|weight| *weight == 0) {
+            return Err(Invalid::new("weights", Kind::Zero, remedy));
+        }
+        if shift == 0 {
+            return Err(Invalid::new("shift", Kind::Zero, "a whole number above 0"));
+        }
+        let earlier = |i: usize| i.checked_sub(shift).map_or(0, |earlier| weights[earlier]);
+        let later =
+            |i: usize| i.checked_add(shift).and_then(|later| weights.get(later)).copied().unwrap_or(0);
+        let forward = against(weights, earlier);
+        let palindrome = weights.iter().eq(weights.iter().rev());
+        let backward = (!palindrome).then(|| against(weights, later));
+        Ok(Pair { forward, backward })
+    }
+
+    /// A total order, so that a bundle does not depend on the order in which it was put together.
+    pub(super) fn order(&self, other: &Pair) -> Ordering {
+        let one = |a: &Loss, b: &Loss| a.law.order(&b.law).then(a.infinite.total_cmp(&b.infinite));
+        one(&self.forward, &other.forward).then_with(|| match (&self.backward, &other.backward) {
+            (Some(a), Some(b)) => one(a, b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        })
+    }
+
+    fn symmetric(law: Law) -> Pair {
+        Pair { forward: Loss { law, infinite: 0.0 }, backward: None }
+    }
+}
+
+/// The loss of a table against its neighbour.
+fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> Loss {
+    let (mut finite, mut infinite) = (0_u128, 0_u128);
+    for (i, weight) in weights.iter().enumerate() {
+        *(if neighbour(i) == 0 { &mut infinite } else { &mut finite }) += u128::from(*weight);
+    }
+    // Six roundings, each of half a unit.
+    let up = |part: u128, whole: u128| part as f64 / whole as f64 * (1.0 + 8.0 * ULP);
+    let mut atoms: Vec<Atom> = Vec::new();
+    for (i, weight) in weights.iter().enumerate() {
+        let other = neighbour(i);
+        if *weight > 0 && other > 0 {
+            atoms.push(Atom { loss: log_ratio(*weight, other), mass: up(u128::from(*weight), finite) });
+        }
+    }
+    atoms.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    atoms.dedup_by(|next, kept| {
+        let equal = next.loss == kept.loss;
+        if equal {
+            kept.mass = (kept.mass + next.mass) * (1.0 + 2.0 * ULP);
+        }
+        equal
+    });
+    if atoms.is_empty() {
+        atoms.push(Atom { loss: 0.0, mass: 1.0 });
+    }
+    let infinite = up(infinite, infinite + finite).min(1.0);
+    Loss { law: Law::Atoms(Arc::from(atoms)), infinite }
+}
+
+/// `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.
+fn log_ratio(a: u64, b: u64) -> f64 {
+    let value = if a / 2 < b && b / 2 < a {
+        let difference = i128::from(a) - i128::from(b);
+        libm::log1p(difference as f64 / b as f64)
+    } else {
+        libm::log(a as f64) - libm::log(b as f64)
+    };
+    value + value.abs() * 8.0 * ULP + if value.abs() > 0.5 { 256.0 * ULP } else { 0.0 }
+}
+
+/// The quotient of two positive numbers, rounded up and no larger than `most`; each refusal names its field.
+fn ratio(top: (&'static str, f64), bottom: (&'static str, f64), most: f64) -> Result<f64, Invalid> {
+    let quotient = positive(top.0, top.1)? / positive(bottom.0, bottom.1)?;
+    if quotient > most {
+        let remedy = format!("at most {most} times as much as {}", bottom.0);
+        let remedy = if top.0 == bottom.0 { format!("at most {most}") } else { remedy };
+        return Err(Invalid::new(top.0, Kind::TooLarge, remedy));
+    }
+    let exact = bottom.1 == 1.0;
+    Ok((if exact { quotient } else { quotient * (1.0 + 2.0 * ULP) }).max(LEAST))
+}
+
+/// A whole number that a float holds exactly.
+fn integer(field: &'static str, value: u64) -> Result<f64, Invalid> {
+    const REMEDY: &str = "a whole number from 1 to 2^53";
+    match value {
+        0 => Err(Invalid::new(field, Kind::Zero, REMEDY)),
+        1..=9_007_199_254_740_992 => Ok(value as f64),
+        _ => Err(Invalid::new(field, Kind::TooLarge, REMEDY)),
+    }
+}

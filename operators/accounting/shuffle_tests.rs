@@ -1,0 +1,124 @@
+use super::*;
+
+fn shuffle(people: u64, local: f64, randomizer: Randomizer) -> Shuffle {
+    Shuffle::new(people, local, randomizer).unwrap()
+}
+
+const BINARY: Randomizer = Randomizer::Response { choices: 2 };
+
+// (people, local epsilon, delta) to the closed form, the clones of any randomiser, and those of binary response; from
+// an independent program.
+#[test]
+fn epsilons_are_those_of_the_tables() {
+    for (people, local, delta, closed, any, binary) in [
+        (1_000, 1.0, 1e-6, 0.566, 0.1824, 0.1487),
+        (10_000, 1.0, 1e-6, 0.214, 0.0530, 0.0432),
+        (10_000, 2.0, 1e-6, 0.501, 0.1551, 0.1144),
+        (100_000, 4.0, 1e-8, 0.591, 0.2149, 0.1507),
+    ] {
+        let near = |found: f64, wanted: f64, digits: f64| {
+            assert!((found - wanted).abs() <= digits, "{people} {local}: {found} {wanted}");
+        };
+        near(shuffle(people, local, BINARY).epsilon_closed(delta).unwrap(), closed, 0.00051);
+        near(shuffle(people, local, Randomizer::Any).epsilon(delta).unwrap(), any, 0.0001);
+        near(shuffle(people, local, BINARY).epsilon(delta).unwrap(), binary, 0.0001);
+    }
+    // Outside its condition the closed form says nothing.
+    assert_eq!(shuffle(1_000, 4.0, Randomizer::Any).epsilon_closed(1e-6).unwrap(), 4.0);
+}
+
+/// The hockey stick of binary randomised response itself: the law of the number of ones, when one person's bit is 1 or
+/// 0 and the others' bits are `ones` ones, by adding people one at a time.
+fn response(people: usize, ones: usize, local: f64, epsilon: f64) -> f64 {
+    let truth = local.exp() / (local.exp() + 1.0);
+    let law = |first: f64| {
+        let mut law = vec![1.0 - first, first];
+        for person in 1..people {
+            let one = if person <= ones { truth } else { 1.0 - truth };
+            let mut next = vec![0.0; law.len() + 1];
+            for (count, mass) in law.iter().enumerate() {
+                next[count] += mass * (1.0 - one);
+                next[count + 1] += mass * one;
+            }
+            law = next;
+        }
+        law
+    };
+    let (p, q) = (law(truth), law(1.0 - truth));
+    let stick =
+        |p: &[f64], q: &[f64]| p.iter().zip(q).map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum::<f64>();
+    stick(&p, &q).max(stick(&q, &p))
+}
+
+/// The clones' hockey stick by its definition: every number of clones, every split, no threshold.
+fn clones(people: usize, local: f64, gamma: f64, epsilon: f64) -> f64 {
+    let choose =
+        |n: usize, k: usize| (0..k).fold(1.0, |product, i| product * (n - i) as f64 / (i + 1) as f64);
+    let a = local.exp() / (local.exp() + 1.0);
+    let mut delta = 0.0;
+    for count in 0..people {
+        let weight = choose(people - 1, count)
+            * gamma.powi(count as i32)
+            * (1.0 - gamma).powi((people - 1 - count) as i32);
+        let half = |k: i64| {
+            if (0..=count as i64).contains(&k) {
+                choose(count, k as usize) * 0.5f64.powi(count as i32)
+            } else {
+                0.0
+            }
+        };
+        for k in 0..=count as i64 + 1 {
+            let p = a * half(k - 1) + (1.0 - a) * half(k);
+            let q = (1.0 - a) * half(k - 1) + a * half(k);
+            delta += weight * (p - epsilon.exp() * q).max(0.0);
+        }
+    }
+    delta
+}
+
+// Refutes a threshold off by one, a dropped count, a tail on the wrong side; and a bound below the mechanism's own cost.
+#[test]
+fn small_batches_are_exact_and_above_the_mechanism() {
+    for people in 2..=12usize {
+        for local in [0.1, 0.5, 1.0, 2.0, 4.0] {
+            for part in [0.0, 0.05, 0.3, 0.7, 0.99] {
+                let epsilon = part * local;
+                for (randomizer, gamma) in
+                    [(Randomizer::Any, f64::exp(-local)), (BINARY, 2.0 / (f64::exp(local) + 1.0))]
+                {
+                    let found = shuffle(people as u64, local, randomizer).delta(epsilon);
+                    let truth = clones(people, local, gamma, epsilon);
+                    assert!(
+                        (found - truth).abs() <= 1e-9 * truth + 1e-15,
+                        "{people} {local} {epsilon}: {found:e} {truth:e}"
+                    );
+                }
+                let bound = shuffle(people as u64, local, BINARY).delta(epsilon);
+                for ones in 0..people {
+                    let own = response(people, ones, local, epsilon);
+                    assert!(
+                        bound >= own * (1.0 - 1e-12) - 1e-16,
+                        "{people} {ones} {local} {epsilon}: {bound:e} {own:e}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+// More people, weaker reports of one's own and more epsilon never cost more delta; nothing is above the local epsilon.
+#[test]
+fn more_people_hide_better() {
+    let delta = |people, local, epsilon| shuffle(people, local, Randomizer::Any).delta(epsilon);
+    for people in [2, 10, 100, 1_000, 20_000] {
+        assert!(delta(people * 2, 1.0, 0.02) <= delta(people, 1.0, 0.02));
+        assert!(delta(people, 1.1, 0.02) >= delta(people, 1.0, 0.02));
+        assert!(delta(people, 1.0, 0.03) <= delta(people, 1.0, 0.02));
+        assert!(shuffle(people, 1.0, Randomizer::Any).epsilon(1e-9).unwrap() <= 1.0);
+        assert_eq!(delta(people, 1.0, 1.0), 0.0);
+    }
+    let many = shuffle(10_000, 2.0, Randomizer::Response { choices: 50 });
+    assert!(many.epsilon(1e-6).unwrap() > shuffle(10_000, 2.0, BINARY).epsilon(1e-6).unwrap());
+    assert_eq!(Shuffle::new(1, 1.0, BINARY).unwrap_err().field(), "people");
+    assert_eq!(Shuffle::new(9, 1.0, Randomizer::Response { choices: 1 }).unwrap_err().field(), "choices");
+}

@@ -1,0 +1,235 @@
+//! How many questions may be asked of one data set, each chosen by looking at the answers before, so that all answers
+//! still hold for the population the data came from.
+//!
+//! Privacy is what keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth, Sharifi,
+//! Shenfeld 2020): answers to questions "what share of people ..?" that are (epsilon, delta)-private for one person
+//! replaced, and within `a` of the *sample* except with probability `b`, are for every `c, d > 0` within
+//! `a + (e^epsilon - 1) + c + 2d` of the *population* except with probability `b / c + delta / d`. The sample must be
+//! drawn independently from that population; nothing else is assumed.
+//!
+//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible. If an answer is `a + c` off
+//! the mean of its question over those samples, a sample is `a` off with probability `c` at least, since questions lie
+//! in 0..1: that happens with probability at most `b / c`. And for the event `B` that some question's mean is above its
+//! population value by `e^epsilon - 1 + 2d`: exchanging one person for a stranger changes probabilities by
+//! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
+//! `P(B) <= delta / 2d`; as much below.
+
+use super::convert;
+use super::number::{self, MARGIN};
+use crate::invalid::{Invalid, Kind};
+
+/// What all answers together must keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    people: f64,
+    error: f64,
+    failure: f64,
+}
+
+/// The most questions, and how to answer them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// How many questions.
+    pub questions: u64,
+    /// The privacy of all answers together, one person replaced.
+    pub epsilon: f64,
+    /// Its delta.
+    pub delta: f64,
+    /// How far, in people, an answer may be from the sample's true count.
+    pub sample_error: f64,
+    /// The probability with which any answer may be farther.
+    pub sample_failure: f64,
+}
+
+/// The transfer theorem: error and failure probability on the population, rounded up. `sample` holds those on the
+/// sample, `privacy` is epsilon and delta, and `c, d` are free.
+pub fn population(sample: (f64, f64), privacy: (f64, f64), c: f64, d: f64) -> (f64, f64) {
+    let error = sample.0 + privacy.0.exp_m1() + c + 2.0 * d;
+    // Noise that never fails needs no c.
+    let sampled = if sample.1 == 0.0 { 0.0 } else { sample.1 / c };
+    (error * (1.0 + MARGIN), ((sampled + privacy.1 / d) * (1.0 + MARGIN)).min(1.0))
+}
+
+impl Goal {
+    /// Every answer within `error` of the population's share, except with probability `failure`, from the data of
+    /// `people` people.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn new(people: u64, error: f64, failure: f64) -> Result<Goal, Invalid> {
+        Ok(Goal {
+            people: number::shift("people", people)?,
+            error: number::between("error", error, 1e-9, 1.0, "a share, such as 0.05")?,
+            failure: number::between(
+                "failure",
+                failure,
+                1e-200,
+                0.5,
+                "a probability up to 0.5, such as 0.05",
+            )?,
+        })
+    }
+
+    /// The most questions that a kind of noise can answer. `answers(epsilon, delta, failure, reach)` says how many
+    /// answers within `reach` people of the sample's counts, all of them except with probability `failure`, it can give
+    /// privately (one person replaced, counts of sensitivity 1). `never_fails` where it keeps its reach for certain.
+    ///
+    /// # Errors
+    /// Names `people` where not even one question can be answered.
+    pub fn plan(
+        &self,
+        never_fails: bool,
+        answers: impl Fn(f64, f64, f64, f64) -> Option<f64>,
+    ) -> Result<Plan, Invalid> {
+        // Shares of the error that go to e^epsilon - 1, c and 2d, and the share of the failure that goes to delta.
+        let plan = |[privacy, c, d, share]: [f64; 4]| {
+            let (c, share) = if never_fails { (0.0, 1.0) } else { (c, share) };
+            let reach = self.error * (1.0 - privacy - c - d) * self.people * (1.0 - MARGIN);
+            if reach <= 0.0 || share > 1.0 {
+                return None;
+            }
+            let (c, d) = (self.error * c, self.error * d / 2.0);
+            let epsilon = (self.error * privacy).ln_1p();
+            let delta = self.failure * share * d * (1.0 - 4.0 * MARGIN);
+            let failure = self.failure * (1.0 - share) * c * (1.0 - 4.0 * MARGIN);
+            let most = answers(epsilon, delta, failure, reach)?.floor();
+            let plan =
+                Plan { questions: most as u64, epsilon, delta, sample_error: reach, sample_failure: failure };
+            (most >= 1.0).then_some((most, plan))
+        };
+        // Pattern search: every point it visits is a valid plan, so that it can be late but not wrong.
+        let mut place = [0.4, 0.05, 0.05, 0.5];
+        let mut best = plan(place);
+        let mut factor = 2.0f64;
+        while factor > 1.000_1 {
+            let mut moved = false;
+            for axis in 0..4 {
+                for step in [factor, 1.0 / factor] {
+                    let mut next = place;
+                    next[axis] *= step;
+                    let found = plan(next);
+                    if found.map_or(0.0, |found| found.0) > best.map_or(0.0, |best| best.0) {
+                        (place, best, moved) = (next, found, true);
+                    }
+                }
+            }
+            if !moved {
+                factor = factor.sqrt();
+            }
+        }
+        best.map(|(_, plan)| plan).ok_or_else(|| {
+            Invalid::new("people", Kind::TooSmall, "more people, or a larger error or failure")
+        })
+    }
+
+    /// The most questions that discrete Gaussian noise can answer, and its sigma.
+    ///
+    /// # Errors
+    /// Names `people` where not even one question can be answered.
+    pub fn plan_gaussian(&self) -> Result<(Plan, f64), Invalid> {
+        let plan = self.plan(false, gaussian_answers)?;
+        let rho = convert::rho_within(plan.epsilon, plan.delta, f64::INFINITY)?;
+        let sigma = (plan.questions as f64 / (2.0 * rho)).sqrt() * (1.0 + MARGIN);
+        Ok((plan, sigma))
+    }
+
+    /// How many questions could be answered without privacy, each on a part of the data that no other question sees:
+    /// the figure to beat. By Hoeffding's inequality for each, and a union.
+    pub fn fresh(&self) -> u64 {
+        let answered = |questions: f64| {
+            let part = (self.people / questions).floor();
+            2.0 * questions * (-2.0 * part * self.error * self.error).exp() <= self.failure
+        };
+        let (mut low, mut high) = (0.0, self.people);
+        while high - low > 1.0 {
+            let middle = ((low + high) / 2.0).floor();
+            if answered(middle) { low = middle } else { high = middle }
+        }
+        low as u64
+    }
+}
+
+/// How many counts of sensitivity 1 noise of `sigma = sqrt(questions / 2 rho)` answers within `reach`: as many as
+/// `2 questions e^(-reach^2 / 2 sigma^2)`, a bound for this noise, leaves below `failure`.
+fn gaussian_answers(epsilon: f64, delta: f64, failure: f64, reach: f64) -> Option<f64> {
+    let rho = convert::rho_within(epsilon, delta, f64::INFINITY).ok()? * (1.0 - 4.0 * MARGIN);
+    let failing = |questions: f64| (2.0 * questions).ln() - reach * reach * rho / questions;
+    let goal = failure.ln();
+    let (mut low, mut high) = (0.0, 1e15);
+    while high - low > 0.5 {
+        let middle = (low + high) / 2.0;
+        if failing(middle) <= goal { low = middle } else { high = middle }
+    }
+    Some(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::DiscreteGaussian;
+
+    // By hand: .01 + (e^.02 - 1) + .003 + 2 * .004 = .0412013; 1e-5/.003 + 1e-6/.004 = .00358333.
+    #[test]
+    fn the_theorem_is_its_formula() {
+        let (error, failure) = population((0.01, 1e-5), (0.02, 1e-6), 0.003, 0.004);
+        assert!((error - 0.041_201_34).abs() < 1e-7 && (failure - 0.003_583_33).abs() < 1e-7);
+        // Bounded noise: c may go to zero.
+        let (error, failure) = population((0.01, 0.0), (0.02, 1e-6), 0.0, 0.004);
+        assert!((error - 0.038_201_34).abs() < 1e-7 && (failure - 0.00025).abs() < 1e-9);
+    }
+
+    // A plan keeps its goal when everything is worked out again from its numbers: some c, d satisfy the theorem, the
+    // noise is private enough, and its exact tail is small enough.
+    #[test]
+    fn plans_keep_their_goal() {
+        for (people, error, failure) in
+            [(100_000, 0.1, 0.05), (1_000_000, 0.05, 0.05), (10_000_000, 0.02, 0.001)]
+        {
+            let goal = Goal::new(people, error, failure).unwrap();
+            let (plan, sigma) = goal.plan_gaussian().unwrap();
+            let rho = plan.questions as f64 / (2.0 * sigma * sigma);
+            assert!(
+                convert::epsilon_of_rho(rho, f64::INFINITY, plan.delta).unwrap()
+                    <= plan.epsilon * (1.0 + 1e-9)
+            );
+            let noise = DiscreteGaussian::new(sigma, 1).unwrap();
+            let confidence = 1.0 - plan.sample_failure / plan.questions as f64;
+            assert!(noise.interval(confidence).unwrap() as f64 <= plan.sample_error);
+            let sample = (plan.sample_error / people as f64, plan.sample_failure);
+            // With what is left of the error, c against 2d.
+            let left = error - sample.0 - plan.epsilon.exp_m1();
+            let kept = (1..1000).any(|part| {
+                let c = left * f64::from(part) / 1000.0;
+                let (found, failing) = population(sample, (plan.epsilon, plan.delta), c, (left - c) / 2.0);
+                found <= error * (1.0 + 1e-9) && failing <= failure * 1.001
+            });
+            assert!(kept, "{plan:?}");
+            // With few people fresh data for each question is hard to beat: 219 against 209.
+            assert_eq!(
+                plan.questions > goal.fresh(),
+                people > 100_000,
+                "{} {}",
+                plan.questions,
+                goal.fresh()
+            );
+        }
+    }
+
+    #[test]
+    fn more_people_answer_more_and_too_few_none() {
+        let questions =
+            |people| Goal::new(people, 0.1, 0.05).unwrap().plan_gaussian().map(|(plan, _)| plan.questions);
+        let (one, four) = (questions(200_000).unwrap(), questions(800_000).unwrap());
+        // Questions grow as the square of the people, but for a logarithm.
+        assert!(four > 12 * one && four <= 16 * one, "{one} {four}");
+        assert_eq!(questions(50).unwrap_err().field(), "people");
+        assert_eq!(Goal::new(100, 0.0, 0.1).unwrap_err().field(), "error");
+        // A noise that never fails spends nothing on failing.
+        let goal = Goal::new(200_000, 0.1, 0.05).unwrap();
+        let kept = goal.plan(true, |epsilon, delta, failure, reach| {
+            assert_eq!(failure, 0.0);
+            gaussian_answers(epsilon, delta, 1e-4, reach)
+        });
+        assert!(kept.unwrap().questions > one);
+    }
+}

@@ -1,0 +1,264 @@
+//! `discreet price`: what a list of mechanisms costs, by every way of adding it up.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use discreet::accounting::{Listing, Mechanism};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde_json::{Number, json};
+
+use super::{Refusal, number};
+
+/// A file and a delta.
+#[derive(Debug, Args)]
+pub(crate) struct Price {
+    /// A list such as [{"mechanism":"gaussian","sigma":200,"count":1000},{"mechanism":"pure","epsilon":0.1}]; the
+    /// mechanisms are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response,
+    /// pure (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
+    file: PathBuf,
+    /// The delta at which epsilon is told
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Price {
+    /// The answer, ready to print.
+    pub(crate) fn run(self) -> Result<String, Refusal> {
+        let delta = number("delta", &self.delta)?;
+        let listing = read(&self.file)?;
+        let answer = Answer {
+            delta,
+            pld: listing.pld(delta)?,
+            renyi: listing.renyi(delta)?,
+            zcdp: listing.zcdp(delta)?,
+            rho: listing.rho(),
+            basic: listing.basic(delta)?,
+        };
+        Ok(if self.json { answer.line() } else { answer.page() })
+    }
+}
+
+struct Answer {
+    delta: f64,
+    pld: f64,
+    renyi: f64,
+    zcdp: f64,
+    rho: f64,
+    basic: f64,
+}
+
+impl Answer {
+    /// The least, and whose it is; the more precise accountant where two agree.
+    fn best(&self) -> (&'static str, f64) {
+        let ways = [("pld", self.pld), ("renyi", self.renyi), ("zcdp", self.zcdp), ("basic", self.basic)];
+        ways.into_iter().fold(("pld", f64::INFINITY), |best, way| if way.1 < best.1 { way } else { best })
+    }
+
+    /// An epsilon that does not exist is null.
+    fn line(&self) -> String {
+        let (by, epsilon) = self.best();
+        let line = json!({
+            "delta": self.delta,
+            "pld": { "epsilon": self.pld },
+            "renyi": { "epsilon": self.renyi },
+            "zcdp": { "rho": self.rho, "epsilon": self.zcdp },
+            "basic": { "epsilon": self.basic },
+            "best": { "by": by, "epsilon": epsilon },
+        });
+        format!("{line}\n")
+    }
+
+    fn page(&self) -> String {
+        let say = |epsilon: f64| {
+            if epsilon.is_finite() { format!("{epsilon:.6}") } else { "none up to 500".into() }
+        };
+        let (by, epsilon) = self.best();
+        format!(
+            "All of the list together, at delta = {delta:e}, is private with\n\n\
+             \x20 epsilon = {best}   by {by}, the least of\n\n\
+             \x20   pld      {pld:<16} exact, but for zcdp entries: privacy-loss distributions, composed\n\
+             \x20   renyi    {renyi:<16} Rényi divergences of every order, added\n\
+             \x20   zcdp     {zcdp:<16} one number, rho = {rho:.9}, as a ledger adds it\n\
+             \x20   basic    {basic:<16} the epsilons added, delta shared among those that need one\n\n\
+             Each is an upper bound, rounded up. The pld and renyi figures hold for a list that was fixed before its\n\
+             first answer. Releases that are chosen by earlier answers are charged in rho, against a limit.\n",
+            delta = self.delta,
+            best = say(epsilon),
+            pld = say(self.pld),
+            renyi = say(self.renyi),
+            zcdp = say(self.zcdp),
+            rho = self.rho,
+            basic = say(self.basic),
+        )
+    }
+}
+
+fn read(path: &Path) -> Result<Listing, Refusal> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Refusal(format!("{shown}: {error}; give a readable file")))?;
+    let mut source = serde_json::Deserializer::from_str(&text);
+    let listing = Listed::deserialize(&mut source).and_then(|listed| source.end().map(|()| listed.0));
+    listing.map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let place = format!(" at line {line} column {column}");
+        let message = error.to_string();
+        let message = message.strip_suffix(&place).unwrap_or(&message);
+        Refusal(format!("{shown}:{line}:{column}: {message}"))
+    })
+}
+
+/// A list whose errors name the entry, counted from 1.
+struct Listed(Listing);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Listed, D::Error> {
+        source.deserialize_seq(Entries)
+    }
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Listed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of mechanisms, [{\"mechanism\":\"gaussian\",\"sigma\":200}, ..]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Listed, A::Error> {
+        let mut listing = Listing::default();
+        for index in 1.. {
+            let named = |error: &dyn fmt::Display| de::Error::custom(format!("entry {index}: {error}"));
+            let Some(entry) =
+                entries.next_element::<Entry>().map_err(|error| named(&without_place(&error)))?
+            else {
+                break;
+            };
+            entry.join(&mut listing).map_err(|error| named(&error))?;
+        }
+        Ok(Listed(listing))
+    }
+}
+
+/// The outer error tells the place; the inner one need not.
+fn without_place(error: &dyn fmt::Display) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message[..end].to_owned(),
+        None => message,
+    }
+}
+
+/// One entry as it is written. A field that is given twice, or that no mechanism has, is refused by the reader.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    mechanism: Name,
+    scale: Option<Number>,
+    sigma: Option<Number>,
+    epsilon: Option<Number>,
+    delta: Option<Number>,
+    rho: Option<Number>,
+    sensitivity: Option<Number>,
+    count: Option<Number>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Name {
+    Laplace,
+    DiscreteLaplace,
+    Gaussian,
+    DiscreteGaussian,
+    RandomizedResponse,
+    Pure,
+    Approximate,
+    Zcdp,
+}
+
+impl Entry {
+    fn join(mut self, listing: &mut Listing) -> Result<(), Refusal> {
+        let mechanism = self.mechanism()?;
+        let count = self.count.take();
+        self.nothing_left()?;
+        Ok(listing.add(mechanism, count.map_or(Ok(1), |count| whole("count", &count))?)?)
+    }
+
+    /// Takes the fields that the mechanism has.
+    fn mechanism(&mut self) -> Result<Mechanism, Refusal> {
+        let sensitivity = self.sensitivity.take();
+        let real = || sensitivity.as_ref().map_or(Ok(1.0), |number| float("sensitivity", number));
+        let integer = || sensitivity.as_ref().map_or(Ok(1), |number| whole("sensitivity", number));
+        let mechanism = match self.mechanism {
+            Name::Laplace => Mechanism::laplace(needed("scale", &mut self.scale)?, real()?),
+            Name::Gaussian => Mechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?),
+            Name::DiscreteLaplace => {
+                Mechanism::discrete_laplace(needed("scale", &mut self.scale)?, integer()?)
+            }
+            Name::DiscreteGaussian => {
+                Mechanism::discrete_gaussian(needed("sigma", &mut self.sigma)?, integer()?)
+            }
+            name => {
+                // What is left is stated by its cost alone.
+                if sensitivity.is_some() {
+                    return Err(Refusal(
+                        "sensitivity: found a field that this mechanism does not have; leave it out".into(),
+                    ));
+                }
+                match name {
+                    Name::Zcdp => Mechanism::zcdp(needed("rho", &mut self.rho)?),
+                    Name::Approximate => Mechanism::approximate(
+                        needed("epsilon", &mut self.epsilon)?,
+                        needed("delta", &mut self.delta)?,
+                    ),
+                    _ => Mechanism::pure(needed("epsilon", &mut self.epsilon)?),
+                }
+            }
+        };
+        Ok(mechanism?)
+    }
+
+    fn nothing_left(&self) -> Result<(), Refusal> {
+        let fields = [
+            ("scale", &self.scale),
+            ("sigma", &self.sigma),
+            ("epsilon", &self.epsilon),
+            ("delta", &self.delta),
+            ("rho", &self.rho),
+        ];
+        match fields.iter().find(|(_, value)| value.is_some()) {
+            Some((field, _)) => Err(Refusal(format!(
+                "{field}: found a field that this mechanism does not have; leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn needed(field: &'static str, value: &mut Option<Number>) -> Result<f64, Refusal> {
+    let value = value.take();
+    let value = value
+        .ok_or_else(|| Refusal(format!("{field}: found nothing; give a number, this mechanism needs it")))?;
+    float(field, &value)
+}
+
+fn float(field: &'static str, value: &Number) -> Result<f64, Refusal> {
+    value
+        .as_f64()
+        .ok_or_else(|| Refusal(format!("{field}: found a number that is too large; give a smaller one")))
+}
+
+/// 1000 and 1e3, but not 1000.5.
+fn whole(field: &'static str, value: &Number) -> Result<u64, Refusal> {
+    let float = value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=9e15).contains(float));
+    let whole = value.as_u64().or(float.map(|float| float as u64));
+    whole.ok_or_else(|| {
+        Refusal(format!("{field}: found a number that is not whole; give a whole number above 0"))
+    })
+}
