@@ -28,9 +28,11 @@
 //! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
 
 pub mod accounting;
+mod decimal;
 mod invalid;
 pub mod noise;
 
+pub use decimal::Decimal;
 pub use invalid::{Invalid, Kind};
 
 /// The code on the front page is compiled and run like every other example.

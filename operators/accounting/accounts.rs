@@ -200,5 +200,4 @@ pub fn reservation(windows: &[Cost], most: u32) -> Result<Cost, Invalid> {
 }
 
 #[cfg(test)]
-#[path = "accounts_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Invalid;
+use crate::{Decimal, Invalid};
 
 /// Ordinary sizes, the edges of the ranges, and every bit pattern.
 fn float() -> impl Strategy<Value = f64> {

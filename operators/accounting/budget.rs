@@ -2,10 +2,10 @@
 
 use super::amount::Amount;
 use super::convert;
-use super::decimal::Decimal;
 use super::number;
 use super::orders::Omega;
 use super::units::Units;
+use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 
 /// A budget, in range and of one kind.

@@ -111,5 +111,4 @@ impl fmt::Display for Cost {
 }
 
 #[cfg(test)]
-#[path = "cost_tests.rs"]
 mod tests;

@@ -15,8 +15,11 @@
 
 use super::budget::Budget;
 use super::gaussian::{Gaussian, TWO_PI_ROOT, epsilon_of, tail_gap};
-use super::number::{self, SCALE_LEAST, SCALE_LIMIT, TINY, probability_up};
+use super::number::{self, SCALE_LIMIT, TINY, probability_up};
 use crate::invalid::{Invalid, Kind};
+
+/// The smallest sigma, the least that noise is drawn at. One in 2^739 draws would differ from zero.
+const SIGMA_LEAST: f64 = 1.0 / 32.0;
 
 /// From this sigma on sums are integrals with a correction. The remainder there is below 1e-9 of any delta above 1e-30.
 const SMOOTH: f64 = 8192.0;
@@ -35,7 +38,7 @@ impl DiscreteGaussian {
     /// Names `sigma` or `sensitivity` when it is out of range.
     pub fn new(sigma: f64, sensitivity: u64) -> Result<DiscreteGaussian, Invalid> {
         Ok(DiscreteGaussian {
-            sigma: number::scale("sigma", sigma)?,
+            sigma: number::between("sigma", sigma, SIGMA_LEAST, SCALE_LIMIT, "a number from 1/32 to 2^40")?,
             shift: number::shift("sensitivity", sensitivity)?,
         })
     }
@@ -59,7 +62,7 @@ impl DiscreteGaussian {
     /// The smallest noise, rounded up to 12 digits, that is (epsilon, delta)-private at this sensitivity.
     ///
     /// # Errors
-    /// Names the parameter that is out of range, and `epsilon` where sigma would leave 1/1024..2^40.
+    /// Names the parameter that is out of range, and `epsilon` where sigma would leave 1/32..2^40.
     pub fn for_epsilon_delta(
         epsilon: f64,
         delta: f64,
@@ -71,7 +74,7 @@ impl DiscreteGaussian {
         let passes = |sigma: f64| DiscreteGaussian { sigma, shift }.delta(epsilon) <= delta;
         // The continuous answer is near where sigma is large; where it is small the lattice helps or harms a little.
         let near = Gaussian::calibrate(epsilon, delta, shift)?;
-        let low = if near > SMOOTH { near * 0.999 } else { SCALE_LEAST };
+        let low = if near > SMOOTH { near * 0.999 } else { SIGMA_LEAST };
         let high = [near * 1.001 + 2.0, SCALE_LIMIT].map(|high| high.min(SCALE_LIMIT));
         let sigma = high.iter().find_map(|high| number::least(low.min(*high), *high, passes));
         Ok(DiscreteGaussian { sigma: rounded(sigma, "epsilon", passes)?, shift })
@@ -80,14 +83,14 @@ impl DiscreteGaussian {
     /// The smallest noise, rounded up to 12 digits, that is rho-zCDP at this sensitivity: `sigma = s / sqrt(2 rho)`.
     ///
     /// # Errors
-    /// Names the parameter that is out of range, and `rho` where sigma would leave 1/1024..2^40.
+    /// Names the parameter that is out of range, and `rho` where sigma would leave 1/32..2^40.
     pub fn for_rho(rho: f64, sensitivity: u64) -> Result<DiscreteGaussian, Invalid> {
         let rho = number::rho("rho", rho)?;
         let shift = number::shift("sensitivity", sensitivity)?;
-        let passes = |sigma: f64| sigma >= SCALE_LEAST && fits(rho, sigma, shift);
+        let passes = |sigma: f64| sigma >= SIGMA_LEAST && fits(rho, sigma, shift);
         let sigma = Some(shift / (2.0 * rho).sqrt()).filter(|sigma| *sigma <= SCALE_LIMIT);
         // One unit in the last place below, so that 12 digits that are exactly enough are not passed over.
-        let sigma = sigma.map(|sigma| (sigma * (1.0 - 1e-15)).max(SCALE_LEAST));
+        let sigma = sigma.map(|sigma| (sigma * (1.0 - 1e-15)).max(SIGMA_LEAST));
         Ok(DiscreteGaussian { sigma: rounded(sigma, "rho", passes)?, shift })
     }
 
@@ -251,5 +254,4 @@ fn rounded(sigma: Option<f64>, field: &'static str, passes: impl Fn(f64) -> bool
 }
 
 #[cfg(test)]
-#[path = "discrete_gaussian_tests.rs"]
 mod tests;

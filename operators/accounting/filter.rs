@@ -163,5 +163,4 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 #[cfg(test)]
-#[path = "filter_tests.rs"]
 mod tests;

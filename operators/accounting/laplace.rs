@@ -203,5 +203,4 @@ fn sinh_excess(y: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "laplace_tests.rs"]
 mod tests;

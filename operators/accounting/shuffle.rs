@@ -218,5 +218,4 @@ fn tail(n: f64, k: f64, p: f64, direction: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "shuffle_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use dashu_int::UBig;
 
-use super::decimal::Decimal;
+use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 
 /// An amount of rho, epsilon, delta, or of any other cost that adds up; from 0 to just below 2^64.

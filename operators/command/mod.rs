@@ -10,8 +10,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use discreet::Decimal;
 use discreet::Invalid;
-use discreet::accounting::Decimal;
 
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Decimal, ORDERS, Unit};
+use crate::Decimal;
+use crate::accounting::{ORDERS, Unit};
 
 const REPLACE: Neighbours = Neighbours { unit: Unit::Person, relation: Relation::Replace };
 

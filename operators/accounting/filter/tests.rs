@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Decimal, ORDERS, Relation};
+use crate::Decimal;
+use crate::accounting::{ORDERS, Relation};
 
 fn at_most(text: &str) -> Units {
     Units::at_most("rho", &Decimal::parse("rho", text).unwrap()).unwrap()
