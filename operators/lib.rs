@@ -7,7 +7,7 @@
 //! # The rooms
 //!
 //! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
-//! * [`accounting`]: what a release costs, and how much noise a budget asks for.
+//! * [`accounting`]: what a release costs, how costs add up, and how much noise a budget asks for.
 //!
 //! Both know nothing of each other, so the way from one to the other is short and visible:
 //!

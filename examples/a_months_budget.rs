@@ -1,0 +1,55 @@
+//! A count every day, for months, under a promise about any thirty days: who pays, what is refused, and when there is
+//! room again.
+//!
+//! The lesson: a charge is indexed by the time of the data, decided before the release, and never given back; and a
+//! list that is fixed beforehand is cheaper than the same list charged piece by piece.
+//!
+//! ```text
+//! cargo run --release --example a_months_budget
+//! ```
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+
+use discreet::accounting::pld::{Bundle, Pair};
+use discreet::accounting::{
+    Account, Amount, Budget, Cost, DiscreteGaussian, Interval, Neighbours, Omega, Promise, Refused, limit,
+};
+use discreet::{Decimal, Invalid};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let decimal = |text| Decimal::parse("budget", text);
+    let cap = limit(Some(&decimal("1")?), Some(&decimal("1e-6")?), None, false, Omega::EVERY)?;
+    println!("epsilon = 1 at delta = 1e-6 is kept as {cap}");
+
+    let promise = Promise::Any(30);
+    let mut account = Account::new(promise, Neighbours::PERSON, cap)?;
+    println!("{}\n", promise.sentence(Neighbours::PERSON, |days| format!("{days} days")));
+
+    let noise = DiscreteGaussian::calibrate(&Budget::zcdp(0.001)?, 1)?;
+    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(noise.rho())?);
+    println!("Every day a count of people, sigma {:.2}: {cost}", noise.sigma());
+    let mut refused = Vec::new();
+    for day in 0..60 {
+        match account.charge(Interval::new(day, day + 1)?, &cost) {
+            Ok(()) => {}
+            Err(Refused::Budget { .. }) => refused.push(day),
+            Err(Refused::Uncountable(why)) => return Err(why.into()),
+        }
+    }
+    println!("refused on days {refused:?}: the thirty days before were full\n");
+
+    let together = together(&noise, 24)?;
+    println!(
+        "24 such days, charged one after another:    epsilon = {:.4}",
+        cost.amount().times(24)?.epsilon(1e-6)?
+    );
+    println!("the same 24, fixed before the first answer: epsilon = {together:.4}");
+    Ok(())
+}
+
+/// The exact price of so many uses, which holds only if all of them are decided beforehand.
+fn together(noise: &DiscreteGaussian, count: u64) -> Result<f64, Invalid> {
+    let use_once = Pair::discrete_gaussian(noise.sigma(), 1)?;
+    Bundle::new(Neighbours::PERSON).add(&use_once, count)?.epsilon(1e-6)
+}
