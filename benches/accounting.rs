@@ -17,6 +17,7 @@ use discreet::accounting::pld::{Bundle, Pair};
 
 fn main() -> Result<(), Box<dyn Error>> {
     million_gaussians()?;
+    as_counts_grow()?;
     against_dp_accounting()?;
     filters::filters();
     Ok(())
@@ -56,6 +57,32 @@ fn million_gaussians() -> Result<(), Box<dyn Error>> {
         worst = worst.max(time);
     }
     println!("figure accounting.pld_million_gaussians {worst:.4} ms");
+    Ok(())
+}
+
+/// The library's own laws and the continuous ones, from ten uses to a million; the noise grows with the root of the
+/// count, so that epsilon stays near 1.
+fn as_counts_grow() -> Result<(), Box<dyn Error>> {
+    let mut worst = 0.0_f64;
+    for count in [10, 1_000, 100_000, 1_000_000] {
+        let scale = 5.0 * (count as f64).sqrt();
+        let (laplace, gaussian) = (Pair::laplace(scale, 1.0)?, Pair::gaussian(scale, 1.0)?);
+        let (discrete_laplace, discrete_gaussian) =
+            (Pair::discrete_laplace(scale, 1)?, Pair::discrete_gaussian(scale, 1)?);
+        for (name, parts) in [
+            ("laplace", vec![(laplace.clone(), count)]),
+            ("discrete laplace", vec![(discrete_laplace.clone(), count)]),
+            ("gaussian", vec![(gaussian.clone(), count)]),
+            ("discrete gaussian", vec![(discrete_gaussian.clone(), count)]),
+            ("both continuous", vec![(laplace, count), (gaussian, count)]),
+            ("both discrete", vec![(discrete_laplace, count), (discrete_gaussian, count)]),
+        ] {
+            let (time, epsilon) = milliseconds(|| epsilon(&parts))?;
+            println!("{count} of {name}, scale {scale:.1}: {time:.4} ms, epsilon {epsilon:.9} at delta 1e-6");
+            worst = worst.max(time);
+        }
+    }
+    println!("figure accounting.pld_any_count {worst:.3} ms");
     Ok(())
 }
 
