@@ -29,6 +29,7 @@
 
 pub mod accounting;
 mod decimal;
+pub mod gate;
 mod invalid;
 pub mod noise;
 

@@ -56,7 +56,7 @@ mod source;
 mod weights;
 
 #[cfg(test)]
-mod goodness;
+pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 

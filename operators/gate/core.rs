@@ -1,0 +1,331 @@
+//! Every decision of the write path, and nothing else: no I/O, no clock, no thread, no randomness.
+//!
+//! The core is told what happened ([`Event`]) and says what to do next ([`Effect`]); whoever drives it does that and
+//! reports back. It sees names, lines and outcomes: neither a secret nor a price ever reaches it. Because it can be
+//! cloned, compared and hashed, the tests explore it exhaustively, over every order of two processes, crashes and lost
+//! answers (`model.rs`).
+//!
+//! # The path of one release
+//!
+//! ```text
+//! Wanted -> LookUp -+- found ------------------------------> deliver the stored line
+//!                   +- missing -> Draw -> Seal -+- recorded -> deliver the line that was read back
+//!                                               +- aborted  -> Seal the same line again, at last Lose
+//!                                               +- fenced   -> halt: another generation has taken over
+//!                                               +- unknown  -> Recover: read by name, then as above; never draw again
+//! ```
+//!
+//! A name is looked up before anything is asked of the budget: a repeated question about a sealed window is answered
+//! from the ledger even when nothing is left to spend. A line that was drawn is either sealed or lost; there is no way
+//! back to `Draw`.
+
+use std::collections::BTreeMap;
+
+/// What a release has become in the ledger. Written once, never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fate {
+    /// Noised, charged and durable: its line may leave.
+    Sealed,
+    /// It did not fit the budget; its line says so and cost nothing.
+    Refused,
+    /// Its time passed before it was ready; nothing was drawn and nothing charged.
+    Skipped,
+    /// It was charged, and its line could not be kept. It will never be answered.
+    Lost,
+}
+
+/// A row of the ledger, as read back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Record<Line> {
+    /// What became of the release.
+    pub fate: Fate,
+    /// The text that leaves, byte by byte.
+    pub line: Line,
+    /// Whether the ledger already holds that it was delivered.
+    pub delivered: bool,
+}
+
+/// When the ledger is told of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Delivery {
+    /// After it: a crash in between delivers the same bytes again.
+    AtLeastOnce,
+    /// Before it: a crash in between delivers nothing, and nothing is ever delivered twice.
+    AtMostOnce,
+}
+
+/// What to do when nobody can say whether a commit took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uncertainty {
+    /// End the process: the next one reads what is there. For a ledger in a local file.
+    Halt,
+    /// Connect again, wait for the dead transaction's locks, and read by name. For a ledger behind a network.
+    Reread,
+}
+
+/// Why the gate no longer releases anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// A later process of the same job holds the fence.
+    Fenced,
+    /// The ledger is torn, edited, or behind what has already been published.
+    Ledger,
+    /// It is not known whether a commit took place.
+    Unknown,
+    /// The operating system gave no randomness.
+    NoRandomness,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event<Name, Line> {
+    /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered.
+    Opened(Vec<(Name, Record<Line>)>),
+    /// The ledger could not be trusted, or the fence not taken.
+    NotOpened(Doubt),
+    /// A window is complete and asks to be released.
+    Wanted(Name),
+    /// A window was not ready when its time had passed.
+    Missed(Name),
+    /// What the ledger holds under the name.
+    LookedUp(Name, Option<Record<Line>>),
+    /// The exact statistic, noised once; `None` where there was no randomness.
+    Drawn(Name, Option<Line>),
+    /// How [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`] ended.
+    Settled(Name, Outcome<Line>),
+    /// The line has left.
+    Delivered(Name),
+    /// The ledger holds that the line has left or is about to; `true` if it was this process that wrote so.
+    Marked(Name, bool),
+}
+
+/// How a transaction ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome<Line> {
+    /// The ledger holds this row under the name, whoever wrote it.
+    Recorded(Record<Line>),
+    /// Nothing was written, for certain.
+    Aborted,
+    /// The fence belongs to another generation; nothing was written.
+    Fenced,
+    /// The answer was lost.
+    Unknown,
+}
+
+/// What to do next. Effects of different names may be carried out in any order, or together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect<Name, Line> {
+    /// Read the row of this name.
+    LookUp(Name),
+    /// Draw once, from a fresh seed, and keep the line in memory.
+    Draw(Name),
+    /// In one transaction: check the fence, adopt the row if there is one, otherwise test the budget and write line and
+    /// charge, or a refusal. Read the row back.
+    Seal(Name, Line),
+    /// The same, writing that the line was lost, with its charge.
+    Lose(Name),
+    /// The same, writing that the window was skipped, without a charge.
+    Skip(Name),
+    /// Connect again, wait for the fence, and read the row; `Aborted` says that there is none.
+    Recover(Name),
+    /// Write that the line was delivered.
+    Mark(Name),
+    /// Let the line leave.
+    Deliver(Name, Record<Line>),
+    /// Release nothing more and end the process.
+    Halt(Doubt),
+}
+
+/// How often a transaction that was surely undone is tried again before the line is given up.
+const TRIES: u8 = 3;
+
+/// The state of one gate: of one process that seals the releases of one job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Core<Name: Ord, Line> {
+    delivery: Delivery,
+    uncertainty: Uncertainty,
+    standing: Standing,
+    releases: BTreeMap<Name, Stage<Line>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Standing {
+    Opening,
+    Open,
+    Halted,
+}
+
+/// Where a release is. A name without a stage is unknown to this process, or done with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Stage<Line> {
+    /// Its row is being read; `missed` if there will be no draw when there is none.
+    LookingUp {
+        missed: bool,
+    },
+    Drawing,
+    /// Its line is in memory and in no other place that anyone can see.
+    Sealing {
+        line: Line,
+        tries: u8,
+    },
+    /// A tombstone is being written.
+    Burying,
+    /// Its line is leaving; `marked` if the ledger holds that already.
+    Delivering {
+        marked: bool,
+    },
+    /// The ledger is being told; `first` is the row that leaves afterwards, where it has not left before.
+    Marking {
+        first: Option<Record<Line>>,
+    },
+}
+
+impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
+    /// A gate that waits for its ledger to be opened.
+    pub fn new(delivery: Delivery, uncertainty: Uncertainty) -> Core<Name, Line> {
+        Core { delivery, uncertainty, standing: Standing::Opening, releases: BTreeMap::new() }
+    }
+
+    /// Whether anything may still be released.
+    pub fn is_halted(&self) -> bool {
+        self.standing == Standing::Halted
+    }
+
+    /// Takes note of an event, and says what to do next, in order.
+    ///
+    /// Events that answer a question this core has not asked are ignored, and so is everything after a halt.
+    pub fn step(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
+        match (self.standing, event) {
+            (Standing::Halted, _) => Vec::new(),
+            (Standing::Opening, Event::Opened(waiting)) => {
+                self.standing = Standing::Open;
+                waiting.into_iter().flat_map(|(name, record)| self.leave(name, record)).collect()
+            }
+            (Standing::Opening, Event::NotOpened(doubt)) => self.halt(doubt),
+            (Standing::Opening, _) => Vec::new(),
+            (Standing::Open, event) => self.serve(event),
+        }
+    }
+
+    fn serve(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
+        match event {
+            Event::Opened(_) | Event::NotOpened(_) => Vec::new(),
+            Event::Wanted(name) => self.look_up(name, false),
+            Event::Missed(name) => self.look_up(name, true),
+            Event::LookedUp(name, row) => self.looked_up(name, row),
+            Event::Drawn(name, line) => self.drawn(name, line),
+            Event::Settled(name, outcome) => self.settled(name, outcome),
+            Event::Delivered(name) => self.delivered(name),
+            Event::Marked(name, mine) => self.marked(name, mine),
+        }
+    }
+
+    fn look_up(&mut self, name: Name, missed: bool) -> Vec<Effect<Name, Line>> {
+        if self.releases.contains_key(&name) {
+            // It is on its way already; asking twice is asking once.
+            return Vec::new();
+        }
+        self.releases.insert(name.clone(), Stage::LookingUp { missed });
+        vec![Effect::LookUp(name)]
+    }
+
+    fn looked_up(&mut self, name: Name, row: Option<Record<Line>>) -> Vec<Effect<Name, Line>> {
+        let Some(Stage::LookingUp { missed }) = self.releases.get(&name) else {
+            return Vec::new();
+        };
+        match (row, missed) {
+            (Some(record), _) => self.leave(name, record),
+            (None, false) => self.enter(name, Stage::Drawing, Effect::Draw),
+            (None, true) => self.enter(name, Stage::Burying, Effect::Skip),
+        }
+    }
+
+    fn drawn(&mut self, name: Name, line: Option<Line>) -> Vec<Effect<Name, Line>> {
+        match (self.releases.get(&name), line) {
+            (Some(Stage::Drawing), Some(line)) => self.seal(name, line, 1),
+            (Some(Stage::Drawing), None) => self.halt(Doubt::NoRandomness),
+            _ => Vec::new(),
+        }
+    }
+
+    fn settled(&mut self, name: Name, outcome: Outcome<Line>) -> Vec<Effect<Name, Line>> {
+        let stage = match self.releases.get(&name) {
+            Some(stage @ (Stage::Sealing { .. } | Stage::Burying)) => stage.clone(),
+            _ => return Vec::new(),
+        };
+        match (outcome, stage) {
+            (Outcome::Recorded(record), _) => self.leave(name, record),
+            (Outcome::Fenced, _) => self.halt(Doubt::Fenced),
+            (Outcome::Unknown, _) if self.uncertainty == Uncertainty::Halt => self.halt(Doubt::Unknown),
+            (Outcome::Unknown, _) => vec![Effect::Recover(name)],
+            (Outcome::Aborted, Stage::Sealing { line, tries }) if tries < TRIES => {
+                self.seal(name, line, tries + 1)
+            }
+            (Outcome::Aborted, Stage::Sealing { .. }) => self.enter(name, Stage::Burying, Effect::Lose),
+            // Not even a tombstone can be written.
+            (Outcome::Aborted, _) => self.halt(Doubt::Ledger),
+        }
+    }
+
+    fn seal(&mut self, name: Name, line: Line, tries: u8) -> Vec<Effect<Name, Line>> {
+        self.releases.insert(name.clone(), Stage::Sealing { line: line.clone(), tries });
+        vec![Effect::Seal(name, line)]
+    }
+
+    /// A row is known: from here on, only its bytes count.
+    fn leave(&mut self, name: Name, record: Record<Line>) -> Vec<Effect<Name, Line>> {
+        match self.delivery {
+            Delivery::AtLeastOnce => self.deliver(name, record.delivered, record),
+            Delivery::AtMostOnce if record.delivered => self.forget(name),
+            Delivery::AtMostOnce => self.enter(name, Stage::Marking { first: Some(record) }, Effect::Mark),
+        }
+    }
+
+    fn deliver(&mut self, name: Name, marked: bool, record: Record<Line>) -> Vec<Effect<Name, Line>> {
+        self.enter(name, Stage::Delivering { marked }, |name| Effect::Deliver(name, record))
+    }
+
+    fn delivered(&mut self, name: Name) -> Vec<Effect<Name, Line>> {
+        match self.releases.get(&name) {
+            Some(Stage::Delivering { marked: true }) => self.forget(name),
+            Some(Stage::Delivering { marked: false }) => {
+                self.enter(name, Stage::Marking { first: None }, Effect::Mark)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn marked(&mut self, name: Name, mine: bool) -> Vec<Effect<Name, Line>> {
+        match self.releases.get(&name) {
+            // Two processes may have read the row as undelivered; the one whose mark came first delivers it.
+            Some(Stage::Marking { first: Some(record) }) if mine => {
+                let record = record.clone();
+                self.deliver(name, true, record)
+            }
+            Some(Stage::Marking { .. }) => self.forget(name),
+            _ => Vec::new(),
+        }
+    }
+
+    fn forget(&mut self, name: Name) -> Vec<Effect<Name, Line>> {
+        self.releases.remove(&name);
+        Vec::new()
+    }
+
+    fn enter(
+        &mut self,
+        name: Name,
+        stage: Stage<Line>,
+        effect: impl FnOnce(Name) -> Effect<Name, Line>,
+    ) -> Vec<Effect<Name, Line>> {
+        self.releases.insert(name.clone(), stage);
+        vec![effect(name)]
+    }
+
+    fn halt(&mut self, doubt: Doubt) -> Vec<Effect<Name, Line>> {
+        self.standing = Standing::Halted;
+        self.releases.clear();
+        vec![Effect::Halt(doubt)]
+    }
+}

@@ -1,0 +1,7 @@
+//! The write path: a core that decides without I/O, and what carries its decisions out.
+
+mod core;
+#[cfg(test)]
+mod model;
+
+pub use core::{Core, Delivery, Doubt, Effect, Event, Fate, Outcome, Record, Uncertainty};
