@@ -31,6 +31,7 @@ pub mod accounting;
 mod decimal;
 pub mod gate;
 mod invalid;
+pub mod ledger;
 pub mod noise;
 
 pub use decimal::Decimal;

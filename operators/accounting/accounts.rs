@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 
 use super::amount::Amount;
 use super::cost::Cost;
@@ -92,6 +92,54 @@ impl Account {
         Ok(Account { promise, cap, kept })
     }
 
+    /// The account that a ledger kept: `entries` are those that [`places`](Account::places) names, or all of them.
+    ///
+    /// # Errors
+    /// As [`Account::new`].
+    pub fn resume(
+        promise: Promise,
+        neighbours: Neighbours,
+        cap: Amount,
+        entries: BTreeMap<i64, Amount>,
+    ) -> Result<Account, Invalid> {
+        let mut account = Account::new(promise, neighbours, cap)?;
+        match &mut account.kept {
+            Kept::Total(total) => *total = entries.into_values().last().unwrap_or_else(|| total.clone()),
+            Kept::Ends(kept) | Kept::Blocks(kept) => *kept = entries,
+        }
+        Ok(account)
+    }
+
+    /// What a ledger has to keep: amounts by place, where a place is 0, the end of a window, or a block.
+    pub fn entries(&self) -> BTreeMap<i64, Amount> {
+        match &self.kept {
+            Kept::Total(total) => BTreeMap::from([(0, total.clone())]),
+            Kept::Ends(entries) | Kept::Blocks(entries) => entries.clone(),
+        }
+    }
+
+    /// Which entries a charge for `window` may read or change, so that a ledger need not fetch all: the last at or
+    /// before each of two places, and all within a range.
+    pub fn places(&self, window: Interval) -> ([i64; 2], RangeInclusive<i64>) {
+        match self.promise {
+            Promise::Lifetime | Promise::Windows(_) => ([0, 0], 0..=0),
+            Promise::Any(span) => {
+                let horizon = i128::from(window.start()) - i128::from(span);
+                let horizon = i64::try_from(horizon).unwrap_or(i64::MIN);
+                ([horizon, window.end()], window.end()..=i64::MAX)
+            }
+            Promise::Each(span) => {
+                let (first, last) = window.blocks(span);
+                ([first, last + 1], first..=last + 1)
+            }
+        }
+    }
+
+    /// Nothing, in the account's currency.
+    pub(crate) fn spent_nothing(&self) -> Amount {
+        self.cap.spent().clone()
+    }
+
     /// What is promised.
     pub fn promise(&self) -> Promise {
         self.promise
@@ -136,8 +184,8 @@ impl Account {
         }
     }
 
-    /// Adds a charge that fits. What changes is worked out first: an overflow changes nothing.
-    fn add(&mut self, window: Interval, asked: &Amount) -> Result<(), Invalid> {
+    /// Adds a charge, fitting or not. What changes is worked out first: an overflow changes nothing.
+    pub(crate) fn add(&mut self, window: Interval, asked: &Amount) -> Result<(), Invalid> {
         let nothing = self.cap.spent();
         let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
         match (&mut self.kept, self.promise) {

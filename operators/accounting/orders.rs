@@ -31,6 +31,16 @@ impl Omega {
         Units::at_most_float("omega", omega).map(Omega)
     }
 
+    /// The bound from its count of units, as a ledger stores it.
+    pub(crate) const fn from_bits(bits: u128) -> Omega {
+        Omega(Units::from_bits(bits))
+    }
+
+    /// The count of units.
+    pub(crate) const fn to_bits(self) -> u128 {
+        self.0.to_bits()
+    }
+
     /// The bound as a float, rounded down.
     pub fn to_float(self) -> f64 {
         if self == Omega::EVERY { f64::INFINITY } else { self.0.to_float_down() }

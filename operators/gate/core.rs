@@ -21,18 +21,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a release has become in the ledger. Written once, never changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fate {
-    /// Noised, charged and durable: its line may leave.
-    Sealed,
-    /// It did not fit the budget; its line says so and cost nothing.
-    Refused,
-    /// Its time passed before it was ready; nothing was drawn and nothing charged.
-    Skipped,
-    /// It was charged, and its line could not be kept. It will never be answered.
-    Lost,
-}
+use crate::ledger::Fate;
 
 /// A row of the ledger, as read back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

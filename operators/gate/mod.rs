@@ -4,4 +4,4 @@ mod core;
 #[cfg(test)]
 mod model;
 
-pub use core::{Core, Delivery, Doubt, Effect, Event, Fate, Outcome, Record, Uncertainty};
+pub use core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};

@@ -6,7 +6,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::core::{Core, Delivery, Doubt, Effect, Event, Fate, Outcome, Record, Uncertainty};
+use super::core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
+use crate::ledger::Fate;
 use crate::noise::Noise;
 use crate::noise::goodness::size;
 
@@ -96,7 +97,7 @@ enum Violation {
 }
 
 impl World {
-    fn new(setting: Setting) -> World {
+    fn new() -> World {
         let rows = vec![None; 2];
         World {
             ledger: Ledger { fence: 0, rows, spent: 0 },
@@ -315,7 +316,7 @@ fn unstored(row: &Record<Line>, setting: Setting) -> bool {
 
 /// Every reachable world; how many there are, and what is wrong in any of them.
 fn explore(setting: Setting) -> (usize, Vec<Violation>) {
-    let start = World::new(setting);
+    let start = World::new();
     let mut seen = HashSet::from([start.clone()]);
     let mut queue = VecDeque::from([start]);
     let mut violations = HashSet::new();
@@ -391,7 +392,7 @@ fn random_schedules_violate_nothing() {
     let mut noise = Noise::seeded(1);
     let mut delivered = 0;
     for _ in 0..size(20_000, 1_000_000) {
-        let mut world = World::new(setting);
+        let mut world = World::new();
         for _ in 0..120 {
             let mut next = world.successors(setting);
             if next.is_empty() {

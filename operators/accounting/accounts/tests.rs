@@ -135,3 +135,29 @@ proptest! {
         prop_assert!(most_in_any_span(&charged, places.into_iter(), span) <= cap);
     }
 }
+
+// A ledger fetches only the places of a window. Refutes a place too few: an account resumed from those alone must decide
+// like the whole one and change the same entries.
+#[test]
+fn an_account_resumed_from_its_places_decides_like_the_whole() {
+    let promises = [Promise::Lifetime, Promise::Any(25), Promise::Each(10), Promise::Each(7)];
+    proptest!(|(promise in prop::sample::select(promises.to_vec()),
+                windows in prop::collection::vec((-60i64..60, 1i64..30, 1u128..4), 1..40))| {
+        let mut whole = account(promise, 12);
+        let mut kept = BTreeMap::new();
+        for (start, length, units) in windows {
+            let window = window(start, start + length);
+            let (floors, range) = whole.places(window);
+            let mut fetched: BTreeMap<i64, Amount> = BTreeMap::new();
+            for floor in floors {
+                fetched.extend(kept.range(..=floor).next_back().map(|(place, amount): (&i64, &Amount)| (*place, amount.clone())));
+            }
+            fetched.extend(kept.range(range).map(|(place, amount)| (*place, amount.clone())));
+            let mut part = Account::resume(promise, Neighbours::PERSON, rho(12), fetched).unwrap();
+            prop_assert_eq!(part.charge(window, &person(units)), whole.charge(window, &person(units)));
+            kept.extend(part.entries());
+            let spent_by_all = Account::resume(promise, Neighbours::PERSON, rho(12), kept.clone()).unwrap();
+            prop_assert_eq!(spent_by_all.spent(window).unwrap(), whole.spent(window).unwrap());
+        }
+    });
+}

@@ -1,0 +1,82 @@
+//! One string of bytes for one meaning: what is hashed into names and into the chain.
+//!
+//! Every field has a length or a fixed width in front of it, so no two lists of fields run together into the same bytes.
+
+use std::fmt;
+
+/// A BLAKE3 hash of 256 bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub(crate) [u8; 32]);
+
+impl Digest {
+    /// What comes before the first link of a chain.
+    pub(crate) const NONE: Digest = Digest([0; 32]);
+
+    /// The hash of these bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Canonical::new("discreet bytes 1").bytes(bytes).finish()
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Fields on their way into a [`Digest`].
+pub(crate) struct Canonical(blake3::Hasher);
+
+impl Canonical {
+    /// `context` says what the fields are of, with the version of their order.
+    pub(crate) fn new(context: &'static str) -> Canonical {
+        Canonical(blake3::Hasher::new()).text(context)
+    }
+
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Canonical {
+        self.0.update(&(bytes.len() as u64).to_be_bytes()).update(bytes);
+        self
+    }
+
+    pub(crate) fn text(self, text: &str) -> Canonical {
+        self.bytes(text.as_bytes())
+    }
+
+    pub(crate) fn number(mut self, number: i64) -> Canonical {
+        self.0.update(&number.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn digest(self, digest: &Digest) -> Canonical {
+        self.bytes(&digest.0)
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_run_together() {
+        let hash = |a: &str, b: &str| Canonical::new("test").text(a).text(b).finish();
+        assert_ne!(hash("ab", "c"), hash("a", "bc"));
+        assert_ne!(hash("", "abc"), hash("abc", ""));
+        assert_ne!(Canonical::new("a").text("b").finish(), Canonical::new("ab").text("").finish());
+        assert_ne!(Canonical::new("t").number(-1).finish(), Canonical::new("t").number(1).finish());
+    }
+}

@@ -1,0 +1,41 @@
+//! The lines that a ledger writes by itself.
+
+use super::rows::Release;
+use crate::accounting::{Amount, Interval};
+
+/// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
+pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: &Amount) -> String {
+    format!(
+        "{{\"release\":\"{}\",\"window\":{},\"refused\":\"budget\",\"domain\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
+        release.name,
+        window(release.window),
+        release.domain,
+        amount(spent),
+        amount(asked),
+        amount(limit),
+    )
+}
+
+fn window(window: Interval) -> String {
+    format!("{{\"start\":{},\"end\":{}}}", instant(window.start()), instant(window.end()))
+}
+
+/// RFC 3339 in UTC; what lies beyond the year 9999 has no such name.
+fn instant(time: i64) -> String {
+    match jiff::Timestamp::from_microsecond(time) {
+        Ok(instant) => format!("\"{instant}\""),
+        Err(_) => "null".to_owned(),
+    }
+}
+
+/// Rounded up, as amounts are wherever they are shown.
+fn amount(amount: &Amount) -> String {
+    match amount {
+        Amount::Pure { epsilon } => format!("{{\"epsilon\":{}}}", epsilon.to_float_up()),
+        Amount::Zcdp { rho, delta, .. } => {
+            format!("{{\"rho\":{},\"delta\":{}}}", rho.to_float_up(), delta.to_float_up())
+        }
+        // No ledger counts another currency.
+        other => format!("\"{other}\""),
+    }
+}

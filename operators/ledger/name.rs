@@ -1,0 +1,51 @@
+//! Names of domains, jobs and releases: so plain that two of them are alike only if they are the same.
+
+use std::fmt;
+
+use crate::invalid::{Invalid, Kind};
+
+/// One to 64 of `a-z`, `0-9`, `_` and `-`: no case, no spaces, no look-alikes from other scripts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    /// Reads a name, naming `field` where it is refused.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty, longer than 64, or holds anything else.
+    pub fn new(field: &'static str, name: &str) -> Result<Name, Invalid> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+        let kind = match name.len() {
+            0 => Kind::Missing,
+            65.. => Kind::TooLarge,
+            _ if name.bytes().all(plain) => return Ok(Name(name.to_owned())),
+            _ => Kind::Malformed,
+        };
+        Err(Invalid::new(field, kind, "1 to 64 of a-z, 0-9, _ and -"))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_alikes_are_refused() {
+        assert!(Name::new("domain", "page_views-2").is_ok());
+        for name in ["", "Visits", "visits ", "vísits", "visit\u{0455}", "a/b", &"x".repeat(65)] {
+            assert_eq!(Name::new("domain", name).unwrap_err().field(), "domain", "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! What a ledger holds, apart from how it is kept: domains, releases and amendments, each a link of one chain.
+//!
+//! A link is the hash of the link before it and of every column that never changes, so no row can be edited, removed or
+//! moved without breaking all that follow. What does change (how much is spent, whether a line was delivered) is either
+//! recomputed from these rows or carries no promise.
+
+use super::canonical::{Canonical, Digest};
+use super::name::Name;
+use crate::accounting::{Account, Amount, Cost, Interval, Neighbours, Omega, Promise, Relation, Unit, Units};
+use crate::invalid::{Invalid, Kind};
+
+/// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
+/// output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    pub(crate) name: Name,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) promise: Promise,
+    pub(crate) cap: Amount,
+}
+
+impl Domain {
+    /// A domain that nothing has been spent from.
+    ///
+    /// # Errors
+    ///
+    /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
+    /// counts pure epsilon and zCDP.
+    pub fn new(name: Name, neighbours: Neighbours, promise: Promise, cap: Amount) -> Result<Domain, Invalid> {
+        Account::new(promise, neighbours, cap.clone())?;
+        if encode(&cap).is_none() {
+            return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
+        }
+        let (_, span) = promise_columns(promise);
+        if i64::try_from(span).is_err() {
+            return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
+        }
+        Ok(Domain { name, neighbours, promise, cap })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Who is protected, against what change.
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
+    }
+
+    /// What is promised.
+    pub fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    /// How much may be spent where the promise adds it up.
+    pub fn cap(&self) -> &Amount {
+        &self.cap
+    }
+
+    pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
+        let (promise, span) = promise_columns(self.promise);
+        Canonical::new("discreet domain 1")
+            .digest(previous)
+            .number(sequence)
+            .text(self.name.as_str())
+            .text(unit_column(self.neighbours.unit))
+            .text(relation_column(self.neighbours.relation))
+            .text(promise)
+            .bytes(&span.to_be_bytes())
+            .bytes(cap)
+            .finish()
+    }
+}
+
+/// What is released: a job's statistic over one window.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// The budget it is charged to.
+    pub domain: Name,
+    /// The job that releases it.
+    pub job: Name,
+    /// A hash of every parameter that privacy depends on, the version of the job's code included.
+    pub version: Digest,
+    /// Which of the job's statistics.
+    pub name: Name,
+    /// The time whose data it reads.
+    pub window: Interval,
+}
+
+impl Release {
+    /// The one name under which it can be sealed, by whichever process, however often it is tried.
+    pub fn id(&self) -> Digest {
+        Canonical::new("discreet release 1")
+            .text(self.domain.as_str())
+            .text(self.job.as_str())
+            .digest(&self.version)
+            .text(self.name.as_str())
+            .number(self.window.start())
+            .number(self.window.end())
+            .finish()
+    }
+}
+
+/// What a release has become in the ledger. Written once, never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fate {
+    /// Noised, charged and durable: its line may leave.
+    Sealed,
+    /// It did not fit the budget; its line says so and cost nothing.
+    Refused,
+    /// Its time passed before it was ready; nothing was drawn and nothing charged.
+    Skipped,
+    /// It was charged, and its line could not be kept. It will never be answered.
+    Lost,
+}
+
+/// How a release is paid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// By itself.
+    Cost(Cost),
+    /// By what an earlier release reserved: a bundle, a horizon, a person's first windows.
+    Prepaid {
+        /// The release whose charge covers this one.
+        by: Digest,
+    },
+    /// Not at all: a window that was skipped drew nothing.
+    Nothing,
+}
+
+/// A row of the ledger, as it was written, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub(crate) sequence: i64,
+    pub(crate) release: Release,
+    pub(crate) generation: i64,
+    pub(crate) fate: Fate,
+    pub(crate) cost: Option<Amount>,
+    pub(crate) prepaid: Option<Digest>,
+    pub(crate) line: String,
+    pub(crate) delivered: bool,
+    pub(crate) chain: Digest,
+}
+
+impl Row {
+    /// Its place among all rows of the ledger.
+    pub fn sequence(&self) -> i64 {
+        self.sequence
+    }
+
+    /// What it is about.
+    pub fn release(&self) -> &Release {
+        &self.release
+    }
+
+    /// What became of it.
+    pub fn fate(&self) -> Fate {
+        self.fate
+    }
+
+    /// What it cost, in the domain's currency; `None` for what cost nothing or was prepaid.
+    pub fn cost(&self) -> Option<&Amount> {
+        self.cost.as_ref()
+    }
+
+    /// The text that may leave, byte by byte.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The hash of this row and of all before it.
+    pub fn chain(&self) -> &Digest {
+        &self.chain
+    }
+
+    pub(crate) fn chained(&self, previous: &Digest) -> Digest {
+        Canonical::new("discreet row 1")
+            .digest(previous)
+            .number(self.sequence)
+            .digest(&self.release.id())
+            .text(self.release.domain.as_str())
+            .text(self.release.job.as_str())
+            .digest(&self.release.version)
+            .text(self.release.name.as_str())
+            .number(self.release.window.start())
+            .number(self.release.window.end())
+            .number(self.generation)
+            .text(fate_column(self.fate))
+            .bytes(&self.cost.as_ref().and_then(encode).unwrap_or_default())
+            .bytes(self.prepaid.as_ref().map_or(&[][..], |by| by.bytes()))
+            .text(&self.line)
+            .finish()
+    }
+}
+
+/// A cap that was raised, and who answers for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amendment {
+    pub(crate) sequence: i64,
+    pub(crate) domain: Name,
+    pub(crate) cap: Amount,
+    pub(crate) who: String,
+    pub(crate) why: String,
+}
+
+impl Amendment {
+    pub(crate) fn chained(&self, previous: &Digest) -> Digest {
+        Canonical::new("discreet amendment 1")
+            .digest(previous)
+            .number(self.sequence)
+            .text(self.domain.as_str())
+            .bytes(&encode(&self.cap).unwrap_or_default())
+            .text(&self.who)
+            .text(&self.why)
+            .finish()
+    }
+}
+
+/// An amount as bytes that compare like the amount, part by part; `None` for a currency that a ledger does not count.
+pub(crate) fn encode(amount: &Amount) -> Option<Vec<u8>> {
+    match amount {
+        Amount::Pure { epsilon } => Some([&b"p"[..], &epsilon.to_bits().to_be_bytes()].concat()),
+        Amount::Zcdp { rho, delta, omega } => {
+            let parts = [rho.to_bits(), delta.to_bits(), omega.to_bits()].map(u128::to_be_bytes);
+            Some([&b"z"[..], &parts.concat()].concat())
+        }
+        _ => None,
+    }
+}
+
+/// The amount of these bytes; `None` where they are none.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Amount> {
+    let (currency, parts) = bytes.split_first()?;
+    let (parts, []) = parts.as_chunks::<16>() else { return None };
+    match (currency, parts) {
+        (b'p', [epsilon]) => Some(Amount::Pure { epsilon: Units::from_bits(u128::from_be_bytes(*epsilon)) }),
+        (b'z', [rho, delta, omega]) => Some(Amount::Zcdp {
+            rho: Units::from_bits(u128::from_be_bytes(*rho)),
+            delta: Units::from_bits(u128::from_be_bytes(*delta)),
+            omega: Omega::from_bits(u128::from_be_bytes(*omega)),
+        }),
+        _ => None,
+    }
+}
+
+pub(crate) fn fate_column(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Sealed => "sealed",
+        Fate::Refused => "refused",
+        Fate::Skipped => "skipped",
+        Fate::Lost => "lost",
+    }
+}
+
+pub(crate) fn read_fate(column: &str) -> Option<Fate> {
+    [Fate::Sealed, Fate::Refused, Fate::Skipped, Fate::Lost]
+        .into_iter()
+        .find(|fate| fate_column(*fate) == column)
+}
+
+pub(crate) fn unit_column(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Person => "person",
+        Unit::Record => "record",
+    }
+}
+
+pub(crate) fn read_unit(column: &str) -> Option<Unit> {
+    [Unit::Person, Unit::Record].into_iter().find(|unit| unit_column(*unit) == column)
+}
+
+pub(crate) fn relation_column(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "add or remove",
+        Relation::Replace => "replace",
+    }
+}
+
+pub(crate) fn read_relation(column: &str) -> Option<Relation> {
+    [Relation::AddRemove, Relation::Replace].into_iter().find(|relation| relation_column(*relation) == column)
+}
+
+/// The word of a promise, and its number: a span, or how many windows.
+pub(crate) fn promise_columns(promise: Promise) -> (&'static str, u64) {
+    match promise {
+        Promise::Lifetime => ("lifetime", 0),
+        Promise::Windows(most) => ("windows", most.into()),
+        Promise::Any(span) => ("any", span),
+        Promise::Each(span) => ("each", span),
+    }
+}
+
+pub(crate) fn read_promise(word: &str, number: u64) -> Option<Promise> {
+    match word {
+        "lifetime" if number == 0 => Some(Promise::Lifetime),
+        "windows" => u32::try_from(number).ok().map(Promise::Windows),
+        "any" => Some(Promise::Any(number)),
+        "each" => Some(Promise::Each(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release() -> Release {
+        let name = |name| Name::new("name", name).unwrap();
+        Release {
+            domain: name("visits"),
+            job: name("web"),
+            version: Digest([7; 32]),
+            name: name("by_path"),
+            window: Interval::new(0, 10).unwrap(),
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_release_is_part_of_its_name() {
+        let other = |change: fn(&mut Release)| {
+            let mut release = release();
+            change(&mut release);
+            release.id()
+        };
+        let ids = [
+            other(|_| ()),
+            other(|release| release.domain = Name::new("name", "visit").unwrap()),
+            other(|release| release.job = Name::new("name", "swe").unwrap()),
+            other(|release| release.version = Digest([8; 32])),
+            other(|release| release.name = Name::new("name", "by_hour").unwrap()),
+            other(|release| release.window = Interval::new(0, 11).unwrap()),
+            other(|release| release.window = Interval::new(-1, 10).unwrap()),
+        ];
+        for (index, id) in ids.iter().enumerate() {
+            assert!(!ids[..index].contains(id), "part {index} is not in the name");
+        }
+        assert_eq!(release().id(), ids[0]);
+    }
+
+    #[test]
+    fn amounts_survive_their_bytes() {
+        let amounts = [
+            Amount::pure(0.1).unwrap(),
+            Amount::zcdp(0.5).unwrap(),
+            Amount::approximate_zcdp(0.5, Omega::below(40.0).unwrap(), Some(1e-9)).unwrap(),
+        ];
+        for amount in amounts {
+            assert_eq!(decode(&encode(&amount).unwrap()), Some(amount));
+        }
+        for bytes in [&b""[..], b"p", b"z0123456789abcdef", b"q0123456789abcdef"] {
+            assert_eq!(decode(bytes), None);
+        }
+        assert_eq!(encode(&Amount::gaussian(1.0).unwrap()), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! How a ledger lies in SQLite: its tables, what may change in them, and the settings under which it is trusted.
+
+use rusqlite::Connection;
+
+use super::trouble::{Trouble, TroubleKind};
+
+/// The version of the tables below. Another one is refused.
+pub(super) const FORMAT: i64 = 1;
+
+/// Every table is strict; triggers refuse what the path never does, so that a slip in this library, or a hand with a
+/// shell, fails loudly. They are no protection from someone who drops them: the chain is.
+pub(super) const TABLES: &str = "
+CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), format INTEGER NOT NULL, ledger BLOB NOT NULL) STRICT;
+CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE fence (job TEXT PRIMARY KEY, generation INTEGER NOT NULL) STRICT;
+CREATE TABLE domain (
+  name TEXT PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
+  promise TEXT NOT NULL, span INTEGER NOT NULL, cap BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE release (
+  id BLOB NOT NULL UNIQUE, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
+  job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
+  window_end INTEGER NOT NULL, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB, prepaid BLOB,
+  line TEXT NOT NULL, delivered INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
+CREATE TABLE amendment (
+  sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name), cap BLOB NOT NULL,
+  who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE account (
+  domain TEXT NOT NULL REFERENCES domain (name), place INTEGER NOT NULL, spent BLOB NOT NULL,
+  PRIMARY KEY (domain, place)) STRICT, WITHOUT ROWID;
+CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
+CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequence
+  BEGIN SELECT raise(ABORT, 'the chain only grows'); END;
+CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.generation
+  BEGIN SELECT raise(ABORT, 'a fence only rises'); END;
+CREATE TRIGGER domain_stays BEFORE UPDATE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
+CREATE TRIGGER domain_kept BEFORE DELETE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
+CREATE TRIGGER release_stays BEFORE UPDATE OF
+  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, prepaid, line, chain
+  ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
+CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
+  BEGIN SELECT raise(ABORT, 'a delivery is not taken back'); END;
+CREATE TRIGGER release_kept BEFORE DELETE ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
+CREATE TRIGGER amendment_stays BEFORE UPDATE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
+CREATE TRIGGER amendment_kept BEFORE DELETE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
+CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent
+  BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+";
+
+/// What is set on every connection, and what it must read as afterwards. In write-ahead mode, commits survive a power
+/// cut only with `synchronous = FULL`.
+const SETTINGS: [(&str, &str, &str); 7] = [
+    ("journal_mode", "WAL", "wal"),
+    ("synchronous", "FULL", "2"),
+    ("mmap_size", "0", "0"),
+    ("trusted_schema", "OFF", "0"),
+    ("cell_size_check", "ON", "1"),
+    ("foreign_keys", "ON", "1"),
+    ("secure_delete", "ON", "1"),
+];
+
+/// How long to wait for another writer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Refuses a library that is known to lose commits: up to 3.51.2 a writer that races a checkpoint can, and 3.52.0 was
+/// withdrawn.
+pub(super) fn check_library(version: i32) -> Result<(), Trouble> {
+    if version < 3_051_003 || version == 3_052_000 {
+        let message =
+            format!("SQLite {version} can lose commits; build with 3.51.3 or later, 3.52.0 excepted");
+        return Err(Trouble::doubt(message));
+    }
+    Ok(())
+}
+
+/// Makes the settings and reads them back.
+pub(super) fn settle(connection: &Connection) -> Result<(), Trouble> {
+    connection.busy_timeout(PATIENCE).map_err(before_commit)?;
+    for (name, value, expected) in SETTINGS {
+        let read = |connection: &Connection, statement: &str| {
+            connection.query_row(statement, [], |row| {
+                row.get::<_, rusqlite::types::Value>(0).map(|value| match value {
+                    rusqlite::types::Value::Integer(number) => number.to_string(),
+                    rusqlite::types::Value::Text(text) => text,
+                    other => format!("{other:?}"),
+                })
+            })
+        };
+        // Some settings answer with their new value, and some say nothing.
+        match read(connection, &format!("PRAGMA {name} = {value}")) {
+            Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(before_commit(error)),
+        }
+        let found = read(connection, &format!("PRAGMA {name}")).map_err(before_commit)?;
+        if found != expected {
+            let message = format!("SQLite keeps {name} = {found} where {expected} is needed");
+            return Err(Trouble::doubt(message));
+        }
+    }
+    Ok(())
+}
+
+/// An error of anything but a commit. Where the file itself may be ill, what was written is not known either.
+pub(super) fn before_commit(error: rusqlite::Error) -> Trouble {
+    use rusqlite::ErrorCode as Code;
+    let kind = match error.sqlite_error_code() {
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => TroubleKind::Busy,
+        Some(Code::NotADatabase | Code::DatabaseCorrupt) => TroubleKind::Doubt,
+        Some(Code::SystemIoFailure | Code::DiskFull | Code::ReadOnly | Code::FileLockingProtocolFailed) => {
+            TroubleKind::Unknown
+        }
+        Some(_) => TroubleKind::Refused,
+        // What is not an answer of SQLite's is a column that does not hold what it should.
+        None => TroubleKind::Doubt,
+    };
+    Trouble::new(kind, format!("ledger: {error}"))
+}
+
+/// An error of a commit: whatever it says, the rows may be there when the file is opened again.
+pub(super) fn at_commit(error: rusqlite::Error) -> Trouble {
+    Trouble::new(TroubleKind::Unknown, format!("ledger: the commit did not end: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_that_lose_commits_are_refused() {
+        for version in [3_040_001, 3_051_002, 3_052_000] {
+            assert_eq!(check_library(version).unwrap_err().kind(), TroubleKind::Doubt);
+        }
+        for version in [3_051_003, 3_053_000, rusqlite::version_number()] {
+            assert!(check_library(version).is_ok());
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What a ledger promises, tried against edits, torn files, rivals, and a slow account of who spent what.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::{Amount, Cost, Interval, Neighbours, Omega, Promise, Units};
+use crate::noise::Noise;
+use crate::noise::goodness::size;
+
+/// A directory that goes with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("discreet-ledger-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.0.join("test.ledger")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::new("name", text).unwrap()
+}
+
+fn rho(units: u128) -> Amount {
+    Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
+}
+
+fn domain(promise: Promise, cap: u128) -> Domain {
+    Domain::new(name("visits"), Neighbours::PERSON, promise, rho(cap)).unwrap()
+}
+
+fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
+    Sealing {
+        release: Release {
+            domain: name("visits"),
+            job: name(job),
+            version: Digest::of(b"version 1"),
+            name: name("by_path"),
+            window: Interval::new(window.0, window.1).unwrap(),
+        },
+        charge: Charge::Cost(Cost::new(Neighbours::PERSON, rho(units))),
+        fate: Fate::Sealed,
+        line: line.to_owned(),
+    }
+}
+
+/// A new ledger with the one domain.
+fn ledger(scratch: &Scratch, promise: Promise, cap: u128) -> Ledger {
+    let mut ledger = Ledger::create(scratch.ledger()).unwrap();
+    ledger.register(&domain(promise, cap)).unwrap();
+    ledger
+}
+
+fn spent(ledger: &Ledger) -> Amount {
+    ledger.spent(&name("visits"), Interval::new(0, 1).unwrap()).unwrap().0
+}
+
+#[test]
+fn a_release_is_said_once_and_charged_once() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let first = ledger.seal(&claim, &[sealing("web", (0, 10), 3, "one draw")]).unwrap();
+    let second = ledger.seal(&claim, &[sealing("web", (0, 10), 4, "another draw")]).unwrap();
+    assert_eq!(first, second);
+    assert_eq!(first[0].line(), "one draw");
+    assert_eq!(spent(&ledger), rho(3));
+
+    drop((ledger, claim));
+    let ledger = Ledger::open(scratch.ledger()).unwrap();
+    assert_eq!(
+        ledger.look_up(&sealing("web", (0, 10), 3, "").release.id()).unwrap().as_ref(),
+        Some(&first[0])
+    );
+    assert_eq!(spent(&ledger), rho(3));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_for_good_and_costs_nothing() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let batch = [
+        sealing("web", (0, 10), 7, "fits"),
+        sealing("web", (10, 20), 4, "does not"),
+        sealing("web", (20, 30), 3, "fits beside the first"),
+    ];
+    let rows = ledger.seal(&claim, &batch).unwrap();
+    assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Refused, Fate::Sealed]);
+    let unit = Units::from_bits(1).to_float_up();
+    let expected = format!(
+        "{{\"release\":\"by_path\",\"window\":{{\"start\":\"1970-01-01T00:00:00.00001Z\",\"end\":\"1970-01-01T00:00:00.00002Z\"}},\
+         \"refused\":\"budget\",\"domain\":\"visits\",\"spent\":{{\"rho\":{},\"delta\":0}},\"asked\":{{\"rho\":{},\"delta\":0}},\
+         \"limit\":{{\"rho\":{},\"delta\":0}}}}",
+        7.0 * unit,
+        4.0 * unit,
+        10.0 * unit
+    );
+    assert_eq!(rows[1].line(), expected);
+    assert_eq!(spent(&ledger), rho(10));
+
+    // More budget helps later windows, and revives none.
+    ledger.amend(&name("visits"), &rho(20), "an operator", "the review of March").unwrap();
+    let again = ledger.seal(&claim, &batch).unwrap();
+    assert_eq!(again, rows);
+    let later = ledger.seal(&claim, &[sealing("web", (30, 40), 10, "later")]).unwrap();
+    assert_eq!(later[0].fate(), Fate::Sealed);
+    drop(ledger);
+    assert_eq!(spent(&Ledger::open(scratch.ledger()).unwrap()), rho(20));
+}
+
+#[test]
+fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let mut amend = |cap, who, why| ledger.amend(&name("visits"), &rho(cap), who, why).unwrap_err().kind();
+    assert_eq!(amend(9, "me", "less"), TroubleKind::Refused);
+    assert_eq!(amend(10, "me", "the same"), TroubleKind::Refused);
+    assert_eq!(amend(11, " ", "nobody"), TroubleKind::Refused);
+    assert_eq!(amend(11, "me", ""), TroubleKind::Refused);
+    let unknown = ledger.amend(&name("visit"), &rho(11), "me", "a typo").unwrap_err();
+    assert!(unknown.to_string().contains("domain visit"), "{unknown}");
+}
+
+#[test]
+fn nothing_is_made_by_a_typo() {
+    let scratch = Scratch::new();
+    assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), TroubleKind::Refused);
+    assert!(!scratch.ledger().exists());
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    assert_eq!(Ledger::create(scratch.ledger()).unwrap_err().kind(), TroubleKind::Refused);
+
+    let claim = ledger.claim(&name("web")).unwrap();
+    let mut elsewhere = sealing("web", (0, 10), 1, "line");
+    elsewhere.release.domain = name("visit");
+    let error = ledger.seal(&claim, &[elsewhere]).unwrap_err();
+    assert_eq!(error.kind(), TroubleKind::Refused);
+    assert!(error.to_string().contains("domain visit"), "{error}");
+
+    ledger.register(&domain(Promise::Lifetime, 10)).unwrap();
+    for other in [domain(Promise::Lifetime, 11), domain(Promise::Any(30), 10)] {
+        assert_eq!(ledger.register(&other).unwrap_err().kind(), TroubleKind::Refused);
+    }
+}
+
+#[test]
+fn a_job_runs_once_and_its_zombie_seals_nothing() {
+    let scratch = Scratch::new();
+    let mut first = ledger(&scratch, Promise::Lifetime, 10);
+    let zombie = first.claim(&name("web")).unwrap();
+    let mut second = Ledger::open(scratch.ledger()).unwrap();
+    assert_eq!(second.claim(&name("web")).unwrap_err().kind(), TroubleKind::Fenced);
+    // Another job may run beside it, on the same budget.
+    let beside = second.claim(&name("app")).unwrap();
+    second.seal(&beside, &[sealing("app", (0, 10), 1, "beside")]).unwrap();
+
+    // The lock is gone, as after a move to another machine; the fence still holds.
+    fs::remove_file(scratch.0.join("test.ledger.web.lock")).unwrap();
+    let successor = second.claim(&name("web")).unwrap();
+    assert_eq!((zombie.generation(), successor.generation()), (1, 2));
+    let error = first.seal(&zombie, &[sealing("web", (0, 10), 1, "zombie")]).unwrap_err();
+    assert_eq!(error.kind(), TroubleKind::Fenced);
+    second.seal(&successor, &[sealing("web", (0, 10), 1, "successor")]).unwrap();
+    assert_eq!(spent(&first), rho(2));
+}
+
+#[test]
+fn deliveries_are_marked_once() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let rows =
+        ledger.seal(&claim, &[sealing("web", (0, 1), 1, "a"), sealing("web", (1, 2), 1, "b")]).unwrap();
+    let ids: Vec<Digest> = rows.iter().map(|row| row.release().id()).collect();
+    assert_eq!(ledger.undelivered(&name("web")).unwrap(), rows);
+    assert_eq!(ledger.mark(&ids[..1]).unwrap(), [true]);
+    assert_eq!(ledger.mark(&ids).unwrap(), [false, true]);
+    assert_eq!(ledger.undelivered(&name("web")).unwrap(), []);
+}
+
+/// Four pipelines start at once on one budget of 60% of what they ask. Refutes a check outside the transaction, which
+/// was seen to grant 200 and record 50.
+#[test]
+fn rivals_are_granted_exactly_the_cap() {
+    for round in 0..size(3, 100) {
+        let scratch = Scratch::new();
+        ledger(&scratch, Promise::Lifetime, 60);
+        let barrier = Barrier::new(4);
+        let pipeline = |job: String| {
+            let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+            let claim = ledger.claim(&name(&job)).unwrap();
+            barrier.wait();
+            let fates = (0..25)
+                .map(|k| ledger.seal(&claim, &[sealing(&job, (k, k + 1), 1, "line")]).unwrap()[0].fate());
+            fates.filter(|fate| *fate == Fate::Sealed).count()
+        };
+        let granted: usize = std::thread::scope(|scope| {
+            let threads = [0, 1, 2, 3].map(|job| scope.spawn(move || pipeline(format!("job{job}"))));
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        let ledger = Ledger::open(scratch.ledger()).unwrap();
+        assert_eq!((granted, spent(&ledger)), (60, rho(60)), "round {round}");
+    }
+}
+
+/// The slow account: every charge that was granted, and for a new one the sum of those it shares a span with.
+fn fits(
+    promise: Promise,
+    granted: &[((i64, i64), u128)],
+    window: (i64, i64),
+    units: u128,
+    cap: u128,
+) -> bool {
+    let sum = |shares: &dyn Fn((i64, i64)) -> bool| {
+        granted.iter().filter(|(other, _)| shares(*other)).map(|(_, units)| units).sum::<u128>() + units
+            <= cap
+    };
+    match promise {
+        Promise::Lifetime | Promise::Windows(_) => sum(&|_| true),
+        Promise::Any(span) => sum(&|other| other.1 > window.0 - span as i64),
+        Promise::Each(span) => {
+            let span = span as i64;
+            let (first, last) = (window.0.div_euclid(span), (window.1 - 1).div_euclid(span));
+            (first..=last).all(|block| sum(&|other| other.0 < (block + 1) * span && other.1 > block * span))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 24 } else { 8 }))]
+
+    /// Refutes an account that grants more or less than its promise, on any calendar, however the ledger is reopened.
+    #[test]
+    fn ledgers_grant_what_a_slow_account_grants(
+        promise in prop::sample::select(vec![Promise::Lifetime, Promise::Windows(3), Promise::Any(20), Promise::Each(15)]),
+        windows in prop::collection::vec((-50i64..50, 1i64..40, 1u128..4), 1..25),
+    ) {
+        let scratch = Scratch::new();
+        let mut ledger = ledger(&scratch, promise, 8);
+        let mut claim = ledger.claim(&name("web")).unwrap();
+        let mut granted = Vec::new();
+        let mut seen = Vec::new();
+        for (index, (start, length, units)) in windows.into_iter().enumerate() {
+            let window = (start, start + length);
+            if seen.contains(&window) {
+                continue;
+            }
+            seen.push(window);
+            let expected = fits(promise, &granted, window, units, 8);
+            let row = &ledger.seal(&claim, &[sealing("web", window, units, "line")]).unwrap()[0];
+            prop_assert_eq!(row.fate() == Fate::Sealed, expected);
+            if expected {
+                granted.push((window, units));
+            }
+            if index % 7 == 6 {
+                drop((ledger, claim));
+                ledger = Ledger::open(scratch.ledger()).unwrap();
+                claim = ledger.claim(&name("web")).unwrap();
+            }
+        }
+        prop_assert!(ledger.verify().is_ok());
+    }
+}
+
+/// A ledger with some history, closed, in one file.
+fn history(scratch: &Scratch) -> Vec<Row> {
+    let mut ledger = ledger(scratch, Promise::Any(30), 9);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let batch: Vec<Sealing> =
+        (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
+    let rows = ledger.seal(&claim, &batch).unwrap();
+    ledger.amend(&name("visits"), &rho(11), "an operator", "more room").unwrap();
+    ledger.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    rows
+}
+
+/// Everything that a ledger says: rows, accounts, caps.
+fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
+    let ledger = Ledger::open(path)?;
+    let read: Vec<_> =
+        rows.iter().map(|row| ledger.look_up(&row.release().id())).collect::<Result<_, _>>()?;
+    let spent: Vec<_> = rows
+        .iter()
+        .map(|row| ledger.spent(&name("visits"), row.release().window))
+        .collect::<Result<_, _>>()?;
+    Ok(format!("{read:?} {spent:?} {:?} {:?}", ledger.domains()?, ledger.head()?))
+}
+
+#[test]
+fn a_flipped_byte_is_noticed_or_changes_nothing() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let truth = everything(&scratch.ledger(), &rows).unwrap();
+    let sound = fs::read(scratch.ledger()).unwrap();
+    let copy = scratch.0.join("copy.ledger");
+    let mut noise = Noise::seeded(1);
+    let (mut noticed, mut harmless) = (0, 0);
+    for flip in 0..size(2_000, sound.len()) {
+        let place = if size(0, 1) == 1 { flip } else { noise.below(sound.len() as u64) as usize };
+        let mut torn = sound.clone();
+        torn[place] ^= 1 << noise.below(8);
+        fs::write(&copy, &torn).unwrap();
+        match everything(&copy, &rows) {
+            Err(_) => noticed += 1,
+            // The delivery of a line carries no promise, and is not compared.
+            Ok(said) => {
+                let plain = |text: &str| text.replace("delivered: true", "delivered: false");
+                assert!(plain(&said) == plain(&truth), "byte {place} was flipped unnoticed");
+                harmless += 1;
+            }
+        }
+        for suffix in ["-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{suffix}", copy.display()));
+        }
+    }
+    assert!(noticed > 100, "{noticed} noticed, {harmless} harmless");
+}
+
+#[test]
+fn a_truncated_ledger_is_noticed_at_every_length() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let sound = fs::read(scratch.ledger()).unwrap();
+    let copy = scratch.0.join("copy.ledger");
+    for length in (0..sound.len()).step_by(size(509, 1)) {
+        fs::write(&copy, &sound[..length]).unwrap();
+        assert!(everything(&copy, &rows).is_err(), "cut to {length} bytes unnoticed");
+    }
+}
+
+#[test]
+fn an_edited_row_is_noticed_before_anything_is_released() {
+    let edits = [
+        "UPDATE release SET line = 'line 7, corrected' WHERE sequence = 5",
+        "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
+        "UPDATE release SET cost = NULL WHERE sequence = 3",
+        "UPDATE release SET window_end = window_end + 1 WHERE sequence = 3",
+        "UPDATE release SET generation = 9 WHERE sequence = 3",
+        "UPDATE release SET id = randomblob(32) WHERE sequence = 3",
+        "DELETE FROM release WHERE sequence = 3",
+        "DELETE FROM release WHERE sequence = (SELECT max(sequence) FROM release)",
+        "UPDATE release SET sequence = 1000 WHERE sequence = 3",
+        "UPDATE domain SET cap = zeroblob(49)",
+        "UPDATE domain SET promise = 'lifetime', span = 0",
+        "UPDATE domain SET span = 1",
+        "UPDATE amendment SET who = 'somebody else'",
+        "DELETE FROM amendment",
+        "DELETE FROM account",
+        "DELETE FROM account WHERE place = 30",
+        "INSERT INTO account SELECT domain, 5, spent FROM account LIMIT 1",
+        "UPDATE account SET spent = (SELECT spent FROM account ORDER BY place LIMIT 1)",
+        "UPDATE head SET sequence = 1000",
+        "UPDATE head SET chain = zeroblob(32)",
+        "UPDATE meta SET format = 2",
+    ];
+    for edit in edits {
+        let scratch = Scratch::new();
+        history(&scratch);
+        let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
+        let triggers: Vec<String> = shell
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        for trigger in triggers {
+            shell.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+        }
+        shell.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        shell.execute_batch(edit).unwrap();
+        drop(shell);
+        assert!(Ledger::open(scratch.ledger()).is_err(), "{edit}: unnoticed");
+    }
+}
+
+#[test]
+fn the_triggers_refuse_what_the_path_never_does() {
+    let scratch = Scratch::new();
+    history(&scratch);
+    let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
+    for edit in [
+        "UPDATE release SET line = 'other'",
+        "UPDATE release SET fate = 'lost'",
+        "DELETE FROM release",
+        "UPDATE domain SET cap = cap",
+        "DELETE FROM domain",
+        "DELETE FROM amendment",
+        "DELETE FROM account",
+        "UPDATE account SET spent = zeroblob(49)",
+        "UPDATE fence SET generation = generation - 1",
+        "UPDATE head SET sequence = sequence",
+        "UPDATE meta SET format = 2",
+    ] {
+        assert!(shell.execute_batch(edit).is_err(), "{edit}");
+    }
+}
+
+#[test]
+fn an_export_is_a_ledger_that_says_the_same() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let copy = scratch.0.join("copy.ledger");
+    Ledger::open(scratch.ledger()).unwrap().export(&copy).unwrap();
+    assert_eq!(everything(&copy, &rows).unwrap(), everything(&scratch.ledger(), &rows).unwrap());
+    assert!(Ledger::open(scratch.ledger()).unwrap().export(&copy).is_err());
+}

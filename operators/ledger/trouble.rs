@@ -1,0 +1,61 @@
+//! Why a ledger did not do what was asked, and what is known about it afterwards.
+
+use std::fmt;
+
+use crate::invalid::Invalid;
+
+/// Nothing was done, or nobody knows: see [`Trouble::kind`].
+#[derive(Debug)]
+pub struct Trouble {
+    kind: TroubleKind,
+    message: String,
+}
+
+/// What is known after trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TroubleKind {
+    /// The request makes no sense: a path that is no ledger, an unknown domain, a bad parameter. Nothing was written.
+    Refused,
+    /// Somebody else is writing, and went on for longer than the wait. Nothing was written.
+    Busy,
+    /// Another process of the same job is running, or has taken over. Nothing was written.
+    Fenced,
+    /// The ledger is torn, edited, behind, or kept by a library that loses commits. Nothing may be released from it.
+    Doubt,
+    /// A commit failed in a way that leaves open whether it took place.
+    Unknown,
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: TroubleKind, message: impl Into<String>) -> Trouble {
+        Trouble { kind, message: message.into() }
+    }
+
+    pub(crate) fn doubt(message: impl Into<String>) -> Trouble {
+        Trouble::new(TroubleKind::Doubt, message)
+    }
+
+    pub(crate) fn refused(message: impl Into<String>) -> Trouble {
+        Trouble::new(TroubleKind::Refused, message)
+    }
+
+    /// What is known.
+    pub fn kind(&self) -> TroubleKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl From<Invalid> for Trouble {
+    fn from(invalid: Invalid) -> Trouble {
+        Trouble::refused(invalid.to_string())
+    }
+}
