@@ -136,7 +136,7 @@ impl Account {
     }
 
     /// Nothing, in the account's currency.
-    pub(crate) fn spent_nothing(&self) -> Amount {
+    pub(crate) fn nothing(&self) -> Amount {
         self.cap.spent().clone()
     }
 

@@ -260,13 +260,13 @@ impl Ledger {
         Ok(Claim { job: job.clone(), generation, _lock: lock })
     }
 
-    /// The row of this name, if there is one.
+    /// The row of this release, if there is one.
     ///
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn look_up(&self, id: &Digest) -> Result<Option<Row>, Trouble> {
-        find(&self.connection, id).map_err(before_commit)
+    pub fn look_up(&self, release: &Release) -> Result<Option<Row>, Trouble> {
+        find(&self.connection, release).map_err(before_commit)
     }
 
     /// The rows of a job whose delivery is not known, oldest first.
@@ -304,7 +304,7 @@ impl Ledger {
         }
         let (mut sequence, mut chain) = head(&transaction).map_err(before_commit)?;
         for sealing in batch {
-            if find(&transaction, &sealing.release.id()).map_err(before_commit)?.is_some() {
+            if find(&transaction, &sealing.release).map_err(before_commit)?.is_some() {
                 continue;
             }
             let mut row = charged(&transaction, claim, sealing)?;
@@ -321,25 +321,25 @@ impl Ledger {
         batch
             .iter()
             .map(|sealing| {
-                let row = self.look_up(&sealing.release.id())?;
+                let row = self.look_up(&sealing.release)?;
                 row.ok_or_else(|| Trouble::doubt("a row that was committed cannot be read"))
             })
             .collect()
     }
 
-    /// Writes that these lines have left, or are about to; says for each whether that is news.
+    /// Writes that the lines of these rows have left, or are about to; says for each whether that is news.
     ///
     /// # Errors
     ///
     /// As [`seal`](Ledger::seal).
-    pub fn mark(&mut self, ids: &[Digest]) -> Result<Vec<bool>, Trouble> {
+    pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, Trouble> {
         let transaction = begin(&mut self.connection)?;
-        let mut news = Vec::with_capacity(ids.len());
-        for id in ids {
+        let mut news = Vec::with_capacity(rows.len());
+        for row in rows {
             let mut statement = transaction
-                .prepare_cached("UPDATE release SET delivered = 1 WHERE id = ?1 AND delivered = 0")
+                .prepare_cached("UPDATE release SET delivered = 1 WHERE sequence = ?1 AND delivered = 0")
                 .map_err(before_commit)?;
-            news.push(statement.execute([&id.0[..]]).map_err(before_commit)? == 1);
+            news.push(statement.execute([row.sequence]).map_err(before_commit)? == 1);
         }
         transaction.commit().map_err(at_commit)?;
         Ok(news)
@@ -395,7 +395,7 @@ fn begin(connection: &mut Connection) -> Result<rusqlite::Transaction<'_>, Troub
     connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(before_commit)
 }
 
-fn head(connection: &Connection) -> rusqlite::Result<(i64, Digest)> {
+pub(super) fn head(connection: &Connection) -> rusqlite::Result<(i64, Digest)> {
     let mut statement = connection.prepare_cached("SELECT sequence, chain FROM head")?;
     statement.query_row([], |row| Ok((row.get(0)?, digest(row, 1)?)))
 }
@@ -512,9 +512,9 @@ pub(super) const ROWS: &str =
     "SELECT sequence, domain, job, version, name, window_start, window_end, generation,
     fate, cost, prepaid, line, delivered, chain, id FROM release";
 
-fn find(connection: &Connection, id: &Digest) -> rusqlite::Result<Option<Row>> {
-    let mut statement = connection.prepare_cached(&format!("{ROWS} WHERE id = ?1"))?;
-    statement.query_row([&id.0[..]], read_row).optional()
+fn find(connection: &Connection, release: &Release) -> rusqlite::Result<Option<Row>> {
+    let mut statement = connection.prepare_cached(&format!("{ROWS} WHERE window_start = ?1 AND id = ?2"))?;
+    statement.query_row(params![release.window.start(), &release.id().0[..]], read_row).optional()
 }
 
 pub(super) fn read_row(row: &Record<'_>) -> rusqlite::Result<Row> {

@@ -87,10 +87,7 @@ fn a_release_is_said_once_and_charged_once() {
 
     drop((ledger, claim));
     let ledger = Ledger::open(scratch.ledger()).unwrap();
-    assert_eq!(
-        ledger.look_up(&sealing("web", (0, 10), 3, "").release.id()).unwrap().as_ref(),
-        Some(&first[0])
-    );
+    assert_eq!(ledger.look_up(&sealing("web", (0, 10), 3, "").release).unwrap().as_ref(), Some(&first[0]));
     assert_eq!(spent(&ledger), rho(3));
 }
 
@@ -190,10 +187,9 @@ fn deliveries_are_marked_once() {
     let claim = ledger.claim(&name("web")).unwrap();
     let rows =
         ledger.seal(&claim, &[sealing("web", (0, 1), 1, "a"), sealing("web", (1, 2), 1, "b")]).unwrap();
-    let ids: Vec<Digest> = rows.iter().map(|row| row.release().id()).collect();
     assert_eq!(ledger.undelivered(&name("web")).unwrap(), rows);
-    assert_eq!(ledger.mark(&ids[..1]).unwrap(), [true]);
-    assert_eq!(ledger.mark(&ids).unwrap(), [false, true]);
+    assert_eq!(ledger.mark(&rows[..1]).unwrap(), [true]);
+    assert_eq!(ledger.mark(&rows).unwrap(), [false, true]);
     assert_eq!(ledger.undelivered(&name("web")).unwrap(), []);
 }
 
@@ -296,8 +292,7 @@ fn history(scratch: &Scratch) -> Vec<Row> {
 /// Everything that a ledger says: rows, accounts, caps.
 fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
     let ledger = Ledger::open(path)?;
-    let read: Vec<_> =
-        rows.iter().map(|row| ledger.look_up(&row.release().id())).collect::<Result<_, _>>()?;
+    let read: Vec<_> = rows.iter().map(|row| ledger.look_up(row.release())).collect::<Result<_, _>>()?;
     let spent: Vec<_> = rows
         .iter()
         .map(|row| ledger.spent(&name("visits"), row.release().window))

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 
 use super::canonical::Digest;
 use super::name::Name;
-use super::rows::{Domain, Row, encode};
+use super::rows::{Amendment, Domain, encode};
 use super::schema::before_commit;
-use super::sqlite::{ROWS, digest, read_amendment, read_entry, read_row, read_stated};
+use super::sqlite::{ROWS, digest, head, read_amendment, read_entry, read_row, read_stated};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount};
 
@@ -21,88 +21,114 @@ pub(super) fn verify(connection: &Connection) -> Result<(), Trouble> {
     if sound != "ok" {
         return Err(Trouble::doubt(format!("ledger: the file is torn: {sound}")));
     }
-    let mut links = BTreeMap::new();
-    let accounts = follow(connection, &mut links)?;
-    chain_is_whole(connection, &links)?;
+    let statements = statements(connection)?;
+    let mut accounts = BTreeMap::new();
+    for (statement, _) in statements.values() {
+        if let Statement::Domain(domain) = statement {
+            let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
+            accounts.insert(domain.name.clone(), account);
+        }
+    }
+    follow(connection, statements, &mut accounts)?;
     accounts_are_the_rows(connection, accounts)
 }
 
-/// A row's sequence, with the hash that it holds and the one that it should, given the hash before it.
-type Links = BTreeMap<i64, (Digest, Box<dyn Fn(&Digest) -> Digest>)>;
+/// A row that is about no release.
+enum Statement {
+    Domain(Domain),
+    Amendment(Amendment),
+}
 
-/// Reads all rows: every link, and every account as the rows make it.
-fn follow(connection: &Connection, links: &mut Links) -> Result<BTreeMap<Name, Account>, Trouble> {
-    let mut accounts = BTreeMap::new();
-    let mut statement = connection.prepare("SELECT * FROM domain").map_err(before_commit)?;
-    let domains = statement.query_map([], read_stated).map_err(before_commit)?;
-    for domain in domains {
+/// Statements by their place among all rows, each with the hash that it holds. There are few.
+type Statements = BTreeMap<i64, (Statement, Digest)>;
+
+fn statements(connection: &Connection) -> Result<Statements, Trouble> {
+    let mut statements = Statements::new();
+    let mut twice = None;
+    let mut keep = |sequence, statement, held| {
+        if statements.insert(sequence, (statement, held)).is_some() {
+            twice = Some(sequence);
+        }
+    };
+    let mut domains = connection.prepare("SELECT * FROM domain").map_err(before_commit)?;
+    for domain in domains.query_map([], read_stated).map_err(before_commit)? {
         let (sequence, domain, held) = domain.map_err(before_commit)?;
-        accounts.insert(domain.name.clone(), account_of(&domain)?);
-        let cap = encode(&domain.cap).unwrap_or_default();
-        link(links, sequence, held, move |previous| domain.chained(previous, sequence, &cap))?;
+        keep(sequence, Statement::Domain(domain), held);
     }
-    let mut statement = connection.prepare("SELECT * FROM amendment").map_err(before_commit)?;
-    for amendment in statement.query_map([], read_amendment).map_err(before_commit)? {
+    let mut amendments = connection.prepare("SELECT * FROM amendment").map_err(before_commit)?;
+    for amendment in amendments.query_map([], read_amendment).map_err(before_commit)? {
         let (amendment, held) = amendment.map_err(before_commit)?;
-        link(links, amendment.sequence, held, move |previous| amendment.chained(previous))?;
+        keep(amendment.sequence, Statement::Amendment(amendment), held);
     }
-    let mut statement = connection.prepare(&format!("{ROWS} ORDER BY sequence")).map_err(before_commit)?;
-    let rows =
-        statement.query_map([], |row| Ok((read_row(row)?, digest(row, 14)?))).map_err(before_commit)?;
-    for row in rows {
+    match twice {
+        None => Ok(statements),
+        Some(sequence) => Err(Trouble::doubt(format!("ledger: there are two rows {sequence}"))),
+    }
+}
+
+/// Reads all rows in their order, as a stream: a ledger may hold millions. Spends what they cost.
+fn follow(
+    connection: &Connection,
+    statements: Statements,
+    accounts: &mut BTreeMap<Name, Account>,
+) -> Result<(), Trouble> {
+    let mut chain = Chain { sequence: 0, last: Digest::NONE };
+    let mut statements = statements.into_iter().peekable();
+    let mut rows = connection.prepare(&format!("{ROWS} ORDER BY sequence")).map_err(before_commit)?;
+    for row in rows.query_map([], |row| Ok((read_row(row)?, digest(row, 14)?))).map_err(before_commit)? {
         let (row, id) = row.map_err(before_commit)?;
+        while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
+            chain.state(statement)?;
+        }
+        chain.link(row.sequence, row.chain, |previous| row.chained(previous))?;
         if row.release.id() != id {
             return Err(Trouble::doubt(format!("ledger: row {} is not under its own name", row.sequence)));
         }
-        spend(&mut accounts, &row)?;
-        let held = row.chain;
-        link(links, row.sequence, held, move |previous| row.chained(previous))?;
-    }
-    Ok(accounts)
-}
-
-fn account_of(domain: &Domain) -> Result<Account, Trouble> {
-    Ok(Account::new(domain.promise, domain.neighbours, domain.cap.clone())?)
-}
-
-fn link(
-    links: &mut Links,
-    sequence: i64,
-    held: Digest,
-    due: impl Fn(&Digest) -> Digest + 'static,
-) -> Result<(), Trouble> {
-    match links.insert(sequence, (held, Box::new(due))) {
-        None => Ok(()),
-        Some(_) => Err(Trouble::doubt(format!("ledger: there are two rows {sequence}"))),
-    }
-}
-
-fn spend(accounts: &mut BTreeMap<Name, Account>, row: &Row) -> Result<(), Trouble> {
-    let Some(cost) = &row.cost else { return Ok(()) };
-    let account = accounts.get_mut(&row.release.domain);
-    let account =
-        account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
-    Ok(account.add(row.release.window, cost)?)
-}
-
-fn chain_is_whole(connection: &Connection, links: &Links) -> Result<(), Trouble> {
-    let mut previous = Digest::NONE;
-    for (expected, (sequence, (held, due))) in (1..).zip(links) {
-        if *sequence != expected || due(&previous) != *held {
-            return Err(Trouble::doubt(format!("ledger: row {expected} is missing or was edited")));
+        let account = accounts.get_mut(&row.release.domain);
+        let account =
+            account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
+        if let Some(cost) = &row.cost {
+            account.add(row.release.window, cost)?;
         }
-        previous = *held;
     }
-    let (sequence, chain) = connection
-        .query_row("SELECT sequence, chain FROM head", [], |row| Ok((row.get::<_, i64>(0)?, digest(row, 1)?)))
-        .map_err(before_commit)?;
-    if (sequence, chain) != (links.len() as i64, previous) {
-        return Err(Trouble::doubt(format!(
-            "ledger: it ends at row {}, and says that it ends at {sequence}",
-            links.len()
-        )));
+    for statement in statements {
+        chain.state(statement)?;
+    }
+    let (sequence, last) = head(connection).map_err(before_commit)?;
+    if (sequence, last) != (chain.sequence, chain.last) {
+        let message =
+            format!("ledger: it ends at row {}, and says that it ends at {sequence}", chain.sequence);
+        return Err(Trouble::doubt(message));
     }
     Ok(())
+}
+
+/// How far the chain has been followed.
+struct Chain {
+    sequence: i64,
+    last: Digest,
+}
+
+impl Chain {
+    fn link(&mut self, sequence: i64, held: Digest, due: impl Fn(&Digest) -> Digest) -> Result<(), Trouble> {
+        if sequence != self.sequence + 1 || due(&self.last) != held {
+            return Err(Trouble::doubt(format!(
+                "ledger: row {} is missing or was edited",
+                self.sequence + 1
+            )));
+        }
+        *self = Chain { sequence, last: held };
+        Ok(())
+    }
+
+    fn state(&mut self, (sequence, (statement, held)): (i64, (Statement, Digest))) -> Result<(), Trouble> {
+        self.link(sequence, held, |previous| match &statement {
+            Statement::Domain(domain) => {
+                domain.chained(previous, sequence, &encode(&domain.cap).unwrap_or_default())
+            }
+            Statement::Amendment(amendment) => amendment.chained(previous),
+        })
+    }
 }
 
 fn accounts_are_the_rows(connection: &Connection, accounts: BTreeMap<Name, Account>) -> Result<(), Trouble> {
@@ -116,11 +142,9 @@ fn accounts_are_the_rows(connection: &Connection, accounts: BTreeMap<Name, Accou
             .map_err(before_commit)?;
         kept += entries.len();
         // An account that was never charged may have no entry.
-        let due = account.entries();
-        let nothing = account.spent_nothing();
-        if due.iter().any(|(place, spent)| entries.get(place).unwrap_or(&nothing) != spent)
-            || entries.keys().any(|place| !due.contains_key(place))
-        {
+        let (due, nothing) = (account.entries(), account.nothing());
+        let differs = |(place, spent): (&i64, &Amount)| entries.get(place).unwrap_or(&nothing) != spent;
+        if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
             return Err(Trouble::doubt(format!(
                 "ledger: the account of {domain} is not the sum of its rows"
             )));
