@@ -43,9 +43,11 @@
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
 
 mod canonical;
+mod charge;
 mod lines;
 mod name;
 mod place;
+mod records;
 mod rows;
 mod schema;
 mod sqlite;

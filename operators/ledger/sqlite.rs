@@ -3,19 +3,18 @@
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row as Record, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use super::canonical::Digest;
+use super::charge::{charged, fetch, unknown_domain};
 use super::name::Name;
+use super::records::{ROWS, amended_domain, digest, find, read_domain, read_row, write};
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
-use super::rows::{
-    decode, encode, fate_column, promise_columns, read_fate, read_promise, read_relation, read_unit,
-    relation_column, unit_column,
-};
+use super::rows::{encode, promise_columns, relation_column, unit_column};
 use super::schema::{self, at_commit, before_commit};
 use super::trouble::{Trouble, TroubleKind};
-use super::{lines, place, verify};
-use crate::accounting::{Account, Amount, Interval, Neighbours, Refused};
+use super::{place, verify};
+use crate::accounting::{Amount, Interval};
 
 /// An open ledger.
 ///
@@ -307,7 +306,7 @@ impl Ledger {
             if find(&transaction, &sealing.release).map_err(before_commit)?.is_some() {
                 continue;
             }
-            let mut row = charged(&transaction, claim, sealing)?;
+            let mut row = charged(&transaction, claim.generation, sealing)?;
             sequence += 1;
             row.sequence = sequence;
             row.chain = row.chained(&chain);
@@ -410,198 +409,4 @@ fn advance(connection: &Connection, sequence: i64, chain: &Digest) -> Result<(),
         connection.prepare_cached("UPDATE head SET sequence = ?1, chain = ?2").map_err(before_commit)?;
     statement.execute(params![sequence, &chain.0[..]]).map_err(before_commit)?;
     Ok(())
-}
-
-/// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
-fn charged(connection: &Connection, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
-    let release = &sealing.release;
-    let domain = amended_domain(connection, &release.domain).map_err(before_commit)?;
-    let domain = domain.ok_or_else(|| unknown_domain(&release.domain))?;
-    let mut row = Row {
-        sequence: 0,
-        release: release.clone(),
-        generation: claim.generation,
-        fate: sealing.fate,
-        cost: None,
-        prepaid: None,
-        line: sealing.line.clone(),
-        delivered: false,
-        chain: Digest::NONE,
-    };
-    let cost = match &sealing.charge {
-        Charge::Nothing => return Ok(row),
-        Charge::Prepaid { by } => {
-            row.prepaid = Some(*by);
-            return Ok(row);
-        }
-        Charge::Cost(cost) => cost,
-    };
-    let mut account = fetch(connection, &domain, release.window)?;
-    let before = account.entries();
-    match account.charge(release.window, cost) {
-        Ok(()) => {
-            row.cost = Some(cost.amount().in_currency_of(&domain.cap)?);
-            for (place, spent) in
-                account.entries().iter().filter(|(place, spent)| before.get(place) != Some(spent))
-            {
-                let mut statement = connection
-                    .prepare_cached(
-                        "INSERT INTO account VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET spent = excluded.spent",
-                    )
-                    .map_err(before_commit)?;
-                statement
-                    .execute(params![domain.name.as_str(), place, encode(spent)])
-                    .map_err(before_commit)?;
-            }
-        }
-        Err(Refused::Budget { spent, asked, limit }) => {
-            row.fate = Fate::Refused;
-            row.line = lines::refusal(release, &spent, &asked, &limit);
-        }
-        Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
-    }
-    Ok(row)
-}
-
-/// As much of a domain's account as a charge for the window can touch.
-fn fetch(connection: &Connection, domain: &Domain, window: Interval) -> Result<Account, Trouble> {
-    let empty = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
-    let (floors, range) = empty.places(window);
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1)
-             UNION SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?3 ORDER BY place DESC LIMIT 1)
-             UNION SELECT place, spent FROM account WHERE domain = ?1 AND place BETWEEN ?4 AND ?5",
-        )
-        .map_err(before_commit)?;
-    let entries = statement
-        .query_map(
-            params![domain.name.as_str(), floors[0], floors[1], range.start(), range.end()],
-            read_entry,
-        )
-        .and_then(|entries| entries.collect::<Result<_, _>>())
-        .map_err(before_commit)?;
-    Ok(Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?)
-}
-
-fn write(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, ?14)",
-    )?;
-    statement.execute(params![
-        &row.release.id().0[..],
-        row.sequence,
-        row.release.domain.as_str(),
-        row.release.job.as_str(),
-        &row.release.version.0[..],
-        row.release.name.as_str(),
-        row.release.window.start(),
-        row.release.window.end(),
-        row.generation,
-        fate_column(row.fate),
-        row.cost.as_ref().and_then(encode),
-        row.prepaid.as_ref().map(|by| &by.0[..]),
-        row.line,
-        &row.chain.0[..],
-    ])?;
-    Ok(())
-}
-
-/// Everything of a row, in the order of [`read_row`].
-pub(super) const ROWS: &str =
-    "SELECT sequence, domain, job, version, name, window_start, window_end, generation,
-    fate, cost, prepaid, line, delivered, chain, id FROM release";
-
-fn find(connection: &Connection, release: &Release) -> rusqlite::Result<Option<Row>> {
-    let mut statement = connection.prepare_cached(&format!("{ROWS} WHERE window_start = ?1 AND id = ?2"))?;
-    statement.query_row(params![release.window.start(), &release.id().0[..]], read_row).optional()
-}
-
-pub(super) fn read_row(row: &Record<'_>) -> rusqlite::Result<Row> {
-    let window = Interval::new(row.get(5)?, row.get(6)?);
-    let cost: Option<Vec<u8>> = row.get(9)?;
-    Ok(Row {
-        sequence: row.get(0)?,
-        release: Release {
-            domain: name(row, 1)?,
-            job: name(row, 2)?,
-            version: digest(row, 3)?,
-            name: name(row, 4)?,
-            window: window.map_err(|_| odd(6))?,
-        },
-        generation: row.get(7)?,
-        fate: read_fate(&row.get::<_, String>(8)?).ok_or_else(|| odd(8))?,
-        cost: cost.map(|bytes| decode(&bytes).ok_or_else(|| odd(9))).transpose()?,
-        prepaid: if row.get_ref(10)? == rusqlite::types::ValueRef::Null {
-            None
-        } else {
-            Some(digest(row, 10)?)
-        },
-        line: row.get(11)?,
-        delivered: row.get::<_, i64>(12)? != 0,
-        chain: digest(row, 13)?,
-    })
-}
-
-/// A domain as it was stated, and the hash of its row.
-pub(super) fn read_stated(row: &Record<'_>) -> rusqlite::Result<(i64, Domain, Digest)> {
-    let unit = read_unit(&row.get::<_, String>(2)?).ok_or_else(|| odd(2))?;
-    let relation = read_relation(&row.get::<_, String>(3)?).ok_or_else(|| odd(3))?;
-    let span = u64::try_from(row.get::<_, i64>(5)?).map_err(|_| odd(5))?;
-    let promise = read_promise(&row.get::<_, String>(4)?, span).ok_or_else(|| odd(4))?;
-    let cap = decode(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| odd(6))?;
-    let domain =
-        Domain::new(name(row, 0)?, Neighbours { unit, relation }, promise, cap).map_err(|_| odd(4))?;
-    Ok((row.get(1)?, domain, digest(row, 7)?))
-}
-
-pub(super) fn read_amendment(row: &Record<'_>) -> rusqlite::Result<(Amendment, Digest)> {
-    let cap = decode(&row.get::<_, Vec<u8>>(2)?).ok_or_else(|| odd(2))?;
-    let amendment =
-        Amendment { sequence: row.get(0)?, domain: name(row, 1)?, cap, who: row.get(3)?, why: row.get(4)? };
-    Ok((amendment, digest(row, 5)?))
-}
-
-pub(super) fn read_entry(row: &Record<'_>) -> rusqlite::Result<(i64, Amount)> {
-    Ok((row.get(0)?, decode(&row.get::<_, Vec<u8>>(1)?).ok_or_else(|| odd(1))?))
-}
-
-fn read_domain(connection: &Connection, name: &Name) -> rusqlite::Result<Option<Domain>> {
-    let mut statement = connection.prepare_cached("SELECT * FROM domain WHERE name = ?1")?;
-    let stated = statement.query_row([name.as_str()], read_stated).optional()?;
-    Ok(stated.map(|(_, domain, _)| domain))
-}
-
-/// A domain with the cap of its last amendment.
-fn amended_domain(connection: &Connection, name: &Name) -> rusqlite::Result<Option<Domain>> {
-    let Some(mut domain) = read_domain(connection, name)? else { return Ok(None) };
-    let mut statement = connection
-        .prepare_cached("SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1")?;
-    if let Some((amendment, _)) = statement.query_row([name.as_str()], read_amendment).optional()? {
-        domain.cap = amendment.cap;
-    }
-    Ok(Some(domain))
-}
-
-fn name(row: &Record<'_>, column: usize) -> rusqlite::Result<Name> {
-    Name::new("name", &row.get::<_, String>(column)?).map_err(|_| odd(column))
-}
-
-pub(super) fn digest(row: &Record<'_>, column: usize) -> rusqlite::Result<Digest> {
-    row.get::<_, [u8; 32]>(column).map(Digest)
-}
-
-/// A column that holds what this library never writes.
-fn odd(column: usize) -> rusqlite::Error {
-    rusqlite::Error::InvalidColumnType(
-        column,
-        "no such thing is ever written".into(),
-        rusqlite::types::Type::Null,
-    )
-}
-
-fn unknown_domain(name: &Name) -> Trouble {
-    Trouble::refused(format!(
-        "domain {name}: this ledger has none of that name; state it with `discreet ledger init`"
-    ))
 }

@@ -6,9 +6,10 @@ use rusqlite::Connection;
 
 use super::canonical::Digest;
 use super::name::Name;
+use super::records::{ROWS, digest, read_amendment, read_entry, read_row, read_stated};
 use super::rows::{Amendment, Domain, encode};
 use super::schema::before_commit;
-use super::sqlite::{ROWS, digest, head, read_amendment, read_entry, read_row, read_stated};
+use super::sqlite::head;
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount};
 
