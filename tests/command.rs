@@ -226,3 +226,76 @@ fn adaptive_questions_are_counted() {
     let (code, page, _) = discreet(&adaptive);
     assert!(code == 0 && page.contains("transfer theorem"));
 }
+
+/// A ledger of one domain, with one window charged.
+fn ledger(name: &str) -> std::path::PathBuf {
+    use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+    use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
+
+    let directory = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("visits.ledger");
+    let mut ledger = Ledger::create(&path).unwrap();
+    let (domain, job) = (Name::new("domain", "visits").unwrap(), Name::new("job", "web").unwrap());
+    let cap = Amount::zcdp(0.5).unwrap();
+    ledger
+        .register(&Domain::new(domain.clone(), Neighbours::PERSON, Promise::Lifetime, cap).unwrap())
+        .unwrap();
+    let claim = ledger.claim(&job).unwrap();
+    let release = Release {
+        domain,
+        job,
+        version: Digest::of(b"version 1"),
+        name: Name::new("release", "by_path").unwrap(),
+        window: Interval::new(0, 10).unwrap(),
+    };
+    let charge = Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.125).unwrap()));
+    ledger.seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into() }]).unwrap();
+    path
+}
+
+#[test]
+fn a_ledger_is_shown_amended_copied_and_verified() {
+    let path = ledger("shown");
+    let (path, copy) = (path.to_str().unwrap(), path.with_extension("copy"));
+    let copy = copy.to_str().unwrap();
+    let shown = json(&["ledger", "show", path, "--json"]);
+    let visits = &shown["domains"]["visits"];
+    assert_eq!((&visits["spent"]["rho"], &visits["cap"]["rho"]), (&0.125.into(), &0.5.into()));
+    assert_eq!(visits["releases"], 1);
+    assert!(visits["promise"].as_str().unwrap().contains("one person more or less"));
+    let (code, page, _) = discreet(&["ledger", "show", path]);
+    assert!(code == 0 && page.contains("visits") && page.contains("rho 0.125"), "{page}");
+
+    let who = ["--who", "an operator", "--why", "the review of March"];
+    let amend =
+        |rho| discreet(&[&["ledger", "amend", path, "--domain", "visits", "--rho", rho], &who[..]].concat());
+    assert_eq!(amend("0.25").0, 78);
+    assert_eq!(amend("0.75").0, 0);
+    assert_eq!(json(&["ledger", "show", path, "--json"])["domains"]["visits"]["cap"]["rho"], 0.75);
+
+    assert_eq!(discreet(&["ledger", "export", path, copy]).0, 0);
+    assert_eq!(discreet(&["ledger", "export", path, copy]).0, 78);
+    let (code, page, _) = discreet(&["ledger", "verify", copy]);
+    assert!(code == 0 && page.contains("3 rows"), "{page}");
+    std::fs::remove_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_ledger_in_doubt_exits_with_74_and_a_wrong_path_with_78() {
+    let path = ledger("doubted");
+    let torn = path.with_extension("torn");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&torn, bytes).unwrap();
+    let (code, output, error) = discreet(&["ledger", "verify", torn.to_str().unwrap()]);
+    assert_eq!((code, output.as_str()), (74, ""), "{error}");
+    assert!(error.starts_with("error: ledger"), "{error}");
+
+    let missing = path.with_extension("missing");
+    let (code, _, error) = discreet(&["ledger", "show", missing.to_str().unwrap()]);
+    assert_eq!(code, 78);
+    assert!(error.contains("there is none"), "{error}");
+    assert!(!missing.exists(), "showing a ledger made one");
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

@@ -3,6 +3,7 @@
 
 mod adaptive;
 mod calibrate;
+mod ledger;
 mod price;
 mod shuffle;
 
@@ -10,8 +11,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use discreet::Decimal;
-use discreet::Invalid;
+use discreet::ledger::{Trouble, TroubleKind};
+use discreet::{Decimal, Invalid};
 
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]
@@ -24,6 +25,11 @@ pub(crate) enum Command {
     },
     /// Say what a list of mechanisms costs together
     Price(price::Price),
+    /// Look after a ledger: what is spent, what is left, whether it adds up
+    Ledger {
+        #[command(subcommand)]
+        command: ledger::LedgerCommand,
+    },
 }
 
 impl Command {
@@ -32,10 +38,11 @@ impl Command {
         let answer = match self {
             Command::Calibrate { mechanism } => mechanism.run(),
             Command::Price(price) => price.run(),
+            Command::Ledger { command } => command.run(),
         };
         let (written, code) = match answer {
             Ok(page) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
-            Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(BAD_CONFIGURATION)),
+            Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(refusal.code)),
         };
         match written {
             Ok(()) => code,
@@ -52,19 +59,39 @@ const BAD_CONFIGURATION: u8 = 78;
 /// Something that is nobody's parameter, such as an output that cannot be written.
 const INTERNAL_FAULT: u8 = 70;
 
-/// Why nothing was done: text that names the field and the remedy.
+/// The ledger is in doubt, or somebody else holds it.
+const LEDGER_IN_DOUBT: u8 = 74;
+
+/// Why nothing was done: text that names the field and the remedy, and how the command ends.
 #[derive(Debug)]
-pub(crate) struct Refusal(String);
+pub(crate) struct Refusal {
+    message: String,
+    code: u8,
+}
+
+impl Refusal {
+    /// A parameter or a file that makes no sense.
+    fn new(message: impl Into<String>) -> Refusal {
+        Refusal { message: message.into(), code: BAD_CONFIGURATION }
+    }
+}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
 impl From<Invalid> for Refusal {
     fn from(invalid: Invalid) -> Refusal {
-        Refusal(invalid.to_string())
+        Refusal::new(invalid.to_string())
+    }
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Refusal {
+        let code = if trouble.kind() == TroubleKind::Refused { BAD_CONFIGURATION } else { LEDGER_IN_DOUBT };
+        Refusal { message: trouble.to_string(), code }
     }
 }
 
@@ -77,6 +104,6 @@ fn number(field: &'static str, text: &str) -> Result<f64, Refusal> {
 fn whole(field: &'static str, text: &str) -> Result<u64, Refusal> {
     let whole = Decimal::parse(field, text)?.to_u64();
     whole.ok_or_else(|| {
-        Refusal(format!("{field}: found a number that is not whole or too large; give a whole number"))
+        Refusal::new(format!("{field}: found a number that is not whole or too large; give a whole number"))
     })
 }

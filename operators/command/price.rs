@@ -101,7 +101,7 @@ impl Answer {
 fn read(path: &Path) -> Result<Listing, Refusal> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Refusal(format!("{shown}: {error}; give a readable file")))?;
+        .map_err(|error| Refusal::new(format!("{shown}: {error}; give a readable file")))?;
     let mut source = serde_json::Deserializer::from_str(&text);
     let listing = Listed::deserialize(&mut source).and_then(|listed| source.end().map(|()| listed.0));
     listing.map_err(|error| {
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
         let place = format!(" at line {line} column {column}");
         let message = error.to_string();
         let message = message.strip_suffix(&place).unwrap_or(&message);
-        Refusal(format!("{shown}:{line}:{column}: {message}"))
+        Refusal::new(format!("{shown}:{line}:{column}: {message}"))
     })
 }
 
@@ -207,8 +207,8 @@ impl Entry {
             name => {
                 // What is left is stated by its cost alone.
                 if sensitivity.is_some() {
-                    return Err(Refusal(
-                        "sensitivity: found a field that this mechanism does not have; leave it out".into(),
+                    return Err(Refusal::new(
+                        "sensitivity: found a field that this mechanism does not have; leave it out",
                     ));
                 }
                 match name {
@@ -233,7 +233,7 @@ impl Entry {
             ("rho", &self.rho),
         ];
         match fields.iter().find(|(_, value)| value.is_some()) {
-            Some((field, _)) => Err(Refusal(format!(
+            Some((field, _)) => Err(Refusal::new(format!(
                 "{field}: found a field that this mechanism does not have; leave it out"
             ))),
             None => Ok(()),
@@ -243,15 +243,16 @@ impl Entry {
 
 fn needed(field: &'static str, value: &mut Option<Number>) -> Result<f64, Refusal> {
     let value = value.take();
-    let value = value
-        .ok_or_else(|| Refusal(format!("{field}: found nothing; give a number, this mechanism needs it")))?;
+    let value = value.ok_or_else(|| {
+        Refusal::new(format!("{field}: found nothing; give a number, this mechanism needs it"))
+    })?;
     float(field, &value)
 }
 
 fn float(field: &'static str, value: &Number) -> Result<f64, Refusal> {
     value
         .as_f64()
-        .ok_or_else(|| Refusal(format!("{field}: found a number that is too large; give a smaller one")))
+        .ok_or_else(|| Refusal::new(format!("{field}: found a number that is too large; give a smaller one")))
 }
 
 /// 1000 and 1e3, but not 1000.5.
@@ -259,6 +260,6 @@ fn whole(field: &'static str, value: &Number) -> Result<u64, Refusal> {
     let float = value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=9e15).contains(float));
     let whole = value.as_u64().or(float.map(|float| float as u64));
     whole.ok_or_else(|| {
-        Refusal(format!("{field}: found a number that is not whole; give a whole number above 0"))
+        Refusal::new(format!("{field}: found a number that is not whole; give a whole number above 0"))
     })
 }

@@ -50,7 +50,7 @@ impl Shuffled {
             }
             // The parser asks for one of the two.
             (None, None) => {
-                return Err(Refusal("local-epsilon: found nothing; give it, or epsilon".into()));
+                return Err(Refusal::new("local-epsilon: found nothing; give it, or epsilon"));
             }
         };
         let shuffle = Shuffle::new(people, local, randomizer)?;

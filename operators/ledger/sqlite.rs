@@ -356,6 +356,22 @@ impl Ledger {
         Ok((account.spent(window)?, known.cap))
     }
 
+    /// How many releases of a domain are sealed, and the window that ends last; the first moment of time where there
+    /// is none.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn releases(&self, domain: &Name) -> Result<(u64, Interval), Trouble> {
+        let statement = "SELECT count(*), window_start, max(window_end) FROM release WHERE domain = ?1 AND fate = 'sealed'";
+        let (count, start, end): (i64, Option<i64>, Option<i64>) = self
+            .connection
+            .query_row(statement, [domain.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(before_commit)?;
+        let window = Interval::new(start.unwrap_or(0), end.unwrap_or(1))?;
+        Ok((count.unsigned_abs(), window))
+    }
+
     /// Copies the ledger, as one commit left it, to a new file.
     ///
     /// # Errors
