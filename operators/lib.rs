@@ -9,7 +9,10 @@
 //! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
 //! * [`accounting`]: what a release costs, how costs add up, and how much noise a budget asks for.
 //!
-//! Both know nothing of each other, so the way from one to the other is short and visible:
+//! * [`ledger`]: the durable truth, where a release and its charge are one commit.
+//! * [`gate`]: the write path, and why it can be trusted.
+//!
+//! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!
 //! ```
 //! use discreet::accounting::{self, Budget};

@@ -40,6 +40,11 @@
 //! crashes, and lost answers, hundreds of thousands of states in an ordinary test run and millions in
 //! `bash .ci/run --full`; seven shortcuts that look harmless are each found to break it.
 //!
+//! # What stands today
+//!
+//! The core, and the [ledger](crate::ledger) whose transactions it asks for. The thread that carries its decisions out, and
+//! the operator that hands it complete windows, come next.
+//!
 //! # What may be lost
 //!
 //! Releases, and budget: a line that could not be sealed is charged and never told. Never privacy.
