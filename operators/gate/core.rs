@@ -73,6 +73,8 @@ pub enum Event<Name, Line> {
     Opened(Vec<(Name, Record<Line>)>),
     /// The ledger could not be trusted, or the fence not taken.
     NotOpened(Doubt),
+    /// The ledger can no longer be relied on.
+    Doubted(Doubt),
     /// A window is complete and asks to be released.
     Wanted(Name),
     /// A window was not ready when its time had passed.
@@ -87,6 +89,22 @@ pub enum Event<Name, Line> {
     Delivered(Name),
     /// The ledger holds that the line has left or is about to; `true` if it was this process that wrote so.
     Marked(Name, bool),
+}
+
+impl<Name, Line> Event<Name, Line> {
+    /// The release that it is about.
+    pub fn name(&self) -> Option<&Name> {
+        match self {
+            Event::Opened(_) | Event::NotOpened(_) | Event::Doubted(_) => None,
+            Event::Wanted(name)
+            | Event::Missed(name)
+            | Event::LookedUp(name, _)
+            | Event::Drawn(name, _)
+            | Event::Settled(name, _)
+            | Event::Delivered(name)
+            | Event::Marked(name, _) => Some(name),
+        }
+    }
 }
 
 /// How a transaction ended.
@@ -181,6 +199,11 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         self.standing == Standing::Halted
     }
 
+    /// Whether a release is on its way.
+    pub fn holds(&self, name: &Name) -> bool {
+        self.releases.contains_key(name)
+    }
+
     /// Takes note of an event, and says what to do next, in order.
     ///
     /// Events that answer a question this core has not asked are ignored, and so is everything after a halt.
@@ -200,6 +223,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     fn serve(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match event {
             Event::Opened(_) | Event::NotOpened(_) => Vec::new(),
+            Event::Doubted(doubt) => self.halt(doubt),
             Event::Wanted(name) => self.look_up(name, false),
             Event::Missed(name) => self.look_up(name, true),
             Event::LookedUp(name, row) => self.looked_up(name, row),

@@ -52,5 +52,7 @@
 mod core;
 #[cfg(test)]
 mod model;
+mod thread;
 
 pub use core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
+pub use thread::{Gate, Request, Sealable, Told};

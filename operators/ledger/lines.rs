@@ -1,4 +1,4 @@
-//! The lines that a ledger writes by itself.
+//! The lines that are written where no mechanism writes one.
 
 use super::rows::Release;
 use crate::accounting::{Amount, Interval};
@@ -14,6 +14,11 @@ pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: 
         amount(asked),
         amount(limit),
     )
+}
+
+/// The line of a release that was skipped or lost.
+pub(super) fn tombstone(release: &Release, fate: &str) -> String {
+    format!("{{\"release\":\"{}\",\"window\":{},\"{fate}\":true}}", release.name, window(release.window))
 }
 
 fn window(window: Interval) -> String {

@@ -5,8 +5,11 @@
 //! recomputed from these rows or carries no promise.
 
 use super::canonical::{Canonical, Digest};
+use super::lines;
 use super::name::Name;
-use crate::accounting::{Account, Amount, Cost, Interval, Neighbours, Omega, Promise, Relation, Unit, Units};
+use crate::accounting::{
+    Account, Amount, Cost, Filter, Interval, Neighbours, Omega, Promise, Relation, Unit, Units,
+};
 use crate::invalid::{Invalid, Kind};
 
 /// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
@@ -51,6 +54,15 @@ impl Domain {
     /// What is promised.
     pub fn promise(&self) -> Promise {
         self.promise
+    }
+
+    /// Whether this domain can count a cost: of its neighbours, and in a currency that turns into its own.
+    ///
+    /// # Errors
+    ///
+    /// Names what keeps the cost from being counted.
+    pub fn counts(&self, cost: &Cost) -> Result<(), Invalid> {
+        Filter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
     }
 
     /// How much may be spent where the promise adds it up.
@@ -99,6 +111,13 @@ impl Release {
             .number(self.window.start())
             .number(self.window.end())
             .finish()
+    }
+}
+
+impl Release {
+    /// The line that says that there will be no answer.
+    pub(crate) fn tombstone(&self, fate: Fate) -> String {
+        lines::tombstone(self, fate_column(fate))
     }
 }
 
@@ -167,6 +186,11 @@ impl Row {
     /// The text that may leave, byte by byte.
     pub fn line(&self) -> &str {
         &self.line
+    }
+
+    /// Whether the ledger holds that the line has left.
+    pub fn is_delivered(&self) -> bool {
+        self.delivered
     }
 
     /// The hash of this row and of all before it.

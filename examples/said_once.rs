@@ -1,0 +1,58 @@
+//! A gate over a ledger: what was said about a window is said again, to the byte, and paid for once.
+//!
+//! The lesson: noise is drawn after the ledger has been asked and before the commit that charges for it; only what is
+//! read back from that commit leaves. Run it twice, or kill it in between: the second run repeats the first.
+//!
+//! ```text
+//! cargo run --release --example said_once
+//! cargo run --release --example said_once
+//! ```
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+
+use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::gate::{Delivery, Gate, Request, Told};
+use discreet::ledger::{Charge, Digest, Domain, Ledger, Name, Release};
+use discreet::noise::{DiscreteGaussian, Law, Noise};
+
+/// The secret: visitors by the hour. Nobody is counted in more than one hour.
+const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
+const HOUR: i64 = 3_600_000_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::temp_dir().join("discreet-said-once.ledger");
+    let visits = Name::new("domain", "visits")?;
+    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
+    if !path.exists() {
+        // Made once, on purpose; opening a ledger never makes one. The budget holds six of the eight hours.
+        let cap = cost.amount().times(6)?;
+        let domain = Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, cap)?;
+        Ledger::create(&path)?.register(&domain)?;
+    }
+
+    let job = Name::new("job", "hourly")?;
+    let (gate, told) = Gate::open(&path, &job, Delivery::AtLeastOnce)?;
+    for (hour, secret) in (9..).zip(VISITORS) {
+        let release = Release {
+            domain: visits.clone(),
+            job: job.clone(),
+            version: Digest::of(b"variance 50, one count a person"),
+            name: Name::new("release", "visitors")?,
+            window: Interval::new(hour * HOUR, (hour + 1) * HOUR)?,
+        };
+        let law = DiscreteGaussian::new(50.0)?;
+        let line =
+            move |noise: &mut Noise| format!("{hour:>2}:00  about {} visitors", secret + law.draw(noise));
+        let charge = Charge::Cost(cost.clone());
+        gate.submit(Request { release, charge, sealable: Box::new(line) })?;
+    }
+    for told in told.iter().take(VISITORS.len()) {
+        let Told::Row(row) = told else { return Err("the ledger is in doubt".into()) };
+        println!("{:?}  {}", row.fate(), row.line());
+        gate.delivered(&row);
+    }
+    drop(gate);
+    println!("\nThe ledger is {}; run this again, and nothing changes.", path.display());
+    Ok(())
+}
