@@ -40,10 +40,11 @@
 //! crashes, and lost answers, hundreds of thousands of states in an ordinary test run and millions in
 //! `bash .ci/run --full`; seven shortcuts that look harmless are each found to break it.
 //!
-//! # What stands today
+//! # How to use it
 //!
-//! The core, and the [ledger](crate::ledger) whose transactions it asks for. The thread that carries its decisions out, and
-//! the operator that hands it complete windows, come next.
+//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own. Whoever has a complete window hands it
+//! a [`Request`], the secret sealed up with its mechanism, and goes on; rows come back once they are durable. The example
+//! `said_once` is a whole program. The operator that hands over windows of a dataflow comes next.
 //!
 //! # What may be lost
 //!

@@ -12,7 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::gate::{Delivery, Gate, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
+use discreet::noise::Noise;
 
 /// Small in an ordinary run, full in `bash .ci/run --full`.
 fn size(small: usize, full: usize) -> usize {
@@ -84,32 +86,38 @@ fn child(task: &str, ledger: &Path, job: &str) -> Child {
 fn the_child() {
     let Ok(task) = std::env::var("TASK") else { return };
     let (path, job) = (std::env::var("LEDGER").unwrap(), std::env::var("JOB").unwrap());
-    let mut ledger = Ledger::open(path).unwrap();
-    let claim = ledger.claim(&Name::new("job", &job).unwrap()).unwrap();
-    let draw = |window| {
-        format!("line {window} of generation {} of process {}", claim.generation(), std::process::id())
+    let line = |window| format!("line {window} of process {}, drawn once", std::process::id());
+    let ready = || {
+        println!("\nready");
+        std::io::stdin().read_line(&mut String::new()).unwrap();
     };
-    println!("\nready");
-    let mut go = String::new();
-    std::io::stdin().read_line(&mut go).unwrap();
+    let name = Name::new("job", &job).unwrap();
     match task.as_str() {
         "rival" => {
+            let mut ledger = Ledger::open(path).unwrap();
+            let claim = ledger.claim(&name).unwrap();
+            ready();
             let sealed =
-                (0..250).map(|window| ledger.seal(&claim, &[sealing(&job, window, draw(window))]).unwrap());
+                (0..250).map(|window| ledger.seal(&claim, &[sealing(&job, window, line(window))]).unwrap());
             let granted = sealed.filter(|rows| rows[0].fate() == Fate::Sealed).count();
             println!("\ngranted {granted}");
         }
-        // Seals until it is killed; tells of a row only after it was read back, as a gate does.
+        // Releases until it is killed, windows that it has told of before among them.
         "victim" => {
-            let mut out = std::io::stdout().lock();
-            for window in (0..500).cycle() {
-                let batch: Vec<Sealing> = (window..window + 3).map(|w| sealing(&job, w, draw(w))).collect();
-                for row in ledger.seal(&claim, &batch).unwrap() {
-                    if row.fate() == Fate::Sealed {
-                        writeln!(out, "said {} {}", row.release().window.start(), row.line()).unwrap();
-                    }
+            let (gate, told) = Gate::open(path, &name, Delivery::AtLeastOnce).unwrap();
+            ready();
+            for first in (0..500).step_by(3).cycle() {
+                for window in first..first + 3 {
+                    let Sealing { release, charge, line, .. } = sealing(&job, window, line(window));
+                    let sealable = Box::new(move |_: &mut Noise| line);
+                    gate.submit(Request { release, charge, sealable }).unwrap();
                 }
-                out.flush().unwrap();
+                while let Ok(Told::Row(row)) = told.recv_timeout(Duration::from_millis(3)) {
+                    if row.fate() == Fate::Sealed {
+                        println!("\nsaid {} {}", row.release().window.start(), row.line());
+                    }
+                    gate.delivered(&row);
+                }
             }
         }
         other => panic!("no such task: {other}"),
