@@ -108,7 +108,7 @@ impl Pipeline {
                 name: Name::new("release", "by_path")?,
                 window: Interval::new(10 * window, 10 * window + 10)?,
             },
-            charge: Charge::Cost(self.cost.clone()),
+            charge: Some(Charge::Cost(self.cost.clone())),
             fate: Fate::Sealed,
             line: format!(r#"{{"release":"by_path","window":{window},"key":"/index.html","value":1234}}"#),
         })

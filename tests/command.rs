@@ -249,7 +249,7 @@ fn ledger(name: &str) -> std::path::PathBuf {
         name: Name::new("release", "by_path").unwrap(),
         window: Interval::new(0, 10).unwrap(),
     };
-    let charge = Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.125).unwrap()));
+    let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.125).unwrap())));
     ledger.seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into() }]).unwrap();
     path
 }

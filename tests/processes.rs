@@ -59,7 +59,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
             name: Name::new("release", "by_path").unwrap(),
             window: Interval::new(window, window + 1).unwrap(),
         },
-        charge: Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap())),
+        charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))),
         fate: Fate::Sealed,
         line,
     }
@@ -110,7 +110,7 @@ fn the_child() {
                 for window in first..first + 3 {
                     let Sealing { release, charge, line, .. } = sealing(&job, window, line(window));
                     let sealable = Box::new(move |_: &mut Noise| line);
-                    gate.submit(Request { release, charge, sealable }).unwrap();
+                    gate.submit(Request { release, charge: charge.unwrap(), sealable }).unwrap();
                 }
                 while let Ok(Told::Row(row)) = told.recv_timeout(Duration::from_millis(3)) {
                     if row.fate() == Fate::Sealed {

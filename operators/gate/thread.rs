@@ -150,7 +150,7 @@ const GROUP: usize = 256;
 /// A request, until its row is known.
 struct Asked {
     release: Release,
-    charge: Charge,
+    charge: Option<Charge>,
     /// Gone once it was drawn.
     sealable: Option<Box<dyn Sealable>>,
 }
@@ -199,12 +199,12 @@ impl Driver {
         match message {
             Message::Wanted(Request { release, charge, sealable }) => {
                 let id = release.id();
-                self.requests.insert(id, Asked { release, charge, sealable: Some(sealable) });
+                self.requests.insert(id, Asked { release, charge: Some(charge), sealable: Some(sealable) });
                 Event::Wanted(id)
             }
             Message::Missed(release) => {
                 let id = release.id();
-                self.requests.insert(id, Asked { release, charge: Charge::Nothing, sealable: None });
+                self.requests.insert(id, Asked { release, charge: None, sealable: None });
                 Event::Missed(id)
             }
             Message::Delivered(id) => Event::Delivered(id),

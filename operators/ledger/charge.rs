@@ -5,22 +5,26 @@ use rusqlite::{Connection, params};
 use super::canonical::Digest;
 use super::lines;
 use super::name::Name;
-use super::records::{amended_domain, read_entry};
-use super::rows::{Charge, Domain, Fate, Row, encode};
+use super::records::{amended_domain, find, read_entry};
+use super::rows::{Charge, Domain, Fate, Release, Row, encode};
 use super::schema::before_commit;
-use super::sqlite::Sealing;
+use super::sqlite::{Claim, Sealing};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Interval, Refused};
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
-pub(super) fn charged(connection: &Connection, generation: i64, sealing: &Sealing) -> Result<Row, Trouble> {
+pub(super) fn charged(connection: &Connection, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
     let release = &sealing.release;
+    if release.job != *claim.job() {
+        let message = format!("job {}: the claim is for {}", release.job, claim.job());
+        return Err(Trouble::refused(message));
+    }
     let domain = amended_domain(connection, &release.domain).map_err(before_commit)?;
     let domain = domain.ok_or_else(|| unknown_domain(&release.domain))?;
     let mut row = Row {
         sequence: 0,
         release: release.clone(),
-        generation,
+        generation: claim.generation(),
         fate: sealing.fate,
         cost: None,
         prepaid: None,
@@ -28,13 +32,18 @@ pub(super) fn charged(connection: &Connection, generation: i64, sealing: &Sealin
         delivered: false,
         chain: Digest::NONE,
     };
-    let cost = match &sealing.charge {
-        Charge::Nothing => return Ok(row),
-        Charge::Prepaid { by } => {
-            row.prepaid = Some(*by);
+    let cost = match (sealing.fate, &sealing.charge) {
+        (Fate::Skipped, _) => return Ok(row),
+        (Fate::Sealed | Fate::Lost, Some(Charge::Cost(cost))) => cost,
+        (Fate::Sealed | Fate::Lost, Some(Charge::Prepaid { by })) => {
+            row.prepaid = Some(reservation(connection, release, by)?);
             return Ok(row);
         }
-        Charge::Cost(cost) => cost,
+        (Fate::Sealed | Fate::Lost, None) | (Fate::Refused, _) => {
+            let message =
+                "charge: found nothing; give a cost, or what was reserved: nothing is released for free";
+            return Err(Trouble::refused(message));
+        }
     };
     let mut account = fetch(connection, &domain, release.window)?;
     let before = account.entries();
@@ -61,6 +70,16 @@ pub(super) fn charged(connection: &Connection, generation: i64, sealing: &Sealin
         Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
     }
     Ok(row)
+}
+
+/// The name of a row that pays for `release` too: of the same statistic, sealed, with a charge of its own.
+fn reservation(connection: &Connection, release: &Release, by: &Release) -> Result<Digest, Trouble> {
+    let alike = Release { window: release.window, ..by.clone() } == *release;
+    let row = find(connection, by).map_err(before_commit)?;
+    if alike && row.is_some_and(|row| row.fate == Fate::Sealed && row.cost.is_some()) {
+        return Ok(by.id());
+    }
+    Err(Trouble::refused("charge: found a reservation that was never paid for, or is another statistic's"))
 }
 
 /// As much of a domain's account as a charge for the window can touch.

@@ -24,7 +24,7 @@
 //!     name: Name::new("release", "by_path")?,
 //!     window: Interval::new(0, 600_000_000)?,
 //! };
-//! let charge = Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?));
+//! let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?)));
 //! let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "about 1234 people".into() };
 //! let rows = ledger.seal(&claim, &[sealing.clone()])?;
 //! assert_eq!(rows[0].line(), "about 1234 people");

@@ -139,13 +139,12 @@ pub enum Fate {
 pub enum Charge {
     /// By itself.
     Cost(Cost),
-    /// By what an earlier release reserved: a bundle, a horizon, a person's first windows.
+    /// By what an earlier one of the same statistic reserved: a bundle, a horizon, a person's first windows. That one
+    /// must be sealed, and have paid.
     Prepaid {
         /// The release whose charge covers this one.
-        by: Digest,
+        by: Box<Release>,
     },
-    /// Not at all: a window that was skipped drew nothing.
-    Nothing,
 }
 
 /// A row of the ledger, as it was written, once.

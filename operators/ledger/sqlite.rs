@@ -37,6 +37,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The job.
+    pub(super) fn job(&self) -> &Name {
+        &self.job
+    }
+
     /// How many processes of this job have held the claim, this one included.
     pub fn generation(&self) -> i64 {
         self.generation
@@ -48,8 +53,8 @@ impl Claim {
 pub struct Sealing {
     /// The release.
     pub release: Release,
-    /// How it is paid for.
-    pub charge: Charge,
+    /// How it is paid for. What is skipped costs nothing; nothing else may.
+    pub charge: Option<Charge>,
     /// What is to become of it, where it fits the budget.
     pub fate: Fate,
     /// The line that may leave then.
@@ -306,7 +311,7 @@ impl Ledger {
             if find(&transaction, &sealing.release).map_err(before_commit)?.is_some() {
                 continue;
             }
-            let mut row = charged(&transaction, claim.generation, sealing)?;
+            let mut row = charged(&transaction, claim, sealing)?;
             sequence += 1;
             row.sequence = sequence;
             row.chain = row.chained(&chain);

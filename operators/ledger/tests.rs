@@ -57,7 +57,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
             name: name("by_path"),
             window: Interval::new(window.0, window.1).unwrap(),
         },
-        charge: Charge::Cost(Cost::new(Neighbours::PERSON, rho(units))),
+        charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, rho(units)))),
         fate: Fate::Sealed,
         line: line.to_owned(),
     }
@@ -157,6 +157,43 @@ fn nothing_is_made_by_a_typo() {
     for other in [domain(Promise::Lifetime, 11), domain(Promise::Any(30), 10)] {
         assert_eq!(ledger.register(&other).unwrap_err().kind(), TroubleKind::Refused);
     }
+}
+
+#[test]
+fn nothing_is_released_for_free() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let first = sealing("web", (0, 10), 3, "the first window, which reserves for all");
+    let prepaid = |by: &Sealing, window| Sealing {
+        charge: Some(Charge::Prepaid { by: Box::new(by.release.clone()) }),
+        ..sealing("web", window, 0, "prepaid")
+    };
+    let later = prepaid(&first, (10, 20));
+    let refused = |ledger: &mut Ledger, sealing: Sealing| {
+        let error = ledger.seal(&claim, std::slice::from_ref(&sealing)).unwrap_err();
+        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+        assert!(ledger.look_up(&sealing.release).unwrap().is_none());
+    };
+    // No charge, no reservation that was paid, one that was refused, one of another statistic, another job's claim.
+    refused(&mut ledger, Sealing { charge: None, ..first.clone() });
+    refused(&mut ledger, Sealing { charge: None, fate: Fate::Lost, ..first.clone() });
+    refused(&mut ledger, later.clone());
+    let too_dear = sealing("web", (90, 100), 11, "too dear");
+    assert_eq!(ledger.seal(&claim, std::slice::from_ref(&too_dear)).unwrap()[0].fate(), Fate::Refused);
+    refused(&mut ledger, prepaid(&too_dear, (10, 20)));
+    ledger.seal(&claim, std::slice::from_ref(&first)).unwrap();
+    let mut other = later.clone();
+    other.release.name = name("by_hour");
+    refused(&mut ledger, other);
+    refused(&mut ledger, sealing("app", (0, 10), 1, "another job's"));
+
+    assert_eq!(ledger.seal(&claim, std::slice::from_ref(&later)).unwrap()[0].fate(), Fate::Sealed);
+    // What is prepaid pays for nothing further; what is skipped says nothing and costs nothing.
+    refused(&mut ledger, prepaid(&later, (20, 30)));
+    let skipped = Sealing { charge: None, fate: Fate::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
+    assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), Fate::Skipped);
+    assert_eq!(spent(&ledger), rho(3));
 }
 
 #[test]
