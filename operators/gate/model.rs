@@ -73,6 +73,8 @@ struct Process {
     core: Core<Name, Line>,
     /// Names that this process has asked for in this life.
     asked: usize,
+    /// Names that it has drawn for in this life.
+    drawn: Vec<Name>,
     todo: Vec<Effect<Name, Line>>,
 }
 
@@ -86,10 +88,13 @@ struct World {
     sink: Vec<(Name, Line)>,
     draws: u8,
     crashes: u8,
+    /// Some process has drawn twice for one name: it could have chosen between the draws.
+    redrawn: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Violation {
+    TwoDraws,
     TwoValues,
     UnderCount,
     OverCap,
@@ -106,6 +111,7 @@ impl World {
             sink: Vec::new(),
             draws: 0,
             crashes: 0,
+            redrawn: false,
         }
     }
 
@@ -116,6 +122,7 @@ impl World {
         // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new is said.
         let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
         let found = [
+            (self.redrawn, Violation::TwoDraws),
             (lines.len() > names.len(), Violation::TwoValues),
             (drawn.len() > usize::from(self.ledger.spent + lost), Violation::UnderCount),
             (self.ledger.spent > setting.cap, Violation::OverCap),
@@ -183,7 +190,7 @@ impl World {
         let mut core = Core::new(setting.delivery, setting.uncertainty);
         let todo = core.step(event);
         let generation = world.ledger.fence;
-        world.processes[index] = Some(Process { generation, core, asked: 0, todo });
+        world.processes[index] = Some(Process { generation, core, asked: 0, drawn: Vec::new(), todo });
         Some(world)
     }
 
@@ -228,6 +235,8 @@ impl World {
                 }
                 let line = world.draws;
                 world.draws += 1;
+                world.redrawn |= process.drawn.contains(&name);
+                process.drawn.push(name);
                 vec![heard(world, Event::Drawn(name, Some(line)))]
             }
             Effect::Deliver(name, record) => {

@@ -72,11 +72,11 @@ pub(super) fn charged(connection: &Connection, claim: &Claim, sealing: &Sealing)
     Ok(row)
 }
 
-/// The name of a row that pays for `release` too: of the same statistic, sealed, with a charge of its own.
+/// The name of a row that pays for `release` too: of the same statistic, with a charge of its own.
 fn reservation(connection: &Connection, release: &Release, by: &Release) -> Result<Digest, Trouble> {
     let alike = Release { window: release.window, ..by.clone() } == *release;
     let row = find(connection, by).map_err(before_commit)?;
-    if alike && row.is_some_and(|row| row.fate == Fate::Sealed && row.cost.is_some()) {
+    if alike && row.is_some_and(|row| row.cost.is_some()) {
         return Ok(by.id());
     }
     Err(Trouble::refused("charge: found a reservation that was never paid for, or is another statistic's"))

@@ -140,7 +140,7 @@ pub enum Charge {
     /// By itself.
     Cost(Cost),
     /// By what an earlier one of the same statistic reserved: a bundle, a horizon, a person's first windows. That one
-    /// must be sealed, and have paid.
+    /// must have paid.
     Prepaid {
         /// The release whose charge covers this one.
         by: Box<Release>,
