@@ -1,0 +1,149 @@
+//! A ledger that was torn, cut, edited or copied is noticed before anything is released from it, or says the same.
+
+use std::path::Path;
+
+use super::*;
+use crate::noise::Noise;
+
+/// A ledger with some history, closed, in one file.
+fn history(scratch: &Scratch) -> Vec<Row> {
+    let mut ledger = ledger(scratch, Promise::Any(30), 9);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let batch: Vec<Sealing> =
+        (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
+    let rows = ledger.seal(&claim, &batch).unwrap();
+    ledger.amend(&name("visits"), &rho(11), "an operator", "more room").unwrap();
+    ledger.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    rows
+}
+
+/// Everything that a ledger says: rows, accounts, caps.
+fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
+    let ledger = Ledger::open(path)?;
+    let read: Vec<_> = rows.iter().map(|row| ledger.look_up(row.release())).collect::<Result<_, _>>()?;
+    let spent: Vec<_> = rows
+        .iter()
+        .map(|row| ledger.spent(&name("visits"), row.release().window))
+        .collect::<Result<_, _>>()?;
+    Ok(format!("{read:?} {spent:?} {:?} {:?}", ledger.domains()?, ledger.head()?))
+}
+
+#[test]
+fn a_flipped_byte_is_noticed_or_changes_nothing() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let truth = everything(&scratch.ledger(), &rows).unwrap();
+    let sound = fs::read(scratch.ledger()).unwrap();
+    let copy = scratch.0.join("copy.ledger");
+    let mut noise = Noise::seeded(1);
+    let (mut noticed, mut harmless) = (0, 0);
+    for flip in 0..size(2_000, sound.len()) {
+        let place = if size(0, 1) == 1 { flip } else { noise.below(sound.len() as u64) as usize };
+        let mut torn = sound.clone();
+        torn[place] ^= 1 << noise.below(8);
+        fs::write(&copy, &torn).unwrap();
+        match everything(&copy, &rows) {
+            Err(_) => noticed += 1,
+            // The delivery of a line carries no promise, and is not compared.
+            Ok(said) => {
+                let plain = |text: &str| text.replace("delivered: true", "delivered: false");
+                assert!(plain(&said) == plain(&truth), "byte {place} was flipped unnoticed");
+                harmless += 1;
+            }
+        }
+        for suffix in ["-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{suffix}", copy.display()));
+        }
+    }
+    assert!(noticed > 100, "{noticed} noticed, {harmless} harmless");
+}
+
+#[test]
+fn a_truncated_ledger_is_noticed_at_every_length() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let sound = fs::read(scratch.ledger()).unwrap();
+    let copy = scratch.0.join("copy.ledger");
+    for length in (0..sound.len()).step_by(size(509, 1)) {
+        fs::write(&copy, &sound[..length]).unwrap();
+        assert!(everything(&copy, &rows).is_err(), "cut to {length} bytes unnoticed");
+    }
+}
+
+#[test]
+fn an_edited_row_is_noticed_before_anything_is_released() {
+    let edits = [
+        "UPDATE release SET line = 'line 7, corrected' WHERE sequence = 5",
+        "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
+        "UPDATE release SET cost = NULL WHERE sequence = 3",
+        "UPDATE release SET window_end = window_end + 1 WHERE sequence = 3",
+        "UPDATE release SET generation = 9 WHERE sequence = 3",
+        "UPDATE release SET id = randomblob(32) WHERE sequence = 3",
+        "DELETE FROM release WHERE sequence = 3",
+        "DELETE FROM release WHERE sequence = (SELECT max(sequence) FROM release)",
+        "UPDATE release SET sequence = 1000 WHERE sequence = 3",
+        "UPDATE domain SET cap = zeroblob(49)",
+        "UPDATE domain SET promise = 'lifetime', span = 0",
+        "UPDATE domain SET span = 1",
+        "UPDATE amendment SET who = 'somebody else'",
+        "DELETE FROM amendment",
+        "DELETE FROM account",
+        "DELETE FROM account WHERE place = 30",
+        "INSERT INTO account SELECT domain, 5, spent FROM account LIMIT 1",
+        "UPDATE account SET spent = (SELECT spent FROM account ORDER BY place LIMIT 1)",
+        "UPDATE head SET sequence = 1000",
+        "UPDATE head SET chain = zeroblob(32)",
+        "UPDATE meta SET format = 2",
+    ];
+    for edit in edits {
+        let scratch = Scratch::new();
+        history(&scratch);
+        let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
+        let triggers: Vec<String> = shell
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        for trigger in triggers {
+            shell.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+        }
+        shell.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        shell.execute_batch(edit).unwrap();
+        drop(shell);
+        assert!(Ledger::open(scratch.ledger()).is_err(), "{edit}: unnoticed");
+    }
+}
+
+#[test]
+fn the_triggers_refuse_what_the_path_never_does() {
+    let scratch = Scratch::new();
+    history(&scratch);
+    let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
+    for edit in [
+        "UPDATE release SET line = 'other'",
+        "UPDATE release SET fate = 'lost'",
+        "DELETE FROM release",
+        "UPDATE domain SET cap = cap",
+        "DELETE FROM domain",
+        "DELETE FROM amendment",
+        "DELETE FROM account",
+        "UPDATE account SET spent = zeroblob(49)",
+        "UPDATE fence SET generation = generation - 1",
+        "UPDATE head SET sequence = sequence",
+        "UPDATE meta SET format = 2",
+    ] {
+        assert!(shell.execute_batch(edit).is_err(), "{edit}");
+    }
+}
+
+#[test]
+fn an_export_is_a_ledger_that_says_the_same() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch);
+    let copy = scratch.0.join("copy.ledger");
+    Ledger::open(scratch.ledger()).unwrap().export(&copy).unwrap();
+    assert_eq!(everything(&copy, &rows).unwrap(), everything(&scratch.ledger(), &rows).unwrap());
+    assert!(Ledger::open(scratch.ledger()).unwrap().export(&copy).is_err());
+}
