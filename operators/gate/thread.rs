@@ -198,17 +198,23 @@ impl Driver {
     fn heard(&mut self, message: Message) -> Event<Digest, String> {
         match message {
             Message::Wanted(Request { release, charge, sealable }) => {
-                let id = release.id();
-                self.requests.insert(id, Asked { release, charge: Some(charge), sealable: Some(sealable) });
-                Event::Wanted(id)
+                let asked = Asked { release, charge: Some(charge), sealable: Some(sealable) };
+                Event::Wanted(self.keep(asked))
             }
             Message::Missed(release) => {
-                let id = release.id();
-                self.requests.insert(id, Asked { release, charge: None, sealable: None });
-                Event::Missed(id)
+                Event::Missed(self.keep(Asked { release, charge: None, sealable: None }))
             }
             Message::Delivered(id) => Event::Delivered(id),
         }
+    }
+
+    /// Keeps a request, unless its release is on its way already: then the first word about it counts.
+    fn keep(&mut self, asked: Asked) -> Digest {
+        let id = asked.release.id();
+        if !self.core.holds(&id) {
+            self.requests.insert(id, asked);
+        }
+        id
     }
 
     /// Does what is to be done, until there is nothing left that does not wait for somebody else. What can share a

@@ -182,6 +182,21 @@ fn a_missed_window_is_skipped_for_good_at_no_cost() {
 }
 
 #[test]
+fn a_window_that_is_missed_while_it_is_on_its_way_is_released() {
+    let scratch = Scratch::new(1_000);
+    let draws = Arc::default();
+    let (gate, told) = scratch.open();
+    // Both words about a window reach the thread together, while it is busy with the windows before.
+    for window in 0..500 {
+        gate.submit(request(window, &draws)).unwrap();
+        gate.miss(release(window));
+    }
+    assert!((0..500).map(|_| row(&told)).all(|row| row.fate() == Fate::Sealed));
+    drop(gate);
+    assert_eq!(draws.load(Ordering::Relaxed), 500);
+}
+
+#[test]
 fn a_zombie_draws_and_says_nothing() {
     let scratch = Scratch::new(10);
     let draws = Arc::default();
