@@ -111,6 +111,7 @@ impl Pipeline {
             charge: Some(Charge::Cost(self.cost.clone())),
             fate: Fate::Sealed,
             line: format!(r#"{{"release":"by_path","window":{window},"key":"/index.html","value":1234}}"#),
+            state: None,
         })
     }
 }

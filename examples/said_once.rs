@@ -12,7 +12,7 @@
 use std::error::Error;
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-use discreet::gate::{Delivery, Gate, Request, Told};
+use discreet::gate::{Gate, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Ledger, Name, Release};
 use discreet::noise::{DiscreteGaussian, Law, Noise};
 
@@ -31,26 +31,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ledger::create(&path)?.register(&domain)?;
     }
 
-    let job = Name::new("job", "hourly")?;
-    let (gate, told) = Gate::open(&path, &job, Delivery::AtLeastOnce)?;
+    let gate = Gate::open(&path, "hourly")?;
+    let visitors = Name::new("release", "visitors")?;
+    let desk = gate.desk(&visitors, || ());
     for (hour, secret) in (9..).zip(VISITORS) {
         let release = Release {
             domain: visits.clone(),
-            job: job.clone(),
+            job: gate.job().clone(),
             version: Digest::of(b"variance 50, one count a person"),
-            name: Name::new("release", "visitors")?,
+            name: visitors.clone(),
             window: Interval::new(hour * HOUR, (hour + 1) * HOUR)?,
         };
         let law = DiscreteGaussian::new(50.0)?;
         let line =
             move |noise: &mut Noise| format!("{hour:>2}:00  about {} visitors", secret + law.draw(noise));
         let charge = Charge::Cost(cost.clone());
-        gate.submit(Request { release, charge, sealable: Box::new(line) })?;
+        desk.submit(Request { release, charge, sealable: Box::new(line) })?;
     }
-    for told in told.iter().take(VISITORS.len()) {
-        let Told::Row(row) = told else { return Err("the ledger is in doubt".into()) };
+    for _ in VISITORS {
+        let Some(Told::Row(row, _)) = desk.wait() else { return Err("the ledger is in doubt".into()) };
         println!("{:?}  {}", row.fate(), row.line());
-        gate.delivered(&row);
+        desk.delivered(&row);
     }
     drop(gate);
     println!("\nThe ledger is {}; run this again, and nothing changes.", path.display());

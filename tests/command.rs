@@ -250,7 +250,9 @@ fn ledger(name: &str) -> std::path::PathBuf {
         window: Interval::new(0, 10).unwrap(),
     };
     let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.125).unwrap())));
-    ledger.seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into() }]).unwrap();
+    ledger
+        .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])
+        .unwrap();
     path
 }
 

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-use discreet::gate::{Delivery, Gate, Request, Told};
+use discreet::gate::{Gate, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
 use discreet::noise::Noise;
 
@@ -62,6 +62,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
         charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))),
         fate: Fate::Sealed,
         line,
+        state: None,
     }
 }
 
@@ -104,19 +105,21 @@ fn the_child() {
         }
         // Releases until it is killed, windows that it has told of before among them.
         "victim" => {
-            let (gate, told) = Gate::open(path, &name, Delivery::AtLeastOnce).unwrap();
+            let gate = Gate::open(path, &job).unwrap();
+            let desk = gate.desk(&Name::new("release", "by_path").unwrap(), || ());
             ready();
             for first in (0..500).step_by(3).cycle() {
                 for window in first..first + 3 {
                     let Sealing { release, charge, line, .. } = sealing(&job, window, line(window));
                     let sealable = Box::new(move |_: &mut Noise| line);
-                    gate.submit(Request { release, charge: charge.unwrap(), sealable }).unwrap();
+                    desk.submit(Request { release, charge: charge.unwrap(), sealable }).unwrap();
                 }
-                while let Ok(Told::Row(row)) = told.recv_timeout(Duration::from_millis(3)) {
+                std::thread::sleep(Duration::from_millis(3));
+                while let Some(Told::Row(row, _)) = desk.hear() {
                     if row.fate() == Fate::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());
                     }
-                    gate.delivered(&row);
+                    desk.delivered(&row);
                 }
             }
         }
@@ -184,7 +187,7 @@ fn whatever_was_said_before_a_kill_is_said_after_it() {
         victim.wait().unwrap();
 
         // Opening verifies the chain and every sum; what was told must be there, to the byte.
-        let ledger = Ledger::open(&path).unwrap();
+        let mut ledger = Ledger::open(&path).unwrap();
         for (window, told) in &said {
             let row = ledger.look_up(&sealing("web", *window, String::new()).release).unwrap().unwrap();
             assert!(

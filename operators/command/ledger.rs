@@ -97,11 +97,11 @@ impl At {
 
 impl Show {
     fn run(self) -> Result<String, Refusal> {
-        let ledger = self.at.open()?;
+        let mut ledger = self.at.open()?;
         let standings: Vec<Standing> = ledger
             .domains()?
             .into_iter()
-            .map(|domain| Standing::of(&ledger, domain))
+            .map(|domain| Standing::of(&mut ledger, domain))
             .collect::<Result<_, _>>()?;
         let (rows, chain) = ledger.head()?;
         if self.json {
@@ -133,7 +133,7 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(ledger: &Ledger, domain: Domain) -> Result<Standing, Refusal> {
+    fn of(ledger: &mut Ledger, domain: Domain) -> Result<Standing, Refusal> {
         let (releases, newest) = ledger.releases(domain.name())?;
         let spent = ledger.spent(domain.name(), newest)?.0;
         Ok(Standing { domain, releases, spent })

@@ -58,21 +58,31 @@ pub enum Uncertainty {
 pub enum Doubt {
     /// A later process of the same job holds the fence.
     Fenced,
-    /// The ledger is torn, edited, or behind what has already been published.
+    /// The ledger is torn or edited.
     Ledger,
+    /// The ledger is an older copy: it does not hold what has been published from it.
+    Behind,
+    /// The input was abandoned before it was complete.
+    Incomplete,
     /// It is not known whether a commit took place.
     Unknown,
     /// The operating system gave no randomness.
     NoRandomness,
+    /// The gate was closed, or its thread died.
+    Ended,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event<Name, Line> {
-    /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered.
-    Opened(Vec<(Name, Record<Line>)>),
-    /// The ledger could not be trusted, or the fence not taken.
-    NotOpened(Doubt),
+    /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered. `behind` if
+    /// some other row has been delivered that the ledger does not hold.
+    Opened {
+        /// What may have to be delivered again.
+        waiting: Vec<(Name, Record<Line>)>,
+        /// Whether the ledger lacks a row that was seen.
+        behind: bool,
+    },
     /// The ledger can no longer be relied on.
     Doubted(Doubt),
     /// A window is complete and asks to be released.
@@ -95,7 +105,7 @@ impl<Name, Line> Event<Name, Line> {
     /// The release that it is about.
     pub fn name(&self) -> Option<&Name> {
         match self {
-            Event::Opened(_) | Event::NotOpened(_) | Event::Doubted(_) => None,
+            Event::Opened { .. } | Event::Doubted(_) => None,
             Event::Wanted(name)
             | Event::Missed(name)
             | Event::LookedUp(name, _)
@@ -210,11 +220,11 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     pub fn step(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match (self.standing, event) {
             (Standing::Halted, _) => Vec::new(),
-            (Standing::Opening, Event::Opened(waiting)) => {
+            (Standing::Opening, Event::Opened { behind: true, .. }) => self.halt(Doubt::Behind),
+            (Standing::Opening, Event::Opened { waiting, .. }) => {
                 self.standing = Standing::Open;
                 waiting.into_iter().flat_map(|(name, record)| self.leave(name, record)).collect()
             }
-            (Standing::Opening, Event::NotOpened(doubt)) => self.halt(doubt),
             (Standing::Opening, _) => Vec::new(),
             (Standing::Open, event) => self.serve(event),
         }
@@ -222,7 +232,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
 
     fn serve(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match event {
-            Event::Opened(_) | Event::NotOpened(_) => Vec::new(),
+            Event::Opened { .. } => Vec::new(),
             Event::Doubted(doubt) => self.halt(doubt),
             Event::Wanted(name) => self.look_up(name, false),
             Event::Missed(name) => self.look_up(name, true),

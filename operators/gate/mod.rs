@@ -51,9 +51,17 @@
 //! Releases, and budget: a line that could not be sealed is charged and never told. Never privacy.
 
 mod core;
+mod desk;
 #[cfg(test)]
 mod model;
+mod opening;
+mod request;
+#[cfg(test)]
+mod tests;
 mod thread;
+mod vault;
 
 pub use core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
-pub use thread::{Gate, Request, Sealable, Told};
+pub use desk::{Desk, Gate};
+pub use opening::Opening;
+pub use request::{Drawn, Request, Sealable, Standing, Told};

@@ -6,7 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
+use super::core::{Core, Delivery, Effect, Event, Outcome, Record, Uncertainty};
 use crate::ledger::Fate;
 use crate::noise::Noise;
 use crate::noise::goodness::size;
@@ -186,7 +186,7 @@ impl World {
             world.ledger.rows[usize::from(*name)].as_ref().is_none_or(|row| row.line != *line)
         };
         let behind = setting.flaw == Flaw::RollbackWithAnchor && world.sink.iter().any(ahead);
-        let event = if behind { Event::NotOpened(Doubt::Ledger) } else { Event::Opened(waiting) };
+        let event = Event::Opened { waiting, behind };
         let mut core = Core::new(setting.delivery, setting.uncertainty);
         let todo = core.step(event);
         let generation = world.ledger.fence;

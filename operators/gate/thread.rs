@@ -1,151 +1,40 @@
 //! The thread that carries out what the [`Core`] decides: it alone holds the ledger, and it alone asks for a draw.
 //!
-//! Whoever computes statistics hands over a [`Request`] and goes on with other work; rows come back on a channel once
-//! they are durable. Requests that wait while a commit is under way share the next one.
+//! Requests that wait while a commit is under way share the next one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::mem;
-use std::path::Path;
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::Receiver;
 
-use super::core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
+use super::core::{Core, Doubt, Effect, Event, Outcome, Record};
+use super::desk::Listener;
+use super::request::{Request, Sealable, Standing, Told};
+use super::vault::Vault;
 use crate::ledger::{
-    Charge, Claim, Digest, Domain, Fate, Ledger, Name, Release, Row, Sealing, Trouble, TroubleKind,
+    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind,
 };
 use crate::noise::Noise;
 
-/// A window's exact statistic with the mechanism that will noise it: all that the gate ever sees of either.
-///
-/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no row; what
-/// it returns is the line that may leave.
-pub trait Sealable: Send {
-    /// Noises the statistic, and writes the line.
-    fn draw(self: Box<Self>, noise: &mut Noise) -> String;
-}
-
-impl<F: FnOnce(&mut Noise) -> String + Send> Sealable for F {
-    fn draw(self: Box<Self>, noise: &mut Noise) -> String {
-        self(noise)
-    }
-}
-
-/// A complete window that asks to be released.
-#[expect(missing_debug_implementations, reason = "it holds a secret")]
-pub struct Request {
-    /// What is to be released.
-    pub release: Release,
-    /// How it is paid for: from configuration, never from data.
-    pub charge: Charge,
-    /// The secret, and how to tell it.
-    pub sealable: Box<dyn Sealable>,
-}
-
-/// What the gate has to say.
+/// What the thread is told.
 #[derive(Debug)]
-pub enum Told {
-    /// A row of the ledger, read back: its line may leave, and no other.
-    Row(Box<Row>),
-    /// Nothing more will be released by this process.
-    Halted(Doubt),
-}
-
-/// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
-///
-/// Where a mechanism panics, the thread ends: the receiver disconnects, and nothing more is released.
-#[derive(Debug)]
-pub struct Gate {
-    domains: Vec<Domain>,
-    messages: Option<Sender<Message>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Gate {
-    /// Opens a ledger, verifies it, takes the job's fence, and starts the thread. The receiver first hears of every row
-    /// whose delivery is not known.
-    ///
-    /// # Errors
-    ///
-    /// As [`Ledger::open`] and [`Ledger::claim`].
-    pub fn open(
-        ledger: impl AsRef<Path>,
-        job: &Name,
-        delivery: Delivery,
-    ) -> Result<(Gate, Receiver<Told>), Trouble> {
-        let mut ledger = Ledger::open(ledger)?;
-        let claim = ledger.claim(job)?;
-        let waiting = ledger.undelivered(job)?;
-        let domains = ledger.domains()?;
-        let (messages, inbox) = unbounded();
-        let (outbox, told) = unbounded();
-        let driver = Driver {
-            ledger,
-            claim,
-            core: Core::new(delivery, Uncertainty::Halt),
-            requests: HashMap::new(),
-            rows: HashMap::new(),
-            outbox,
-        };
-        let thread = thread::Builder::new().name("gate".into()).spawn(move || driver.run(waiting, &inbox));
-        let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
-        Ok((Gate { domains, messages: Some(messages), thread: Some(thread) }, told))
-    }
-
-    /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it
-    /// is on its way is asking once.
-    ///
-    /// # Errors
-    ///
-    /// If the domain is unknown, or cannot count the charge; neither depends on data.
-    pub fn submit(&self, request: Request) -> Result<(), Trouble> {
-        let wanted = &request.release.domain;
-        let domain = self.domains.iter().find(|domain| domain.name() == wanted);
-        let domain = domain
-            .ok_or_else(|| Trouble::refused(format!("domain {wanted}: the ledger has none of that name")))?;
-        if let Charge::Cost(cost) = &request.charge {
-            domain.counts(cost)?;
-        }
-        self.send(Message::Wanted(request));
-        Ok(())
-    }
-
-    /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
-    pub fn miss(&self, release: Release) {
-        self.send(Message::Missed(release));
-    }
-
-    /// Says that the line of this row has left.
-    pub fn delivered(&self, row: &Row) {
-        self.send(Message::Delivered(row.release().id()));
-    }
-
-    /// A gate that has halted hears nothing; its receiver was told.
-    fn send(&self, message: Message) {
-        if let Some(messages) = &self.messages {
-            let _ = messages.send(message);
-        }
-    }
-}
-
-impl Drop for Gate {
-    fn drop(&mut self) {
-        self.messages = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of a mechanism has ended the thread, and with it all releases.
-            let _ = thread.join();
-        }
-    }
-}
-
-enum Message {
+pub(super) enum Message {
     Wanted(Request),
     Missed(Release),
     Delivered(Digest),
+    Desk(Name, Listener),
+    /// Some input will never be complete.
+    Halt,
+    /// Finish what was asked for, and end.
+    Close,
 }
 
 /// Requests that share a commit.
 const GROUP: usize = 256;
+
+/// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
+const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
 
 /// A request, until its row is known.
 struct Asked {
@@ -153,32 +42,75 @@ struct Asked {
     charge: Option<Charge>,
     /// Gone once it was drawn.
     sealable: Option<Box<dyn Sealable>>,
+    /// What the draw keeps for the next one, sealed.
+    state: Option<State>,
 }
 
-struct Driver {
+/// The releases of a statistic that keeps state: one is on its way, and the others wait for it.
+#[derive(Default)]
+struct Turn {
+    now: Option<Digest>,
+    next: VecDeque<Request>,
+}
+
+pub(super) struct Driver {
     ledger: Ledger,
     claim: Claim,
+    vault: Vault,
+    journal: Option<Journal>,
     core: Core<Digest, String>,
     /// What was asked for and has no row yet.
     requests: HashMap<Digest, Asked>,
+    /// By the name of the statistic.
+    turns: HashMap<Name, Turn>,
     /// Rows on their way out.
     rows: HashMap<Digest, Row>,
-    outbox: Sender<Told>,
+    desks: HashMap<Name, Listener>,
+    /// What was told to a statistic that has no desk yet.
+    unheard: HashMap<Name, Vec<Told>>,
 }
 
 impl Driver {
-    fn run(mut self, waiting: Vec<Row>, inbox: &Receiver<Message>) {
+    pub(super) fn new(
+        ledger: Ledger,
+        claim: Claim,
+        vault: Vault,
+        journal: Option<Journal>,
+        core: Core<Digest, String>,
+    ) -> Driver {
+        Driver {
+            ledger,
+            claim,
+            vault,
+            journal,
+            core,
+            requests: HashMap::new(),
+            turns: HashMap::new(),
+            rows: HashMap::new(),
+            desks: HashMap::new(),
+            unheard: HashMap::new(),
+        }
+    }
+
+    /// The first step, taken before the thread begins.
+    pub(super) fn opened(&mut self, waiting: Vec<Row>, behind: bool) -> Vec<Effect<Digest, String>> {
         let waiting = waiting.into_iter().map(|row| self.known(row)).collect();
-        let effects = self.step(Event::Opened(waiting));
+        self.step(Event::Opened { waiting, behind })
+    }
+
+    pub(super) fn run(mut self, effects: Vec<Effect<Digest, String>>, inbox: &Receiver<Message>) {
         self.carry_out(effects);
         while let Ok(first) = inbox.recv() {
             let mut effects = Vec::new();
+            let mut closing = false;
             for message in std::iter::once(first).chain(inbox.try_iter().take(GROUP - 1)) {
-                let event = self.heard(message);
-                effects.extend(self.step(event));
+                closing |= matches!(message, Message::Close);
+                if let Some(event) = self.heard(message) {
+                    effects.extend(self.step(event));
+                }
             }
             self.carry_out(effects);
-            if self.core.is_halted() {
+            if closing || self.core.is_halted() {
                 return;
             }
         }
@@ -195,17 +127,61 @@ impl Driver {
         effects
     }
 
-    fn heard(&mut self, message: Message) -> Event<Digest, String> {
+    fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
         match message {
-            Message::Wanted(Request { release, charge, sealable }) => {
-                let asked = Asked { release, charge: Some(charge), sealable: Some(sealable) };
-                Event::Wanted(self.keep(asked))
-            }
+            Message::Wanted(request) if request.sealable.keeps_state() => self.queued(request),
+            Message::Wanted(request) => Some(self.wanted(request)),
             Message::Missed(release) => {
-                Event::Missed(self.keep(Asked { release, charge: None, sealable: None }))
+                let asked = Asked { release, charge: None, sealable: None, state: None };
+                Some(Event::Missed(self.keep(asked)))
             }
-            Message::Delivered(id) => Event::Delivered(id),
+            Message::Delivered(id) => Some(Event::Delivered(id)),
+            Message::Desk(name, listener) => {
+                self.unheard.remove(&name).into_iter().flatten().for_each(|told| listener.tell(told));
+                self.desks.insert(name, listener);
+                None
+            }
+            Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
+            Message::Close => None,
         }
+    }
+
+    fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
+        Event::Wanted(self.keep(Asked {
+            release,
+            charge: Some(charge),
+            sealable: Some(sealable),
+            state: None,
+        }))
+    }
+
+    /// Lets a request go on if it is its turn.
+    fn queued(&mut self, request: Request) -> Option<Event<Digest, String>> {
+        let id = request.release.id();
+        let turn = self.turns.entry(request.release.name.clone()).or_default();
+        if turn.now == Some(id) || turn.next.iter().any(|next| next.release.id() == id) {
+            return None;
+        }
+        if turn.now.is_some() {
+            turn.next.push_back(request);
+            return None;
+        }
+        turn.now = Some(id);
+        Some(self.wanted(request))
+    }
+
+    /// Lets the next request of each statistic go on whose turn has come.
+    fn next_turns(&mut self) -> Vec<Event<Digest, String>> {
+        let (requests, mut ready) = (&self.requests, Vec::new());
+        for turn in self.turns.values_mut() {
+            if turn.now.is_none_or(|id| !requests.contains_key(&id)) {
+                let next = turn.next.pop_front();
+                turn.now = next.as_ref().map(|request| request.release.id());
+                ready.extend(next);
+            }
+        }
+        self.turns.retain(|_, turn| turn.now.is_some());
+        ready.into_iter().map(|request| self.wanted(request)).collect()
     }
 
     /// Keeps a request, unless its release is on its way already: then the first word about it counts.
@@ -222,7 +198,8 @@ impl Driver {
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
         while !effects.is_empty() {
-            let (mut events, mut sealings, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut events, mut sealings, mut recovering) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut marks, mut leaving) = (Vec::new(), Vec::new());
             for effect in mem::take(&mut effects) {
                 match effect {
                     Effect::LookUp(id) => events.push(self.look_up(id)),
@@ -230,18 +207,17 @@ impl Driver {
                     Effect::Seal(id, line) => sealings.extend(self.sealing(id, Fate::Sealed, line)),
                     Effect::Lose(id) => sealings.extend(self.tombstone(id, Fate::Lost)),
                     Effect::Skip(id) => sealings.extend(self.tombstone(id, Fate::Skipped)),
+                    Effect::Recover(id) => recovering.push(id),
                     Effect::Mark(id) => marks.extend(self.rows.get(&id).cloned()),
-                    Effect::Deliver(id, _) => self.tell(id),
-                    // A local file is not asked again by the same process: see `Uncertainty::Halt`.
-                    Effect::Recover(id) => events.push(Event::Settled(id, Outcome::Unknown)),
-                    Effect::Halt(doubt) => {
-                        let _ = self.outbox.send(Told::Halted(doubt));
-                        return;
-                    }
+                    Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
+                    Effect::Halt(doubt) => return self.halt(doubt),
                 }
             }
             events.extend(self.seal(sealings));
+            events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
+            events.extend(self.tell(leaving));
+            events.extend(self.next_turns());
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
         }
     }
@@ -259,17 +235,35 @@ impl Driver {
     }
 
     fn draw(&mut self, id: Digest) -> Event<Digest, String> {
-        let sealable = self.requests.get_mut(&id).and_then(|asked| asked.sealable.take());
-        let line = match (sealable, Noise::from_os()) {
-            (Some(sealable), Ok(mut noise)) => Some(sealable.draw(&mut noise)),
-            _ => None,
-        };
-        Event::Drawn(id, line)
+        let Some(asked) = self.requests.get_mut(&id) else { return Event::Drawn(id, None) };
+        let Some(sealable) = asked.sealable.take() else { return Event::Drawn(id, None) };
+        let (mut kept, mut version) = (None, 0);
+        if sealable.keeps_state() {
+            let Ok(state) = self.ledger.state(&asked.release) else { return Event::Doubted(Doubt::Ledger) };
+            if let Some(state) = state {
+                version = state.version;
+                kept = self.vault.open(&asked.release, &state);
+                // To go on without it would be to draw again what was drawn.
+                if kept.is_none() {
+                    return Event::Doubted(Doubt::Ledger);
+                }
+            }
+        }
+        let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
+        let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
+        if let Some(state) = drawn.state {
+            asked.state = self.vault.seal(&asked.release, version, &state);
+            if asked.state.is_none() {
+                return Event::Drawn(id, None);
+            }
+        }
+        Event::Drawn(id, Some(drawn.line))
     }
 
     fn sealing(&self, id: Digest, fate: Fate, line: String) -> Option<Sealing> {
-        let Asked { release, charge, .. } = self.requests.get(&id)?;
-        Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line })
+        let Asked { release, charge, state, .. } = self.requests.get(&id)?;
+        let state = if fate == Fate::Sealed { state.clone() } else { None };
+        Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line, state })
     }
 
     fn tombstone(&self, id: Digest, fate: Fate) -> Option<Sealing> {
@@ -290,11 +284,43 @@ impl Driver {
                 let outcome = match trouble.kind() {
                     TroubleKind::Fenced => Outcome::Fenced,
                     TroubleKind::Busy => Outcome::Aborted,
+                    TroubleKind::Doubt => return vec![Event::Doubted(Doubt::Ledger)],
                     _ => Outcome::Unknown,
                 };
                 sealings.iter().map(|sealing| Event::Settled(sealing.release.id(), outcome.clone())).collect()
             }
         }
+    }
+
+    /// Asks a server again what became of a commit, until it answers or patience ends.
+    fn recover(&mut self, ids: &[Digest]) -> Vec<Event<Digest, String>> {
+        let asked = |id: &Digest| Some((*id, self.requests.get(id)?.release.clone()));
+        let (ids, releases): (Vec<_>, Vec<_>) = ids.iter().filter_map(asked).unzip();
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let (tries, mut pause) = PATIENCE;
+        for _ in 0..tries {
+            match self.ledger.recover(&self.claim, &releases) {
+                Ok(rows) => {
+                    let outcome = |row: Option<Row>| {
+                        row.map_or(Outcome::Aborted, |row| Outcome::Recorded(self.known(row).1))
+                    };
+                    let outcomes = rows.into_iter().map(outcome);
+                    return ids
+                        .into_iter()
+                        .zip(outcomes)
+                        .map(|(id, outcome)| Event::Settled(id, outcome))
+                        .collect();
+                }
+                Err(trouble) if trouble.kind() == TroubleKind::Fenced => {
+                    return ids.into_iter().map(|id| Event::Settled(id, Outcome::Fenced)).collect();
+                }
+                Err(_) => std::thread::sleep(pause),
+            }
+            pause *= 2;
+        }
+        vec![Event::Doubted(Doubt::Unknown)]
     }
 
     fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
@@ -309,6 +335,33 @@ impl Driver {
         }
     }
 
+    /// Lets rows leave, the oldest first, once the anchor knows of them.
+    fn tell(&mut self, mut rows: Vec<Row>) -> Option<Event<Digest, String>> {
+        if let Some(journal) = &mut self.journal
+            && journal.note(rows.iter()).is_err()
+        {
+            return Some(Event::Doubted(Doubt::Unknown));
+        }
+        rows.sort_by_key(Row::sequence);
+        for row in rows {
+            let (domain, window) = (row.release().domain.clone(), row.release().window);
+            let Ok((spent, cap)) = self.ledger.spent(&domain, row.charged()) else {
+                return Some(Event::Doubted(Doubt::Ledger));
+            };
+            let name = row.release().name.clone();
+            let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap }));
+            match self.desks.get(&name) {
+                Some(desk) => desk.tell(told),
+                None => self.unheard.entry(name).or_default().push(told),
+            }
+        }
+        None
+    }
+
+    fn halt(&mut self, doubt: Doubt) {
+        self.desks.values().for_each(|desk| desk.tell(Told::Halted(doubt)));
+    }
+
     /// Keeps a row until it has left; its request is answered.
     fn known(&mut self, row: Row) -> (Digest, Record<String>) {
         let id = row.release().id();
@@ -317,13 +370,4 @@ impl Driver {
         self.rows.insert(id, row);
         (id, record)
     }
-
-    fn tell(&mut self, id: Digest) {
-        if let Some(row) = self.rows.get(&id) {
-            let _ = self.outbox.send(Told::Row(Box::new(row.clone())));
-        }
-    }
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,6 +17,14 @@ impl Digest {
         Canonical::new("discreet bytes 1").bytes(bytes).finish()
     }
 
+    /// Reads a hash as it is displayed; `None` where the text is none.
+    pub fn parse(text: &str) -> Option<Digest> {
+        let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
+        bytes.try_into().ok().map(Digest)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0

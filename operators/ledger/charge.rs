@@ -1,105 +1,150 @@
 //! The one place where budget is spent: inside the transaction that writes what it is spent on.
 
-use rusqlite::{Connection, params};
-
+use super::book::{Claim, Sealing};
 use super::canonical::Digest;
 use super::lines;
 use super::name::Name;
-use super::records::{amended_domain, find, read_entry};
+use super::records::{amended_domain, digest, number, read_entry};
 use super::rows::{Charge, Domain, Fate, Release, Row, encode};
-use super::schema::before_commit;
-use super::sqlite::{Claim, Sealing};
+use super::state;
+use super::store::{Columns, Store, Value, all, first};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Interval, Refused};
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
-pub(super) fn charged(connection: &Connection, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
+pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
     let release = &sealing.release;
     if release.job != *claim.job() {
         let message = format!("job {}: the claim is for {}", release.job, claim.job());
         return Err(Trouble::refused(message));
     }
-    let domain = amended_domain(connection, &release.domain).map_err(before_commit)?;
-    let domain = domain.ok_or_else(|| unknown_domain(&release.domain))?;
+    let domain = amended_domain(store, &release.domain)?.ok_or_else(|| unknown_domain(&release.domain))?;
     let mut row = Row {
         sequence: 0,
         release: release.clone(),
         generation: claim.generation(),
         fate: sealing.fate,
         cost: None,
+        life: None,
         prepaid: None,
+        state: None,
         line: sealing.line.clone(),
         delivered: false,
         chain: Digest::NONE,
     };
-    let cost = match (sealing.fate, &sealing.charge) {
+    let charge = match (sealing.fate, &sealing.charge) {
         (Fate::Skipped, _) => return Ok(row),
-        (Fate::Sealed | Fate::Lost, Some(Charge::Cost(cost))) => cost,
-        (Fate::Sealed | Fate::Lost, Some(Charge::Prepaid { by })) => {
-            row.prepaid = Some(reservation(connection, release, by)?);
-            return Ok(row);
-        }
+        (Fate::Sealed | Fate::Lost, Some(charge)) => charge,
         (Fate::Sealed | Fate::Lost, None) | (Fate::Refused, _) => {
-            let message =
-                "charge: found nothing; give a cost, or what was reserved: nothing is released for free";
+            let message = "charge: found nothing; give a cost: nothing is released for free";
             return Err(Trouble::refused(message));
         }
     };
-    let mut account = fetch(connection, &domain, release.window)?;
-    let before = account.entries();
-    match account.charge(release.window, cost) {
-        Ok(()) => {
-            row.cost = Some(cost.amount().in_currency_of(&domain.cap)?);
-            for (place, spent) in
-                account.entries().iter().filter(|(place, spent)| before.get(place) != Some(spent))
-            {
-                let mut statement = connection
-                    .prepare_cached(
-                        "INSERT INTO account VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET spent = excluded.spent",
-                    )
-                    .map_err(before_commit)?;
-                statement
-                    .execute(params![domain.name.as_str(), place, encode(spent)])
-                    .map_err(before_commit)?;
-            }
+    let repaired = last_repair(store)?;
+    if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
+        // It may have been told before the repair.
+        row.fate = Fate::Lost;
+        row.line = release.tombstone(Fate::Lost);
+        return Ok(row);
+    }
+    if let Charge::Once { life, .. } = charge {
+        if release.window.start() < life.start() || life.end() < release.window.end() {
+            return Err(Trouble::refused("charge: found a window outside of the life that was paid for"));
         }
-        Err(Refused::Budget { spent, asked, limit }) => {
-            row.fate = Fate::Refused;
-            row.line = lines::refusal(release, &spent, &asked, &limit);
-        }
-        Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
+        let since = repaired.map_or(0, |(sequence, _)| sequence);
+        row.prepaid = payer(store, release, *life, since)?;
+        row.life = if row.prepaid.is_none() { Some(*life) } else { None };
+    }
+    if row.prepaid.is_none() {
+        spend(store, &domain, charge, &mut row)?;
+    }
+    if let (Fate::Sealed, Some(state)) = (row.fate, &sealing.state) {
+        state::replace(store, release, state)?;
+        row.state = Some(state.digest());
     }
     Ok(row)
 }
 
-/// The name of a row that pays for `release` too: of the same statistic, with a charge of its own.
-fn reservation(connection: &Connection, release: &Release, by: &Release) -> Result<Digest, Trouble> {
-    let alike = Release { window: release.window, ..by.clone() } == *release;
-    let row = find(connection, by).map_err(before_commit)?;
-    if alike && row.is_some_and(|row| row.cost.is_some()) {
-        return Ok(by.id());
+/// Charges the account, or makes the row a refusal.
+fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row) -> Result<(), Trouble> {
+    let time = row.charged();
+    let mut account = fetch(store, domain, time)?;
+    let before = account.entries();
+    match account.charge(time, charge.cost()) {
+        Ok(()) => {
+            row.cost = Some(charge.cost().amount().in_currency_of(&domain.cap)?);
+            let entries = account.entries();
+            for (place, spent) in entries.iter().filter(|(place, spent)| before.get(place) != Some(spent)) {
+                let spent = encode(spent).unwrap_or_default();
+                store.execute(
+                    "INSERT INTO account VALUES (?1, ?2, ?3)
+                     ON CONFLICT (domain, place) DO UPDATE SET spent = excluded.spent",
+                    &[Value::Text(domain.name.as_str()), Value::Number(*place), Value::Bytes(&spent)],
+                )?;
+            }
+            Ok(())
+        }
+        Err(Refused::Budget { spent, asked, limit }) => {
+            row.fate = Fate::Refused;
+            row.life = None;
+            row.line = lines::refusal(&row.release, &spent, &asked, &limit);
+            Ok(())
+        }
+        Err(Refused::Uncountable(invalid)) => Err(invalid.into()),
     }
-    Err(Trouble::refused("charge: found a reservation that was never paid for, or is another statistic's"))
+}
+
+/// The row that has paid for this life of a statistic, if there is one. What a repair took from the mechanism must be
+/// paid again.
+fn payer(
+    store: &mut dyn Store,
+    release: &Release,
+    life: Interval,
+    since: i64,
+) -> Result<Option<Digest>, Trouble> {
+    let values = [
+        Value::Text(release.job.as_str()),
+        Value::Text(release.name.as_str()),
+        Value::Number(life.start()),
+        Value::Number(life.end()),
+        Value::Text(release.domain.as_str()),
+        Value::Bytes(release.version.bytes()),
+        Value::Number(since),
+    ];
+    first(
+        store,
+        "SELECT id FROM release WHERE job = ?1 AND name = ?2 AND life_start = ?3 AND life_end = ?4
+         AND domain = ?5 AND version = ?6 AND sequence > ?7 AND life_start IS NOT NULL",
+        &values,
+        |row| digest(row, 0),
+    )
+}
+
+/// Where the last repair stands, and before which moment nothing is drawn any more.
+fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, Trouble> {
+    let read = |row: &dyn Columns| Ok((number(row, 0)?, number(row, 1)?));
+    first(store, "SELECT sequence, floor FROM repair ORDER BY sequence DESC LIMIT 1", &[], read)
 }
 
 /// As much of a domain's account as a charge for the window can touch.
-pub(super) fn fetch(connection: &Connection, domain: &Domain, window: Interval) -> Result<Account, Trouble> {
+pub(super) fn fetch(store: &mut dyn Store, domain: &Domain, window: Interval) -> Result<Account, Trouble> {
     let empty = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
     let (floors, range) = empty.places(window);
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1)
-             UNION SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?3 ORDER BY place DESC LIMIT 1)
-             UNION SELECT place, spent FROM account WHERE domain = ?1 AND place BETWEEN ?4 AND ?5",
-        )
-        .map_err(before_commit)?;
-    let entries = statement
-        .query_map(
-            params![domain.name.as_str(), floors[0], floors[1], range.start(), range.end()],
-            read_entry,
-        )
-        .and_then(|entries| entries.collect::<Result<_, _>>())
-        .map_err(before_commit)?;
+    let entries = all(
+        store,
+        "SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1) AS a
+         UNION SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?3 ORDER BY place DESC LIMIT 1) AS b
+         UNION SELECT place, spent FROM account WHERE domain = ?1 AND place BETWEEN ?4 AND ?5",
+        &[
+            Value::Text(domain.name.as_str()),
+            Value::Number(floors[0]),
+            Value::Number(floors[1]),
+            Value::Number(*range.start()),
+            Value::Number(*range.end()),
+        ],
+        read_entry,
+    )?;
+    let entries = entries.into_iter().collect();
     Ok(Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?)
 }
 

@@ -25,7 +25,7 @@
 //!     window: Interval::new(0, 600_000_000)?,
 //! };
 //! let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?)));
-//! let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "about 1234 people".into() };
+//! let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "about 1234 people".into(), state: None };
 //! let rows = ledger.seal(&claim, &[sealing.clone()])?;
 //! assert_eq!(rows[0].line(), "about 1234 people");
 //!
@@ -42,22 +42,30 @@
 //! removed or moved, and an account that is not the sum of its rows, end in [`TroubleKind::Doubt`], before anything is
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
 
+mod anchor;
+mod book;
 mod canonical;
 mod charge;
+mod journal;
+mod key;
 mod lines;
 mod name;
-mod place;
 mod records;
 mod rows;
-mod schema;
 mod sqlite;
+mod state;
+mod store;
 #[cfg(test)]
 mod tests;
 mod trouble;
 mod verify;
 
+pub use anchor::Anchor;
+pub use book::{Claim, Ledger, Sealing};
 pub use canonical::Digest;
+pub use journal::{Entry, Journal};
+pub use key::Key;
 pub use name::Name;
-pub use rows::{Amendment, Charge, Domain, Fate, Release, Row};
-pub use sqlite::{Claim, Ledger, Sealing};
+pub use rows::{Amendment, Charge, Domain, Fate, Release, Repair, Row};
+pub use state::State;
 pub use trouble::{Trouble, TroubleKind};

@@ -1,118 +1,167 @@
-//! Rows of SQLite as what they mean, and back. A column that holds what is never written is an error, never a guess.
-
-use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row as Record, params};
+//! Rows of a database as what they mean, and back. A column that holds what is never written is an error, never a guess.
 
 use super::canonical::Digest;
 use super::name::Name;
-use super::rows::{Amendment, Domain, Release, Row};
+use super::rows::{Amendment, Domain, Release, Repair, Row};
 use super::rows::{decode, encode, fate_column, read_fate, read_promise, read_relation, read_unit};
+use super::store::{Columns, Store, Value, first, odd};
+use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval, Neighbours};
 
-pub(super) fn write(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, ?14)",
+pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
+    let cost = row.cost.as_ref().and_then(encode);
+    store.execute(
+        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, ?17)",
+        &[
+            Value::Bytes(row.release.id().bytes()),
+            Value::Number(row.sequence),
+            Value::Text(row.release.domain.as_str()),
+            Value::Text(row.release.job.as_str()),
+            Value::Bytes(row.release.version.bytes()),
+            Value::Text(row.release.name.as_str()),
+            Value::Number(row.release.window.start()),
+            Value::Number(row.release.window.end()),
+            Value::Number(row.generation),
+            Value::Text(fate_column(row.fate)),
+            Value::bytes(cost.as_deref()),
+            Value::number(row.life.map(|life| life.start())),
+            Value::number(row.life.map(|life| life.end())),
+            Value::bytes(row.prepaid.as_ref().map(|by| &by.bytes()[..])),
+            Value::bytes(row.state.as_ref().map(|state| &state.bytes()[..])),
+            Value::Text(&row.line),
+            Value::Bytes(row.chain.bytes()),
+        ],
     )?;
-    statement.execute(params![
-        &row.release.id().0[..],
-        row.sequence,
-        row.release.domain.as_str(),
-        row.release.job.as_str(),
-        &row.release.version.0[..],
-        row.release.name.as_str(),
-        row.release.window.start(),
-        row.release.window.end(),
-        row.generation,
-        fate_column(row.fate),
-        row.cost.as_ref().and_then(encode),
-        row.prepaid.as_ref().map(|by| &by.0[..]),
-        row.line,
-        &row.chain.0[..],
-    ])?;
     Ok(())
 }
 
-/// Everything of a row, in the order of [`read_row`].
-pub(super) const ROWS: &str =
-    "SELECT sequence, domain, job, version, name, window_start, window_end, generation,
-    fate, cost, prepaid, line, delivered, chain, id FROM release";
+/// Everything of a row, in the order of [`read_row`]; what comes after `FROM release` is added.
+macro_rules! rows {
+    ($rest:literal) => {
+        concat!(
+            "SELECT sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, ",
+            "life_start, life_end, prepaid, state, line, delivered, chain, id FROM release ",
+            $rest
+        )
+    };
+}
+pub(super) use rows;
 
-pub(super) fn find(connection: &Connection, release: &Release) -> rusqlite::Result<Option<Row>> {
-    let mut statement = connection.prepare_cached(&format!("{ROWS} WHERE window_start = ?1 AND id = ?2"))?;
-    statement.query_row(params![release.window.start(), &release.id().0[..]], read_row).optional()
+pub(super) fn find(store: &mut dyn Store, release: &Release) -> Result<Option<Row>, Trouble> {
+    let values = [Value::Number(release.window.start()), Value::Bytes(&release.id().0)];
+    first(store, rows!("WHERE window_start = ?1 AND id = ?2"), &values, read_row)
 }
 
-pub(super) fn read_row(row: &Record<'_>) -> rusqlite::Result<Row> {
-    let window = Interval::new(row.get(5)?, row.get(6)?);
-    let cost: Option<Vec<u8>> = row.get(9)?;
+pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
+    let interval = |start, end| Interval::new(start, end).map_err(|_| odd(6));
+    let life = match (row.number(10)?, row.number(11)?) {
+        (Some(start), Some(end)) => Some(interval(start, end)?),
+        (None, None) => None,
+        _ => return Err(odd(10)),
+    };
     Ok(Row {
-        sequence: row.get(0)?,
+        sequence: number(row, 0)?,
         release: Release {
             domain: name(row, 1)?,
             job: name(row, 2)?,
             version: digest(row, 3)?,
             name: name(row, 4)?,
-            window: window.map_err(|_| odd(6))?,
+            window: interval(number(row, 5)?, number(row, 6)?)?,
         },
-        generation: row.get(7)?,
-        fate: read_fate(&row.get::<_, String>(8)?).ok_or_else(|| odd(8))?,
-        cost: cost.map(|bytes| decode(&bytes).ok_or_else(|| odd(9))).transpose()?,
-        prepaid: if row.get_ref(10)? == ValueRef::Null { None } else { Some(digest(row, 10)?) },
-        line: row.get(11)?,
-        delivered: row.get::<_, i64>(12)? != 0,
-        chain: digest(row, 13)?,
+        generation: number(row, 7)?,
+        fate: read_fate(&row.text(8)?).ok_or_else(|| odd(8))?,
+        cost: row.bytes(9)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(9))).transpose()?,
+        life,
+        prepaid: perhaps_digest(row, 12)?,
+        state: perhaps_digest(row, 13)?,
+        line: row.text(14)?,
+        delivered: number(row, 15)? != 0,
+        chain: digest(row, 16)?,
     })
 }
 
-/// A domain as it was stated, and the hash of its row.
-pub(super) fn read_stated(row: &Record<'_>) -> rusqlite::Result<(i64, Domain, Digest)> {
-    let unit = read_unit(&row.get::<_, String>(2)?).ok_or_else(|| odd(2))?;
-    let relation = read_relation(&row.get::<_, String>(3)?).ok_or_else(|| odd(3))?;
-    let span = u64::try_from(row.get::<_, i64>(5)?).map_err(|_| odd(5))?;
-    let promise = read_promise(&row.get::<_, String>(4)?, span).ok_or_else(|| odd(4))?;
-    let cap = decode(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| odd(6))?;
+/// Where [`rows`] puts the name of a release, which [`read_row`] works out instead.
+pub(super) const ID: usize = 17;
+
+/// A domain as it was stated, its place among all rows, and the hash that its row holds.
+pub(super) fn read_stated(row: &dyn Columns) -> Result<(i64, Domain, Digest), Trouble> {
+    let unit = read_unit(&row.text(2)?).ok_or_else(|| odd(2))?;
+    let relation = read_relation(&row.text(3)?).ok_or_else(|| odd(3))?;
+    let span = u64::try_from(number(row, 5)?).map_err(|_| odd(5))?;
+    let promise = read_promise(&row.text(4)?, span).ok_or_else(|| odd(4))?;
+    let cap = amount(row, 6)?;
     let domain =
         Domain::new(name(row, 0)?, Neighbours { unit, relation }, promise, cap).map_err(|_| odd(4))?;
-    Ok((row.get(1)?, domain, digest(row, 7)?))
+    Ok((number(row, 1)?, domain, digest(row, 7)?))
 }
 
-pub(super) fn read_amendment(row: &Record<'_>) -> rusqlite::Result<(Amendment, Digest)> {
-    let cap = decode(&row.get::<_, Vec<u8>>(2)?).ok_or_else(|| odd(2))?;
-    let amendment =
-        Amendment { sequence: row.get(0)?, domain: name(row, 1)?, cap, who: row.get(3)?, why: row.get(4)? };
+pub(super) fn read_amendment(row: &dyn Columns) -> Result<(Amendment, Digest), Trouble> {
+    let amendment = Amendment {
+        sequence: number(row, 0)?,
+        domain: name(row, 1)?,
+        cap: amount(row, 2)?,
+        who: row.text(3)?,
+        why: row.text(4)?,
+    };
     Ok((amendment, digest(row, 5)?))
 }
 
-pub(super) fn read_entry(row: &Record<'_>) -> rusqlite::Result<(i64, Amount)> {
-    Ok((row.get(0)?, decode(&row.get::<_, Vec<u8>>(1)?).ok_or_else(|| odd(1))?))
+pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble> {
+    let repair = Repair {
+        sequence: number(row, 0)?,
+        sound: number(row, 1)?,
+        floor: number(row, 2)?,
+        reason: row.text(3)?,
+    };
+    Ok((repair, digest(row, 4)?))
 }
 
-pub(super) fn read_domain(connection: &Connection, name: &Name) -> rusqlite::Result<Option<Domain>> {
-    let mut statement = connection.prepare_cached("SELECT * FROM domain WHERE name = ?1")?;
-    let stated = statement.query_row([name.as_str()], read_stated).optional()?;
+/// A place of an account, and what is spent there.
+pub(super) fn read_entry(row: &dyn Columns) -> Result<(i64, Amount), Trouble> {
+    Ok((number(row, 0)?, amount(row, 1)?))
+}
+
+pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<Domain>, Trouble> {
+    let stated =
+        first(store, "SELECT * FROM domain WHERE name = ?1", &[Value::Text(name.as_str())], read_stated)?;
     Ok(stated.map(|(_, domain, _)| domain))
 }
 
 /// A domain with the cap of its last amendment.
-pub(super) fn amended_domain(connection: &Connection, name: &Name) -> rusqlite::Result<Option<Domain>> {
-    let Some(mut domain) = read_domain(connection, name)? else { return Ok(None) };
-    let mut statement = connection
-        .prepare_cached("SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1")?;
-    if let Some((amendment, _)) = statement.query_row([name.as_str()], read_amendment).optional()? {
+pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Option<Domain>, Trouble> {
+    let Some(mut domain) = read_domain(store, name)? else { return Ok(None) };
+    let newest = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1";
+    if let Some((amendment, _)) = first(store, newest, &[Value::Text(name.as_str())], read_amendment)? {
         domain.cap = amendment.cap;
     }
     Ok(Some(domain))
 }
 
-fn name(row: &Record<'_>, column: usize) -> rusqlite::Result<Name> {
-    Name::new("name", &row.get::<_, String>(column)?).map_err(|_| odd(column))
+/// How many rows there are, and the hash of all of them.
+pub(super) fn head(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
+    let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+    let head = first(store, "SELECT sequence, chain FROM head", &[], read)?;
+    head.ok_or_else(|| Trouble::doubt("ledger: it does not say where it ends"))
 }
 
-pub(super) fn digest(row: &Record<'_>, column: usize) -> rusqlite::Result<Digest> {
-    row.get::<_, [u8; 32]>(column).map(Digest)
+pub(super) fn number(row: &dyn Columns, column: usize) -> Result<i64, Trouble> {
+    row.number(column)?.ok_or_else(|| odd(column))
 }
 
-/// A column that holds what this library never writes.
-fn odd(column: usize) -> rusqlite::Error {
-    rusqlite::Error::InvalidColumnType(column, "no such thing is ever written".into(), Type::Null)
+pub(super) fn name(row: &dyn Columns, column: usize) -> Result<Name, Trouble> {
+    Name::new("name", &row.text(column)?).map_err(|_| odd(column))
+}
+
+pub(super) fn digest(row: &dyn Columns, column: usize) -> Result<Digest, Trouble> {
+    perhaps_digest(row, column)?.ok_or_else(|| odd(column))
+}
+
+fn perhaps_digest(row: &dyn Columns, column: usize) -> Result<Option<Digest>, Trouble> {
+    let digest = |bytes: Vec<u8>| bytes.try_into().map(Digest).map_err(|_| odd(column));
+    row.bytes(column)?.map(digest).transpose()
+}
+
+fn amount(row: &dyn Columns, column: usize) -> Result<Amount, Trouble> {
+    let bytes = row.bytes(column)?.ok_or_else(|| odd(column))?;
+    decode(&bytes).ok_or_else(|| odd(column))
 }

@@ -134,17 +134,28 @@ pub enum Fate {
     Lost,
 }
 
-/// How a release is paid for.
+/// How a release is paid for. It is stated before any data is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
     /// By itself.
     Cost(Cost),
-    /// By what an earlier one of the same statistic reserved: a bundle, a horizon, a person's first windows. That one
-    /// must have paid.
-    Prepaid {
-        /// The release whose charge covers this one.
-        by: Box<Release>,
+    /// Together with all others of its statistic in the same life: a running total, a bundle of answers, the first
+    /// windows of each person. Whichever is sealed first pays for all of them, against the whole of that time.
+    Once {
+        /// What all of them cost together.
+        cost: Cost,
+        /// The time whose data they read, first to last.
+        life: Interval,
     },
+}
+
+impl Charge {
+    /// What it asks of the budget, where nobody has paid before.
+    pub fn cost(&self) -> &Cost {
+        match self {
+            Charge::Cost(cost) | Charge::Once { cost, .. } => cost,
+        }
+    }
 }
 
 /// A row of the ledger, as it was written, once.
@@ -155,7 +166,9 @@ pub struct Row {
     pub(crate) generation: i64,
     pub(crate) fate: Fate,
     pub(crate) cost: Option<Amount>,
+    pub(crate) life: Option<Interval>,
     pub(crate) prepaid: Option<Digest>,
+    pub(crate) state: Option<Digest>,
     pub(crate) line: String,
     pub(crate) delivered: bool,
     pub(crate) chain: Digest,
@@ -180,6 +193,11 @@ impl Row {
     /// What it cost, in the domain's currency; `None` for what cost nothing or was prepaid.
     pub fn cost(&self) -> Option<&Amount> {
         self.cost.as_ref()
+    }
+
+    /// The time against which its cost counts: its window, or the life that it paid for.
+    pub fn charged(&self) -> Interval {
+        self.life.unwrap_or(self.release.window)
     }
 
     /// The text that may leave, byte by byte.
@@ -211,7 +229,11 @@ impl Row {
             .number(self.generation)
             .text(fate_column(self.fate))
             .bytes(&self.cost.as_ref().and_then(encode).unwrap_or_default())
+            .number(self.charged().start())
+            .number(self.charged().end())
+            .bytes(self.life.map_or(&[][..], |_| &[1]))
             .bytes(self.prepaid.as_ref().map_or(&[][..], |by| by.bytes()))
+            .bytes(self.state.as_ref().map_or(&[][..], |state| state.bytes()))
             .text(&self.line)
             .finish()
     }
@@ -236,6 +258,28 @@ impl Amendment {
             .bytes(&encode(&self.cap).unwrap_or_default())
             .text(&self.who)
             .text(&self.why)
+            .finish()
+    }
+}
+
+/// What an operator accepted when the ledger was behind what it had published, or torn: rows after `sound` are lost, and
+/// no window that starts before `floor` is drawn any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    pub(crate) sequence: i64,
+    pub(crate) sound: i64,
+    pub(crate) floor: i64,
+    pub(crate) reason: String,
+}
+
+impl Repair {
+    pub(crate) fn chained(&self, previous: &Digest) -> Digest {
+        Canonical::new("discreet repair 1")
+            .digest(previous)
+            .number(self.sequence)
+            .number(self.sound)
+            .number(self.floor)
+            .text(&self.reason)
             .finish()
     }
 }

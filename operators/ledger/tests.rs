@@ -61,6 +61,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
         charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, rho(units)))),
         fate: Fate::Sealed,
         line: line.to_owned(),
+        state: None,
     }
 }
 
@@ -71,7 +72,7 @@ fn ledger(scratch: &Scratch, promise: Promise, cap: u128) -> Ledger {
     ledger
 }
 
-fn spent(ledger: &Ledger) -> Amount {
+fn spent(ledger: &mut Ledger) -> Amount {
     ledger.spent(&name("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
 
@@ -84,12 +85,12 @@ fn a_release_is_said_once_and_charged_once() {
     let second = ledger.seal(&claim, &[sealing("web", (0, 10), 4, "another draw")]).unwrap();
     assert_eq!(first, second);
     assert_eq!(first[0].line(), "one draw");
-    assert_eq!(spent(&ledger), rho(3));
+    assert_eq!(spent(&mut ledger), rho(3));
 
     drop((ledger, claim));
-    let ledger = Ledger::open(scratch.ledger()).unwrap();
+    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.look_up(&sealing("web", (0, 10), 3, "").release).unwrap().as_ref(), Some(&first[0]));
-    assert_eq!(spent(&ledger), rho(3));
+    assert_eq!(spent(&mut ledger), rho(3));
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing() {
         10.0 * unit
     );
     assert_eq!(rows[1].line(), expected);
-    assert_eq!(spent(&ledger), rho(10));
+    assert_eq!(spent(&mut ledger), rho(10));
 
     // More budget helps later windows, and revives none.
     ledger.amend(&name("visits"), &rho(20), "an operator", "the review of March").unwrap();
@@ -123,7 +124,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing() {
     let later = ledger.seal(&claim, &[sealing("web", (30, 40), 10, "later")]).unwrap();
     assert_eq!(later[0].fate(), Fate::Sealed);
     drop(ledger);
-    assert_eq!(spent(&Ledger::open(scratch.ledger()).unwrap()), rho(20));
+    assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(20));
 }
 
 #[test]
@@ -165,36 +166,70 @@ fn nothing_is_released_for_free() {
     let scratch = Scratch::new();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
-    let first = sealing("web", (0, 10), 3, "the first window, which reserves for all");
-    let prepaid = |by: &Sealing, window| Sealing {
-        charge: Some(Charge::Prepaid { by: Box::new(by.release.clone()) }),
-        ..sealing("web", window, 0, "prepaid")
-    };
-    let later = prepaid(&first, (10, 20));
+    let first = sealing("web", (0, 10), 3, "the first window");
     let refused = |ledger: &mut Ledger, sealing: Sealing| {
         let error = ledger.seal(&claim, std::slice::from_ref(&sealing)).unwrap_err();
         assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
         assert!(ledger.look_up(&sealing.release).unwrap().is_none());
     };
-    // No charge, no reservation that was paid, one that was refused, one of another statistic, another job's claim.
+    // No charge; another job's claim; a refusal is nothing to ask for.
     refused(&mut ledger, Sealing { charge: None, ..first.clone() });
     refused(&mut ledger, Sealing { charge: None, fate: Fate::Lost, ..first.clone() });
-    refused(&mut ledger, later.clone());
-    let too_dear = sealing("web", (90, 100), 11, "too dear");
-    assert_eq!(ledger.seal(&claim, std::slice::from_ref(&too_dear)).unwrap()[0].fate(), Fate::Refused);
-    refused(&mut ledger, prepaid(&too_dear, (10, 20)));
-    ledger.seal(&claim, std::slice::from_ref(&first)).unwrap();
-    let mut other = later.clone();
-    other.release.name = name("by_hour");
-    refused(&mut ledger, other);
+    refused(&mut ledger, Sealing { fate: Fate::Refused, ..first.clone() });
     refused(&mut ledger, sealing("app", (0, 10), 1, "another job's"));
-
-    assert_eq!(ledger.seal(&claim, std::slice::from_ref(&later)).unwrap()[0].fate(), Fate::Sealed);
-    // What is prepaid pays for nothing further; what is skipped says nothing and costs nothing.
-    refused(&mut ledger, prepaid(&later, (20, 30)));
+    // What is skipped says nothing and costs nothing.
     let skipped = Sealing { charge: None, fate: Fate::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
     assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), Fate::Skipped);
-    assert_eq!(spent(&ledger), rho(3));
+    assert_eq!(spent(&mut ledger), rho(0));
+}
+
+fn once(job: &str, window: (i64, i64), life: (i64, i64), units: u128) -> Sealing {
+    let cost = Cost::new(Neighbours::PERSON, rho(units));
+    let charge = Charge::Once { cost, life: Interval::new(life.0, life.1).unwrap() };
+    Sealing { charge: Some(charge), ..sealing(job, window, units, "line") }
+}
+
+#[test]
+fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let mut costs = |sealing: Sealing| {
+        let row = ledger.seal(&claim, &[sealing]).unwrap().remove(0);
+        (row.fate() == Fate::Sealed).then(|| row.cost().map_or(0, |cost| u32::from(*cost == rho(3)) * 3))
+    };
+    assert_eq!(costs(once("web", (0, 10), (0, 100), 3)), Some(3));
+    assert_eq!(costs(once("web", (10, 20), (0, 100), 3)), Some(0));
+    assert_eq!(costs(once("web", (90, 100), (0, 100), 3)), Some(0));
+    // Another statistic, another version, another life, each pays for itself; then the budget is spent.
+    let mut other = once("web", (0, 10), (0, 100), 3);
+    other.release.name = name("by_hour");
+    assert_eq!(costs(other), Some(3));
+    let mut other = once("web", (0, 10), (0, 100), 3);
+    other.release.version = Digest::of(b"version 2");
+    assert_eq!(costs(other), Some(3));
+    assert_eq!(costs(once("web", (100, 110), (100, 200), 3)), None);
+    assert_eq!(costs(once("web", (110, 120), (100, 200), 3)), None);
+    // Still paid for.
+    assert_eq!(costs(once("web", (20, 30), (0, 100), 3)), Some(0));
+    // A window that its life does not hold is paid by nobody.
+    for window in [(-5, 5), (95, 105)] {
+        let error = ledger.seal(&claim, &[once("web", window, (0, 100), 3)]).unwrap_err();
+        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+    }
+    assert_eq!(spent(&mut ledger), rho(9));
+    drop((ledger, claim));
+    assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(9));
+}
+
+#[test]
+fn what_is_paid_once_counts_in_every_span_of_its_life() {
+    let scratch = Scratch::new();
+    let mut ledger = ledger(&scratch, Promise::Each(10), 5);
+    let claim = ledger.claim(&name("web")).unwrap();
+    ledger.seal(&claim, &[once("web", (0, 10), (0, 50), 4)]).unwrap();
+    let mut fate = |window| ledger.seal(&claim, &[sealing("web", window, 2, "line")]).unwrap()[0].fate();
+    assert_eq!([fate((40, 49)), fate((50, 60))], [Fate::Refused, Fate::Sealed]);
 }
 
 #[test]
@@ -215,7 +250,7 @@ fn a_job_runs_once_and_its_zombie_seals_nothing() {
     let error = first.seal(&zombie, &[sealing("web", (0, 10), 1, "zombie")]).unwrap_err();
     assert_eq!(error.kind(), TroubleKind::Fenced);
     second.seal(&successor, &[sealing("web", (0, 10), 1, "successor")]).unwrap();
-    assert_eq!(spent(&first), rho(2));
+    assert_eq!(spent(&mut first), rho(2));
 }
 
 #[test]
@@ -251,8 +286,8 @@ fn rivals_are_granted_exactly_the_cap() {
             let threads = [0, 1, 2, 3].map(|job| scope.spawn(move || pipeline(format!("job{job}"))));
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        let ledger = Ledger::open(scratch.ledger()).unwrap();
-        assert_eq!((granted, spent(&ledger)), (60, rho(60)), "round {round}");
+        let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+        assert_eq!((granted, spent(&mut ledger)), (60, rho(60)), "round {round}");
     }
 }
 

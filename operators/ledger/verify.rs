@@ -1,101 +1,113 @@
-//! Does everything add up? From the rows alone: each link of the chain, and each account.
+//! Does everything add up? From the rows alone: each link of the chain, each account, and what mechanisms keep.
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
-
 use super::canonical::Digest;
 use super::name::Name;
-use super::records::{ROWS, digest, read_amendment, read_entry, read_row, read_stated};
-use super::rows::{Amendment, Domain, encode};
-use super::schema::before_commit;
-use super::sqlite::head;
+use super::records::{
+    ID, digest, head, name, number, read_amendment, read_entry, read_repair, read_row, read_stated, rows,
+};
+use super::rows::{Amendment, Domain, Repair, Row, encode};
+use super::state;
+use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount};
 
 /// Recomputes everything that is not a row itself, and compares.
-pub(super) fn verify(connection: &Connection) -> Result<(), Trouble> {
-    // Not `quick_check`, which does not look into indexes: one flipped byte of the index of names hides a sealed
-    // release, and its window would be drawn again.
-    let sound: String =
-        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(before_commit)?;
-    if sound != "ok" {
-        return Err(Trouble::doubt(format!("ledger: the file is torn: {sound}")));
-    }
-    let statements = statements(connection)?;
-    let mut accounts = BTreeMap::new();
+pub(super) fn verify(store: &mut dyn Store) -> Result<(), Trouble> {
+    store.check()?;
+    let mut snapshot = Transaction::snapshot(store)?;
+    let store = snapshot.store();
+    let statements = statements(store)?;
+    let mut due = Due::default();
     for (statement, _) in statements.values() {
         if let Statement::Domain(domain) = statement {
             let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
-            accounts.insert(domain.name.clone(), account);
+            due.accounts.insert(domain.name.clone(), account);
         }
     }
-    follow(connection, statements, &mut accounts)?;
-    accounts_are_the_rows(connection, accounts)
+    follow(store, statements, &mut due)?;
+    accounts_are_the_rows(store, due.accounts)?;
+    states_are_the_newest(store, due.states)
+}
+
+/// What the rows say must be found beside them.
+#[derive(Default)]
+struct Due {
+    accounts: BTreeMap<Name, Account>,
+    /// What a statistic's mechanism kept last, by job and name.
+    states: BTreeMap<(Name, Name), Digest>,
+}
+
+impl Due {
+    fn after(&mut self, row: Row) -> Result<(), Trouble> {
+        let account = self.accounts.get_mut(&row.release.domain);
+        let account =
+            account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
+        if let Some(cost) = &row.cost {
+            account.add(row.charged(), cost)?;
+        }
+        if let Some(state) = row.state {
+            self.states.insert((row.release.job, row.release.name), state);
+        }
+        Ok(())
+    }
 }
 
 /// A row that is about no release.
 enum Statement {
     Domain(Domain),
     Amendment(Amendment),
+    Repair(Repair),
 }
 
 /// Statements by their place among all rows, each with the hash that it holds. There are few.
 type Statements = BTreeMap<i64, (Statement, Digest)>;
 
-fn statements(connection: &Connection) -> Result<Statements, Trouble> {
-    let mut statements = Statements::new();
-    let mut twice = None;
-    let mut keep = |sequence, statement, held| {
-        if statements.insert(sequence, (statement, held)).is_some() {
-            twice = Some(sequence);
-        }
+fn statements(store: &mut dyn Store) -> Result<Statements, Trouble> {
+    let domain = |row: &dyn Columns| {
+        let (sequence, domain, held) = read_stated(row)?;
+        Ok((sequence, (Statement::Domain(domain), held)))
     };
-    let mut domains = connection.prepare("SELECT * FROM domain").map_err(before_commit)?;
-    for domain in domains.query_map([], read_stated).map_err(before_commit)? {
-        let (sequence, domain, held) = domain.map_err(before_commit)?;
-        keep(sequence, Statement::Domain(domain), held);
+    let amendment = |row: &dyn Columns| {
+        let (amendment, held) = read_amendment(row)?;
+        Ok((amendment.sequence, (Statement::Amendment(amendment), held)))
+    };
+    let repair = |row: &dyn Columns| {
+        let (repair, held) = read_repair(row)?;
+        Ok((repair.sequence, (Statement::Repair(repair), held)))
+    };
+    let mut list = all(store, "SELECT * FROM domain", &[], domain)?;
+    list.extend(all(store, "SELECT * FROM amendment", &[], amendment)?);
+    list.extend(all(store, "SELECT * FROM repair", &[], repair)?);
+    let mut statements = Statements::new();
+    for (sequence, statement) in list {
+        if statements.insert(sequence, statement).is_some() {
+            return Err(Trouble::doubt(format!("ledger: there are two rows {sequence}")));
+        }
     }
-    let mut amendments = connection.prepare("SELECT * FROM amendment").map_err(before_commit)?;
-    for amendment in amendments.query_map([], read_amendment).map_err(before_commit)? {
-        let (amendment, held) = amendment.map_err(before_commit)?;
-        keep(amendment.sequence, Statement::Amendment(amendment), held);
-    }
-    match twice {
-        None => Ok(statements),
-        Some(sequence) => Err(Trouble::doubt(format!("ledger: there are two rows {sequence}"))),
-    }
+    Ok(statements)
 }
 
-/// Reads all rows in their order, as a stream: a ledger may hold millions. Spends what they cost.
-fn follow(
-    connection: &Connection,
-    statements: Statements,
-    accounts: &mut BTreeMap<Name, Account>,
-) -> Result<(), Trouble> {
+/// Reads all rows in their order, as a stream: a ledger may hold millions.
+fn follow(store: &mut dyn Store, statements: Statements, due: &mut Due) -> Result<(), Trouble> {
     let mut chain = Chain { sequence: 0, last: Digest::NONE };
     let mut statements = statements.into_iter().peekable();
-    let mut rows = connection.prepare(&format!("{ROWS} ORDER BY sequence")).map_err(before_commit)?;
-    for row in rows.query_map([], |row| Ok((read_row(row)?, digest(row, 14)?))).map_err(before_commit)? {
-        let (row, id) = row.map_err(before_commit)?;
+    store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
+        let row = read_row(columns)?;
         while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
-            chain.state(statement)?;
+            chain.state(statement, due)?;
         }
         chain.link(row.sequence, row.chain, |previous| row.chained(previous))?;
-        if row.release.id() != id {
+        if row.release.id() != digest(columns, ID)? {
             return Err(Trouble::doubt(format!("ledger: row {} is not under its own name", row.sequence)));
         }
-        let account = accounts.get_mut(&row.release.domain);
-        let account =
-            account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
-        if let Some(cost) = &row.cost {
-            account.add(row.release.window, cost)?;
-        }
-    }
+        due.after(row)
+    })?;
     for statement in statements {
-        chain.state(statement)?;
+        chain.state(statement, due)?;
     }
-    let (sequence, last) = head(connection).map_err(before_commit)?;
+    let (sequence, last) = head(store)?;
     if (sequence, last) != (chain.sequence, chain.last) {
         let message =
             format!("ledger: it ends at row {}, and says that it ends at {sequence}", chain.sequence);
@@ -122,25 +134,35 @@ impl Chain {
         Ok(())
     }
 
-    fn state(&mut self, (sequence, (statement, held)): (i64, (Statement, Digest))) -> Result<(), Trouble> {
+    fn state(
+        &mut self,
+        (sequence, (statement, held)): (i64, (Statement, Digest)),
+        due: &mut Due,
+    ) -> Result<(), Trouble> {
+        if let Statement::Repair(repair) = &statement {
+            // What it says is lost has left no row, so its own place is further on. What mechanisms kept is lost too.
+            if repair.sound != self.sequence || repair.sequence <= repair.sound {
+                return Err(Trouble::doubt(format!("ledger: row {sequence} is missing or was edited")));
+            }
+            self.sequence = repair.sequence - 1;
+            due.states.clear();
+        }
         self.link(sequence, held, |previous| match &statement {
             Statement::Domain(domain) => {
                 domain.chained(previous, sequence, &encode(&domain.cap).unwrap_or_default())
             }
             Statement::Amendment(amendment) => amendment.chained(previous),
+            Statement::Repair(repair) => repair.chained(previous),
         })
     }
 }
 
-fn accounts_are_the_rows(connection: &Connection, accounts: BTreeMap<Name, Account>) -> Result<(), Trouble> {
-    let mut statement =
-        connection.prepare("SELECT place, spent FROM account WHERE domain = ?1").map_err(before_commit)?;
+fn accounts_are_the_rows(store: &mut dyn Store, accounts: BTreeMap<Name, Account>) -> Result<(), Trouble> {
     let mut kept = 0;
     for (domain, account) in &accounts {
-        let entries: BTreeMap<i64, Amount> = statement
-            .query_map([domain.as_str()], read_entry)
-            .and_then(|entries| entries.collect())
-            .map_err(before_commit)?;
+        let entries = "SELECT place, spent FROM account WHERE domain = ?1";
+        let entries = all(store, entries, &[Value::Text(domain.as_str())], read_entry)?;
+        let entries: BTreeMap<i64, Amount> = entries.into_iter().collect();
         kept += entries.len();
         // An account that was never charged may have no entry.
         let (due, nothing) = (account.entries(), account.nothing());
@@ -151,10 +173,18 @@ fn accounts_are_the_rows(connection: &Connection, accounts: BTreeMap<Name, Accou
             )));
         }
     }
-    let all: i64 =
-        connection.query_row("SELECT count(*) FROM account", [], |row| row.get(0)).map_err(before_commit)?;
-    if all != kept as i64 {
+    let count = |row: &dyn Columns| number(row, 0);
+    if first(store, "SELECT count(*) FROM account", &[], count)? != Some(kept as i64) {
         return Err(Trouble::doubt("ledger: there is an account without a domain"));
     }
     Ok(())
+}
+
+fn states_are_the_newest(store: &mut dyn Store, due: BTreeMap<(Name, Name), Digest>) -> Result<(), Trouble> {
+    let kept = |row: &dyn Columns| Ok(((name(row, 0)?, name(row, 1)?), state::read(row, 2)?.digest()));
+    let kept = all(store, "SELECT job, name, version, held FROM state", &[], kept)?;
+    if kept.into_iter().collect::<BTreeMap<_, _>>() == due {
+        return Ok(());
+    }
+    Err(Trouble::doubt("ledger: what a mechanism kept is not what its newest row says"))
 }

@@ -11,15 +11,16 @@ fn history(scratch: &Scratch) -> Vec<Row> {
     let claim = ledger.claim(&name("web")).unwrap();
     let batch: Vec<Sealing> =
         (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
+    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec() };
+    let batch = [vec![Sealing { state: Some(kept), ..batch[0].clone() }], batch[1..].to_vec()].concat();
     let rows = ledger.seal(&claim, &batch).unwrap();
     ledger.amend(&name("visits"), &rho(11), "an operator", "more room").unwrap();
-    ledger.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     rows
 }
 
 /// Everything that a ledger says: rows, accounts, caps.
 fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
-    let ledger = Ledger::open(path)?;
+    let mut ledger = Ledger::open(path)?;
     let read: Vec<_> = rows.iter().map(|row| ledger.look_up(row.release())).collect::<Result<_, _>>()?;
     let spent: Vec<_> = rows
         .iter()
@@ -94,6 +95,13 @@ fn an_edited_row_is_noticed_before_anything_is_released() {
         "UPDATE head SET sequence = 1000",
         "UPDATE head SET chain = zeroblob(32)",
         "UPDATE meta SET format = 2",
+        "UPDATE release SET life_start = window_start, life_end = window_end WHERE sequence = 3",
+        "UPDATE release SET state = NULL WHERE state IS NOT NULL",
+        "DELETE FROM state",
+        "UPDATE state SET held = zeroblob(22)",
+        "UPDATE state SET version = 2",
+        "INSERT INTO state VALUES ('web', 'other', 1, zeroblob(22))",
+        "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(32))",
     ];
     for edit in edits {
         let scratch = Scratch::new();
@@ -132,6 +140,7 @@ fn the_triggers_refuse_what_the_path_never_does() {
         "UPDATE account SET spent = zeroblob(49)",
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",
+        "UPDATE state SET held = zeroblob(22)",
         "UPDATE meta SET format = 2",
     ] {
         assert!(shell.execute_batch(edit).is_err(), "{edit}");

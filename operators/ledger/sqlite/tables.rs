@@ -2,10 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::trouble::{Trouble, TroubleKind};
-
-/// The version of the tables below. Another one is refused.
-pub(super) const FORMAT: i64 = 1;
+use super::super::trouble::{Trouble, TroubleKind};
 
 /// Every table is strict; triggers refuse what the path never does, so that a slip in this library, or a hand with a
 /// shell, fails loudly. They are no protection from someone who drops them: the chain is.
@@ -22,13 +19,21 @@ CREATE TABLE domain (
 CREATE TABLE release (
   id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
-  window_end INTEGER NOT NULL, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB, prepaid BLOB,
+  window_end INTEGER NOT NULL, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB,
+  life_start INTEGER, life_end INTEGER, prepaid BLOB, state BLOB,
   line TEXT NOT NULL, delivered INTEGER NOT NULL, chain BLOB NOT NULL,
   UNIQUE (window_start, id)) STRICT;
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
+CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE TABLE amendment (
   sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name), cap BLOB NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE repair (
+  sequence INTEGER PRIMARY KEY, sound INTEGER NOT NULL, floor INTEGER NOT NULL, reason TEXT NOT NULL,
+  chain BLOB NOT NULL) STRICT;
+CREATE TABLE state (
+  job TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, held BLOB NOT NULL,
+  PRIMARY KEY (job, name)) STRICT, WITHOUT ROWID;
 CREATE TABLE account (
   domain TEXT NOT NULL REFERENCES domain (name), place INTEGER NOT NULL, spent BLOB NOT NULL,
   PRIMARY KEY (domain, place)) STRICT, WITHOUT ROWID;
@@ -40,13 +45,18 @@ CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.gen
 CREATE TRIGGER domain_stays BEFORE UPDATE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER domain_kept BEFORE DELETE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, prepaid, line, chain
+  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, life_start,
+  life_end, prepaid, state, line, chain
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
   BEGIN SELECT raise(ABORT, 'a delivery is not taken back'); END;
 CREATE TRIGGER release_kept BEFORE DELETE ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER amendment_stays BEFORE UPDATE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
 CREATE TRIGGER amendment_kept BEFORE DELETE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
+CREATE TRIGGER repair_stays BEFORE UPDATE ON repair BEGIN SELECT raise(ABORT, 'a repair stays'); END;
+CREATE TRIGGER repair_kept BEFORE DELETE ON repair BEGIN SELECT raise(ABORT, 'a repair stays'); END;
+CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
+  BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
 CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::trouble::Trouble;
+use super::super::trouble::Trouble;
 
 /// File systems whose locks or syncs cannot be relied on from here.
 const REMOTE: [&str; 9] =
@@ -16,7 +16,7 @@ const PASSING: [&str; 3] = ["overlay", "tmpfs", "ramfs"];
 ///
 /// # Errors
 ///
-/// [`Refused`](super::TroubleKind::Refused), saying what the path is.
+/// [`Refused`](super::super::TroubleKind::Refused), saying what the path is.
 pub(crate) fn check(path: &Path) -> Result<(), Trouble> {
     let refuse = |what: &str| Err(Trouble::refused(format!("ledger {}: {what}", path.display())));
     if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {

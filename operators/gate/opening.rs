@@ -1,0 +1,107 @@
+//! How a gate comes to be open, or not: everything that must be so before the first window is asked for.
+
+use std::path::{Path, PathBuf};
+
+use crossbeam_channel::unbounded;
+
+use super::core::{Core, Delivery, Uncertainty};
+use super::desk::Gate;
+use super::thread::Driver;
+use super::vault::Vault;
+use crate::ledger::{Anchor, Journal, Key, Ledger, Name, Trouble, TroubleKind};
+
+/// A gate that is about to be opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    ledger: PathBuf,
+    job: Name,
+    delivery: Delivery,
+    key: Option<PathBuf>,
+    anchor: Option<PathBuf>,
+    seen: Vec<Anchor>,
+}
+
+impl Opening {
+    /// A ledger and a job, with the settings that most jobs want.
+    ///
+    /// # Errors
+    ///
+    /// If `job` is no name.
+    pub fn new(ledger: impl AsRef<Path>, job: &str) -> Result<Opening, Trouble> {
+        Ok(Opening {
+            ledger: ledger.as_ref().to_owned(),
+            job: Name::new("job", job)?,
+            delivery: Delivery::AtLeastOnce,
+            key: None,
+            anchor: None,
+            seen: Vec::new(),
+        })
+    }
+
+    /// When the ledger is told of deliveries; [`Delivery::AtLeastOnce`] unless said.
+    #[must_use]
+    pub fn delivery(mut self, delivery: Delivery) -> Opening {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Where the key is, if not beside the ledger.
+    #[must_use]
+    pub fn key(mut self, key: impl AsRef<Path>) -> Opening {
+        self.key = Some(key.as_ref().to_owned());
+        self
+    }
+
+    /// A file that notes every row before its line leaves, best on another disk: a ledger that is put back to an older
+    /// copy is behind it. It is made where there is none.
+    #[must_use]
+    pub fn anchor(mut self, anchor: impl AsRef<Path>) -> Opening {
+        self.anchor = Some(anchor.as_ref().to_owned());
+        self
+    }
+
+    /// What somebody else has seen of this ledger, such as the newest row in a file of releases.
+    #[must_use]
+    pub fn seen(mut self, anchor: Anchor) -> Opening {
+        self.seen.push(anchor);
+        self
+    }
+
+    /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's thread. Desks
+    /// first hear of every row whose delivery is not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::open`], [`Ledger::claim`] and [`Key::open`]; [`TroubleKind::Doubt`] where the ledger is behind an
+    /// anchor.
+    pub fn open(mut self) -> Result<Gate, Trouble> {
+        let mut ledger = Ledger::open(&self.ledger)?;
+        let key = Key::open(self.key.unwrap_or_else(|| Key::beside(&self.ledger)))?;
+        let claim = ledger.claim(&self.job)?;
+        let mut journal = None;
+        if let Some(path) = &self.anchor {
+            let (file, newest) = Journal::open(path, ledger.name())?;
+            journal = Some(file);
+            self.seen.extend(newest);
+        }
+        let lacking = self.seen.iter().find_map(|anchor| ledger.holds(anchor).err());
+        if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
+            return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
+        }
+        let waiting = ledger.undelivered(&self.job)?;
+        let domains = ledger.domains()?;
+        let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
+        let vault = Vault::new(&key, *ledger.name());
+        let core = Core::new(self.delivery, uncertainty);
+        let (messages, inbox) = unbounded();
+        let mut driver = Driver::new(ledger, claim, vault, journal, core);
+        let effects = driver.opened(waiting, lacking.is_some());
+        if let Some(trouble) = lacking {
+            return Err(trouble);
+        }
+        let thread = std::thread::Builder::new().name("gate".into());
+        let thread = thread.spawn(move || driver.run(effects, &inbox));
+        let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
+        Ok(Gate::new(self.job, key, domains, messages, thread))
+    }
+}

@@ -1,0 +1,78 @@
+//! What goes into the gate and what comes out: all that it ever sees of a statistic or a mechanism.
+
+use std::fmt;
+
+use crate::accounting::{Amount, Interval};
+use crate::ledger::{Charge, Name, Release, Row};
+use crate::noise::Noise;
+
+use super::core::Doubt;
+
+/// A window's exact statistic with the mechanism that will noise it.
+///
+/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no row; what
+/// it returns is the line that may leave. Its price was stated before, where no data was in reach.
+pub trait Sealable: Send {
+    /// Whether the mechanism remembers something from one release to the next. Then the releases of this statistic are
+    /// sealed one after another, in the order in which they were asked for.
+    fn keeps_state(&self) -> bool {
+        false
+    }
+
+    /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic kept.
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn;
+}
+
+/// What a draw gave.
+#[expect(missing_debug_implementations, reason = "until it is sealed, nobody may see it")]
+pub struct Drawn {
+    /// The line that may leave.
+    pub line: String,
+    /// What the mechanism keeps for its next release; `None` leaves what there is.
+    pub state: Option<Vec<u8>>,
+}
+
+/// A mechanism without a memory is a function of its noise.
+impl<F: FnOnce(&mut Noise) -> String + Send> Sealable for F {
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+        Drawn { line: self(noise), state: None }
+    }
+}
+
+/// A complete window that asks to be released.
+pub struct Request {
+    /// What is to be released.
+    pub release: Release,
+    /// How it is paid for: from configuration, never from data.
+    pub charge: Charge,
+    /// The secret, and how to tell it.
+    pub sealable: Box<dyn Sealable>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("release", &self.release).finish_non_exhaustive()
+    }
+}
+
+/// What the gate has to say.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
+    Row(Box<Row>, Box<Standing>),
+    /// Nothing more will be released by this process.
+    Halted(Doubt),
+}
+
+/// How much of a budget is spent where a window counts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The budget.
+    pub domain: Name,
+    /// The window.
+    pub window: Interval,
+    /// What counts against it.
+    pub spent: Amount,
+    /// What it may count up to.
+    pub cap: Amount,
+}

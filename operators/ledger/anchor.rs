@@ -1,0 +1,46 @@
+//! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
+
+use super::canonical::Digest;
+use super::records::{digest, number, read_repair};
+use super::store::{Store, Value, all, first};
+use super::trouble::Trouble;
+
+/// A row that was told: which ledger it was of, its place there, and the hash of it and of all before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The ledger's own name.
+    pub ledger: Digest,
+    /// The place of the row.
+    pub sequence: i64,
+    /// Its hash.
+    pub chain: Digest,
+}
+
+/// Whether the ledger has the row, or had it and gave it up in a repair.
+pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> Result<(), Trouble> {
+    if anchor.ledger != *ledger {
+        return Err(Trouble::doubt("ledger: what was told before came from another ledger"));
+    }
+    let found = first(
+        store,
+        "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM domain WHERE sequence = ?1
+         UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1",
+        &[Value::Number(anchor.sequence)],
+        |row| digest(row, 0),
+    )?;
+    if found == Some(anchor.chain) {
+        return Ok(());
+    }
+    let repairs = all(store, "SELECT * FROM repair", &[], read_repair)?;
+    let given_up =
+        |repair: &super::Repair| repair.sound < anchor.sequence && anchor.sequence < repair.sequence;
+    if found.is_none() && repairs.iter().any(|(repair, _)| given_up(repair)) {
+        return Ok(());
+    }
+    let head = first(store, "SELECT sequence FROM head", &[], |row| number(row, 0))?.unwrap_or(0);
+    Err(Trouble::doubt(format!(
+        "ledger: row {} was told before, and is not here, where row {head} is the last; this is an older copy, or \
+         another: bring back the newest, or see `discreet ledger repair`",
+        anchor.sequence
+    )))
+}

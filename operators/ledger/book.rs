@@ -1,0 +1,432 @@
+//! The ledger as it is used: everything it decides, whichever database keeps it.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::anchor::{self, Anchor};
+use super::canonical::Digest;
+use super::charge::{charged, fetch, unknown_domain};
+use super::name::Name;
+use super::records::{amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write};
+use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
+use super::rows::{encode, promise_columns, relation_column, unit_column};
+use super::sqlite::Sqlite;
+use super::state::{self, State};
+use super::store::{Columns, Store, Transaction, Value, all, first};
+use super::trouble::{Trouble, TroubleKind};
+use super::verify;
+use crate::accounting::{Amount, Interval};
+
+/// The version of the tables. Another one is refused.
+const FORMAT: i64 = 1;
+
+/// An open ledger.
+///
+/// Opening recomputes the chain and every account from the rows; a ledger that does not add up is not opened. It is
+/// never made by opening: a mistyped path must not be a fresh budget.
+#[derive(Debug)]
+pub struct Ledger {
+    store: Box<dyn Store>,
+    name: Digest,
+}
+
+/// A job's right to seal, until a later process takes it over.
+#[derive(Debug)]
+pub struct Claim {
+    job: Name,
+    generation: i64,
+    /// Held for as long as the claim lives, so that a second process fails at once instead of at its first seal.
+    _lock: Option<File>,
+}
+
+impl Claim {
+    /// The job.
+    pub(super) fn job(&self) -> &Name {
+        &self.job
+    }
+
+    /// How many processes of this job have held the claim, this one included.
+    pub fn generation(&self) -> i64 {
+        self.generation
+    }
+}
+
+/// What is to be written about one release.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The release.
+    pub release: Release,
+    /// How it is paid for. What is skipped costs nothing; nothing else may.
+    pub charge: Option<Charge>,
+    /// What is to become of it, where it fits the budget.
+    pub fate: Fate,
+    /// The line that may leave then.
+    pub line: String,
+    /// What its mechanism keeps for the next release, where it keeps anything; written only if this is sealed.
+    pub state: Option<State>,
+}
+
+impl Ledger {
+    /// Makes an empty ledger.
+    ///
+    /// # Errors
+    ///
+    /// If there is a ledger already, or none can be made there.
+    pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+        let place = place.as_ref();
+        let mut store: Box<dyn Store> = Box::new(Sqlite::create(place)?);
+        let mut name = [0; 32];
+        getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        let mut transaction = Transaction::begin(&mut *store)?;
+        let tables = transaction.store();
+        tables
+            .execute("INSERT INTO meta VALUES (1, ?1, ?2)", &[Value::Number(FORMAT), Value::Bytes(&name)])?;
+        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[Value::Bytes(Digest::NONE.bytes())])?;
+        transaction.commit()?;
+        Ledger::trusted(store, place)
+    }
+
+    /// Opens a ledger, and trusts it only if everything in it adds up.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`] for a path that holds no ledger or one of another format, [`TroubleKind::Doubt`] for one
+    /// that is torn or edited.
+    pub fn open(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+        let place = place.as_ref();
+        Ledger::trusted(Box::new(Sqlite::open(place)?), place)
+    }
+
+    fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {
+        let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+        let meta = first(&mut *store, "SELECT format, ledger FROM meta", &[], read);
+        let Ok(Some((format, name))) = meta else {
+            return Err(Trouble::doubt(format!("ledger {}: it holds no ledger", place.display())));
+        };
+        if format != FORMAT {
+            let message =
+                format!("ledger {}: its format is {format}, and this is for {FORMAT}", place.display());
+            return Err(Trouble::refused(message));
+        }
+        let mut ledger = Ledger { store, name };
+        ledger.verify()?;
+        Ok(ledger)
+    }
+
+    /// A random number that tells this ledger from every other.
+    pub fn name(&self) -> &Digest {
+        &self.name
+    }
+
+    /// A word of warning about where it lies, if there is one.
+    pub fn warning(&self) -> Option<String> {
+        self.store.warning()
+    }
+
+    /// Whether it is on a server: then a connection may die while the ledger is well.
+    pub fn is_remote(&self) -> bool {
+        self.store.is_remote()
+    }
+
+    /// How many rows there are, and the hash of all of them.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn head(&mut self) -> Result<(i64, Digest), Trouble> {
+        head(&mut *self.store)
+    }
+
+    /// Recomputes the chain and every account from the rows, and compares.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Doubt`], saying what does not add up.
+    pub fn verify(&mut self) -> Result<(), Trouble> {
+        verify::verify(&mut *self.store)
+    }
+
+    /// Compares the ledger with what was told elsewhere: an older copy of itself is behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
+    pub fn holds(&mut self, anchor: &Anchor) -> Result<(), Trouble> {
+        anchor::held(&mut *self.store, &self.name, anchor)
+    }
+
+    /// States a domain. Stating it again, in the same words, changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is one of this name with other words: a domain is stated once, and only its cap can be raised.
+    pub fn register(&mut self, domain: &Domain) -> Result<(), Trouble> {
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        if let Some(known) = read_domain(tables, domain.name())? {
+            if known == *domain {
+                return Ok(());
+            }
+            return Err(Trouble::refused(format!(
+                "domain {} is stated already, in other words",
+                domain.name()
+            )));
+        }
+        let (sequence, previous) = next(tables)?;
+        let (promise, span) = promise_columns(domain.promise);
+        let cap = encode(&domain.cap).unwrap_or_default();
+        let chain = domain.chained(&previous, sequence, &cap);
+        tables.execute(
+            "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            &[
+                Value::Text(domain.name.as_str()),
+                Value::Number(sequence),
+                Value::Text(unit_column(domain.neighbours.unit)),
+                Value::Text(relation_column(domain.neighbours.relation)),
+                Value::Text(promise),
+                Value::Number(span as i64),
+                Value::Bytes(&cap),
+                Value::Bytes(chain.bytes()),
+            ],
+        )?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
+    }
+
+    /// The domains, each with its cap as last amended.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn domains(&mut self) -> Result<Vec<Domain>, Trouble> {
+        let store = &mut *self.store;
+        let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
+        names
+            .into_iter()
+            .map(|name| {
+                let domain = amended_domain(store, &name)?;
+                domain.ok_or_else(|| Trouble::doubt(format!("domain {name} vanished")))
+            })
+            .collect()
+    }
+
+    /// Raises the cap of a domain, and keeps who answers for it and why.
+    ///
+    /// # Errors
+    ///
+    /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
+    pub fn amend(&mut self, domain: &Name, cap: &Amount, who: &str, why: &str) -> Result<(), Trouble> {
+        if who.trim().is_empty() || why.trim().is_empty() {
+            return Err(Trouble::refused("amendment: found nothing; say who raises the cap, and why"));
+        }
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
+        if *cap == known.cap || !known.cap.within(cap) {
+            return Err(Trouble::refused(format!(
+                "domain {domain}: a cap can only be raised; it is {}",
+                known.cap
+            )));
+        }
+        let (sequence, previous) = next(tables)?;
+        let amendment = Amendment {
+            sequence,
+            domain: domain.clone(),
+            cap: cap.clone(),
+            who: who.into(),
+            why: why.into(),
+        };
+        let chain = amendment.chained(&previous);
+        tables.execute(
+            "INSERT INTO amendment VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            &[
+                Value::Number(sequence),
+                Value::Text(domain.as_str()),
+                Value::bytes(encode(cap).as_deref()),
+                Value::Text(who),
+                Value::Text(why),
+                Value::Bytes(chain.bytes()),
+            ],
+        )?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
+    }
+
+    /// Takes a job's fence: whoever held it before can seal no more.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Fenced`] where a process of this job is running.
+    pub fn claim(&mut self, job: &Name) -> Result<Claim, Trouble> {
+        let lock = self.store.exclude(job)?;
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let raise = "INSERT INTO fence VALUES (?1, 1)
+                     ON CONFLICT (job) DO UPDATE SET generation = fence.generation + 1 RETURNING generation";
+        let values = [Value::Text(job.as_str())];
+        let generation = first(transaction.store(), raise, &values, |row| number(row, 0))?;
+        let generation = generation.ok_or_else(|| Trouble::doubt("ledger: a fence has no generation"))?;
+        transaction.commit()?;
+        Ok(Claim { job: job.clone(), generation, _lock: lock })
+    }
+
+    /// The row of this release, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn look_up(&mut self, release: &Release) -> Result<Option<Row>, Trouble> {
+        find(&mut *self.store, release)
+    }
+
+    /// What the mechanism of this release's statistic has kept, if anything.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn state(&mut self, release: &Release) -> Result<Option<State>, Trouble> {
+        state::find(&mut *self.store, release)
+    }
+
+    /// The rows of a job whose delivery is not known, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn undelivered(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
+        let values = [Value::Text(job.as_str())];
+        all(&mut *self.store, rows!("WHERE job = ?1 AND delivered = 0 ORDER BY sequence"), &values, read_row)
+    }
+
+    /// Writes releases, together, in one durable commit; gives back the rows as they are then read, in the same order.
+    ///
+    /// A release that has a row keeps it, whatever is asked now. One that does not fit its domain's budget is written
+    /// as refused, at no cost. After an error no row is known to be written; after [`TroubleKind::Unknown`] none is
+    /// known not to be.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Fenced`] where a later process has the claim, [`TroubleKind::Refused`] for an unknown domain or a
+    /// cost that it cannot count, [`TroubleKind::Busy`] where another writer did not end, and what
+    /// [`TroubleKind`] says of the others.
+    pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, Trouble> {
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        claim.still_stands(tables)?;
+        let start = head(tables)?;
+        let (mut sequence, mut chain) = start;
+        for sealing in batch {
+            if find(tables, &sealing.release)?.is_some() {
+                continue;
+            }
+            let mut row = charged(tables, claim, sealing)?;
+            sequence += 1;
+            row.sequence = sequence;
+            row.chain = row.chained(&chain);
+            chain = row.chain;
+            write(tables, &row)?;
+        }
+        if (sequence, chain) != start {
+            advance(tables, sequence, &chain)?;
+        }
+        transaction.commit()?;
+        batch
+            .iter()
+            .map(|sealing| {
+                let row = self.look_up(&sealing.release)?;
+                row.ok_or_else(|| Trouble::doubt("a row that was committed cannot be read"))
+            })
+            .collect()
+    }
+
+    /// The rows of these releases, asked over a new connection after a commit whose end is not known. Waits until that
+    /// commit has ended one way or the other, so that no row is a decision too.
+    ///
+    /// # Errors
+    ///
+    /// As [`seal`](Ledger::seal).
+    pub fn recover(&mut self, claim: &Claim, releases: &[Release]) -> Result<Vec<Option<Row>>, Trouble> {
+        self.store.reconnect()?;
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        claim.still_stands(tables)?;
+        releases.iter().map(|release| find(tables, release)).collect()
+    }
+
+    /// Writes that the lines of these rows have left, or are about to; says for each whether that is news.
+    ///
+    /// # Errors
+    ///
+    /// As [`seal`](Ledger::seal).
+    pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, Trouble> {
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let mut news = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mark = "UPDATE release SET delivered = 1 WHERE sequence = ?1 AND delivered = 0";
+            news.push(transaction.store().execute(mark, &[Value::Number(row.sequence)])? == 1);
+        }
+        transaction.commit()?;
+        Ok(news)
+    }
+
+    /// What counts against a window's release now, and the cap it must stay under.
+    ///
+    /// # Errors
+    ///
+    /// If the domain is unknown.
+    pub fn spent(&mut self, domain: &Name, window: Interval) -> Result<(Amount, Amount), Trouble> {
+        let known = amended_domain(&mut *self.store, domain)?.ok_or_else(|| unknown_domain(domain))?;
+        let account = fetch(&mut *self.store, &known, window)?;
+        Ok((account.spent(window)?, known.cap))
+    }
+
+    /// How many releases of a domain are sealed, and the window that ends last; the first moment of time where there
+    /// is none.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), Trouble> {
+        let domain = [Value::Text(domain.as_str())];
+        let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
+        let count = first(&mut *self.store, count, &domain, |row| number(row, 0))?.unwrap_or(0);
+        let newest = "SELECT window_start, window_end FROM release WHERE domain = ?1 AND fate = 'sealed'
+                      ORDER BY window_end DESC LIMIT 1";
+        let newest = first(&mut *self.store, newest, &domain, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
+        let (start, end) = newest.unwrap_or((0, 1));
+        Ok((count.unsigned_abs(), Interval::new(start, end)?))
+    }
+
+    /// Copies the ledger, as one commit left it, to a new file.
+    ///
+    /// # Errors
+    ///
+    /// If there is a file already, or it cannot be written.
+    pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), Trouble> {
+        self.store.export(to.as_ref())
+    }
+}
+
+impl Claim {
+    /// Whether nobody has taken over. Inside a transaction the answer lasts until its end.
+    fn still_stands(&self, store: &mut dyn Store) -> Result<(), Trouble> {
+        let values = [Value::Text(self.job.as_str())];
+        let generation =
+            first(store, "SELECT generation FROM fence WHERE job = ?1", &values, |row| number(row, 0))?;
+        if generation == Some(self.generation) {
+            return Ok(());
+        }
+        let message = format!("job {}: a later process has taken over", self.job);
+        Err(Trouble::new(TroubleKind::Fenced, message))
+    }
+}
+
+fn next(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
+    let (sequence, chain) = head(store)?;
+    Ok((sequence + 1, chain))
+}
+
+fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), Trouble> {
+    let values = [Value::Number(sequence), Value::Bytes(chain.bytes())];
+    store.execute("UPDATE head SET sequence = ?1, chain = ?2", &values)?;
+    Ok(())
+}

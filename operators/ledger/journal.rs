@@ -1,0 +1,137 @@
+//! An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
+//! its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
+//!
+//! One line a row: its place, the chain's hash there, its domain, the time that it was charged for, and its cost. A torn
+//! last line was never told, and is cut.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::anchor::Anchor;
+use super::canonical::Digest;
+use super::name::Name;
+use super::rows::{Row, decode, encode};
+use super::trouble::Trouble;
+use crate::accounting::{Amount, Interval};
+
+const TITLE: &str = "discreet anchor 1, ledger";
+
+/// The file, open at its end.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    last: i64,
+}
+
+/// A row that was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it stands in its ledger.
+    pub anchor: Anchor,
+    /// The budget that it was charged to.
+    pub domain: Name,
+    /// The time that it was charged for.
+    pub time: Interval,
+    /// What it cost, if anything.
+    pub cost: Option<Amount>,
+}
+
+impl Journal {
+    /// Opens the anchor of a ledger, or makes one for it; gives the last row that it knows.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or written, or is no anchor.
+    pub fn open(path: &Path, ledger: &Digest) -> Result<(Journal, Option<Anchor>), Trouble> {
+        let refuse = |error: std::io::Error| trouble(path, &error.to_string());
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(refuse)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(refuse)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        file.set_len(whole as u64).map_err(refuse)?;
+        file.seek(SeekFrom::End(0)).map_err(refuse)?;
+        if whole == 0 {
+            writeln!(file, "{TITLE} {ledger}").and_then(|()| file.sync_all()).map_err(refuse)?;
+            let directory =
+                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+        }
+        let newest = Journal::read(path)?.pop();
+        let anchor = newest.map(|entry| entry.anchor);
+        let last = anchor.map_or(0, |anchor| anchor.sequence);
+        Ok((Journal { file, path: path.to_owned(), last }, anchor))
+    }
+
+    /// Everything that an anchor knows, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or a line of it makes no sense.
+    pub fn read(path: &Path) -> Result<Vec<Entry>, Trouble> {
+        let text = std::fs::read_to_string(path).map_err(|error| trouble(path, &error.to_string()))?;
+        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let ledger = lines.next().and_then(|title| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
+        let ledger =
+            ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
+        let broken = |number| trouble(path, &format!("line {number} makes no sense"));
+        (2..).zip(lines).map(|(number, line)| entry(ledger, line).ok_or_else(|| broken(number))).collect()
+    }
+
+    /// Writes the rows that are not there yet, durably.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written: then none of these rows may be told.
+    pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), Trouble> {
+        let mut new: Vec<&Row> = rows.filter(|row| row.sequence() > self.last).collect();
+        let Some(last) = new.iter().map(|row| row.sequence()).max() else { return Ok(()) };
+        new.sort_by_key(|row| row.sequence());
+        let text: String = new.into_iter().map(line).collect();
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| trouble(&self.path, &error.to_string()))?;
+        self.last = last;
+        Ok(())
+    }
+}
+
+fn line(row: &Row) -> String {
+    let time = row.charged();
+    let cost = row.cost().and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes));
+    let (domain, start, end) = (&row.release().domain, time.start(), time.end());
+    format!("{} {} {domain} {start} {end} {cost}\n", row.sequence(), row.chain())
+}
+
+fn entry(ledger: Digest, line: &str) -> Option<Entry> {
+    let mut words = line.split(' ');
+    let mut word = || words.next();
+    let (sequence, chain) = (word()?.parse().ok()?, Digest::parse(word()?)?);
+    let domain = Name::new("domain", word()?).ok()?;
+    let time = Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok()?;
+    let cost = match word()? {
+        "-" => None,
+        cost => Some(decode(&unhex(cost)?)?),
+    };
+    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, time, cost })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// An anchor that cannot be read or written leaves open whether the ledger is behind.
+fn trouble(path: &Path, what: &str) -> Trouble {
+    Trouble::doubt(format!("anchor {}: {what}", path.display()))
+}

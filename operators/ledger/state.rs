@@ -1,0 +1,60 @@
+//! What a mechanism must remember from one release to the next (keys that are public already, the noise of a running
+//! total, how many windows each person has used), as bytes that the ledger cannot read.
+//!
+//! It changes in the transaction that seals the release it comes from, or not at all; the row holds its hash, so that
+//! neither can be put back without the other. Only the newest is kept.
+
+use super::canonical::{Canonical, Digest};
+use super::records::number;
+use super::rows::Release;
+use super::store::{Columns, Store, Value, first, odd};
+use super::trouble::Trouble;
+
+/// The newest state of a statistic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// How often it has changed, this change included.
+    pub version: i64,
+    /// The state, sealed.
+    pub held: Vec<u8>,
+}
+
+impl State {
+    pub(super) fn digest(&self) -> Digest {
+        Canonical::new("discreet state 1").number(self.version).bytes(&self.held).finish()
+    }
+}
+
+/// A state in two columns, from this one on.
+pub(super) fn read(row: &dyn Columns, column: usize) -> Result<State, Trouble> {
+    let held = row.bytes(column + 1)?.ok_or_else(|| odd(column + 1))?;
+    Ok(State { version: number(row, column)?, held })
+}
+
+pub(super) fn find(store: &mut dyn Store, release: &Release) -> Result<Option<State>, Trouble> {
+    let values = [Value::Text(release.job.as_str()), Value::Text(release.name.as_str())];
+    first(store, "SELECT version, held FROM state WHERE job = ?1 AND name = ?2", &values, |row| read(row, 0))
+}
+
+/// Puts a state in the place of the one it was computed from, and of no other.
+pub(super) fn replace(store: &mut dyn Store, release: &Release, state: &State) -> Result<(), Trouble> {
+    let (job, name) = (Value::Text(release.job.as_str()), Value::Text(release.name.as_str()));
+    let changed = match state.version {
+        1 => {
+            let values = [job, name, Value::Bytes(&state.held)];
+            let insert = "INSERT INTO state VALUES (?1, ?2, 1, ?3) ON CONFLICT (job, name) DO NOTHING";
+            store.execute(insert, &values)?
+        }
+        version => {
+            let values = [job, name, Value::Number(version), Value::Bytes(&state.held)];
+            let update =
+                "UPDATE state SET version = ?3, held = ?4 WHERE job = ?1 AND name = ?2 AND version = ?3 - 1";
+            store.execute(update, &values)?
+        }
+    };
+    if changed == 1 {
+        return Ok(());
+    }
+    // The claim was checked, so nobody else may have moved it.
+    Err(Trouble::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
+}
