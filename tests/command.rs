@@ -301,3 +301,36 @@ fn a_ledger_in_doubt_exits_with_74_and_a_wrong_path_with_78() {
     assert!(!missing.exists(), "showing a ledger made one");
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
+
+#[test]
+fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
+    let path = ledger("repaired");
+    let text = path.to_str().unwrap();
+    let repair = |more: &[&str]| discreet(&[&["ledger", "repair", text], more].concat());
+    assert_eq!(repair(&["--reason", "why not"]).0, 2);
+    assert_eq!(repair(&["--accept-loss"]).0, 2);
+    let (code, _, error) = repair(&["--accept-loss", "--reason", "why not"]);
+    assert!(code == 78 && error.contains("nothing is in doubt"), "{error}");
+
+    // A byte of the line that was published, in every copy of it in the file.
+    let mut bytes = std::fs::read(&path).unwrap();
+    for place in 0..bytes.len() - 4 {
+        if bytes[place..].starts_with(b"line") && bytes[place - 1] != b' ' {
+            bytes[place] = b'm';
+        }
+    }
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(discreet(&["ledger", "verify", text]).0, 74);
+    let (code, _, error) =
+        repair(&["--accept-loss", "--reason", "edited by hand", "--anchor", "/no/such/anchor"]);
+    assert!(code == 74 && error.contains("anchor /no/such/anchor"), "{error}");
+    let (code, page, error) = repair(&["--accept-loss", "--reason", "edited by hand"]);
+    assert!(
+        code == 0 && page.contains("rows up to 1 are proven") && page.contains("torn-1"),
+        "{page}{error}"
+    );
+    let shown = json(&["ledger", "show", text, "--json"]);
+    assert_eq!(shown["domains"]["visits"]["spent"]["rho"], 0.125);
+    assert_eq!(discreet(&["ledger", "verify", text]).0, 0);
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

@@ -4,7 +4,7 @@
 //! time at which it was released. What is paid once and lasts (a running total, a bundle of answers) has its whole life
 //! as its window, [`Interval::since`] where it has no horizon. Nothing that was charged is ever given back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::{Bound, RangeInclusive};
 
@@ -102,12 +102,7 @@ impl Account {
         cap: Amount,
         entries: BTreeMap<i64, Amount>,
     ) -> Result<Account, Invalid> {
-        let mut account = Account::new(promise, neighbours, cap)?;
-        match &mut account.kept {
-            Kept::Total(total) => *total = entries.into_values().last().unwrap_or_else(|| total.clone()),
-            Kept::Ends(kept) | Kept::Blocks(kept) => *kept = entries,
-        }
-        Ok(account)
+        Ok(Account::new(promise, neighbours, cap)?.holding(entries))
     }
 
     /// What a ledger has to keep: amounts by place, where a place is 0, the end of a window, or a block.
@@ -213,7 +208,62 @@ impl Account {
         }
         Ok(())
     }
+
+    /// An account of the same promise that holds these entries.
+    pub(crate) fn holding(&self, entries: BTreeMap<i64, Amount>) -> Account {
+        let kept = match self.kept {
+            Kept::Total(_) => Kept::Total(entries.into_values().last().unwrap_or_else(|| self.nothing())),
+            Kept::Ends(_) => Kept::Ends(entries),
+            Kept::Blocks(_) => Kept::Blocks(entries),
+        };
+        Account { kept, ..self.clone() }
+    }
+
+    /// What must be added to this account, and for which times, so that it counts no window for less than `held` does.
+    ///
+    /// # Errors
+    ///
+    /// If the two are of different currencies or promises.
+    pub(crate) fn shortfall(&self, held: &Account) -> Result<Vec<(Interval, Amount)>, Invalid> {
+        let nothing = self.cap.spent();
+        let over = |held: &Amount, own: &Amount| held.larger(own)?.less(own);
+        let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
+        let mut missing = Vec::new();
+        match (&self.kept, &held.kept, self.promise) {
+            (Kept::Total(own), Kept::Total(held), _) => {
+                missing.push((Interval::new(0, 1)?, over(held, own)?));
+            }
+            (Kept::Ends(own), Kept::Ends(held), _) => {
+                // What was spent between one end and the next, each for itself: a later surplus makes up for nothing.
+                let mut last = (nothing.clone(), nothing.clone());
+                let ends: BTreeSet<i64> = own.keys().chain(held.keys()).copied().collect();
+                for end in ends {
+                    let now = (at(own, end), at(held, end));
+                    let spent = (over(&now.0, &last.0)?, over(&now.1, &last.1)?);
+                    missing.push((Interval::new(end - 1, end)?, over(&spent.1, &spent.0)?));
+                    last = now;
+                }
+            }
+            (Kept::Blocks(own), Kept::Blocks(held), Promise::Each(span)) => {
+                let edges: BTreeSet<i64> = own.keys().chain(held.keys()).copied().collect();
+                let edges: Vec<i64> = edges.into_iter().collect();
+                for (index, &first) in edges.iter().enumerate() {
+                    let next = edges.get(index + 1).copied();
+                    let short = over(&at(held, first), &at(own, first))?;
+                    let edge = |block: i64| (i128::from(block) * i128::from(span)).clamp(MIN, MAX) as i64;
+                    let (start, end) = (edge(first), next.map_or(i64::MAX, edge));
+                    missing.push((Interval::new(start, end)?, short));
+                }
+            }
+            _ => return Err(Invalid::new("promise", Kind::Mixed, "two accounts of one domain")),
+        }
+        missing.retain(|(_, amount)| amount != nothing);
+        Ok(missing)
+    }
 }
+
+const MIN: i128 = i64::MIN as i128;
+const MAX: i128 = i64::MAX as i128;
 
 fn last_until(map: &BTreeMap<i64, Amount>, key: i64) -> Option<&Amount> {
     map.range(..=key).next_back().map(|(_, amount)| amount)

@@ -9,6 +9,7 @@ use discreet::ledger::{Domain, Ledger, Name};
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
+use super::repair::Repair;
 
 /// What can be done with a ledger by hand.
 #[derive(Debug, clap::Subcommand)]
@@ -21,6 +22,8 @@ pub(crate) enum LedgerCommand {
     Export(Export),
     /// Raise the cap of a domain, and keep who did it and why
     Amend(Amend),
+    /// Go on with a ledger in doubt: releases are lost, budget is not
+    Repair(Repair),
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +88,7 @@ impl LedgerCommand {
                 Ok(format!("copied to {}\n", export.to.display()))
             }
             LedgerCommand::Amend(amend) => amend.run(),
+            LedgerCommand::Repair(repair) => repair.run(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod adaptive;
 mod calibrate;
 mod ledger;
 mod price;
+mod repair;
 mod shuffle;
 
 use std::fmt;

@@ -9,8 +9,9 @@
 //! look up  is there a row under this release's name? then its line is the answer, whatever is asked now
 //! draw     once, from a fresh seed; nothing that follows may fail because of what was drawn
 //! seal     one transaction: { the fence is mine; the name is free; the promise's account still fits;
-//!          write line and charge, or a refusal that costs nothing }
+//!          write line, charge and what the mechanism keeps, or a refusal that costs nothing }
 //! read     the row, back from the ledger
+//! note     it in the anchor, where there is one
 //! deliver  these bytes, and no others
 //! mark     that they were delivered (or before it, where nothing may be delivered twice)
 //! ```
@@ -33,8 +34,12 @@
 //!   if it still runs, and the row is read by name. If there is none the *same* line is sealed again. To draw again would
 //!   be to choose among draws.
 //! * **A zombie** finds the fence taken and writes nothing. Even without the fence it would find the row and adopt it.
+//! * **What a mechanism keeps** (the noise of a running total, keys that are public already) moves on in the transaction
+//!   that seals the release it comes from, or not at all, and from the version that the draw has read, or not at all. So
+//!   no part of it is drawn twice. Without its key the job stops: it does not go on with fresh noise.
 //! * **An older copy** of the ledger breaks D1, and no ledger can see that by itself. What has been delivered elsewhere can
-//!   show it; a gate that finds itself behind halts.
+//!   show it: an anchor, or a file of releases. A gate that finds itself behind does not open; `discreet ledger repair`
+//!   charges what the anchor knows, and gives up every window that may have been told.
 //!
 //! The argument is checked: [`Core`] holds every decision and is explored over all orders of two processes, up to three
 //! crashes, and lost answers, hundreds of thousands of states in an ordinary test run and millions in
@@ -42,9 +47,9 @@
 //!
 //! # How to use it
 //!
-//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own. Whoever has a complete window hands it
-//! a [`Request`], the secret sealed up with its mechanism, and goes on; rows come back once they are durable. The example
-//! `said_once` is a whole program. The operator that hands over windows of a dataflow comes next.
+//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`Desk`] there.
+//! Whoever has a complete window hands the desk a [`Request`], the secret sealed up with its mechanism, and goes on; rows
+//! come back once they are durable. The example `said_once` is a whole program.
 //!
 //! # What may be lost
 //!

@@ -32,9 +32,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
         return Ok(());
     }
     let repairs = all(store, "SELECT * FROM repair", &[], read_repair)?;
-    let given_up =
-        |repair: &super::Repair| repair.sound < anchor.sequence && anchor.sequence < repair.sequence;
-    if found.is_none() && repairs.iter().any(|(repair, _)| given_up(repair)) {
+    if repairs.iter().any(|(repair, _)| repair.given_up.contains(&anchor.chain)) {
         return Ok(());
     }
     let head = first(store, "SELECT sequence FROM head", &[], |row| number(row, 0))?.unwrap_or(0);

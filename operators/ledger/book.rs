@@ -1,15 +1,19 @@
 //! The ledger as it is used: everything it decides, whichever database keeps it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::anchor::{self, Anchor};
 use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
+use super::key::Key;
 use super::name::Name;
-use super::records::{amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write};
+use super::records::{
+    amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write, write_amendment,
+    write_domain,
+};
+use super::rows::encode;
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
-use super::rows::{encode, promise_columns, relation_column, unit_column};
 use super::sqlite::Sqlite;
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
@@ -67,13 +71,18 @@ pub struct Sealing {
 }
 
 impl Ledger {
-    /// Makes an empty ledger.
+    /// Makes an empty ledger, and its key beside it.
     ///
     /// # Errors
     ///
     /// If there is a ledger already, or none can be made there.
     pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
+        if fs::exists(place).unwrap_or(true) {
+            return Err(Trouble::refused(format!("ledger {}: there is a file already", place.display())));
+        }
+        // First, so that there is never a ledger without one.
+        Key::create(Key::beside(place))?;
         let mut store: Box<dyn Store> = Box::new(Sqlite::create(place)?);
         let mut name = [0; 32];
         getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
@@ -111,6 +120,10 @@ impl Ledger {
         let mut ledger = Ledger { store, name };
         ledger.verify()?;
         Ok(ledger)
+    }
+
+    pub(super) fn store(&mut self) -> &mut dyn Store {
+        &mut *self.store
     }
 
     /// A random number that tells this ledger from every other.
@@ -173,22 +186,9 @@ impl Ledger {
             )));
         }
         let (sequence, previous) = next(tables)?;
-        let (promise, span) = promise_columns(domain.promise);
         let cap = encode(&domain.cap).unwrap_or_default();
         let chain = domain.chained(&previous, sequence, &cap);
-        tables.execute(
-            "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            &[
-                Value::Text(domain.name.as_str()),
-                Value::Number(sequence),
-                Value::Text(unit_column(domain.neighbours.unit)),
-                Value::Text(relation_column(domain.neighbours.relation)),
-                Value::Text(promise),
-                Value::Number(span as i64),
-                Value::Bytes(&cap),
-                Value::Bytes(chain.bytes()),
-            ],
-        )?;
+        write_domain(tables, domain, sequence, &chain)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }
@@ -237,17 +237,7 @@ impl Ledger {
             why: why.into(),
         };
         let chain = amendment.chained(&previous);
-        tables.execute(
-            "INSERT INTO amendment VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            &[
-                Value::Number(sequence),
-                Value::Text(domain.as_str()),
-                Value::bytes(encode(cap).as_deref()),
-                Value::Text(who),
-                Value::Text(why),
-                Value::Bytes(chain.bytes()),
-            ],
-        )?;
+        write_amendment(tables, &amendment, &chain)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }

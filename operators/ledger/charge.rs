@@ -1,5 +1,7 @@
 //! The one place where budget is spent: inside the transaction that writes what it is spent on.
 
+use std::collections::BTreeMap;
+
 use super::book::{Claim, Sealing};
 use super::canonical::Digest;
 use super::lines;
@@ -9,7 +11,7 @@ use super::rows::{Charge, Domain, Fate, Release, Row, encode};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
 use super::trouble::Trouble;
-use crate::accounting::{Account, Interval, Refused};
+use crate::accounting::{Account, Amount, Interval, Refused};
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
 pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
@@ -73,16 +75,7 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
     match account.charge(time, charge.cost()) {
         Ok(()) => {
             row.cost = Some(charge.cost().amount().in_currency_of(&domain.cap)?);
-            let entries = account.entries();
-            for (place, spent) in entries.iter().filter(|(place, spent)| before.get(place) != Some(spent)) {
-                let spent = encode(spent).unwrap_or_default();
-                store.execute(
-                    "INSERT INTO account VALUES (?1, ?2, ?3)
-                     ON CONFLICT (domain, place) DO UPDATE SET spent = excluded.spent",
-                    &[Value::Text(domain.name.as_str()), Value::Number(*place), Value::Bytes(&spent)],
-                )?;
-            }
-            Ok(())
+            keep(store, &domain.name, &before, &account.entries())
         }
         Err(Refused::Budget { spent, asked, limit }) => {
             row.fate = Fate::Refused;
@@ -92,6 +85,23 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
         }
         Err(Refused::Uncountable(invalid)) => Err(invalid.into()),
     }
+}
+
+/// Writes what has changed in an account.
+pub(super) fn keep(
+    store: &mut dyn Store,
+    domain: &Name,
+    before: &BTreeMap<i64, Amount>,
+    after: &BTreeMap<i64, Amount>,
+) -> Result<(), Trouble> {
+    for (place, spent) in after.iter().filter(|(place, spent)| before.get(place) != Some(spent)) {
+        let spent = encode(spent).unwrap_or_default();
+        store.execute(
+            "INSERT INTO account VALUES (?1, ?2, ?3) ON CONFLICT (domain, place) DO UPDATE SET spent = excluded.spent",
+            &[Value::Text(domain.as_str()), Value::Number(*place), Value::Bytes(&spent)],
+        )?;
+    }
+    Ok(())
 }
 
 /// The row that has paid for this life of a statistic, if there is one. What a repair took from the mechanism must be
@@ -121,7 +131,7 @@ fn payer(
 }
 
 /// Where the last repair stands, and before which moment nothing is drawn any more.
-fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, Trouble> {
+pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, Trouble> {
     let read = |row: &dyn Columns| Ok((number(row, 0)?, number(row, 1)?));
     first(store, "SELECT sequence, floor FROM repair ORDER BY sequence DESC LIMIT 1", &[], read)
 }

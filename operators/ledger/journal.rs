@@ -1,7 +1,7 @@
 //! An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
 //! its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
 //!
-//! One line a row: its place, the chain's hash there, its domain, the time that it was charged for, and its cost. A torn
+//! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost. A torn
 //! last line was never told, and is cut.
 
 use std::fs::{File, OpenOptions};
@@ -32,6 +32,8 @@ pub struct Entry {
     pub anchor: Anchor,
     /// The budget that it was charged to.
     pub domain: Name,
+    /// The time whose data it tells of.
+    pub window: Interval,
     /// The time that it was charged for.
     pub time: Interval,
     /// What it cost, if anything.
@@ -105,8 +107,9 @@ impl Journal {
 fn line(row: &Row) -> String {
     let time = row.charged();
     let cost = row.cost().and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes));
-    let (domain, start, end) = (&row.release().domain, time.start(), time.end());
-    format!("{} {} {domain} {start} {end} {cost}\n", row.sequence(), row.chain())
+    let (domain, window) = (&row.release().domain, row.release().window);
+    let [from, until, start, end] = [window.start(), window.end(), time.start(), time.end()];
+    format!("{} {} {domain} {from} {until} {start} {end} {cost}\n", row.sequence(), row.chain())
 }
 
 fn entry(ledger: Digest, line: &str) -> Option<Entry> {
@@ -114,12 +117,13 @@ fn entry(ledger: Digest, line: &str) -> Option<Entry> {
     let mut word = || words.next();
     let (sequence, chain) = (word()?.parse().ok()?, Digest::parse(word()?)?);
     let domain = Name::new("domain", word()?).ok()?;
-    let time = Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok()?;
+    let mut interval = || Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok();
+    let (window, time) = (interval()?, interval()?);
     let cost = match word()? {
         "-" => None,
         cost => Some(decode(&unhex(cost)?)?),
     };
-    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, time, cost })
+    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost })
 }
 
 fn hex(bytes: &[u8]) -> String {

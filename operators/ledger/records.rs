@@ -3,7 +3,8 @@
 use super::canonical::Digest;
 use super::name::Name;
 use super::rows::{Amendment, Domain, Release, Repair, Row};
-use super::rows::{decode, encode, fate_column, read_fate, read_promise, read_relation, read_unit};
+use super::rows::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
+use super::rows::{read_fate, read_promise, read_relation, read_unit};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval, Neighbours};
@@ -30,6 +31,63 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
             Value::bytes(row.state.as_ref().map(|state| &state.bytes()[..])),
             Value::Text(&row.line),
             Value::Bytes(row.chain.bytes()),
+        ],
+    )?;
+    Ok(())
+}
+
+pub(super) fn write_domain(
+    store: &mut dyn Store,
+    domain: &Domain,
+    sequence: i64,
+    chain: &Digest,
+) -> Result<(), Trouble> {
+    let (promise, span) = promise_columns(domain.promise);
+    store.execute(
+        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &[
+            Value::Text(domain.name.as_str()),
+            Value::Number(sequence),
+            Value::Text(unit_column(domain.neighbours.unit)),
+            Value::Text(relation_column(domain.neighbours.relation)),
+            Value::Text(promise),
+            Value::Number(span as i64),
+            Value::bytes(encode(&domain.cap).as_deref()),
+            Value::Bytes(chain.bytes()),
+        ],
+    )?;
+    Ok(())
+}
+
+pub(super) fn write_amendment(
+    store: &mut dyn Store,
+    amendment: &Amendment,
+    chain: &Digest,
+) -> Result<(), Trouble> {
+    store.execute(
+        "INSERT INTO amendment VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[
+            Value::Number(amendment.sequence),
+            Value::Text(amendment.domain.as_str()),
+            Value::bytes(encode(&amendment.cap).as_deref()),
+            Value::Text(&amendment.who),
+            Value::Text(&amendment.why),
+            Value::Bytes(chain.bytes()),
+        ],
+    )?;
+    Ok(())
+}
+
+pub(super) fn write_repair(store: &mut dyn Store, repair: &Repair, chain: &Digest) -> Result<(), Trouble> {
+    store.execute(
+        "INSERT INTO repair VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[
+            Value::Number(repair.sequence),
+            Value::Number(repair.sound),
+            Value::Number(repair.floor),
+            Value::Text(&repair.reason),
+            Value::Bytes(&repair.given_up_column()),
+            Value::Bytes(chain.bytes()),
         ],
     )?;
     Ok(())
@@ -107,13 +165,16 @@ pub(super) fn read_amendment(row: &dyn Columns) -> Result<(Amendment, Digest), T
 }
 
 pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble> {
+    let given_up = row.bytes(4)?.unwrap_or_default();
+    let (given_up, []) = given_up.as_chunks::<32>() else { return Err(odd(4)) };
     let repair = Repair {
         sequence: number(row, 0)?,
         sound: number(row, 1)?,
         floor: number(row, 2)?,
         reason: row.text(3)?,
+        given_up: given_up.iter().copied().map(Digest).collect(),
     };
-    Ok((repair, digest(row, 4)?))
+    Ok((repair, digest(row, 5)?))
 }
 
 /// A place of an account, and what is spent there.

@@ -270,6 +270,8 @@ pub struct Repair {
     pub(crate) sound: i64,
     pub(crate) floor: i64,
     pub(crate) reason: String,
+    /// The hashes of rows that had been told and are lost.
+    pub(crate) given_up: Vec<Digest>,
 }
 
 impl Repair {
@@ -280,7 +282,14 @@ impl Repair {
             .number(self.sound)
             .number(self.floor)
             .text(&self.reason)
+            .bytes(&self.given_up_column())
             .finish()
+    }
+}
+
+impl Repair {
+    pub(crate) fn given_up_column(&self) -> Vec<u8> {
+        self.given_up.iter().flat_map(|chain| chain.0).collect()
     }
 }
 

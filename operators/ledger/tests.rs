@@ -1,5 +1,6 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
+mod repairing;
 mod tampering;
 
 use std::fs;

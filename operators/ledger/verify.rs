@@ -18,23 +18,19 @@ pub(super) fn verify(store: &mut dyn Store) -> Result<(), Trouble> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
     let store = snapshot.store();
-    let statements = statements(store)?;
-    let mut due = Due::default();
-    for (statement, _) in statements.values() {
-        if let Statement::Domain(domain) = statement {
-            let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
-            due.accounts.insert(domain.name.clone(), account);
-        }
+    let mut chain = Chain::default();
+    chain.follow(store)?;
+    if head(store)? != (chain.sequence, chain.last) {
+        return Err(Trouble::doubt(format!("ledger: it ends at row {}, and says otherwise", chain.sequence)));
     }
-    follow(store, statements, &mut due)?;
-    accounts_are_the_rows(store, due.accounts)?;
-    states_are_the_newest(store, due.states)
+    accounts_are_the_rows(store, chain.due.accounts)?;
+    states_are_the_newest(store, chain.due.states)
 }
 
 /// What the rows say must be found beside them.
 #[derive(Default)]
-struct Due {
-    accounts: BTreeMap<Name, Account>,
+pub(super) struct Due {
+    pub(super) accounts: BTreeMap<Name, Account>,
     /// What a statistic's mechanism kept last, by job and name.
     states: BTreeMap<(Name, Name), Digest>,
 }
@@ -89,40 +85,40 @@ fn statements(store: &mut dyn Store) -> Result<Statements, Trouble> {
     Ok(statements)
 }
 
-/// Reads all rows in their order, as a stream: a ledger may hold millions.
-fn follow(store: &mut dyn Store, statements: Statements, due: &mut Due) -> Result<(), Trouble> {
-    let mut chain = Chain { sequence: 0, last: Digest::NONE };
-    let mut statements = statements.into_iter().peekable();
-    store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
-        let row = read_row(columns)?;
-        while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
-            chain.state(statement, due)?;
-        }
-        chain.link(row.sequence, row.chain, |previous| row.chained(previous))?;
-        if row.release.id() != digest(columns, ID)? {
-            return Err(Trouble::doubt(format!("ledger: row {} is not under its own name", row.sequence)));
-        }
-        due.after(row)
-    })?;
-    for statement in statements {
-        chain.state(statement, due)?;
-    }
-    let (sequence, last) = head(store)?;
-    if (sequence, last) != (chain.sequence, chain.last) {
-        let message =
-            format!("ledger: it ends at row {}, and says that it ends at {sequence}", chain.sequence);
-        return Err(Trouble::doubt(message));
-    }
-    Ok(())
+/// How far the chain has been followed: everything up to there is as it was written.
+pub(super) struct Chain {
+    pub(super) sequence: i64,
+    pub(super) last: Digest,
+    pub(super) due: Due,
 }
 
-/// How far the chain has been followed.
-struct Chain {
-    sequence: i64,
-    last: Digest,
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain { sequence: 0, last: Digest::NONE, due: Due::default() }
+    }
 }
 
 impl Chain {
+    /// Reads all rows in their order, as a stream: a ledger may hold millions.
+    pub(super) fn follow(&mut self, store: &mut dyn Store) -> Result<(), Trouble> {
+        let mut statements = statements(store)?.into_iter().peekable();
+        store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
+            let row = read_row(columns)?;
+            while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
+                self.state(statement)?;
+            }
+            if row.release.id() != digest(columns, ID)? {
+                return Err(Trouble::doubt(format!(
+                    "ledger: row {} is not under its own name",
+                    row.sequence
+                )));
+            }
+            self.link(row.sequence, row.chain, |previous| row.chained(previous))?;
+            self.due.after(row)
+        })?;
+        statements.try_for_each(|statement| self.state(statement))
+    }
+
     fn link(&mut self, sequence: i64, held: Digest, due: impl Fn(&Digest) -> Digest) -> Result<(), Trouble> {
         if sequence != self.sequence + 1 || due(&self.last) != held {
             return Err(Trouble::doubt(format!(
@@ -130,22 +126,18 @@ impl Chain {
                 self.sequence + 1
             )));
         }
-        *self = Chain { sequence, last: held };
+        (self.sequence, self.last) = (sequence, held);
         Ok(())
     }
 
-    fn state(
-        &mut self,
-        (sequence, (statement, held)): (i64, (Statement, Digest)),
-        due: &mut Due,
-    ) -> Result<(), Trouble> {
+    fn state(&mut self, (sequence, (statement, held)): (i64, (Statement, Digest))) -> Result<(), Trouble> {
         if let Statement::Repair(repair) = &statement {
             // What it says is lost has left no row, so its own place is further on. What mechanisms kept is lost too.
             if repair.sound != self.sequence || repair.sequence <= repair.sound {
                 return Err(Trouble::doubt(format!("ledger: row {sequence} is missing or was edited")));
             }
             self.sequence = repair.sequence - 1;
-            due.states.clear();
+            self.due.states.clear();
         }
         self.link(sequence, held, |previous| match &statement {
             Statement::Domain(domain) => {
@@ -153,7 +145,12 @@ impl Chain {
             }
             Statement::Amendment(amendment) => amendment.chained(previous),
             Statement::Repair(repair) => repair.chained(previous),
-        })
+        })?;
+        if let Statement::Domain(domain) = statement {
+            let account = Account::new(domain.promise, domain.neighbours, domain.cap)?;
+            self.due.accounts.insert(domain.name, account);
+        }
+        Ok(())
     }
 }
 

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
-use super::key::Key;
 use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
 use super::trouble::{Trouble, TroubleKind};
@@ -23,23 +22,16 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// A new file with empty tables, and its key beside it.
+    /// A new file with empty tables.
     pub(super) fn create(path: &Path) -> Result<Sqlite, Trouble> {
         let refuse = |error| Trouble::refused(format!("ledger {}: {error}", path.display()));
-        if fs::exists(path).unwrap_or(true) {
-            return Err(Trouble::refused(format!("ledger {}: there is a file already", path.display())));
-        }
-        // First, so that there is never a ledger without one.
-        Key::create(Key::beside(path))?;
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
         let mut store = Sqlite::open(path)?;
         store.begin()?;
         store.connection.execute_batch(tables::TABLES).map_err(before_commit)?;
         store.commit()?;
         // The file's name is durable only with its directory.
-        let directory =
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+        File::open(directory_of(path)).and_then(|directory| directory.sync_all()).map_err(refuse)?;
         Ok(store)
     }
 
@@ -48,6 +40,29 @@ impl Sqlite {
         place::check(path)?;
         tables::check_library(rusqlite::version_number())?;
         Ok(Sqlite { connection: connect(path)?, path: path.to_owned() })
+    }
+}
+
+impl Sqlite {
+    /// Whoever has the file open would go on writing to it when another is put in its place.
+    pub(super) fn nobody_runs(&self) -> Result<(), Trouble> {
+        let refuse =
+            |error: std::io::Error| Trouble::refused(format!("ledger {}: {error}", self.path.display()));
+        let directory = directory_of(&self.path);
+        let own = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for entry in fs::read_dir(directory).map_err(refuse)? {
+            let entry = entry.map_err(refuse)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_lock =
+                name.strip_prefix(&own).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".lock"));
+            if is_lock && File::open(entry.path()).map_err(refuse)?.try_lock().is_err() {
+                return Err(Trouble::new(
+                    TroubleKind::Fenced,
+                    format!("a job is running, which holds {name}; end it first"),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -146,6 +161,10 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     connection.set_prepared_statement_cache_capacity(64);
     tables::settle(&connection)?;
     Ok(connection)
+}
+
+pub(super) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn lock_path(ledger: &Path, job: &Name) -> PathBuf {

@@ -101,7 +101,7 @@ fn an_edited_row_is_noticed_before_anything_is_released() {
         "UPDATE state SET held = zeroblob(22)",
         "UPDATE state SET version = 2",
         "INSERT INTO state VALUES ('web', 'other', 1, zeroblob(22))",
-        "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(32))",
+        "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(0), zeroblob(32))",
     ];
     for edit in edits {
         let scratch = Scratch::new();

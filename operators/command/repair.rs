@@ -1,0 +1,57 @@
+//! `discreet ledger repair`: the only way on for a ledger in doubt, and what it costs.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use discreet::ledger::{Entry, Journal, Ledger, Loss};
+use serde_json::json;
+
+use super::Refusal;
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// The ledger
+    ledger: PathBuf,
+    /// Accept that releases are lost: no window that starts before now is drawn any more, unless it is proven
+    #[arg(long, required = true)]
+    accept_loss: bool,
+    /// Why, for whoever reads the ledger later
+    #[arg(long)]
+    reason: String,
+    /// An anchor that knows what was told; may be given more than once
+    #[arg(long)]
+    anchor: Vec<PathBuf>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Repair {
+    pub(crate) fn run(self) -> Result<String, Refusal> {
+        let anchors: Vec<Vec<Entry>> =
+            self.anchor.iter().map(|path| Journal::read(path)).collect::<Result<_, _>>()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.ok().and_then(|now| i64::try_from(now.as_micros()).ok());
+        let now = now.ok_or_else(|| Refusal::new("clock: found a time before 1970; set the clock"))?;
+        let loss = Loss { reason: &self.reason, now, anchors: &anchors.concat() };
+        let repaired = Ledger::repair(&self.ledger, &loss)?;
+        let torn = repaired.torn.as_ref().map(|path| path.display().to_string());
+        if self.json {
+            let line = json!({
+                "sound": repaired.sound,
+                "charges": repaired.charges,
+                "floor": repaired.floor,
+                "torn": torn,
+            });
+            return Ok(format!("{line}\n"));
+        }
+        let mut page = format!(
+            "rows up to {} are proven and stay; {} charges were made for what is lost\n\
+             no window that starts before now is drawn any more, unless it is proven\n",
+            repaired.sound, repaired.charges
+        );
+        page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
+        Ok(page)
+    }
+}

@@ -1,0 +1,315 @@
+//! The only way on for a ledger in doubt. It loses releases, never budget.
+//!
+//! What the chain proves stays as it is. Everything that anyone knows to have been spent beyond it (rows that can still
+//! be read, accounts, an anchor) is charged, past the cap if need be. No window that starts before the repair and has no
+//! row is ever drawn: it may have been told. What mechanisms kept is gone, so what was paid once is paid again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::anchor;
+use super::book::Ledger;
+use super::canonical::Digest;
+use super::charge::{fetch, keep, last_repair, unknown_domain};
+use super::journal::Entry;
+use super::name::Name;
+use super::records::{
+    amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
+    read_stated, rows, write, write_amendment, write_domain, write_repair,
+};
+use super::rows::{Fate, Release, Repair, Row};
+use super::sqlite::Sqlite;
+use super::store::{Columns, Store, Transaction, Value, all, first};
+use super::trouble::{Trouble, TroubleKind};
+use super::verify::Chain;
+use crate::accounting::{Account, Amount, Interval};
+
+/// What the operator accepts.
+#[derive(Clone, Debug)]
+pub struct Loss<'a> {
+    /// Why, for whoever reads the ledger later.
+    pub reason: &'a str,
+    /// The present: no window that starts before it is drawn any more, unless it has a row.
+    pub now: i64,
+    /// What anchors know to have been told.
+    pub anchors: &'a [Entry],
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// The last row that is proven.
+    pub sound: i64,
+    /// How many charges were made for what is lost.
+    pub charges: usize,
+    /// No window that starts before this is drawn any more.
+    pub floor: i64,
+    /// Where the torn ledger is kept, if this is a new file.
+    pub torn: Option<PathBuf>,
+}
+
+/// A charge for what is lost.
+type Debt = (Name, Interval, Amount);
+
+impl Ledger {
+    /// Makes a ledger in doubt usable again.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is in doubt, no reason is given, a job is running, or so much is unreadable that not even the domains
+    /// can be proven: then only a copy can help.
+    pub fn repair(place: impl AsRef<Path>, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
+        let place = place.as_ref();
+        if loss.reason.trim().is_empty() {
+            return Err(Trouble::refused("reason: found nothing; say why the loss is accepted"));
+        }
+        match Ledger::open(place) {
+            Ok(mut ledger) => {
+                if loss.anchors.iter().all(|entry| ledger.holds(&entry.anchor).is_ok()) {
+                    let message =
+                        "ledger: it adds up, and holds all that the anchors know; nothing is in doubt";
+                    return Err(Trouble::refused(message));
+                }
+                let own = *ledger.name();
+                give_up(ledger.store(), &own, loss, Vec::new())
+            }
+            Err(trouble) if trouble.kind() == TroubleKind::Doubt => replace(place, loss),
+            Err(trouble) => Err(trouble),
+        }
+    }
+}
+
+/// Goes on from the last row of a ledger that adds up.
+fn give_up(
+    store: &mut dyn Store,
+    ledger: &Digest,
+    loss: &Loss<'_>,
+    debts: Vec<Debt>,
+) -> Result<Repaired, Trouble> {
+    let missing: Vec<&Entry> =
+        loss.anchors.iter().filter(|entry| anchor::held(store, ledger, &entry.anchor).is_err()).collect();
+    if missing.iter().any(|entry| entry.anchor.ledger != *ledger) {
+        return Err(Trouble::refused("anchor: it is of another ledger; give the one of this"));
+    }
+    let known =
+        missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.cost.clone()?)));
+    let debts: Vec<Debt> = debts.into_iter().chain(known).collect();
+
+    let mut transaction = Transaction::begin(store)?;
+    let tables = transaction.store();
+    let (sound, mut chain) = head(tables)?;
+    let newest = "SELECT COALESCE(max(window_end), ?1) FROM release WHERE job <> 'repair'";
+    let newest = first(tables, newest, &[Value::Number(loss.now)], |row| number(row, 0))?;
+    let earlier = last_repair(tables)?.map(|(_, floor)| floor);
+    let ends = missing.iter().map(|entry| entry.window.end());
+    let floor = ends.chain(newest).chain(earlier).fold(loss.now, i64::max);
+    let mut sequence = missing.iter().map(|entry| entry.anchor.sequence).fold(sound, i64::max) + 1;
+    let repair = Repair {
+        sequence,
+        sound,
+        floor,
+        reason: loss.reason.to_owned(),
+        given_up: missing.iter().map(|entry| entry.anchor.chain).collect(),
+    };
+    chain = repair.chained(&chain);
+    write_repair(tables, &repair, &chain)?;
+    for (domain, time, amount) in &debts {
+        sequence += 1;
+        chain = owe(tables, sequence, &chain, domain, *time, amount)?;
+    }
+    tables.execute("DELETE FROM state", &[])?;
+    tables.execute("UPDATE fence SET generation = generation + 1", &[])?;
+    let end = [Value::Number(sequence), Value::Bytes(chain.bytes())];
+    tables.execute("UPDATE head SET sequence = ?1, chain = ?2", &end)?;
+    transaction.commit()?;
+    Ok(Repaired { sound, charges: debts.len(), floor, torn: None })
+}
+
+/// A row that says nothing and costs what was lost, whether or not it fits.
+fn owe(
+    store: &mut dyn Store,
+    sequence: i64,
+    previous: &Digest,
+    domain: &Name,
+    time: Interval,
+    amount: &Amount,
+) -> Result<Digest, Trouble> {
+    let known = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
+    let amount = &of_all_orders(amount, &known.cap);
+    let mut account = fetch(store, &known, time)?;
+    let before = account.entries();
+    account.add(time, amount)?;
+    keep(store, domain, &before, &account.entries())?;
+    let release = Release {
+        domain: domain.clone(),
+        job: Name::new("job", "repair")?,
+        version: *previous,
+        name: Name::new("release", "lost")?,
+        window: time,
+    };
+    let mut row = Row {
+        sequence,
+        generation: 0,
+        fate: Fate::Lost,
+        cost: Some(amount.clone()),
+        life: None,
+        prepaid: None,
+        state: None,
+        line: release.tombstone(Fate::Lost),
+        delivered: false,
+        chain: Digest::NONE,
+        release,
+    };
+    row.chain = row.chained(previous);
+    write(store, &row)?;
+    Ok(row.chain)
+}
+
+/// A torn amount may claim to hold for fewer orders than the budget asks about; what it costs is charged for all.
+fn of_all_orders(amount: &Amount, cap: &Amount) -> Amount {
+    match (amount, cap) {
+        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { omega, .. }) => {
+            Amount::Zcdp { rho: *rho, delta: *delta, omega: *omega }
+        }
+        (amount, _) => amount.clone(),
+    }
+}
+
+/// Puts a new file with all that is proven in the place of a torn one.
+fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
+    let mut torn = Sqlite::open(place).map_err(unreadable)?;
+    torn.nobody_runs()?;
+    let fresh = beside(place, ".repaired");
+    let _ = fs::remove_file(&fresh);
+    let repaired = copy(&mut torn, &fresh, loss);
+    drop(torn);
+    let repaired = repaired.inspect_err(|_| {
+        let _ = fs::remove_file(&fresh);
+    })?;
+    let refuse = |error: std::io::Error| Trouble::doubt(format!("ledger {}: {error}", place.display()));
+    let kept = (1..).map(|n| beside(place, &format!(".torn-{n}"))).find(|path| !path.exists());
+    let kept = kept.unwrap_or_else(|| beside(place, ".torn"));
+    // The old file goes first: a crash in between leaves no ledger, never a torn one without its newest commits.
+    fs::rename(place, &kept).map_err(refuse)?;
+    for suffix in ["-wal", "-shm"] {
+        let (from, to) = (beside(place, suffix), beside(&kept, suffix));
+        if from.exists() {
+            fs::rename(from, to).map_err(refuse)?;
+        }
+    }
+    fs::rename(&fresh, place).map_err(refuse)?;
+    let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+    Ledger::open(place)?;
+    Ok(Repaired { torn: Some(kept), ..repaired })
+}
+
+fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
+    let meta = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+    let meta = first(torn, "SELECT format, ledger FROM meta", &[], meta).map_err(unreadable)?;
+    let (format, ledger) = meta.ok_or_else(|| unreadable(Trouble::doubt("ledger: it has no name")))?;
+    let mut chain = Chain::default();
+    // How far it gets is the question.
+    let _ = chain.follow(torn);
+    let sound = chain.sequence;
+    let debts = debts(torn, sound, &chain.due.accounts).map_err(unreadable)?;
+
+    let mut store = Sqlite::create(fresh)?;
+    let mut transaction = Transaction::begin(&mut store)?;
+    let tables = transaction.store();
+    tables.execute(
+        "INSERT INTO meta VALUES (1, ?1, ?2)",
+        &[Value::Number(format), Value::Bytes(ledger.bytes())],
+    )?;
+    let end = [Value::Number(sound), Value::Bytes(chain.last.bytes())];
+    tables.execute("INSERT INTO head VALUES (1, ?1, ?2)", &end)?;
+    copy_statements(torn, tables, sound)?;
+    let read = torn.read(rows!("WHERE sequence <= ?1 ORDER BY sequence"), &end[..1], &mut |columns| {
+        let row = read_row(columns)?;
+        write(tables, &row)?;
+        let mark = "UPDATE release SET delivered = ?2 WHERE sequence = ?1";
+        tables.execute(mark, &[Value::Number(row.sequence), Value::Number(row.delivered.into())])?;
+        Ok(())
+    });
+    read.map_err(unreadable)?;
+    for (domain, account) in &chain.due.accounts {
+        keep(tables, domain, &BTreeMap::new(), &account.entries())?;
+    }
+    let fence = |row: &dyn Columns| Ok((row.text(0)?, number(row, 1)?));
+    for (job, generation) in all(torn, "SELECT job, generation FROM fence", &[], fence).unwrap_or_default() {
+        let values = [Value::Text(&job), Value::Number(generation)];
+        tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
+    }
+    transaction.commit()?;
+    give_up(&mut store, &ledger, loss, debts)
+}
+
+fn unreadable(trouble: Trouble) -> Trouble {
+    Trouble::doubt(format!(
+        "{trouble}; too little can be read to repair it: bring back a copy, and repair that"
+    ))
+}
+
+/// Statements are copied as they are: their hashes prove them.
+fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), Trouble> {
+    let until = [Value::Number(sound)];
+    for (sequence, domain, chain) in
+        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated)?
+    {
+        write_domain(tables, &domain, sequence, &chain)?;
+    }
+    for (amendment, chain) in
+        all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)?
+    {
+        write_amendment(tables, &amendment, &chain)?;
+    }
+    for (repair, chain) in all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair)? {
+        write_repair(tables, &repair, &chain)?;
+    }
+    Ok(())
+}
+
+/// What the torn ledger says was spent, beyond what its chain proves.
+fn debts(torn: &mut Sqlite, sound: i64, proven: &BTreeMap<Name, Account>) -> Result<Vec<Debt>, Trouble> {
+    let mut accounts = proven.clone();
+    let mut debts = Vec::new();
+    let unproven = |name: &Name| {
+        let message =
+            format!("ledger: domain {name} was spent from, and its own statement is torn or edited");
+        Trouble::doubt(message)
+    };
+    let mut rest: Vec<Row> = Vec::new();
+    // As far as it can be read at all.
+    let _ =
+        torn.read(rows!("WHERE sequence > ?1 ORDER BY sequence"), &[Value::Number(sound)], &mut |columns| {
+            rest.push(read_row(columns)?);
+            Ok(())
+        });
+    for row in rest {
+        let (domain, time) = (row.release.domain.clone(), row.charged());
+        if let Some(cost) = row.cost {
+            accounts.get_mut(&domain).ok_or_else(|| unproven(&domain))?.add(time, &cost)?;
+            debts.push((domain, time, cost));
+        }
+    }
+    let entry = |row: &dyn Columns| Ok((name(row, 2)?, read_entry(row)?));
+    let entries = all(torn, "SELECT place, spent, domain FROM account", &[], entry).unwrap_or_default();
+    let mut held: BTreeMap<Name, BTreeMap<i64, Amount>> = BTreeMap::new();
+    for (domain, (place, spent)) in entries {
+        held.entry(domain).or_default().insert(place, spent);
+    }
+    for (domain, entries) in held {
+        let own = accounts.get(&domain).ok_or_else(|| unproven(&domain))?;
+        for (time, amount) in own.shortfall(&own.holding(entries))? {
+            debts.push((domain.clone(), time, amount));
+        }
+    }
+    Ok(debts)
+}
+
+fn beside(place: &Path, suffix: &str) -> PathBuf {
+    let mut path = place.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}

@@ -1,0 +1,209 @@
+//! A repair loses releases, never budget: whatever was done to a ledger, afterwards it counts no less than was spent, and
+//! says nothing new about a window that was told.
+
+use super::*;
+use crate::noise::Noise;
+
+const NOW: i64 = 200;
+
+fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<Entry> {
+    let (mut journal, _) = Journal::open(path, ledger.name()).unwrap();
+    journal.note(rows.iter()).unwrap();
+    Journal::read(path).unwrap()
+}
+
+fn loss<'a>(anchors: &'a [Entry]) -> Loss<'a> {
+    Loss { reason: "the disk was lost, and this copy is what there is", now: NOW, anchors }
+}
+
+/// Twelve windows of ten, under a budget that they use up.
+fn history(scratch: &Scratch, promise: Promise) -> Vec<Row> {
+    let mut ledger = ledger(scratch, promise, 100);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let mut batch: Vec<Sealing> =
+        (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
+    batch[4] = once("web", (40, 50), (40, 140), 5);
+    batch[4].state = Some(State { version: 1, held: b"what a mechanism keeps".to_vec() });
+    ledger.seal(&claim, &batch).unwrap()
+}
+
+/// What counts against every window.
+fn spending(ledger: &mut Ledger) -> Vec<Amount> {
+    let windows = (0..30).map(|k| Interval::new(10 * k - 50, 10 * k - 40).unwrap());
+    windows.map(|window| ledger.spent(&name("visits"), window).unwrap().0).collect()
+}
+
+fn no_less(before: &[Amount], after: &[Amount]) -> bool {
+    before.iter().zip(after).all(|(before, after)| before.within(after))
+}
+
+#[test]
+fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() {
+    for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
+        let scratch = Scratch::new();
+        let mut ledger = ledger(&scratch, promise, 100);
+        let claim = ledger.claim(&name("web")).unwrap();
+        ledger.seal(&claim, &[sealing("web", (0, 10), 3, "kept")]).unwrap();
+        let older = scratch.0.join("older");
+        ledger.export(&older).unwrap();
+        let lost: Vec<Row> = (1..4)
+            .map(|k| {
+                ledger.seal(&claim, &[sealing("web", (10 * k, 10 * k + 10), 3, "lost")]).unwrap().remove(0)
+            })
+            .collect();
+        let entries = journal(&scratch.0.join("anchor"), &ledger, &lost);
+        let before = spending(&mut ledger);
+        drop((ledger, claim));
+        fs::copy(&older, scratch.ledger()).unwrap();
+
+        let repaired = Ledger::repair(scratch.ledger(), &loss(&entries)).unwrap();
+        assert_eq!((repaired.sound, repaired.charges, repaired.floor), (2, 3, NOW));
+        let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+        assert_eq!(spending(&mut ledger), before, "{promise:?}");
+        entries.iter().for_each(|entry| ledger.holds(&entry.anchor).unwrap());
+        let unknown = Anchor { chain: Digest::of(b"another"), ..entries[0].anchor };
+        assert!(ledger.holds(&unknown).is_err());
+
+        let claim = ledger.claim(&name("web")).unwrap();
+        let mut fate = |window| {
+            let row = ledger.seal(&claim, &[sealing("web", window, 3, "drawn again")]).unwrap().remove(0);
+            (row.fate(), row.line().to_owned(), row.cost().cloned())
+        };
+        assert_eq!(fate((0, 10)), (Fate::Sealed, "kept".to_owned(), Some(rho(3))));
+        for window in [(10, 20), (30, 40), (50, 60), (NOW - 1, NOW + 9)] {
+            let (fate, line, cost) = fate(window);
+            assert_eq!((fate, cost), (Fate::Lost, None));
+            assert!(line.contains("\"lost\":true"), "{line}");
+        }
+        assert_eq!(fate((NOW, NOW + 10)).0, Fate::Sealed);
+        // Again, and there is nothing to repair.
+        drop((ledger, claim));
+        let error = Ledger::repair(scratch.ledger(), &loss(&entries)).unwrap_err();
+        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+    }
+}
+
+#[test]
+fn what_was_paid_once_is_paid_again_when_what_it_bought_is_gone() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch, Promise::Lifetime);
+    shell(&scratch, "UPDATE release SET line = 'another' WHERE sequence = 9");
+    Ledger::repair(scratch.ledger(), &Loss { now: 120, ..loss(&[]) }).unwrap();
+    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+    assert!(ledger.state(rows[4].release()).unwrap().is_none());
+    let claim = ledger.claim(&name("web")).unwrap();
+    let row = &ledger.seal(&claim, &[once("web", (120, 130), (40, 140), 5)]).unwrap()[0];
+    assert_eq!((row.fate(), row.cost()), (Fate::Sealed, Some(&rho(5))));
+}
+
+fn shell(scratch: &Scratch, edit: &str) {
+    let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
+    let triggers = "SELECT name FROM sqlite_master WHERE type = 'trigger'";
+    let triggers: Vec<String> = shell
+        .prepare(triggers)
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    triggers.iter().for_each(|trigger| shell.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap());
+    shell.execute_batch(&format!("PRAGMA foreign_keys = OFF; {edit}")).unwrap();
+}
+
+#[test]
+fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
+    let edits = [
+        ("UPDATE release SET line = 'another' WHERE sequence = 7", 6),
+        ("UPDATE release SET cost = NULL WHERE sequence = 7", 6),
+        ("DELETE FROM release WHERE sequence = 7", 6),
+        ("DELETE FROM release WHERE sequence = 13", 12),
+        ("UPDATE account SET spent = (SELECT cap FROM domain)", 13),
+        ("DELETE FROM account", 13),
+        ("DELETE FROM state", 13),
+        ("UPDATE head SET sequence = 40", 13),
+    ];
+    for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
+        for (edit, sound) in edits {
+            let scratch = Scratch::new();
+            let rows = history(&scratch, promise);
+            let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
+            shell(&scratch, edit);
+            assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), TroubleKind::Doubt, "{edit}");
+            let repaired = Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();
+            assert_eq!(repaired.sound, sound, "{edit}");
+            assert!(repaired.torn.unwrap().exists());
+            let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+            assert!(no_less(&before, &spending(&mut ledger)), "{promise:?}: {edit}: budget was lost");
+            for row in &rows {
+                let kept = ledger.look_up(row.release()).unwrap();
+                assert_eq!(kept.as_ref(), Some(row).filter(|row| row.sequence() <= sound), "{edit}");
+            }
+            let claim = ledger.claim(&name("web")).unwrap();
+            let row = &ledger.seal(&claim, &[sealing("web", (60, 70), 3, "drawn again")]).unwrap()[0];
+            assert_ne!(row.line(), "drawn again", "{edit}");
+        }
+    }
+}
+
+#[test]
+fn a_domain_that_cannot_be_proven_is_not_guessed() {
+    let scratch = Scratch::new();
+    history(&scratch, Promise::Lifetime);
+    shell(&scratch, "UPDATE domain SET cap = (SELECT spent FROM account)");
+    let torn = fs::read(scratch.ledger()).unwrap();
+    let error = Ledger::repair(scratch.ledger(), &loss(&[])).unwrap_err();
+    assert_eq!(error.kind(), TroubleKind::Doubt);
+    assert!(error.to_string().contains("bring back a copy"), "{error}");
+    assert_eq!(fs::read(scratch.ledger()).unwrap(), torn, "a repair that failed changed something");
+}
+
+#[test]
+fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
+    let scratch = Scratch::new();
+    history(&scratch, Promise::Lifetime);
+    let refused = |reason| Ledger::repair(scratch.ledger(), &Loss { reason, ..loss(&[]) }).unwrap_err();
+    assert!(refused(" ").to_string().contains("reason"));
+    assert!(refused("because").to_string().contains("nothing is in doubt"));
+    let running = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap();
+    shell(&scratch, "DELETE FROM account");
+    assert_eq!(refused("because").kind(), TroubleKind::Fenced);
+    drop(running);
+    Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();
+}
+
+/// Refutes a repair after which a window costs less than before, for any torn byte: it works, or it refuses to.
+#[test]
+fn no_flipped_byte_makes_a_repair_give_budget_back() {
+    let scratch = Scratch::new();
+    let rows = history(&scratch, Promise::Any(30));
+    let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
+    let sound = fs::read(scratch.ledger()).unwrap();
+    let mut noise = Noise::seeded(1);
+    let (mut repaired, mut refused) = (0, 0);
+    for round in 0..size(1_000, 20_000) {
+        let torn = Scratch::new();
+        let mut bytes = sound.clone();
+        let place = noise.below(bytes.len() as u64) as usize;
+        bytes[place] ^= 1 << noise.below(8);
+        fs::write(torn.ledger(), &bytes).unwrap();
+        if Ledger::open(torn.ledger()).is_ok() {
+            continue;
+        }
+        if let Err(trouble) = Ledger::repair(torn.ledger(), &loss(&[])) {
+            assert!(trouble.to_string().contains("bring back a copy"), "byte {place}: {trouble}");
+            refused += 1;
+            continue;
+        }
+        repaired += 1;
+        let mut ledger = Ledger::open(torn.ledger()).unwrap();
+        assert!(no_less(&before, &spending(&mut ledger)), "round {round}: byte {place}: budget was lost");
+        let claim = ledger.claim(&name("web")).unwrap();
+        let again: Vec<Sealing> = rows
+            .iter()
+            .map(|row| Sealing { release: row.release().clone(), ..sealing("web", (0, 1), 3, "drawn again") })
+            .collect();
+        let again = ledger.seal(&claim, &again).unwrap();
+        assert!(again.iter().all(|row| row.line() != "drawn again"), "round {round}: byte {place}");
+    }
+    assert!(repaired > 20, "{repaired} repaired, {refused} refused");
+}
