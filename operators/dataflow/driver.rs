@@ -61,7 +61,7 @@ pub fn execute(
     let nothing: Box<dyn Any + Send> = Box::new(());
     let workers = initialize_from(builders, nothing, move |allocator| {
         let mut engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
-        let mut run = Run::new(&mut engine, Arc::clone(&inside));
+        let mut run = Run::new(&engine, Arc::clone(&inside));
         let built = build(&mut engine, &mut run.feeds);
         if let Err(failure) = built.and_then(|()| run.drive(&mut engine)) {
             inside.fail(failure);
@@ -134,30 +134,31 @@ impl Connections {
 /// One worker's part of a run.
 struct Run {
     feeds: Feeds,
-    pace: Pace,
     shared: Arc<Shared>,
     /// Whether all inputs were closed, and every dataflow has ended.
     is_over: bool,
 }
 
 impl Run {
-    fn new(engine: &mut Engine, shared: Arc<Shared>) -> Run {
-        let pace = Pace::new(engine);
+    fn new(engine: &Engine, shared: Arc<Shared>) -> Run {
         let context = Context::new(Arc::clone(&shared));
         let feeds = Feeds::new(context, engine.index(), engine.peers());
-        Run { feeds, pace, shared, is_over: false }
+        Run { feeds, shared, is_over: false }
     }
 
     fn drive(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        // Last, so that in a step it answers after the others have taken what is there.
+        let mut pace = Pace::new(engine);
         while !self.shared.has_failed() {
             if self.shared.is_stopped() {
                 self.drain(engine);
                 return Ok(());
             }
-            let rest = match self.feed()? {
+            let rest = match self.feed(&mut pace)? {
                 Turn::Moved => Duration::ZERO,
                 Turn::Still => NAP,
                 Turn::Over if self.feeds.context.is_settled_before(Time::MAX) => {
+                    pace.close();
                     self.close(engine);
                     return Ok(());
                 }
@@ -169,8 +170,8 @@ impl Run {
     }
 
     /// Gives every input a turn. `Over` once all of them are.
-    fn feed(&mut self) -> Result<Turn, Failure> {
-        let may_pull = !self.pace.is_behind();
+    fn feed(&mut self, pace: &mut Pace) -> Result<Turn, Failure> {
+        let may_pull = !pace.is_behind();
         let mut all = Turn::Over;
         for pump in &mut self.feeds.pumps {
             match (pump.turn(&self.feeds.context, may_pull)?, all) {
@@ -180,7 +181,7 @@ impl Run {
             }
         }
         if all == Turn::Moved {
-            self.pace.turned();
+            pace.turned();
         }
         Ok(all)
     }
@@ -188,7 +189,6 @@ impl Run {
     /// The second phase of the end. Everything that can close has closed and has its outcome, so now the inputs may go.
     fn close(&mut self, engine: &mut Engine) {
         self.feeds.pumps.clear();
-        self.pace.close();
         while engine.has_dataflows() && !self.shared.has_failed() {
             engine.step_or_park(Some(SLEEP));
         }

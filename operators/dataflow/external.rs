@@ -10,6 +10,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::engine::{
     Capability, CapacityContainerBuilder, Concat, Exchange, InputHandle, MutableAntichain, OperatorBuilder,
     StreamVec,
@@ -20,8 +22,19 @@ use super::shared::Context;
 use crate::invalid::{Invalid, Kind};
 use crate::time::Time;
 
-/// What a worker has to say: which worker, and of which partition; `None` that it will say nothing more.
-type Saying = (usize, Option<(usize, Time)>);
+/// Which worker says what.
+type Saying = (usize, Said);
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Said {
+    /// A partition is complete to a moment.
+    Complete(usize, Time),
+    /// There is nothing more to declare.
+    Finished,
+    /// What was declared is settled, so that its partitions may go to the end of time.
+    Ended,
+}
+
 type Input = InputHandle<Time, CapacityContainerBuilder<Vec<Saying>>>;
 
 /// What has been declared on this worker.
@@ -31,11 +44,19 @@ pub(crate) struct Control {
     declared: BTreeMap<usize, Time>,
     unsaid: Vec<Saying>,
     finished: bool,
+    ended: bool,
 }
 
 impl Control {
     pub(crate) fn new(worker: usize, partitions: usize) -> Control {
-        Control { worker, partitions, declared: BTreeMap::new(), unsaid: Vec::new(), finished: false }
+        Control {
+            worker,
+            partitions,
+            declared: BTreeMap::new(),
+            unsaid: Vec::new(),
+            finished: false,
+            ended: false,
+        }
     }
 }
 
@@ -79,7 +100,7 @@ impl Word {
             }
             Some(before) if before == time => Ok(()),
             _ => {
-                let saying = (control.worker, Some((partition, time)));
+                let saying = (control.worker, Said::Complete(partition, time));
                 control.unsaid.push(saying);
                 Ok(())
             }
@@ -88,7 +109,10 @@ impl Word {
 
     /// Says that all partitions of which this worker has declared something have ended, and that it reads no other.
     pub fn finish(self) {
-        self.control.borrow_mut().finished = true;
+        let mut control = self.control.borrow_mut();
+        control.finished = true;
+        let farewell = (control.worker, Said::Finished);
+        control.unsaid.push(farewell);
     }
 }
 
@@ -177,21 +201,18 @@ impl Table {
         Table { partitions: vec![None; partitions], speaking: peers }
     }
 
-    fn hear(&mut self, (worker, what): Saying) -> Result<(), Failure> {
-        match what {
-            Some((partition, time)) => match &mut self.partitions[partition] {
+    fn hear(&mut self, (worker, said): Saying) -> Result<(), Failure> {
+        match said {
+            Said::Complete(partition, time) => match &mut self.partitions[partition] {
                 Some((owner, _)) if *owner != worker => {
                     return Err(Failure::abandoned("two workers declare the same partition"));
                 }
                 declared => *declared = Some((worker, time)),
             },
-            None => {
-                self.speaking -= 1;
-                for (owner, time) in self.partitions.iter_mut().flatten() {
-                    if *owner == worker {
-                        *time = Time::MAX;
-                    }
-                }
+            Said::Finished => self.speaking -= 1,
+            Said::Ended => {
+                let mine = self.partitions.iter_mut().flatten().filter(|(owner, _)| *owner == worker);
+                mine.for_each(|(_, time)| *time = Time::MAX);
             }
         }
         if self.speaking == 0 && self.partitions.contains(&None) {
@@ -213,12 +234,11 @@ impl Table {
 pub(crate) struct Wire {
     control: Rc<RefCell<Control>>,
     input: Rc<RefCell<Input>>,
-    over: bool,
 }
 
 impl Wire {
     pub(crate) fn new(control: Rc<RefCell<Control>>, input: Rc<RefCell<Input>>) -> Wire {
-        Wire { control, input, over: false }
+        Wire { control, input }
     }
 }
 
@@ -226,16 +246,16 @@ impl Pump for Wire {
     fn turn(&mut self, context: &Context, _: bool) -> Result<Turn, Failure> {
         let mut control = self.control.borrow_mut();
         let mut input = self.input.borrow_mut();
-        let settled = |declared: &BTreeMap<usize, Time>| {
-            declared.values().max().is_none_or(|last| context.is_settled_before(*last))
-        };
-        if control.unsaid.is_empty() && control.finished && !self.over && settled(&control.declared) {
-            let farewell = (control.worker, None);
-            control.unsaid.push(farewell);
-            self.over = true;
+        // As with a source of the library's own: the end of time comes after what was declared is settled.
+        let last = control.declared.values().max().copied().unwrap_or(Time::MIN);
+        let may_end = control.finished && !control.ended && control.unsaid.is_empty();
+        if may_end && context.is_settled_before(last) {
+            let end = (control.worker, Said::Ended);
+            control.unsaid.push(end);
+            control.ended = true;
         }
         if control.unsaid.is_empty() {
-            return Ok(if self.over { Turn::Over } else { Turn::Still });
+            return Ok(if control.ended { Turn::Over } else { Turn::Still });
         }
         input.send_batch(&mut control.unsaid);
         control.unsaid.clear();

@@ -11,7 +11,8 @@ use super::engine::{CapacityContainerBuilder, Engine, Exchange, InputHandle, Ope
 
 /// Turns with something to send, between two messages.
 const TURNS: u64 = 16;
-/// Messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of each source.
+/// Messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of each source; and as many
+/// again for each operator that has taken them in its last step and not passed them on.
 const UNANSWERED: u64 = 5;
 
 /// From whom, to whom.
@@ -26,7 +27,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Builds the dataflow that carries the messages; on every worker, before any other.
+    /// Builds the dataflow that carries the messages; on every worker, after all others.
     pub(crate) fn new(worker: &mut Engine) -> Pace {
         let answered = Rc::new(RefCell::new(vec![0; worker.peers()]));
         let count = Rc::clone(&answered);

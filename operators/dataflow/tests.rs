@@ -337,8 +337,11 @@ fn without_a_last_window_only_what_was_declared_is_released() {
         Script::of([(vec![(6, 1), (35, 1)], Pulled::Complete(39))]),
     ];
     let (ended, ears) = run(scripts, tens(None), None, |config| config);
-    // The second source ends far ahead; the first has the last word, and both ended in the same breath.
-    assert_eq!((ears.lines(), ended.unwrap().released()), (vec!["0: 2".into(), "10: 0".into()], 2));
+    // The first has given all that there is, so the second has the last word; both end in the same breath.
+    assert_eq!(
+        (ears.lines(), ended.unwrap().released()),
+        (vec!["0: 2".into(), "10: 0".into(), "20: 1".into()], 3)
+    );
 }
 
 #[test]
@@ -570,7 +573,7 @@ fn an_operator_that_drops_its_stream_completes_nothing() {
 
 #[test]
 fn a_worker_that_is_behind_is_not_sent_more_than_it_can_take() {
-    const RECORDS: i64 = 400 * BATCH as i64;
+    const RECORDS: i64 = 1_500 * BATCH as i64;
     let (given, taken, most) =
         (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
     let ended = {
@@ -596,9 +599,9 @@ fn a_worker_that_is_behind_is_not_sent_more_than_it_can_take() {
     };
     assert!(ended.is_ok());
     assert_eq!(taken.load(Ordering::SeqCst), RECORDS);
-    // 5 times 16 batches may be unanswered, and one that is taken is on its way: without a brake it is nearly all 400.
-    let most = most.load(Ordering::SeqCst) / BATCH as i64;
-    assert!(most <= 120, "{most} batches were waiting");
+    // 80 batches may be unanswered, and what each operator on the way has taken in its last step comes on top. Without a
+    // brake it is nearly all of them.
+    assert!(most <= 400, "{most} batches were waiting");
 }
 
 #[test]
@@ -606,9 +609,10 @@ fn only_one_file_names_the_engine() {
     fn check(directory: &std::path::Path) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
+            let tests = path.file_stem().is_some_and(|name| name == "tests");
+            if path.is_dir() && !tests {
                 check(&path);
-            } else if path.file_name().is_none_or(|name| name != "engine.rs" && name != "tests.rs") {
+            } else if !tests && path.file_name().is_none_or(|name| name != "engine.rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let named = text.lines().filter(|line| !line.trim_start().starts_with("//"));
                 assert!(!named.into_iter().any(|line| line.contains("timely::")), "{}", path.display());

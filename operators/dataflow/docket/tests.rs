@@ -43,7 +43,7 @@ fn inputs_that_vanished_complete_nothing() {
 #[test]
 fn without_a_last_window_the_end_of_the_input_completes_none() {
     let mut docket = docket(tens(None), None);
-    assert_eq!(handed_in(&mut docket, Some(25), None), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut docket, Some(22), None), [(0, "submitted")]);
     assert_eq!(handed_in(&mut docket, Some(Time::MAX), None), []);
     assert!(docket.settled().is_some(), "the first is still with the gate");
     assert!(docket.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "told").is_none());
