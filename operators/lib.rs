@@ -31,12 +31,15 @@
 //! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
 
 pub mod accounting;
+pub mod dataflow;
 mod decimal;
 pub mod gate;
 mod invalid;
 pub mod ledger;
 pub mod noise;
+pub mod time;
 
+pub use dataflow::execute;
 pub use decimal::Decimal;
 pub use invalid::{Invalid, Kind};
 

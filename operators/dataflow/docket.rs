@@ -1,0 +1,166 @@
+//! Which window is next, which are with the gate, and which may be told: without streams, clocks or threads.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::calendar::Schedule;
+use super::statistic::{Statistic, Title};
+use crate::accounting::Interval;
+use crate::gate::Request;
+use crate::ledger::{Digest, Release};
+use crate::time::{Span, Time};
+
+/// Windows that may be with the gate at once. More wait here, as tallies.
+const AT_THE_GATE: usize = 1_024;
+
+/// The windows of one statistic, on their way. `Outcome` is what the gate says of one.
+pub(crate) struct Docket<S: Statistic, Outcome> {
+    statistic: S,
+    title: Title,
+    schedule: Schedule,
+    late: i64,
+    /// How long after its close a window may still be handed in, by the public clock.
+    patience: Option<i64>,
+    /// Tallies of windows that a record fell into and that are not handed in.
+    open: BTreeMap<u64, S::Tally>,
+    /// The first window that was neither handed in nor missed.
+    next: u64,
+    /// Windows that the gate knows of, from the first that was not told on; with what it said of them.
+    waiting: BTreeMap<u64, Option<Outcome>>,
+    numbers: HashMap<Digest, u64>,
+    /// Releases that a former process sealed and did not deliver, told before their windows were reached.
+    before: HashSet<Digest>,
+    ended: bool,
+}
+
+/// What to say to the gate.
+pub(crate) enum Word {
+    Submit(Request),
+    Miss(Release),
+}
+
+impl<S: Statistic, Outcome> Docket<S, Outcome> {
+    pub(crate) fn new(
+        statistic: S,
+        title: Title,
+        schedule: Schedule,
+        late: Option<Span>,
+        patience: Option<Span>,
+    ) -> Docket<S, Outcome> {
+        let length = |span: Span| span.as_microseconds();
+        Docket {
+            statistic,
+            title,
+            schedule,
+            late: late.map_or(0, length),
+            patience: patience.map(length),
+            open: BTreeMap::new(),
+            next: 0,
+            waiting: BTreeMap::new(),
+            numbers: HashMap::new(),
+            before: HashSet::new(),
+            ended: false,
+        }
+    }
+
+    /// Takes in a part of a window that was declared complete up to `at` when it was sent. It is dropped if it is late,
+    /// or if there is no such window.
+    pub(crate) fn absorb(&mut self, at: Time, number: u64, part: S::Part) {
+        let Some(window) = self.schedule.window(number) else { return };
+        if at >= self.close(window) || number < self.next {
+            return;
+        }
+        let tally = self.open.entry(number).or_insert_with(|| self.statistic.tally(window));
+        self.statistic.absorb(tally, part);
+    }
+
+    /// What to say to the gate next, now that everything before `complete` has been declared complete. [`Time::MAX`]
+    /// means that all inputs have ended. `now` is the public clock, where there is one.
+    pub(crate) fn next(&mut self, complete: Option<Time>, now: Option<Time>) -> Option<Word> {
+        loop {
+            // Inputs that vanished have completed nothing.
+            let complete = complete?;
+            self.ended = complete == Time::MAX;
+            if self.waiting.len() >= AT_THE_GATE || (self.ended && !self.schedule.is_bounded()) {
+                return None;
+            }
+            let window = self.schedule.window(self.next)?;
+            let missed =
+                matches!((now, self.deadline(window)), (Some(now), Some(deadline)) if now >= deadline);
+            if !missed && self.close(window) > complete {
+                return None;
+            }
+            let number = self.next;
+            self.next += 1;
+            let tally = self.open.remove(&number);
+            let release = self.title.of(window);
+            let id = release.id();
+            if self.before.remove(&id) {
+                continue;
+            }
+            self.waiting.insert(number, None);
+            self.numbers.insert(id, number);
+            if missed {
+                return Some(Word::Miss(release));
+            }
+            let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
+            let sealable = self.statistic.seal(window, tally);
+            return Some(Word::Submit(Request { release, charge: self.statistic.charge(window), sealable }));
+        }
+    }
+
+    /// Takes note of what the gate says of a release. What comes back may be told at once: a row that was sealed and not
+    /// delivered by a former process.
+    pub(crate) fn hear(&mut self, id: Digest, outcome: Outcome) -> Option<Outcome> {
+        match self.numbers.remove(&id) {
+            Some(number) => {
+                self.waiting.insert(number, Some(outcome));
+                None
+            }
+            None => {
+                self.before.insert(id);
+                Some(outcome)
+            }
+        }
+    }
+
+    /// The next outcome in order of windows, with the moment at which its window closed.
+    pub(crate) fn tell(&mut self) -> Option<(Time, Outcome)> {
+        let first = self.waiting.first_entry().filter(|entry| entry.get().is_some())?;
+        let number = *first.key();
+        let outcome = first.remove()?;
+        let window = self.schedule.window(number)?;
+        Some((self.close(window), outcome))
+    }
+
+    /// The moment before which everything is settled; `None` once nothing is left to come.
+    pub(crate) fn settled(&self) -> Option<Time> {
+        let first = match self.waiting.first_key_value() {
+            Some((number, _)) => *number,
+            None if self.ended && !self.schedule.is_bounded() => return None,
+            None => self.next,
+        };
+        self.schedule.window(first).map(|window| self.close(window))
+    }
+
+    /// When the next window that was not handed in is missed.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.schedule.window(self.next).and_then(|window| self.deadline(window)).filter(|_| !self.ended)
+    }
+
+    /// How many windows the gate has not answered for.
+    pub(crate) fn awaited(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Ends, lateness and patience are within a quarter of all time each: see [`LIMIT`](crate::time::LIMIT).
+    fn close(&self, window: Interval) -> Time {
+        window.end() + self.late
+    }
+
+    fn deadline(&self, window: Interval) -> Option<Time> {
+        self.patience.map(|patience| self.close(window) + patience)
+    }
+}
+
+#[cfg(test)]
+mod tests;

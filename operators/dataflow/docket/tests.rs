@@ -1,0 +1,127 @@
+use super::*;
+use crate::dataflow::tests::{Counts, title};
+use crate::time::{Span, Time};
+
+type Docked = Docket<Counts, &'static str>;
+
+fn docket(schedule: Schedule, patience: Option<i64>) -> Docked {
+    let span = |length| Span::microseconds(length).unwrap();
+    Docket::new(Counts, title("visits"), schedule, Some(span(3)), patience.map(span))
+}
+
+/// Windows `[0, 10)`, `[10, 20)`, ... up to `until`; each closes three after its end.
+fn tens(until: Option<Time>) -> Schedule {
+    Schedule::tumbling(Span::microseconds(10), 0, until).unwrap()
+}
+
+fn handed_in(docket: &mut Docked, complete: Option<Time>, now: Option<Time>) -> Vec<(Time, &'static str)> {
+    std::iter::from_fn(|| docket.next(complete, now))
+        .map(|word| match word {
+            Word::Submit(request) => (request.release.window.start(), "submitted"),
+            Word::Miss(release) => (release.window.start(), "missed"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_window_is_handed_in_once_it_is_complete_to_its_close_and_not_before() {
+    let mut docket = docket(tens(Some(40)), None);
+    assert_eq!(handed_in(&mut docket, Some(12), None), []);
+    assert_eq!(handed_in(&mut docket, Some(13), None), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut docket, Some(33), None), [(10, "submitted"), (20, "submitted")]);
+    assert_eq!(handed_in(&mut docket, Some(Time::MAX), None), [(30, "submitted")]);
+}
+
+#[test]
+fn inputs_that_vanished_complete_nothing() {
+    let mut docket = docket(tens(Some(40)), None);
+    docket.absorb(Time::MIN, 0, 5);
+    assert_eq!(handed_in(&mut docket, None, None), []);
+    assert_eq!(docket.settled(), Some(13));
+}
+
+#[test]
+fn without_a_last_window_the_end_of_the_input_completes_none() {
+    let mut docket = docket(tens(None), None);
+    assert_eq!(handed_in(&mut docket, Some(22), None), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut docket, Some(Time::MAX), None), []);
+    assert!(docket.settled().is_some(), "the first is still with the gate");
+    assert!(docket.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "told").is_none());
+    assert_eq!(docket.tell(), Some((13, "told")));
+    assert_eq!(docket.settled(), None);
+}
+
+#[test]
+fn a_part_that_comes_with_the_close_of_its_window_is_late() {
+    let mut docket = docket(tens(Some(40)), None);
+    docket.absorb(12, 0, 1);
+    docket.absorb(13, 0, 100);
+    docket.absorb(14, 0, 100);
+    assert_eq!(docket.open.get(&0), Some(&1));
+}
+
+#[test]
+fn a_part_of_no_window_and_a_part_of_a_window_that_has_gone_leave_nothing_behind() {
+    let mut docket = docket(tens(Some(40)), Some(5));
+    assert_eq!(handed_in(&mut docket, Some(0), Some(18)), [(0, "missed")]);
+    docket.absorb(Time::MIN, 0, 1);
+    docket.absorb(Time::MIN, 4, 1);
+    docket.absorb(Time::MIN, u64::MAX, 1);
+    assert!(docket.open.is_empty());
+    docket.absorb(Time::MIN, 3, 1);
+    assert_eq!(docket.open.len(), 1, "a far window costs its own tally and no other");
+}
+
+#[test]
+fn a_window_is_in_time_until_its_deadline() {
+    let mut docket = docket(tens(Some(40)), Some(5));
+    assert_eq!(docket.next_deadline(), Some(18));
+    assert_eq!(handed_in(&mut docket, Some(13), Some(17)), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut docket, Some(23), Some(28)), [(10, "missed")], "complete, and too late");
+    assert_eq!(
+        handed_in(&mut docket, Some(23), Some(27)),
+        [],
+        "a clock that was set back brings nothing back"
+    );
+}
+
+#[test]
+fn outcomes_are_told_in_order_of_windows_whatever_the_order_of_the_gate() {
+    let mut docket = docket(tens(Some(40)), None);
+    assert_eq!(handed_in(&mut docket, Some(Time::MAX), None).len(), 4);
+    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
+    for (number, outcome) in [(3, "d"), (1, "b")] {
+        docket.hear(id(number), outcome);
+        assert_eq!(docket.tell(), None);
+        assert_eq!(docket.settled(), Some(13));
+    }
+    docket.hear(id(0), "a");
+    assert_eq!((docket.tell(), docket.tell(), docket.tell()), (Some((13, "a")), Some((23, "b")), None));
+    assert_eq!(docket.settled(), Some(33));
+    docket.hear(id(2), "c");
+    assert_eq!((docket.tell(), docket.tell()), (Some((33, "c")), Some((43, "d"))));
+    assert_eq!((docket.settled(), docket.awaited()), (None, 0));
+}
+
+#[test]
+fn what_a_former_process_sealed_is_told_once_and_not_asked_for_again() {
+    let mut docket = docket(tens(Some(30)), None);
+    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
+    assert_eq!(docket.hear(id(1), "sealed before"), Some("sealed before"));
+    assert_eq!(docket.hear(title("other").of(tens(None).window(0).unwrap()).id(), "old"), Some("old"));
+    assert_eq!(handed_in(&mut docket, Some(Time::MAX), None), [(0, "submitted"), (20, "submitted")]);
+}
+
+#[test]
+fn only_so_many_windows_are_with_the_gate_at_once() {
+    let mut docket = docket(tens(Some(100_000)), None);
+    let mut told = 0;
+    while docket.settled().is_some() {
+        assert!(handed_in(&mut docket, Some(Time::MAX), None).len() <= AT_THE_GATE);
+        assert!(docket.awaited() <= AT_THE_GATE);
+        let id = *docket.numbers.keys().next().unwrap();
+        docket.hear(id, "told");
+        told += std::iter::from_fn(|| docket.tell()).count();
+    }
+    assert_eq!(told, 10_000);
+}

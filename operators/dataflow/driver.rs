@@ -1,0 +1,211 @@
+//! Runs a job: builds its dataflows on every worker, feeds them, and ends them so that nothing is taken for complete
+//! that was not declared so.
+
+use std::any::Any;
+use std::mem;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::config::Config;
+use super::connect::connect;
+use super::engine::{
+    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, Worker, WorkerConfig,
+    initialize_from, initialize_networking_from_sockets,
+};
+use super::failure::{Failure, Finished};
+use super::faults;
+use super::feed::{Feeds, Turn};
+use super::pace::Pace;
+use super::shared::{Context, Shared};
+use crate::time::Time;
+
+/// How long a worker sleeps where nothing wakes it, before it looks again whether a source has something.
+const NAP: Duration = Duration::from_millis(2);
+/// The same, where no source is left to look at.
+const SLEEP: Duration = Duration::from_millis(50);
+/// How long a stopped run waits for a sink that keeps a release to itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Runs a job to its end.
+///
+/// `build` is called once on every worker, and builds the same dataflows in the same order on each. It returns; then the
+/// inputs that it asked `feeds` for are pulled in turns, until each has said that it is complete to its end and every
+/// window that this completes has its outcome, durably.
+///
+/// A panic on a worker ends the process, with exit code 70 and a message that says nothing of what it was about.
+///
+/// # Errors
+///
+/// If a worker's `build` fails, an input is abandoned, a source is gone, a sink refuses, the ledger is in doubt, or the
+/// processes do not find together. Nothing incomplete is sealed, and the process should end: what it fed is still in
+/// memory, and other processes of the job cannot go on without it.
+pub fn execute(
+    config: Config,
+    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
+) -> Result<Finished, Failure> {
+    faults::end_the_process_on_panic();
+    let Config { threads, cluster, stop } = config;
+    let shared = Shared::new(stop);
+    let (builders, connections) = match cluster {
+        None if threads == 1 => (vec![AllocatorBuilder::Thread(ThreadBuilder)], None),
+        None => (in_process(threads).into_iter().map(AllocatorBuilder::Process).collect(), None),
+        Some(cluster) => {
+            let sockets = connect(&cluster, threads)?;
+            let (builders, connections) = Connections::open(sockets, cluster.process, threads)?;
+            (builders, Some(connections))
+        }
+    };
+
+    let inside = Arc::clone(&shared);
+    let nothing: Box<dyn Any + Send> = Box::new(());
+    let workers = initialize_from(builders, nothing, move |allocator| {
+        let mut engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
+        let mut run = Run::new(&engine, Arc::clone(&inside));
+        let built = build(&mut engine, &mut run.feeds);
+        if let Err(failure) = built.and_then(|()| run.drive(&mut engine)) {
+            inside.fail(failure);
+        }
+        if !run.is_over {
+            // To drop an input is to close it, which looks like the end of the data to whoever is still at work. So
+            // nothing here is dropped, and nobody steps again.
+            mem::forget(run);
+            mem::forget(engine);
+        }
+    });
+    let workers = workers.map_err(|error| Failure::configuration(format!("workers: {error}")))?;
+    // A worker that panicked has ended the process.
+    drop(workers.join());
+
+    let failure = shared.take_failure();
+    if let Some(connections) = connections {
+        if failure.is_some() || shared.is_stopped() { connections.cut() } else { connections.close() }
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(shared.finished()),
+    }
+}
+
+fn in_process(threads: usize) -> Vec<ProcessBuilder> {
+    let Hooks { refill, spill, .. } = Hooks::default();
+    ProcessBuilder::new_typed_vector(threads, refill, spill)
+}
+
+/// What connects this process to the others.
+struct Connections {
+    sockets: Vec<TcpStream>,
+    threads: CommsGuard,
+}
+
+impl Connections {
+    fn open(
+        sockets: Vec<Option<TcpStream>>,
+        process: usize,
+        threads: usize,
+    ) -> Result<(Vec<AllocatorBuilder>, Connections), Failure> {
+        let broken = |error: std::io::Error| Failure::configuration(format!("hosts: {error}"));
+        let ours: Result<Vec<_>, _> = sockets.iter().flatten().map(TcpStream::try_clone).collect();
+        let ours = ours.map_err(broken)?;
+        let local = in_process(threads);
+        let (builders, threads) =
+            initialize_networking_from_sockets(local, sockets, process, threads, Hooks::default())
+                .map_err(broken)?;
+        let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+        Ok((builders, Connections { sockets: ours, threads }))
+    }
+
+    /// Waits until everybody has said goodbye.
+    fn close(self) {
+        drop(self.threads);
+    }
+
+    /// Leaves without a word: the others notice, and end.
+    fn cut(self) {
+        faults::expect_connections_to_break();
+        mem::forget(self.threads);
+        for socket in &self.sockets {
+            // One that is broken already is what was wanted.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// One worker's part of a run.
+struct Run {
+    feeds: Feeds,
+    shared: Arc<Shared>,
+    /// Whether all inputs were closed, and every dataflow has ended.
+    is_over: bool,
+}
+
+impl Run {
+    fn new(engine: &Engine, shared: Arc<Shared>) -> Run {
+        let context = Context::new(Arc::clone(&shared));
+        let feeds = Feeds::new(context, engine.index(), engine.peers());
+        Run { feeds, shared, is_over: false }
+    }
+
+    fn drive(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+        // Last, so that in a step it answers after the others have taken what is there.
+        let mut pace = Pace::new(engine);
+        while !self.shared.has_failed() {
+            if self.shared.is_stopped() {
+                self.drain(engine);
+                return Ok(());
+            }
+            let rest = match self.feed(&mut pace)? {
+                Turn::Moved => Duration::ZERO,
+                Turn::Still => NAP,
+                Turn::Over if self.feeds.context.is_settled_before(Time::MAX) => {
+                    pace.close();
+                    self.close(engine);
+                    return Ok(());
+                }
+                Turn::Over => SLEEP,
+            };
+            engine.step_or_park(Some(rest));
+        }
+        Ok(())
+    }
+
+    /// Gives every input a turn. `Over` once all of them are.
+    fn feed(&mut self, pace: &mut Pace) -> Result<Turn, Failure> {
+        let may_pull = !pace.is_behind();
+        let mut all = Turn::Over;
+        for pump in &mut self.feeds.pumps {
+            match (pump.turn(&self.feeds.context, may_pull)?, all) {
+                (Turn::Moved, _) => all = Turn::Moved,
+                (Turn::Still, Turn::Over) => all = Turn::Still,
+                _ => {}
+            }
+        }
+        if all == Turn::Moved {
+            pace.turned();
+        }
+        Ok(all)
+    }
+
+    /// The second phase of the end. Everything that can close has closed and has its outcome, so now the inputs may go.
+    fn close(&mut self, engine: &mut Engine) {
+        self.feeds.pumps.clear();
+        while engine.has_dataflows() && !self.shared.has_failed() {
+            engine.step_or_park(Some(SLEEP));
+        }
+        self.is_over = !self.shared.has_failed();
+    }
+
+    /// The end of a run that was stopped: what the gate was given is told and delivered; the inputs stay open.
+    fn drain(&self, engine: &mut Engine) {
+        let mut waited = None;
+        while !self.shared.has_failed() {
+            engine.step_or_park(Some(NAP));
+            if self.shared.awaited() == 0 {
+                let since = *waited.get_or_insert_with(Instant::now);
+                if !self.shared.is_leaving() || since.elapsed() > GRACE {
+                    return;
+                }
+            }
+        }
+    }
+}

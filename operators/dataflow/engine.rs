@@ -1,0 +1,30 @@
+//! The parts of timely that are in use, by name. Nothing else in the library names them: every release of timely moves
+//! some, and this is where to see which.
+
+pub(crate) use timely::WorkerConfig;
+pub(crate) use timely::communication::allocator::ProcessBuilder;
+pub(crate) use timely::communication::allocator::generic::AllocatorBuilder;
+pub(crate) use timely::communication::allocator::thread::ThreadBuilder;
+pub(crate) use timely::communication::allocator::zero_copy::initialize::{
+    CommsGuard, initialize_networking_from_sockets,
+};
+pub(crate) use timely::communication::{Hooks, initialize_from};
+pub(crate) use timely::container::CapacityContainerBuilder;
+pub(crate) use timely::dataflow::InputHandle;
+pub(crate) use timely::dataflow::channels::pact::{Exchange, Pipeline};
+pub(crate) use timely::dataflow::operators::generic::OutputBuilder;
+pub(crate) use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+pub(crate) use timely::dataflow::operators::probe::Handle as Probe;
+pub(crate) use timely::dataflow::operators::vec::{Filter, Map};
+pub(crate) use timely::dataflow::operators::{Capability, Concat, Operator, Probe as Probing};
+pub(crate) use timely::progress::frontier::MutableAntichain;
+pub(crate) use timely::worker::Worker as Engine;
+
+/// What may travel between workers.
+pub use timely::ExchangeData as Travels;
+/// Where a dataflow is built.
+pub use timely::dataflow::Scope;
+/// A stream of records in vectors.
+pub use timely::dataflow::StreamVec;
+/// One thread of a job.
+pub use timely::worker::Worker;

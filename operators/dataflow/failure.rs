@@ -1,0 +1,159 @@
+//! How a run ends.
+
+use std::fmt;
+
+use super::source::Gone;
+use crate::gate::Doubt;
+use crate::invalid::Invalid;
+use crate::ledger::{Trouble, TroubleKind};
+
+/// Why a run ended before its inputs did. Nothing incomplete was sealed, and starting it again is safe.
+#[derive(Debug)]
+pub struct Failure {
+    kind: FailureKind,
+    message: String,
+}
+
+/// What ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// An input could not be accepted.
+    Refused,
+    /// A source is gone.
+    Gone,
+    /// An input was left before it was declared complete: an early return, a handle that was dropped, a declaration
+    /// that contradicts an earlier one.
+    Abandoned,
+    /// A sink did not take a release.
+    Sink,
+    /// The ledger is in doubt, or another process has taken over.
+    Ledger,
+    /// The job cannot run as it is configured, or its processes do not find together.
+    Configuration,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into() }
+    }
+
+    pub(crate) fn abandoned(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Abandoned, message)
+    }
+
+    pub(crate) fn configuration(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Configuration, message)
+    }
+
+    /// What ended the run.
+    pub fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    /// What a process says to its parent: 65, 69, 70, 74 or 78.
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            FailureKind::Refused => 65,
+            FailureKind::Gone => 69,
+            FailureKind::Abandoned | FailureKind::Sink => 70,
+            FailureKind::Ledger => 74,
+            FailureKind::Configuration => 78,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Failure {
+        Failure::configuration(invalid.to_string())
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Failure {
+        let kind = match trouble.kind() {
+            TroubleKind::Refused => FailureKind::Configuration,
+            _ => FailureKind::Ledger,
+        };
+        Failure::new(kind, trouble.to_string())
+    }
+}
+
+impl From<Gone> for Failure {
+    fn from(gone: Gone) -> Failure {
+        let kind = if gone.is_refused() { FailureKind::Refused } else { FailureKind::Gone };
+        Failure::new(kind, gone.to_string())
+    }
+}
+
+impl From<Doubt> for Failure {
+    fn from(doubt: Doubt) -> Failure {
+        let message = match doubt {
+            Doubt::Fenced => "ledger: a later process of this job has taken over",
+            Doubt::Ledger => "ledger: it is in doubt; nothing more is released from it",
+            Doubt::Unknown => {
+                "ledger: nobody knows whether the last commit took place; start again, and it is read"
+            }
+            Doubt::NoRandomness => "the operating system gives no randomness",
+        };
+        Failure::new(FailureKind::Ledger, message)
+    }
+}
+
+/// What the closure that builds the dataflows could not go on without.
+impl From<Box<dyn std::error::Error + Send + Sync>> for Failure {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Failure {
+        Failure::abandoned(error.to_string())
+    }
+}
+
+/// How a run went whose inputs all ended, or that was asked to stop. The counts are of this process, and are zero in a
+/// process that has no gate; all are public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    pub(crate) released: u64,
+    pub(crate) refused: u64,
+    pub(crate) skipped: u64,
+    pub(crate) lost: u64,
+    pub(crate) stopped: bool,
+}
+
+impl Finished {
+    /// How many windows were released.
+    pub fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// How many were refused for budget.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How many were skipped, because their time passed before they were complete.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// How many were paid for and could not be kept.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether it was asked to stop before its inputs ended.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What a process says to its parent: 75 where a window was refused for budget, else 0.
+    pub fn exit_code(&self) -> u8 {
+        if self.refused > 0 { 75 } else { 0 }
+    }
+}

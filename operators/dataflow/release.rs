@@ -1,0 +1,360 @@
+//! The operator that releases: every part of every window goes to worker 0, and each window that is declared complete
+//! goes to the gate, whether or not a single record fell into it.
+//!
+//! It never waits. What the gate has to say is heard when the operator is woken; until then it holds the capability of
+//! the first window without an outcome, so that everything after it (a probe, a sink, the end of the job) waits for
+//! durability without knowing of it.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::calendar::Schedule;
+use super::clock::Clock;
+use super::desk::{Desk, Heard, Office};
+use super::docket::{Docket, Word};
+use super::engine::{
+    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
+    Probing, StreamVec, Travels,
+};
+use super::failure::{Failure, FailureKind};
+use super::feed::Fed;
+use super::shared::Shared;
+use super::statistic::{Statistic, Title};
+use crate::accounting::{Amount, Interval};
+use crate::invalid::Invalid;
+use crate::ledger::{Digest, Fate, Name, Row};
+use crate::time::{Span, Time};
+
+/// A statistic, and which windows of it are released when.
+pub struct Plan<S> {
+    title: Title,
+    schedule: Schedule,
+    statistic: S,
+    late: Option<Span>,
+    skipping: Option<(Arc<dyn Clock>, Span)>,
+}
+
+impl<S> fmt::Debug for Plan<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("title", &self.title)
+            .field("schedule", &self.schedule)
+            .field("late", &self.late)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Statistic> Plan<S> {
+    /// Every window of the schedule, as soon as it is complete.
+    pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
+        Plan { title, schedule, statistic, late: None, skipping: None }
+    }
+
+    /// Windows stay open for so long after their end.
+    ///
+    /// # Errors
+    ///
+    /// If it is no span.
+    pub fn late(mut self, late: impl TryInto<Span, Error: Into<Invalid>>) -> Result<Plan<S>, Invalid> {
+        self.late = Some(late.try_into().map_err(Into::into)?);
+        Ok(self)
+    }
+
+    /// Windows that are not complete when the clock has passed their close by so long are skipped, never released late.
+    ///
+    /// # Errors
+    ///
+    /// If it is no span.
+    pub fn skipping(
+        mut self,
+        clock: Arc<dyn Clock>,
+        after: impl TryInto<Span, Error: Into<Invalid>>,
+    ) -> Result<Plan<S>, Invalid> {
+        self.skipping = Some((clock, after.try_into().map_err(Into::into)?));
+        Ok(self)
+    }
+}
+
+/// What comes of a statistic.
+#[derive(Debug)]
+pub struct Outcomes<'scope> {
+    /// What there is to say, in order of windows. Rows that a former process sealed and did not deliver come first.
+    pub releases: StreamVec<'scope, Time, Release>,
+    /// Beside each of them, what is left of its budget.
+    pub standings: StreamVec<'scope, Time, Standing>,
+}
+
+/// A row of the ledger on its way to a sink: the one form in which anything leaves.
+#[derive(Clone)]
+pub struct Release {
+    row: Arc<Row>,
+    ticket: Arc<Ticket>,
+}
+
+/// What a release needs to say what became of it.
+struct Ticket {
+    desk: SharedDesk,
+    shared: Arc<Shared>,
+    /// Held until the release is dropped.
+    _leaving: Arc<()>,
+}
+
+type SharedDesk = Arc<Mutex<Box<dyn Desk>>>;
+
+impl Release {
+    /// The name under which it stands in the ledger.
+    pub fn id(&self) -> Digest {
+        self.row.release().id()
+    }
+
+    /// Which of the job's statistics it is.
+    pub fn name(&self) -> &Name {
+        &self.row.release().name
+    }
+
+    /// The window that it is about.
+    pub fn window(&self) -> Interval {
+        self.row.release().window
+    }
+
+    /// What became of it.
+    pub fn fate(&self) -> Fate {
+        self.row.fate()
+    }
+
+    /// The text that leaves, byte by byte.
+    pub fn line(&self) -> &str {
+        self.row.line()
+    }
+
+    /// The row, as it was read back.
+    pub fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
+    pub fn delivered(&self) {
+        lock(&self.ticket.desk).delivered(&self.row);
+    }
+
+    /// Says that its sink did not take it, which ends the run.
+    pub(crate) fn refused_by_sink(&self, error: &std::io::Error) {
+        self.ticket.shared.fail(Failure::new(FailureKind::Sink, format!("sink: {error}")));
+    }
+
+    pub(crate) fn is_run_over(&self) -> bool {
+        self.ticket.shared.has_failed()
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.line())
+    }
+}
+
+impl fmt::Debug for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Release").field(&self.row).finish()
+    }
+}
+
+/// How a budget stands, after an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The budget.
+    pub domain: Name,
+    /// The window of which this is the outcome; under a promise about spans of time, what is spent is of its span.
+    pub window: Interval,
+    /// What is spent.
+    pub spent: Amount,
+    /// What may be.
+    pub cap: Amount,
+}
+
+type Outcome = (Row, Option<(Amount, Amount)>);
+
+impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
+    /// Releases a statistic: the stream holds parts of its tallies, each with the number of its window in the plan's
+    /// schedule. A part must be sent before its window closes: at a time below the window's end and its lateness.
+    pub fn release<S: Statistic<Part = P>>(self, office: &Office, plan: Plan<S>) -> Outcomes<'scope> {
+        let name = plan.title.name.clone();
+        let shared = Arc::clone(&self.context.shared);
+        let here = self.stream.scope().index() == 0;
+        let outcomes = release(self, plan, |wake| office.desk(&name, wake));
+        if here && office.is_elsewhere() {
+            shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
+        }
+        let halted = office.clone();
+        shared.on_failure(Box::new(move || halted.halt()));
+        outcomes
+    }
+}
+
+/// As [`Fed::release`], at whatever desk opens on worker 0.
+pub(crate) fn release<'scope, S: Statistic>(
+    parts: Fed<'scope, (u64, S::Part)>,
+    plan: Plan<S>,
+    open: impl FnOnce(Box<dyn Fn() + Send>) -> Option<Box<dyn Desk>>,
+) -> Outcomes<'scope> {
+    let Fed { stream, context } = parts;
+    let scope = stream.scope();
+    let mut builder = OperatorBuilder::new("Release".to_owned(), scope);
+    let mut input = builder.new_input(stream, Exchange::new(|_: &(u64, S::Part)| 0));
+    let (releases, release_stream) = builder.new_output::<Vec<Release>>();
+    let (standings, standing_stream) = builder.new_output::<Vec<Standing>>();
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<Release>>>::from(releases);
+    let mut standings = OutputBuilder::<_, CapacityContainerBuilder<Vec<Standing>>>::from(standings);
+
+    let address = builder.operator_info().address;
+    let activator = scope.activator_for(Rc::clone(&address));
+    let sync = scope.worker().sync_activator_for(address.to_vec());
+    // A worker that is gone needs no waking.
+    let wake = Box::new(move || _ = sync.activate());
+    let desk = if scope.index() == 0 { open(wake) } else { None };
+
+    let shared = Arc::clone(&context.shared);
+    builder.build(move |capabilities| {
+        let mut clerk = desk.map(|desk| Clerk::new(plan, desk, shared, capabilities));
+        move |frontiers: &[MutableAntichain<Time>]| {
+            let Some(clerk) = &mut clerk else {
+                // Nothing is sent to the other workers.
+                return input.for_each(|_, _| {});
+            };
+            input.for_each(|capability, batch| {
+                for (window, part) in batch.drain(..) {
+                    clerk.docket.absorb(*capability.time(), window, part);
+                }
+            });
+            // One input, whose times are in one order: its frontier is one time, or none.
+            let complete =
+                frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
+            let (mut releases, mut standings) = (releases.activate(), standings.activate());
+            clerk.serve(complete, &mut |[first, second], release, standing| {
+                releases.session(first).give(release);
+                if let Some(standing) = standing {
+                    standings.session(second).give(standing);
+                }
+            });
+            if let Some(wait) = clerk.patience() {
+                activator.activate_after(wait);
+            }
+        }
+    });
+    Outcomes { releases: release_stream.probe_with(&context.probe()), standings: standing_stream }
+}
+
+/// How often the clock is looked at while a window may be missed: a clock can be set.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What the operator does on worker 0.
+struct Clerk<S: Statistic> {
+    docket: Docket<S, Outcome>,
+    desk: SharedDesk,
+    shared: Arc<Shared>,
+    clock: Option<Arc<dyn Clock>>,
+    /// One for releases, one for standings; gone when no more of either can come.
+    capabilities: Option<[Capability<Time>; 2]>,
+}
+
+/// Where releases and standings go, at these capabilities.
+type Tell<'a> = dyn FnMut([&Capability<Time>; 2], Release, Option<Standing>) + 'a;
+
+impl<S: Statistic> Clerk<S> {
+    fn new(
+        plan: Plan<S>,
+        desk: Box<dyn Desk>,
+        shared: Arc<Shared>,
+        capabilities: Vec<Capability<Time>>,
+    ) -> Clerk<S> {
+        let Plan { title, schedule, statistic, late, skipping } = plan;
+        let (clock, patience) = skipping.unzip();
+        Clerk {
+            docket: Docket::new(statistic, title, schedule, late, patience),
+            desk: Arc::new(Mutex::new(desk)),
+            shared,
+            clock,
+            capabilities: capabilities.try_into().ok(),
+        }
+    }
+
+    fn serve(&mut self, complete: Option<Time>, tell: &mut Tell<'_>) {
+        let Some(mut capabilities) = self.capabilities.take() else { return };
+        let before = self.docket.awaited();
+        self.hear(&capabilities, tell);
+        // After a failure nothing leaves, and nothing is settled that is not.
+        if !self.shared.has_failed() {
+            self.submit(complete);
+            while let Some((close, outcome)) = self.docket.tell() {
+                let capabilities = capabilities.each_ref().map(|capability| capability.delayed(&close));
+                self.leave(capabilities.each_ref(), outcome, tell);
+            }
+        }
+        self.shared.awaits(before, self.docket.awaited());
+        self.capabilities = match self.docket.settled() {
+            Some(settled) => {
+                capabilities.iter_mut().for_each(|capability| capability.downgrade(&settled));
+                Some(capabilities)
+            }
+            None => None,
+        };
+    }
+
+    fn hear(&mut self, capabilities: &[Capability<Time>; 2], tell: &mut Tell<'_>) {
+        loop {
+            let heard = lock(&self.desk).hear();
+            match heard {
+                None => return,
+                Some(Heard::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                Some(Heard::Row { row, spent }) => {
+                    let early = self.docket.hear(row.release().id(), (*row, spent));
+                    if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
+                        self.leave(capabilities.each_ref(), early, tell);
+                    }
+                }
+            }
+        }
+    }
+
+    fn submit(&mut self, complete: Option<Time>) {
+        let now = self.clock.as_ref().map(|clock| clock.now());
+        while !self.shared.is_over()
+            && let Some(word) = self.docket.next(complete, now)
+        {
+            match word {
+                Word::Miss(release) => lock(&self.desk).miss(release),
+                Word::Submit(request) => {
+                    if let Err(trouble) = lock(&self.desk).submit(request) {
+                        self.shared.fail(trouble.into());
+                    }
+                }
+            }
+        }
+    }
+
+    fn leave(&self, capabilities: [&Capability<Time>; 2], (row, spent): Outcome, tell: &mut Tell<'_>) {
+        self.shared.tell(row.fate());
+        let (domain, window) = (row.release().domain.clone(), row.release().window);
+        let standing = spent.map(|(spent, cap)| Standing { domain, window, spent, cap });
+        let ticket = Ticket {
+            desk: Arc::clone(&self.desk),
+            shared: Arc::clone(&self.shared),
+            _leaving: self.shared.leaving(),
+        };
+        tell(capabilities, Release { row: Arc::new(row), ticket: Arc::new(ticket) }, standing);
+    }
+
+    /// How long nothing has to be looked at.
+    fn patience(&self) -> Option<Duration> {
+        let remaining = self.docket.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
+        let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
+        Some(remaining.clamp(Duration::from_millis(1), GLANCE))
+    }
+}
+
+/// Every call at a desk leaves it whole.
+fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn Desk>> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,153 @@
+//! What the workers of one process know of each other: whether to go on, and what has come of it so far.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::engine::Probe;
+use super::failure::{Failure, Finished};
+use crate::ledger::Fate;
+use crate::time::Time;
+
+/// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what was handed
+/// to the gate is told, and nothing that is incomplete is sealed.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// A switch that is off.
+    pub fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Asks the run to stop.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was asked to.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Of one process, for all of its workers.
+pub(crate) struct Shared {
+    stop: Stop,
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
+    told: [AtomicU64; 4],
+    /// Windows that the gate has not answered for.
+    awaited: AtomicUsize,
+    /// A clone in every release that is on its way to a sink.
+    leaving: Arc<()>,
+}
+
+impl Shared {
+    pub(crate) fn new(stop: Stop) -> Arc<Shared> {
+        Arc::new(Shared {
+            stop,
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            halts: Mutex::new(Vec::new()),
+            told: Default::default(),
+            awaited: AtomicUsize::new(0),
+            leaving: Arc::new(()),
+        })
+    }
+
+    /// Ends the run. Gates first, so that nothing is sealed of what is incomplete from now on; the first reason stands.
+    pub(crate) fn fail(&self, failure: Failure) {
+        for halt in lock(&self.halts).iter() {
+            halt();
+        }
+        lock(&self.failure).get_or_insert(failure);
+        self.failed.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<Failure> {
+        lock(&self.failure).take()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_stopped()
+    }
+
+    /// Whether nothing more may be handed to a gate.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_failed() || self.is_stopped()
+    }
+
+    /// What to call before a failure is acted on.
+    pub(crate) fn on_failure(&self, halt: Box<dyn Fn() + Send>) {
+        lock(&self.halts).push(halt);
+    }
+
+    pub(crate) fn tell(&self, fate: Fate) {
+        self.told[fate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts windows that were handed to a gate, and those that it has answered for.
+    pub(crate) fn awaits(&self, before: usize, after: usize) {
+        self.awaited.fetch_add(after.wrapping_sub(before), Ordering::SeqCst);
+    }
+
+    pub(crate) fn awaited(&self) -> usize {
+        self.awaited.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn leaving(&self) -> Arc<()> {
+        Arc::clone(&self.leaving)
+    }
+
+    /// Whether some release has not reached the end of its way.
+    pub(crate) fn is_leaving(&self) -> bool {
+        Arc::strong_count(&self.leaving) > 1
+    }
+
+    pub(crate) fn finished(&self) -> Finished {
+        let told = |fate: Fate| self.told[fate as usize].load(Ordering::Relaxed);
+        Finished {
+            released: told(Fate::Sealed),
+            refused: told(Fate::Refused),
+            skipped: told(Fate::Skipped),
+            lost: told(Fate::Lost),
+            stopped: self.is_stopped(),
+        }
+    }
+}
+
+/// Each of these holds plain values that are whole between any two statements, so a panic elsewhere spoils nothing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Of one worker, for its driver and for every stream that is fed by it.
+pub(crate) struct Context {
+    pub(crate) shared: Arc<Shared>,
+    /// One for each operator that releases: how far everything is settled, durably.
+    probes: RefCell<Vec<Probe<Time>>>,
+}
+
+impl Context {
+    pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
+        Rc::new(Context { shared, probes: RefCell::default() })
+    }
+
+    pub(crate) fn probe(&self) -> Probe<Time> {
+        let probe = Probe::new();
+        self.probes.borrow_mut().push(probe.clone());
+        probe
+    }
+
+    /// Whether every window that closes before `time` has its outcome.
+    pub(crate) fn is_settled_before(&self, time: Time) -> bool {
+        self.probes.borrow().iter().all(|probe| !probe.less_than(&time))
+    }
+}

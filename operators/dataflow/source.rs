@@ -1,0 +1,103 @@
+//! Where records come from, and who says that there are no more of them.
+
+use std::fmt;
+
+use crate::time::Time;
+
+/// How many records a source gives at a time, about. More are taken; fewer make more turns.
+pub const BATCH: usize = 1_024;
+
+/// One worker's part of an input. The driver pulls; the source never pushes.
+///
+/// Completeness is this source's word, given by [`Pulled::Complete`] and [`Pulled::End`]: never by an error, by being
+/// dropped, or by having nothing at the moment.
+pub trait Source: 'static {
+    /// What it gives.
+    type Record: Clone + 'static;
+
+    /// Appends what is there, about [`BATCH`] of it, and says how things stand after these records. It returns soon:
+    /// while it waits, so does everything else on this worker.
+    ///
+    /// # Errors
+    ///
+    /// If the input is gone or cannot be accepted. Nothing is completed by that, and the job ends.
+    fn pull(&mut self, batch: &mut Vec<Self::Record>) -> Result<Pulled, Gone>;
+}
+
+/// How things stand after a pull.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// There may be more at once.
+    More,
+    /// Every record of this part that is in time for a window which closes at or before this moment has been given. It
+    /// never goes back.
+    Complete(Time),
+    /// There is nothing at the moment.
+    Idle,
+    /// This was all that there is.
+    End,
+}
+
+/// Why a source gives nothing more, though it has not ended.
+///
+/// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    refused: bool,
+    place: String,
+}
+
+impl Gone {
+    /// What was read from cannot be read any more.
+    pub fn lost(place: impl Into<String>) -> Gone {
+        Gone { refused: false, place: place.into() }
+    }
+
+    /// What was read cannot be accepted: it is out of its declared order, or not decodable past its declared limit.
+    pub fn refused(place: impl Into<String>) -> Gone {
+        Gone { refused: true, place: place.into() }
+    }
+
+    /// Whether it was there and could not be accepted.
+    pub fn is_refused(&self) -> bool {
+        self.refused
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.refused { "the input was refused" } else { "the source is gone" };
+        write!(f, "{}: {what}", self.place)
+    }
+}
+
+impl std::error::Error for Gone {}
+
+/// A bounded input: the records of an iterator, and then the declaration that these were all.
+#[derive(Clone)]
+pub struct All<I> {
+    records: I,
+}
+
+impl<I> All<I> {
+    /// Of these records, whose end is the end.
+    pub fn of(records: impl IntoIterator<IntoIter = I>) -> All<I> {
+        All { records: records.into_iter() }
+    }
+}
+
+impl<I> fmt::Debug for All<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("All(<private>)")
+    }
+}
+
+impl<I: Iterator<Item: Clone + 'static> + 'static> Source for All<I> {
+    type Record = I::Item;
+
+    fn pull(&mut self, batch: &mut Vec<I::Item>) -> Result<Pulled, Gone> {
+        let before = batch.len();
+        batch.extend(self.records.by_ref().take(BATCH));
+        Ok(if batch.len() - before < BATCH { Pulled::End } else { Pulled::More })
+    }
+}

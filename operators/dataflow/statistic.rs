@@ -1,0 +1,51 @@
+//! What is counted, as the operator that releases sees it.
+
+use crate::accounting::Interval;
+use crate::gate::Sealable;
+use crate::ledger::{Charge, Digest, Name, Release};
+
+use super::engine::Travels;
+
+/// A statistic of one window: how its exact tally is put together from what the workers send, and how it is told.
+///
+/// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made for; what
+/// arrives here is already bounded.
+pub trait Statistic: 'static {
+    /// What one worker knows of a window.
+    type Part: Travels;
+    /// What all of them know: exact, and private until it is sealed.
+    type Tally: 'static;
+
+    /// The tally of a window without a record.
+    fn tally(&self, window: Interval) -> Self::Tally;
+
+    /// Takes in a part. The order of parts makes no difference.
+    fn absorb(&self, tally: &mut Self::Tally, part: Self::Part);
+
+    /// How the release of a window is paid for. No tally is in reach: a price is public.
+    fn charge(&self, window: Interval) -> Charge;
+
+    /// The finished tally with the mechanism that will noise it.
+    fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
+}
+
+/// What the releases of a statistic have in common: all of their identity but the window.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Title {
+    /// The budget that they are charged to.
+    pub domain: Name,
+    /// The job that releases them.
+    pub job: Name,
+    /// A hash of every parameter that privacy depends on.
+    pub version: Digest,
+    /// Which of the job's statistics.
+    pub name: Name,
+}
+
+impl Title {
+    /// The release of one window.
+    pub fn of(&self, window: Interval) -> Release {
+        let Title { domain, job, version, name } = self.clone();
+        Release { domain, job, version, name, window }
+    }
+}

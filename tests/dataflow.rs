@@ -1,0 +1,429 @@
+//! Whole jobs over a real ledger: processes whose inputs are left, whose siblings panic, whose peers are killed. What is
+//! not complete is not sealed, and a process that cannot go on ends.
+//!
+//! Each test starts this very program again as its child, which does what its environment says.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::dataflow::{
+    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Office, Outcomes, Plan, Pulled, Schedule,
+    Source, Statistic, Title, Worker, execute,
+};
+use discreet::gate::Sealable;
+use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name};
+use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::time::{Span, Time};
+
+/// Every failure must be over by then.
+const SOON: Duration = Duration::from_secs(5);
+/// A power of two, so that sums of costs are exact whatever adds them.
+const COST: f64 = 1.0 / 1024.0;
+const WINDOWS: usize = 6;
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A ledger whose budget holds so many windows.
+    fn new(name: &str, windows: f64) -> Scratch {
+        let path = std::env::temp_dir().join(format!("discreet-flow-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        let scratch = Scratch(path);
+        let mut ledger = Ledger::create(scratch.ledger()).unwrap();
+        let domain = Name::new("domain", "visits").unwrap();
+        let cap = Amount::zcdp(windows * COST).unwrap();
+        ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+        scratch
+    }
+
+    fn ledger(&self) -> PathBuf {
+        self.0.join("visits.ledger")
+    }
+
+    /// What the ledger says of each window of the schedule.
+    fn fates(&self) -> Vec<Option<Fate>> {
+        let ledger = Ledger::open(self.ledger()).unwrap();
+        let windows = (0..).map_while(|number| schedule().window(number));
+        windows.map(|window| ledger.look_up(&title().of(window)).unwrap().map(|row| row.fate())).collect()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        fs::read_to_string(self.0.join("out")).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn title() -> Title {
+    let word = |word| Name::new("name", word).unwrap();
+    Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word("people") }
+}
+
+/// Six windows of ten.
+fn schedule() -> Schedule {
+    Schedule::tumbling(Span::microseconds(10), 0, Some(10 * WINDOWS as i64)).unwrap()
+}
+
+struct People;
+
+impl Statistic for People {
+    type Part = i64;
+    type Tally = i64;
+
+    fn tally(&self, _: Interval) -> i64 {
+        0
+    }
+
+    fn absorb(&self, tally: &mut i64, part: i64) {
+        *tally += part;
+    }
+
+    fn charge(&self, _: Interval) -> Charge {
+        Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))
+    }
+
+    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
+        Box::new(move |noise: &mut Noise| {
+            let law = DiscreteGaussian::new(512.0).unwrap();
+            format!("{} about {}", window.start(), tally + law.draw(noise))
+        })
+    }
+}
+
+/// Gives a record a turn, and then does as it is told.
+struct Acting {
+    turns: u32,
+    then: fn() -> Result<Pulled, Gone>,
+    said: bool,
+}
+
+impl Source for Acting {
+    type Record = Time;
+
+    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, Gone> {
+        batch.push(i64::from(self.turns) % 60);
+        if !std::mem::replace(&mut self.said, true) {
+            return Ok(Pulled::Complete(9));
+        }
+        match self.turns.checked_sub(1) {
+            Some(turns) => self.turns = turns,
+            None => return (self.then)(),
+        }
+        Ok(Pulled::More)
+    }
+}
+
+fn acting(then: fn() -> Result<Pulled, Gone>) -> Acting {
+    Acting { turns: 300, then, said: false }
+}
+
+fn released<'scope>(records: Fed<'scope, Time>, office: &Office) -> Outcomes<'scope> {
+    let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
+    parts.release(office, Plan::new(title(), schedule(), People))
+}
+
+/// Every release is a line of the file `out`, and of the standard output.
+fn write_down(outcomes: Outcomes<'_>, out: PathBuf) {
+    outcomes.releases.deliver(move |release| {
+        use std::io::Write;
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
+        writeln!(file, "{release}")?;
+        file.sync_data()?;
+        println!("\nsaid {}", release.window().start());
+        Ok(())
+    });
+}
+
+/// Not a test by itself: what the children do. Without a task it does nothing.
+#[test]
+fn the_child() {
+    let Ok(task) = std::env::var("TASK") else { return };
+    let directory = PathBuf::from(std::env::var("DIRECTORY").unwrap());
+    let ended = match std::env::var("HOSTS") {
+        Err(_) => {
+            let office = Office::open(directory.join("visits.ledger"), &title().job).unwrap();
+            job(Config::threads(2).unwrap(), task, directory, office)
+        }
+        Ok(hosts) => {
+            let process = std::env::var("PROCESS").unwrap().parse().unwrap();
+            let office = match process {
+                0 => Office::open(directory.join("visits.ledger"), &title().job).unwrap(),
+                _ => Office::elsewhere(),
+            };
+            let hosts = hosts.split(' ').map(str::to_owned).collect();
+            let agreement = std::env::var("AGREEMENT").unwrap_or_default();
+            let config = Config::cluster(1, process, hosts).unwrap();
+            let config =
+                config.connect_within(Duration::from_secs(3)).agreeing_on(Digest::of(agreement.as_bytes()));
+            job(config, task, directory, office)
+        }
+    };
+    let code = match &ended {
+        Ok(finished) => finished.exit_code(),
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.exit_code()
+        }
+    };
+    std::process::exit(code.into());
+}
+
+/// Worker 0 has the whole input, and ends it well; what goes wrong goes wrong at the last worker.
+fn job(config: Config, task: String, directory: PathBuf, office: Office) -> Result<Finished, Failure> {
+    execute(config, move |worker: &mut Worker, feeds: &mut Feeds| {
+        let (first, last) = (worker.index() == 0, worker.index() + 1 == worker.peers());
+        let out = directory.join("out");
+        if task == "external" {
+            let (word, external) = feeds.external(2)?;
+            worker.dataflow(|scope| {
+                let other = feeds.stream(scope, All::of([3, 13])).through(|stream| stream);
+                write_down(released(other, &office), out);
+                let nothing = std::iter::empty::<Time>();
+                use timely::dataflow::operators::ToStream;
+                drop(external.adopt(nothing.to_stream(scope).container::<Vec<_>>()));
+            });
+            if first {
+                word.complete(0, 60)?;
+                word.complete(0, 60)?;
+            }
+            word.finish();
+            return Ok(());
+        }
+        worker.dataflow(|scope| {
+            let records = if task == "whole" || task == "poor" || (first && task != "waits") {
+                feeds.stream(scope, All::of((0..60).filter(move |_| first)))
+            } else {
+                let then: fn() -> Result<Pulled, Gone> = match task.as_str() {
+                    "errs" => || Err(Gone::lost("part 2")),
+                    "refuses" => || Err(Gone::refused("part 2, line 7")),
+                    "goes back" => || Ok(Pulled::Complete(8)),
+                    "panics" => || panic!("the record was 47"),
+                    _ => || Ok(Pulled::Idle),
+                };
+                return write_down(released(feeds.stream(scope, acting(then)), &office), out);
+            };
+            write_down(released(records, &office), out);
+        });
+        if last && task == "returns early" {
+            Err::<u8, _>(io::Error::from(io::ErrorKind::NotFound))
+                .map_err(|error| Box::from(error.to_string()))?;
+        }
+        if last && task == "panics while building" {
+            panic!("the record was 47");
+        }
+        Ok(())
+    })
+}
+
+fn child(task: &str, scratch: &Scratch) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "the_child", "--nocapture"])
+        .env("TASK", task)
+        .env("DIRECTORY", &scratch.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// How a child ended, in time, and what it said.
+fn end(mut child: Child) -> (ExitStatus, String) {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > SOON {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    (output.status, String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
+    let scratch = Scratch::new("whole", 100.0);
+    for round in 1..=2 {
+        let (status, said) = end(child("whole", &scratch).spawn().unwrap());
+        assert_eq!(status.code(), Some(0), "{said}");
+        let lines = scratch.lines();
+        assert_eq!(lines.len(), round * WINDOWS);
+        assert_eq!(lines[lines.len() - WINDOWS..], lines[..WINDOWS], "the second run repeats the first");
+        assert!(
+            lines
+                .iter()
+                .take(WINDOWS)
+                .enumerate()
+                .all(|(n, line)| line.starts_with(&format!("{}0 ", n).replace("00 ", "0 ")))
+        );
+    }
+    assert_eq!(scratch.fates(), [Some(Fate::Sealed); WINDOWS]);
+}
+
+#[test]
+fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so() {
+    let scratch = Scratch::new("poor", 4.0);
+    let (status, said) = end(child("poor", &scratch).spawn().unwrap());
+    assert_eq!(status.code(), Some(75), "{said}");
+    let fates = scratch.fates();
+    assert_eq!(fates.iter().filter(|fate| **fate == Some(Fate::Sealed)).count(), 4);
+    assert_eq!(fates.iter().filter(|fate| **fate == Some(Fate::Refused)).count(), 2);
+    assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
+}
+
+/// Refutes: frontiers as evidence of completeness. Dropped inputs, early returns, errors and panics close them all.
+#[test]
+fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
+    for (task, code) in [
+        ("returns early", 70),
+        ("panics while building", 70),
+        ("panics", 70),
+        ("errs", 69),
+        ("refuses", 65),
+        ("goes back", 70),
+        ("external", 70),
+    ] {
+        let scratch = Scratch::new(&task.replace(' ', "-"), 100.0);
+        let (status, said) = end(child(task, &scratch).spawn().unwrap());
+        assert_eq!(status.code(), Some(code), "{task}: {said}");
+        if task != "external" {
+            assert_eq!(scratch.fates(), [None; WINDOWS], "{task}");
+            assert_eq!(scratch.lines().len(), 0, "{task}");
+        }
+        assert!(!said.contains("47"), "{task}: a panic told what it was about: {said}");
+    }
+}
+
+/// Two addresses that nobody listens on.
+fn hosts() -> String {
+    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+fn process(task: &str, scratch: &Scratch, hosts: &str, process: usize) -> Command {
+    let mut command = child(task, scratch);
+    command.env("HOSTS", hosts).env("PROCESS", process.to_string());
+    command
+}
+
+#[test]
+fn two_processes_release_what_one_would() {
+    let (scratch, hosts) = (Scratch::new("two", 100.0), hosts());
+    let both = [0, 1].map(|index| process("whole", &scratch, &hosts, index).spawn().unwrap());
+    for (status, said) in both.map(end) {
+        assert_eq!(status.code(), Some(0), "{said}");
+    }
+    assert_eq!((scratch.lines().len(), scratch.fates()), (WINDOWS, vec![Some(Fate::Sealed); WINDOWS]));
+}
+
+#[test]
+fn when_one_of_two_processes_is_killed_the_other_ends_and_nothing_partial_is_sealed() {
+    for killed in [0, 1] {
+        let (scratch, hosts) = (Scratch::new(&format!("killed-{killed}"), 100.0), hosts());
+        let mut both = [0, 1].map(|index| process("waits", &scratch, &hosts, index).spawn().unwrap());
+        // Both have declared the time before 9 complete, and hold records of every window.
+        thread::sleep(Duration::from_millis(700));
+        both[killed].kill().unwrap();
+        let [first, second] = both;
+        let [victim, other] = if killed == 0 { [first, second] } else { [second, first] };
+        let (status, said) = end(other);
+        assert_eq!(status.code(), Some(70), "{said}");
+        end(victim);
+        assert_eq!(scratch.fates(), [None; WINDOWS]);
+    }
+}
+
+#[test]
+fn when_the_input_of_one_process_fails_both_end_and_nothing_is_sealed() {
+    for (task, code) in [("errs", 69), ("returns early", 70), ("panics", 70)] {
+        let (scratch, hosts) = (Scratch::new(&format!("cluster-{}", task.replace(' ', "-")), 100.0), hosts());
+        let [healthy, failing] = [0, 1].map(|index| process(task, &scratch, &hosts, index).spawn().unwrap());
+        let (status, said) = end(failing);
+        assert_eq!(status.code(), Some(code), "{task}: {said}");
+        let (status, said) = end(healthy);
+        assert_eq!(status.code(), Some(70), "{task}: {said}");
+        assert_eq!(scratch.fates(), [None; WINDOWS]);
+    }
+}
+
+#[test]
+fn a_process_waits_for_its_peers_until_a_deadline_and_lets_no_stranger_in() {
+    for stranger in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 200]] {
+        let (scratch, hosts) = (Scratch::new("alone", 100.0), hosts());
+        let alone = process("whole", &scratch, &hosts, 0).spawn().unwrap();
+        let address = hosts.split(' ').next().unwrap().to_owned();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, stranger) = (Arc::clone(&stop), stranger.to_vec());
+        let knocking = thread::spawn(move || {
+            while !stopped.load(Ordering::SeqCst) {
+                if let Ok(mut stream) = TcpStream::connect(&address) {
+                    let _ = io::Write::write_all(&mut stream, &stranger);
+                    thread::sleep(Duration::from_millis(200));
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let (status, said) = end(alone);
+        stop.store(true, Ordering::SeqCst);
+        knocking.join().unwrap();
+        assert_eq!(status.code(), Some(78), "{said}");
+        assert_eq!(scratch.fates(), [None; WINDOWS]);
+    }
+}
+
+#[test]
+fn processes_of_different_configurations_do_not_find_together() {
+    let (scratch, hosts) = (Scratch::new("unlike", 100.0), hosts());
+    let both = [0, 1].map(|index| {
+        process("whole", &scratch, &hosts, index).env("AGREEMENT", index.to_string()).spawn().unwrap()
+    });
+    for (status, said) in both.map(end) {
+        assert_eq!(status.code(), Some(78), "{said}");
+    }
+    assert_eq!(scratch.fates(), [None; WINDOWS]);
+}
+
+/// A job is killed at some moment after its first release and started again. Refutes a second text for one window, and a
+/// window that is never told.
+#[test]
+fn a_job_that_is_killed_goes_on_with_the_same_texts() {
+    let scratch = Scratch::new("again", 100.0);
+    for round in 0..4 {
+        let mut victim = child("whole", &scratch).spawn().unwrap();
+        let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
+        let _ = out.by_ref().map_while(Result::ok).filter(|line| line.starts_with("said")).nth(round);
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+    }
+    let (status, said) = end(child("whole", &scratch).spawn().unwrap());
+    assert_eq!(status.code(), Some(0), "{said}");
+    let mut texts: Vec<String> = scratch.lines().into_iter().filter(|line| line.contains("about")).collect();
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), WINDOWS, "{texts:?}");
+}
+
+#[test]
+fn a_process_without_the_ledger_cannot_hold_worker_0() {
+    let scratch = Scratch::new("elsewhere", 100.0);
+    let _: &Path = &scratch.0;
+    let ended = execute(Config::threads(1).unwrap(), |worker, feeds| {
+        worker.dataflow(|scope| drop(released(feeds.stream(scope, All::of([])), &Office::elsewhere())));
+        Ok(())
+    });
+    assert_eq!(ended.unwrap_err().exit_code(), 78);
+}
