@@ -123,7 +123,10 @@ impl Additive {
 
 /// What each of the changed cells may cost, rounded down.
 fn a_cell(rho: Units, moved: &Sensitivity) -> f64 {
-    Units::from_bits(rho.to_bits() / moved.l0()).to_float_down()
+    let (all, cells) = (rho.to_float_down(), moved.l0() as f64);
+    let cell = all / cells;
+    // At most 2^31 cells, exact in a float; a fused product has the sign of the exact one.
+    if cell.mul_add(cells, -all) <= 0.0 { cell } else { cell.next_down() }
 }
 
 /// `l2^2 / 2 variance <= rho`, exactly.

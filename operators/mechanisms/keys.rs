@@ -144,6 +144,7 @@ fn positive(delta: Result<Units, Invalid>) -> Result<Units, Invalid> {
         Ok(Units::ZERO) => refuse(Kind::Zero),
         Ok(delta) if delta >= ONE => refuse(Kind::TooLarge),
         Ok(delta) => Ok(delta),
+        Err(found) if found.kind() == Kind::Overflow => refuse(Kind::TooLarge),
         Err(found) => refuse(found.kind()),
     }
 }

@@ -107,10 +107,13 @@ fn what_cannot_be_had_is_named() {
         ("sensitivity".into(), Kind::TooLarge)
     );
     assert_eq!(
-        refused(Family::Laplace, Spend::Pure(units("1")), &moved(2, 1 << 64)),
+        refused(Family::Laplace, Spend::Pure(units("1")), &moved(2, 1 << 63)),
         ("sensitivity".into(), Kind::TooLarge)
     );
-    assert_eq!(refused(Family::Gaussian, Spend::Rho(units("1e-30")), &one), ("rho".into(), Kind::TooSmall));
+    assert_eq!(
+        refused(Family::Gaussian, Spend::Rho(units("1e-9")), &moved(1, 1 << 40)),
+        ("rho".into(), Kind::TooSmall)
+    );
     assert_eq!(refused(Family::Gaussian, Spend::Rho(Units::ZERO), &one), ("rho".into(), Kind::Zero));
     let record = Sensitivity::each(&Limits::RECORD, 1).unwrap();
     assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
