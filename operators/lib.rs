@@ -9,6 +9,7 @@
 //! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
 //! * [`accounting`]: what a release costs, how costs add up, and how much noise a budget asks for.
 //!
+//! * [`mechanisms`]: one window's exact integers in, one noised answer out.
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
 //!
@@ -36,6 +37,7 @@ mod decimal;
 pub mod gate;
 mod invalid;
 pub mod ledger;
+pub mod mechanisms;
 pub mod noise;
 pub mod time;
 

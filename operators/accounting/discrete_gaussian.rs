@@ -158,13 +158,22 @@ impl DiscreteGaussian {
         let (mut low, mut high) = (0, (38.0 * self.sigma) as u64 + 1);
         while low < high {
             let middle = low + (high - low) / 2;
-            if 2.0 * self.tail(middle + 1) <= outside { high = middle } else { low = middle + 1 }
+            if 2.0 * self.above(middle + 1) <= outside { high = middle } else { low = middle + 1 }
         }
         Ok(low)
     }
 
+    /// `P[Y >= at]`, rounded up: what the noise alone carries over a threshold.
+    pub fn tail(&self, at: i64) -> f64 {
+        if at >= 1 {
+            return probability_up(self.above(at.unsigned_abs()));
+        }
+        // All but P[Y <= at - 1], which is P[Y >= 1 - at].
+        probability_up(1.0 - self.above(at.unsigned_abs().saturating_add(1)))
+    }
+
     /// `P[Y >= y]` for `y` of 1 or more.
-    fn tail(&self, y: u64) -> f64 {
+    fn above(&self, y: u64) -> f64 {
         let x = y as f64 / self.sigma;
         if self.sigma < SMOOTH {
             return self.sum_from(y, |_| 1.0) / self.mass();

@@ -151,6 +151,16 @@ impl DiscreteLaplace {
         1.0 / (1.0 / self.scale).sinh()
     }
 
+    /// `P[Z >= at]`, rounded up: `q^at / (1 + q)` above zero.
+    pub fn tail(&self, at: i64) -> f64 {
+        let above = |z: u64| (-(z as f64) / self.scale).exp() / (1.0 + (-1.0 / self.scale).exp());
+        if at >= 1 {
+            return probability_up(above(at.unsigned_abs()));
+        }
+        // All but P[Z <= at - 1], which is P[Z >= 1 - at].
+        probability_up(1.0 - above(at.unsigned_abs().saturating_add(1)))
+    }
+
     /// The least `w` with `P[|Z| <= w] >= confidence`: `P[|Z| > w] = 2 q^(w+1) / (1 + q)`.
     ///
     /// # Errors

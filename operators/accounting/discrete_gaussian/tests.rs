@@ -140,3 +140,35 @@ fn more_noise_and_less_sensitivity_never_cost_more() {
         }
     }
 }
+
+// Refutes a tail off by one, or cut off below the truth: the sum by its definition, on both sides of zero.
+#[test]
+fn tails_are_those_of_the_definition() {
+    for sigma in [0.3, 1.0, 2.236, 7.07, 100.0] {
+        let law = DiscreteGaussian::new(sigma, 1).unwrap();
+        let reach = (40.0 * sigma) as i64 + 40;
+        let weight = |y: i64| (-((y as f64) / sigma).powi(2) / 2.0).exp();
+        let mass: f64 = (-reach..=reach).rev().map(weight).sum();
+        for at in [-20, -3, -1, 0, 1, 2, 5, 12, 30] {
+            let truth = (at..=reach).rev().map(weight).sum::<f64>() / mass;
+            let found = law.tail(at);
+            assert!(
+                found >= truth.min(1.0 - 1e-15) && found <= truth * (1.0 + 1e-9) + 1e-300,
+                "{sigma} {at}: {found:e} {truth:e}"
+            );
+        }
+    }
+    assert_eq!(DiscreteGaussian::new(2.0, 1).unwrap().tail(i64::MAX), TINY);
+    assert_eq!(DiscreteGaussian::new(2.0, 1).unwrap().tail(i64::MIN), 1.0);
+}
+
+// From sigma = 8192 on tails are integrals with a correction; just below they are sums.
+#[test]
+fn tails_do_not_jump_where_sums_become_integrals() {
+    let (sums, integrals) =
+        (DiscreteGaussian::new(8191.999999, 1).unwrap(), DiscreteGaussian::new(8192.0, 1).unwrap());
+    for at in [1, 100, 8192, 40_000, 80_000] {
+        let (a, b) = (sums.tail(at), integrals.tail(at));
+        assert!((a / b - 1.0).abs() < 2e-8, "{at}: {a:e} {b:e}");
+    }
+}

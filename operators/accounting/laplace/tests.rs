@@ -111,3 +111,19 @@ fn error_figures_are_those_of_the_integer_law() {
         assert!(inside(half) >= 0.9 && (half == 0 || inside(half - 1) < 0.9));
     }
 }
+
+// Refutes a tail off by one or short of the truth: the sum by its definition, on both sides of zero.
+#[test]
+fn tails_are_those_of_the_definition() {
+    for scale in [0.1, 1.0, 2.0, 40.0] {
+        let reach = (60.0 * scale) as i64 + 60;
+        let weight = |z: i64| (-(z.abs() as f64) / scale).exp();
+        let mass: f64 = (-reach..=reach).map(weight).sum();
+        for at in [-9, -1, 0, 1, 2, 7, 50] {
+            let truth = (at..=reach).map(weight).sum::<f64>() / mass;
+            let found = laplace(scale, 1).tail(at);
+            assert!((found - truth).abs() <= 1e-9 * truth + 1e-14, "{scale} {at}: {found:e} {truth:e}");
+        }
+    }
+    assert_eq!(laplace(2.0, 1).tail(i64::MIN), 1.0);
+}

@@ -1,0 +1,141 @@
+use super::*;
+use crate::mechanisms::{Bound, Limits};
+use crate::noise::goodness::Bins;
+
+fn moved(keys: u64, most: u128) -> Sensitivity {
+    Sensitivity::each(&Bound::keys(keys).checked().unwrap(), most).unwrap()
+}
+
+fn units(amount: &str) -> Units {
+    Units::at_least("amount", &crate::Decimal::parse("amount", amount).unwrap()).unwrap()
+}
+
+fn rho(family: Family, amount: &str, moved: &Sensitivity) -> Additive {
+    Additive::within(family, Spend::Rho(units(amount)), moved).unwrap()
+}
+
+#[track_caller]
+fn scale_is(noise: &Additive, by_hand: f64) {
+    let scale = noise.scale();
+    assert!(scale >= by_hand * (1.0 - 1e-15) && scale <= by_hand * (1.0 + 1e-10), "{scale} for {by_hand}");
+}
+
+// By hand, `L2 / sqrt(2 rho)`: sqrt 5, sqrt 50, sqrt 500; 10 sqrt 3 / sqrt .2 = sqrt 1500; and L1 / epsilon.
+#[test]
+fn scales_are_those_of_the_theorems() {
+    scale_is(&rho(Family::Gaussian, "0.1", &moved(1, 1)), 5f64.sqrt());
+    scale_is(&rho(Family::Gaussian, "0.1", &moved(10, 1)), 50f64.sqrt());
+    scale_is(&rho(Family::Gaussian, "0.1", &moved(100, 1)), 500f64.sqrt());
+    scale_is(&rho(Family::Gaussian, "0.1", &moved(3, 10)), 1500f64.sqrt());
+    let pure = |amount: &str, moved: &Sensitivity| {
+        Additive::within(Family::Laplace, Spend::Pure(units(amount)), moved).unwrap()
+    };
+    scale_is(&pure("0.5", &moved(3, 10)), 60.0);
+    scale_is(&pure("1", &moved(1, 1)), 1.0);
+    scale_is(&pure("0.001", &moved(1, 1)), 1000.0);
+}
+
+// With one cell by 1 discrete Laplace noise is randomised response: rho = e tanh(e/2), e = 1/b. Ten cells cost ten times
+// one: for 10 cells at e = 0.1 together 10 * 0.1 * tanh(0.05) = .0499583749, not the .462 of epsilon 1.
+#[test]
+fn laplace_noise_in_zcdp_is_the_sum_of_its_cells() {
+    let together = 0.049_958_374_957_88;
+    let noise = rho(Family::Laplace, "0.04995837495788", &moved(10, 1));
+    assert!((noise.scale() - 10.0).abs() < 1e-6, "{}", noise.scale());
+    let least = |amount: f64| {
+        let spend = Spend::Rho(Units::at_most_float("rho", amount).unwrap());
+        Additive::within(Family::Laplace, spend, &moved(10, 1)).unwrap().scale()
+    };
+    assert!(least(together * 0.999) > 10.0 && least(together * 1.001) < 10.0);
+}
+
+// For each scale found, every integer inequality that privacy rests on holds, and is broken by a scale of one part in a
+// thousand million less.
+#[test]
+fn noise_costs_no_more_than_is_charged_and_hardly_less() {
+    let less = |scale: f64| Ratio::try_from(scale * (1.0 - 1e-9)).unwrap();
+    for keys in [1, 2, 3, 7, 10, 1000, 1 << 20] {
+        for most in [1, 2, 5, 10, 1_000_003] {
+            let moved = moved(keys, most);
+            for amount in ["0.000001", "0.001", "0.01", "0.1", "0.7", "3"] {
+                let budget = units(amount);
+                if let Ok(noise) = Additive::within(Family::Gaussian, Spend::Rho(budget), &moved) {
+                    let variance = |ratio: Ratio| ratio.squared().unwrap();
+                    let l2 = moved.l2_squared();
+                    let sigma = noise.scale();
+                    assert!(gaussian_holds(budget, l2, variance(Ratio::try_from(sigma).unwrap())));
+                    if sigma > 1.0 / 32.0 {
+                        assert!(!gaussian_holds(budget, l2, variance(less(sigma))), "{keys} {most} {amount}");
+                        assert!(!gaussian_holds(budget, l2 + l2.div_ceil(1000), variance(less(sigma))));
+                    }
+                }
+                if let Ok(noise) = Additive::within(Family::Laplace, Spend::Pure(budget), &moved) {
+                    let scale = noise.scale();
+                    assert!(laplace_holds(budget, moved.l1(), Ratio::try_from(scale).unwrap()));
+                    if scale > 1.0 / 500.0 * moved.l1() as f64 {
+                        assert!(!laplace_holds(budget, moved.l1(), less(scale)), "{keys} {most} {amount}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+// By hand: sigma^2 = 5 costs exactly .1 for L2^2 = 1, and a unit less of budget does not pay for it.
+#[test]
+fn the_integer_proofs_are_exact() {
+    let tenth = units("0.1");
+    let five = Ratio::new(5, 1).unwrap();
+    assert!(gaussian_holds(tenth, 1, five));
+    assert!(!gaussian_holds(Units::from_bits(tenth.to_bits() - 1), 1, five));
+    assert!(!gaussian_holds(tenth, 2, five) && gaussian_holds(tenth, 2, Ratio::new(10, 1).unwrap()));
+    let half = units("0.5");
+    assert!(laplace_holds(half, 30, Ratio::new(60, 1).unwrap()));
+    assert!(!laplace_holds(Units::from_bits(half.to_bits() - 1), 30, Ratio::new(60, 1).unwrap()));
+}
+
+#[test]
+fn what_cannot_be_had_is_named() {
+    let refused = |family, spend, moved: &Sensitivity| {
+        let refused = Additive::within(family, spend, moved).unwrap_err();
+        (refused.field().to_owned(), refused.kind())
+    };
+    let one = moved(1, 1);
+    assert_eq!(refused(Family::Gaussian, Spend::Pure(units("1")), &one), ("delta".into(), Kind::Missing));
+    assert_eq!(
+        refused(Family::Gaussian, Spend::Rho(units("1")), &moved(1, (1 << 40) + 1)),
+        ("sensitivity".into(), Kind::TooLarge)
+    );
+    assert_eq!(
+        refused(Family::Laplace, Spend::Pure(units("1")), &moved(2, 1 << 63)),
+        ("sensitivity".into(), Kind::TooLarge)
+    );
+    assert_eq!(
+        refused(Family::Gaussian, Spend::Rho(units("1e-9")), &moved(1, 1 << 40)),
+        ("rho".into(), Kind::TooSmall)
+    );
+    assert_eq!(refused(Family::Gaussian, Spend::Rho(Units::ZERO), &one), ("rho".into(), Kind::Zero));
+    let record = Sensitivity::each(&Limits::RECORD, 1).unwrap();
+    assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
+}
+
+// 200,000 draws against the law with the scale computed by hand, alpha 1e-6. Scales of 0.95, 1/2 and 2 times it are
+// refuted, and so is the variance for the scale.
+#[test]
+fn draws_follow_the_law_that_is_named() {
+    const DRAWS: usize = 200_000;
+    let gaussian = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
+    let laplace = |scale: f64| Bins::new(400, 60, |z| (-(z.abs() as f64) / scale).exp());
+    let sigma = 20f64.sqrt();
+    let draws = rho(Family::Gaussian, "0.1", &moved(4, 1)).draws(DRAWS, &mut Noise::seeded(11));
+    gaussian(sigma).test(draws.iter().copied()).assert_fits();
+    for wrong in [0.95, 0.5, 2.0, sigma] {
+        gaussian(sigma * wrong).test(draws.iter().copied()).assert_refuted();
+    }
+    let noise = Additive::within(Family::Laplace, Spend::Pure(units("0.5")), &moved(3, 1)).unwrap();
+    let draws = noise.draws(DRAWS, &mut Noise::seeded(12));
+    laplace(6.0).test(draws.iter().copied()).assert_fits();
+    for wrong in [0.95, 0.5, 2.0] {
+        laplace(6.0 * wrong).test(draws.iter().copied()).assert_refuted();
+    }
+}

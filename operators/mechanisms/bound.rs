@@ -1,0 +1,176 @@
+//! How much one protected unit may matter in one window.
+
+use crate::accounting::Unit;
+use crate::invalid::{Invalid, Kind};
+
+/// The largest number that a bound may state: far above any use, and small enough that products of three fit 128 bits.
+const LARGEST: u64 = 1 << 31;
+
+/// How much of what one person did is kept, as it is written down. [`Bound::checked`] reads it.
+///
+/// ```
+/// use discreet::mechanisms::Bound;
+///
+/// let limits = Bound::keys(3).per_key(10).windows(12).checked()?;
+/// assert_eq!((limits.keys(), limits.per_key(), limits.windows()), (3, 10, Some(12)));
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    keys: u64,
+    per_key: u64,
+    windows: Option<u64>,
+}
+
+impl Bound {
+    /// At most `keys` keys a person in one window, and one record in each.
+    pub const fn keys(keys: u64) -> Bound {
+        Bound { keys, per_key: 1, windows: None }
+    }
+
+    /// At most `records` records a person in each key that is kept.
+    pub const fn per_key(self, records: u64) -> Bound {
+        Bound { per_key: records, ..self }
+    }
+
+    /// A person counts in at most `windows` windows of a release.
+    pub const fn windows(self, windows: u64) -> Bound {
+        Bound { windows: Some(windows), ..self }
+    }
+
+    /// The bound, in range.
+    ///
+    /// # Errors
+    /// Names `keys`, `per_key` or `windows` where it is zero or above 2^31.
+    pub fn checked(self) -> Result<Limits, Invalid> {
+        let windows = self.windows.map(|windows| within("windows", windows)).transpose()?;
+        Ok(Limits {
+            unit: Unit::Person,
+            keys: within("keys", self.keys)?,
+            per_key: within("per_key", self.per_key)?,
+            windows,
+        })
+    }
+}
+
+fn within(field: &'static str, value: u64) -> Result<u64, Invalid> {
+    let kind = match value {
+        0 => Kind::Zero,
+        1..=LARGEST => return Ok(value),
+        _ => Kind::TooLarge,
+    };
+    Err(Invalid::new(field, kind, "a whole number from 1 to 2^31"))
+}
+
+/// A bound that has been read: every number is from 1 to 2^31, and it is known whose bound it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    unit: Unit,
+    keys: u64,
+    per_key: u64,
+    windows: Option<u64>,
+}
+
+impl Limits {
+    /// What bounds a record: it is one record, in one key, in the windows that hold its time.
+    pub const RECORD: Limits = Limits { unit: Unit::Record, keys: 1, per_key: 1, windows: None };
+
+    /// Whose bound it is.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// At most so many keys in one window.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// At most so many records in each of them.
+    pub fn per_key(&self) -> u64 {
+        self.per_key
+    }
+
+    /// At most so many windows of one release, where that is bounded.
+    pub fn windows(&self) -> Option<u64> {
+        self.windows
+    }
+}
+
+/// The whole numbers from `low` to `high`, both included: what a value is clipped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    low: i64,
+    high: i64,
+}
+
+impl Range {
+    /// From `low` to `high`.
+    ///
+    /// # Errors
+    /// Names `range` unless `low` is below `high`.
+    pub fn new(low: i64, high: i64) -> Result<Range, Invalid> {
+        if low < high {
+            return Ok(Range { low, high });
+        }
+        Err(Invalid::new("range", Kind::TooSmall, "two whole numbers, the first below the second"))
+    }
+
+    /// The least.
+    pub fn low(&self) -> i64 {
+        self.low
+    }
+
+    /// The largest.
+    pub fn high(&self) -> i64 {
+        self.high
+    }
+
+    /// `high - low`, which may need all 64 bits.
+    pub(super) fn width(&self) -> u64 {
+        self.high.abs_diff(self.low)
+    }
+
+    /// `max(|low|, |high|)`: how far a clipped value can be from that of nobody, which is zero.
+    pub(super) fn reach(&self) -> u64 {
+        self.low.unsigned_abs().max(self.high.unsigned_abs())
+    }
+
+    pub(super) fn clip(&self, value: i128) -> i128 {
+        value.clamp(self.low.into(), self.high.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_of_nothing_or_of_too_much_is_refused() {
+        let refused = |bound: Bound| {
+            let refused = bound.checked().unwrap_err();
+            (refused.field().to_owned(), refused.kind())
+        };
+        assert_eq!(refused(Bound::keys(0)), ("keys".into(), Kind::Zero));
+        assert_eq!(refused(Bound::keys(1).per_key(0)), ("per_key".into(), Kind::Zero));
+        assert_eq!(refused(Bound::keys(1).windows(0)), ("windows".into(), Kind::Zero));
+        assert_eq!(refused(Bound::keys((1 << 31) + 1)), ("keys".into(), Kind::TooLarge));
+        assert_eq!(refused(Bound::keys(1).per_key(u64::MAX)), ("per_key".into(), Kind::TooLarge));
+        assert!(Bound::keys(1 << 31).per_key(1 << 31).checked().is_ok());
+        assert_eq!(Bound::keys(4).checked().unwrap().per_key(), 1);
+    }
+
+    // Refutes a width or reach from one end alone, and one that overflows.
+    #[test]
+    fn both_ends_of_a_range_count() {
+        let range = |low, high| Range::new(low, high).unwrap();
+        assert_eq!(range(0, 100).reach(), 100);
+        assert_eq!(range(-100, 7).reach(), 100);
+        assert_eq!(range(50, 100).reach(), 100);
+        assert_eq!(range(-100, -50).reach(), 100);
+        assert_eq!(range(i64::MIN, i64::MAX).reach(), 1 << 63);
+        assert_eq!(range(i64::MIN, i64::MAX).width(), u64::MAX);
+        assert_eq!(range(-3, 4).width(), 7);
+        assert_eq!(range(-3, 4).clip(i128::MAX), 4);
+        assert!(Range::new(5, 5).is_err() && Range::new(5, 4).is_err());
+    }
+}

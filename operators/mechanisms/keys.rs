@@ -1,0 +1,202 @@
+//! Which keys a window is told for, and what a key must be able to do.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::accounting::Units;
+use crate::invalid::{Invalid, Kind};
+
+/// What a statistic is grouped by.
+///
+/// Its order is the order of the answer, so that nothing of the order of arrival shows. For the keys given here it is
+/// that of their bytes.
+pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
+    /// The key as bytes, different for different keys: how it is kept from one window to the next.
+    fn to_bytes(&self) -> Vec<u8>;
+
+    /// The key that has these bytes, if one has.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Key for String {
+    fn to_bytes(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<String> {
+        String::from_utf8(bytes.to_vec()).ok()
+    }
+}
+
+/// The only key of a statistic that is not grouped.
+impl Key for () {
+    fn to_bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<()> {
+        bytes.is_empty().then_some(())
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl Key for $number {
+            fn to_bytes(&self) -> Vec<u8> {
+                self.to_be_bytes().to_vec()
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Option<$number> {
+                Some(<$number>::from_be_bytes(bytes.try_into().ok()?))
+            }
+        }
+    )*};
+}
+
+numbers!(u8, u16, u32, u64);
+
+/// Signed numbers are moved up by half their range: the bytes of -1 come before those of 0.
+impl Key for i64 {
+    fn to_bytes(&self) -> Vec<u8> {
+        (self.cast_unsigned() ^ 1 << 63).to_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<i64> {
+        u64::from_bytes(bytes).map(|moved| (moved ^ 1 << 63).cast_signed())
+    }
+}
+
+/// The keys that a statistic is released for.
+#[derive(Clone, Debug)]
+pub struct Keys<K>(pub(super) Choice<K>);
+
+#[derive(Clone, Debug)]
+pub(super) enum Choice<K> {
+    /// Ascending, without duplicates, not empty.
+    Public(Arc<[K]>),
+    Discover {
+        delta: Result<Units, Invalid>,
+        most: usize,
+    },
+}
+
+impl<K: Key> Keys<K> {
+    /// How many keys a release remembers unless told otherwise.
+    pub const MOST: usize = 1 << 16;
+
+    /// Exactly these, in every window, whether somebody has them or not. What is recorded under another key is left out.
+    ///
+    /// # Errors
+    /// Names `keys` where the list is empty or has a key twice.
+    pub fn public(keys: impl IntoIterator<Item = K>) -> Result<Keys<K>, Invalid> {
+        let mut keys: Vec<K> = keys.into_iter().collect();
+        if keys.is_empty() {
+            return Err(Invalid::new("keys", Kind::Empty, "at least one key, or discover them"));
+        }
+        keys.sort();
+        if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Invalid::new("keys", Kind::Mixed, "each key once"));
+        }
+        Ok(Keys(Choice::Public(keys.into())))
+    }
+
+    /// Whatever keys people bring: a key is released once enough people have it, where "enough" is found so that the
+    /// keys of any one person are given away with probability `delta` at most, in each window. From then on the key is
+    /// public, and is in every window.
+    ///
+    /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is made ready.
+    pub fn discover(delta: f64) -> Keys<K> {
+        Keys(Choice::Discover { delta: positive(Units::at_least_float("delta", delta)), most: Self::MOST })
+    }
+
+    /// As [`Keys::discover`], from an exact amount.
+    pub fn discover_within(delta: Units) -> Keys<K> {
+        Keys(Choice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
+    }
+
+    pub(super) fn discovers(&self) -> bool {
+        matches!(self.0, Choice::Discover { .. })
+    }
+
+    /// The most keys that discovery makes public; [`Keys::MOST`] unless said. When they are found, discovery ends; where
+    /// more cross the threshold at once than there is room for, those with the larger noised number of people stay. Both
+    /// are decided by what is public. Public lists are not touched.
+    pub fn at_most(self, keys: usize) -> Keys<K> {
+        match self.0 {
+            Choice::Discover { delta, .. } => Keys(Choice::Discover { delta, most: keys }),
+            list => Keys(list),
+        }
+    }
+}
+
+impl Keys<()> {
+    /// No grouping: the window is one cell, which is there in every window.
+    pub fn whole() -> Keys<()> {
+        Keys(Choice::Public(Arc::new([()])))
+    }
+}
+
+fn positive(delta: Result<Units, Invalid>) -> Result<Units, Invalid> {
+    let refuse = |kind| Err(Invalid::new("delta", kind, "a number above 0 and below 1, such as 1e-8"));
+    match delta {
+        Ok(Units::ZERO) => refuse(Kind::Zero),
+        Ok(delta) if delta >= ONE => refuse(Kind::TooLarge),
+        Ok(delta) => Ok(delta),
+        Err(found) if found.kind() == Kind::Overflow => refuse(Kind::TooLarge),
+        Err(found) => refuse(found.kind()),
+    }
+}
+
+const ONE: Units = Units::from_bits(1 << 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_keys_are_in_order_and_each_is_there_once() {
+        let Choice::Public(keys) = Keys::public(["b".to_owned(), "a".to_owned(), "B".to_owned()]).unwrap().0
+        else {
+            panic!()
+        };
+        assert_eq!(*keys, ["B", "a", "b"].map(str::to_owned));
+        assert_eq!(Keys::public([3u32, 1, 3]).unwrap_err().kind(), Kind::Mixed);
+        assert_eq!(Keys::<u32>::public([]).unwrap_err().kind(), Kind::Empty);
+    }
+
+    #[test]
+    fn a_delta_that_is_no_probability_is_named() {
+        let kind = |delta: f64| match Keys::<u32>::discover(delta).0 {
+            Choice::Discover { delta, .. } => delta.map_err(|refused| refused.kind()),
+            Choice::Public(_) => panic!(),
+        };
+        assert_eq!(kind(0.0), Err(Kind::Zero));
+        assert_eq!(kind(-1.0), Err(Kind::Negative));
+        assert_eq!(kind(f64::NAN), Err(Kind::Nan));
+        assert_eq!(kind(1.0), Err(Kind::TooLarge));
+        assert_eq!(kind(f64::INFINITY), Err(Kind::TooLarge));
+        assert!(kind(1e-300).is_ok());
+    }
+
+    #[test]
+    fn keys_survive_their_bytes_and_sort_like_them() {
+        fn hold<K: Key + std::fmt::Debug>(keys: &[K]) {
+            for pair in keys.windows(2) {
+                assert!(pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes(), "{pair:?}");
+            }
+            for key in keys {
+                assert_eq!(K::from_bytes(&key.to_bytes()).as_ref(), Some(key));
+            }
+        }
+        hold(&[0u64, 1, 255, 256, u64::MAX]);
+        hold(&[0u8, 1, 255]);
+        hold(&[i64::MIN, -256, -1, 0, 1, i64::MAX]);
+        hold(&["".to_owned(), "a".into(), "a\0".into(), "b".into(), "é".into(), "日".into()]);
+        hold(&[()]);
+        assert_eq!(u64::from_bytes(&[0; 7]), None);
+        assert_eq!(String::from_bytes(&[0xff]), None);
+        assert_eq!(<()>::from_bytes(&[0]), None);
+    }
+}

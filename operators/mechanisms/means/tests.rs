@@ -1,0 +1,103 @@
+use super::*;
+use crate::accounting::{Amount, Units};
+use crate::mechanisms::{Bound, Cell, Gaussian, Keys, Laplace, Limits, Mechanism, Range, Tally};
+
+fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
+    let limits = Bound::keys(2).per_key(per_key).checked().unwrap();
+    Mean::new(Range::new(low, high).unwrap(), limits, keys).unwrap()
+}
+
+fn public() -> Keys<u32> {
+    Keys::public([1, 2]).unwrap()
+}
+
+fn share(mean: &Mean<u32>, values: &[i64]) -> Cell {
+    mean.contribution(values.len() as u64, values.iter().map(|&value| mean.term(value)).sum())
+}
+
+// The noise of the largest budget is all but none: what is left is the exact mean, whose sum of an odd range is in half
+// units. Refutes a lost half, a middle that is added twice, and a sum told for a mean.
+#[test]
+fn with_next_to_no_noise_the_mean_is_the_exact_one() {
+    for (low, high) in [(0, 1), (-3, 4), (10, 20), (-20, -7)] {
+        let mean = mean(low, high, 5, public());
+        let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
+        let mut random = Noise::seeded(5);
+        let mut exact = ready.tally();
+        let (mut sum, mut count) = (0, 0);
+        for _ in 0..2000 {
+            let width = (high - low) as u64 + 20;
+            let values: Vec<i64> =
+                (0..1 + random.below(5)).map(|_| low - 10 + random.below(width) as i64).collect();
+            sum += values.iter().map(|value| value.clamp(&low, &high)).sum::<i64>();
+            count += values.len();
+            exact.absorb((1, share(&mean, &values)));
+        }
+        let drawn = ready.draw(exact, None, &mut random);
+        let [(1, told), (2, nobody)] = drawn.answer.cells() else { panic!() };
+        let truth = sum as f64 / count as f64;
+        assert!((told.value() - truth).abs() < 1e-3, "{} for {truth}", told.value());
+        assert!(told.low() <= truth && truth <= told.high() && told.high() - told.low() < 0.1);
+        assert!(low as f64 <= nobody.low() && nobody.high() <= high as f64);
+        assert_eq!(drawn.state, None);
+    }
+}
+
+// By hand for 2 keys, 5 records and a width of 7 at rho .1: the count has .03, sigma = 5 sqrt 2 / sqrt .06; the sum has
+// .07 at 35 a key in half units, sigma = 35 sqrt 2 / sqrt .14 of them, and half of it in whole ones.
+#[test]
+fn sum_and_count_share_the_cost_as_stated() {
+    let scales = |mechanism: &Gaussian, mean: &Mean<u32>| -> Vec<f64> {
+        mechanism.ready(mean).unwrap().noise().iter().map(Noised::scale).collect()
+    };
+    let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 1e-9, "{found} {truth}");
+    let found = scales(&Gaussian::rho(0.1), &mean(-3, 4, 5, public()));
+    near(found[0], 35.0 * 2f64.sqrt() / 0.14f64.sqrt() / 2.0);
+    near(found[1], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
+    // Half each; and with keys to discover first a third of it all, .033, to choose them.
+    let found = scales(&Gaussian::rho(0.1).counting(50), &mean(-3, 4, 5, public()));
+    near(found[1], 5.0 * 2f64.sqrt() / 0.1f64.sqrt());
+    let discovered = Gaussian::rho(0.1).selecting(33).ready(&mean(-3, 4, 5, Keys::discover(1e-6))).unwrap();
+    near(discovered.noise()[1].scale(), 5.0 * 2f64.sqrt() / (2.0 * 0.067 * 0.3f64).sqrt());
+    // With one record a key the count is the number of people: its draw chooses too.
+    let shared = Gaussian::rho(0.1).ready(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
+    near(shared.noise()[1].scale(), 2f64.sqrt() / 0.06f64.sqrt());
+    assert_eq!(shared.noise()[1].number(), "records");
+    let (rho, delta) =
+        (Units::at_least_float("rho", 0.1).unwrap(), Units::at_least_float("delta", 1e-6).unwrap());
+    for cost in [discovered.cost(), shared.cost()] {
+        assert!(matches!(cost.amount(), Amount::Zcdp { rho: r, delta: d, .. } if (*r, *d) == (rho, delta)));
+    }
+    let pure = Laplace::epsilon(1.0).ready(&mean(-3, 4, 5, public())).unwrap();
+    near(pure.noise()[0].scale(), 70.0 / 0.7 / 2.0);
+    near(pure.noise()[1].scale(), 10.0 / 0.3);
+}
+
+// 4,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, near the middle of the range,
+// at its end, and with few records.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for (seed, people, value) in [(1, 400, 4), (2, 400, 10), (3, 6, 1)] {
+        let mean = mean(0, 10, 1, Keys::public([1]).unwrap());
+        let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
+        let mut noise = Noise::seeded(seed);
+        let held = (0..4000).filter(|_| {
+            let mut exact = ready.tally();
+            (0..people).for_each(|_| exact.absorb((1, share(&mean, &[value]))));
+            let drawn = ready.draw(exact, None, &mut noise);
+            let (_, told) = drawn.answer.cells()[0];
+            assert!(0.0 <= told.low() && told.low() <= told.value());
+            assert!(told.value() <= told.high() && told.high() <= 10.0);
+            told.low() <= value as f64 && value as f64 <= told.high()
+        });
+        let held = held.count();
+        assert!(held as f64 > 4000.0 * 0.9 - 4.753 * (4000.0 * 0.09f64).sqrt(), "{held} of 4000");
+    }
+}
+
+#[test]
+fn a_mean_over_a_whole_range_of_64_bits_is_refused_and_one_of_40_is_not() {
+    let of = |high: i64| Mean::new(Range::new(0, high).unwrap(), Limits::RECORD, public()).unwrap();
+    assert_eq!(Gaussian::rho(0.1).ready(&of(i64::MAX)).unwrap_err().field(), "sensitivity");
+    assert!(Gaussian::rho(1.0).ready(&of(1 << 38)).is_ok());
+}

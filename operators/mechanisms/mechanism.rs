@@ -1,0 +1,60 @@
+//! The seam: a mechanism, the statistic it is made ready for, and what a window then needs of it.
+
+use super::statistic::Statistic;
+use super::tally::Tally;
+use crate::accounting::Cost;
+use crate::invalid::Invalid;
+
+/// A way to noise an `S`: what a release names.
+pub trait Mechanism<S: Statistic>: Send + Sync + 'static {
+    /// The same with every parameter settled.
+    type Ready: Ready<Tally = S::Tally>;
+
+    /// Settles every parameter: sensitivity, cost, scale, threshold. All that can be refused is refused here, before there
+    /// is data; whatever comes back can be drawn from for ever.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    fn ready(&self, statistic: &S) -> Result<Self::Ready, Invalid>;
+}
+
+/// A mechanism that is ready for one statistic, window after window.
+pub trait Ready: Send + Sync + 'static {
+    /// What it must know of a window.
+    type Tally: Tally;
+
+    /// What it tells of it.
+    type Answer: Send + 'static;
+
+    /// An empty tally.
+    fn tally(&self) -> Self::Tally;
+
+    /// What each window costs. It sees no tally and no state: a price is public.
+    fn cost(&self) -> &Cost;
+
+    /// Whether state that a former window left can be read: asked once, before the first draw of a process.
+    ///
+    /// # Errors
+    /// Names `state` where it was not written by this mechanism, or by a later version of it.
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
+
+    /// Draws. Total: there is no error, no second try, no panic, and the number of draws does not depend on their values
+    /// but where the mechanism says so and has paid for it.
+    ///
+    /// `state` is what the window before left, and what is returned takes its place; none where nothing needs to last.
+    fn draw(
+        &self,
+        exact: Self::Tally,
+        state: Option<&[u8]>,
+        noise: &mut crate::noise::Noise,
+    ) -> Drawn<Self::Answer>;
+}
+
+/// What a draw leaves: an answer to be told, and what the next window must know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn<A> {
+    /// What may be told.
+    pub answer: A,
+    /// What the next window is given; its first byte is the version of its format.
+    pub state: Option<Vec<u8>>,
+}

@@ -1,0 +1,94 @@
+//! One window's exact integers in, one noised answer out. Pure: no streams, no files, no clocks.
+//!
+//! # From a bound to an answer
+//!
+//! ```text
+//! Bound ──checked──▶ Limits ─┐
+//! Keys, Range ───────────────┴▶ Total, Mean ──ready──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
+//!                               (Statistic)     ▲      (Ready: cost, tally, draw)   ▲
+//!                          Gaussian, Laplace ───┘             Cells, state, Noise ──┘
+//! ```
+//!
+//! A [`Statistic`] says what is asked of a window. It computes its own [`Sensitivity`] from the bound; nobody can state
+//! one. A [`Mechanism`] says what the answer may cost. Put together they are [`Ready`]: the scale of the noise, the
+//! threshold for new keys and the cost are settled, and every parameter that can be refused has been. What is left is a
+//! draw, and a draw cannot fail. A failure that depends on what was drawn would be an answer of its own, and a second try
+//! would choose among answers.
+//!
+//! The price of a window is known before the window is. [`Ready::cost`] sees no [`Tally`] and no state.
+//!
+//! ```
+//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
+//! use discreet::noise::Noise;
+//!
+//! let limits = Bound::keys(3).per_key(10).checked()?;
+//! let visits = Total::count(limits, Keys::discover(1e-7))?;
+//! let mechanism = Gaussian::rho(0.1).ready(&visits)?;
+//! println!("{} a window", mechanism.cost());
+//!
+//! let mut exact = mechanism.tally();
+//! for person in 0..500 {
+//!     exact.absorb(("/".to_owned(), visits.contribution(4, 0)));           // four visits each
+//! }
+//! exact.absorb(("/only-mine".to_owned(), visits.contribution(10, 0)));
+//!
+//! let first = mechanism.draw(exact, None, &mut Noise::from_os()?);
+//! for (path, visits) in first.answer.cells() {
+//!     println!("{path}: {} ({} to {})", visits.value(), visits.low(), visits.high());
+//! }
+//! // "/" is public from now on: the next window tells it, though nobody came.
+//! let next = mechanism.draw(mechanism.tally(), first.state.as_deref(), &mut Noise::from_os()?);
+//! assert_eq!(next.answer.cells().len(), first.answer.cells().len());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! * **For whom.** One unit more or less: a person with all that is kept of them in the window, or one record
+//!   ([`Limits::RECORD`]). A person in several windows pays for each; adding up is the ledger's affair.
+//! * **What a contribution is.** [`Total::contribution`] and [`Mean::contribution`] clip one person's share of a key as the
+//!   last step before it is added, so the sensitivity holds for every input. That a person has one share a key, and no more
+//!   than `keys` of them, is the part of whoever calls them.
+//! * **Public keys** are drawn for in every window, in their order, whether somebody has them or not.
+//! * **Discovered keys** are told once their noised number of people reaches a threshold, which is found by the exact tail
+//!   of the integer noise. They are then public: the state holds them, and they are in every later window. Where the
+//!   number that is told is the number of people, one draw decides and tells; its interval is that of noise which is
+//!   known to have passed. Otherwise deciding and telling have a draw each, and share the cost.
+//! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
+//!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
+//!
+//! # What lasts
+//!
+//! The state of discovered keys: a version byte and the keys themselves, at most [`Keys::at_most`] of them and 4,096 bytes
+//! each. They are public. A full list ends discovery, which is decided by what is public; no cap on what a *person* may
+//! bring over many windows is involved, for such a cap would have to remember every person, or would hold for none.
+
+mod additive;
+mod answer;
+mod bound;
+mod keys;
+mod known;
+mod laws;
+mod means;
+mod mechanism;
+mod selection;
+mod sensitivity;
+mod spend;
+mod statistic;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod threshold;
+mod totals;
+
+pub use additive::Family;
+pub use answer::{Answer, Estimate, Noised};
+pub use bound::{Bound, Limits, Range};
+pub use keys::{Key, Keys};
+pub use laws::{Gaussian, Laplace};
+pub use means::NoisyMeans;
+pub use mechanism::{Drawn, Mechanism, Ready};
+pub use sensitivity::Sensitivity;
+pub use statistic::{Mean, Statistic, Total};
+pub use tally::{Cell, Cells, Tally};
+pub use totals::NoisyTotals;

@@ -1,0 +1,194 @@
+//! Which keys a window is told for: the rows of its answer, and what is remembered of them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::additive::Additive;
+use super::answer::{Answer, Estimate, Noised};
+use super::keys::{Choice, Key, Keys};
+use super::known::{Known, LONGEST};
+use super::mechanism::Drawn;
+use super::tally::{Cell, Cells};
+use super::threshold::Threshold;
+use crate::accounting::Units;
+use crate::invalid::Invalid;
+use crate::noise::Noise;
+
+/// Keys, with all that discovering them takes.
+#[derive(Clone, Debug)]
+pub(super) enum Selection<K> {
+    Public(Arc<[K]>),
+    Discovered { threshold: Threshold, most: usize },
+}
+
+/// A key that will be told, and its exact cell.
+pub(super) struct Row<K> {
+    pub(super) key: K,
+    pub(super) cell: Cell,
+    /// The noised number of people by which it became public, in this window.
+    pub(super) passed: Option<i128>,
+}
+
+/// The rows of a window in the order of their keys, and the keys that are public after it, where they are kept.
+pub(super) struct Rows<K> {
+    pub(super) rows: Vec<Row<K>>,
+    known: Option<Known<K>>,
+    room: Option<usize>,
+}
+
+/// The delta that discovery costs beside the noise.
+pub(super) fn delta<K>(keys: &Keys<K>) -> Result<Units, Invalid> {
+    match &keys.0 {
+        Choice::Public(_) => Ok(Units::ZERO),
+        Choice::Discover { delta, .. } => delta.clone(),
+    }
+}
+
+impl<K: Key> Selection<K> {
+    /// `people` makes the noise for the number of people of a key, by which any one person is moved in `limit` keys.
+    pub(super) fn new(
+        keys: &Keys<K>,
+        limit: u64,
+        people: impl FnOnce() -> Result<Additive, Invalid>,
+    ) -> Result<Selection<K>, Invalid> {
+        match &keys.0 {
+            Choice::Public(keys) => Ok(Selection::Public(keys.clone())),
+            Choice::Discover { delta, most } => {
+                let threshold = Threshold::new(people()?, limit, delta.clone()?)?;
+                Ok(Selection::Discovered { threshold, most: *most })
+            }
+        }
+    }
+
+    pub(super) fn threshold(&self) -> Option<&Threshold> {
+        match self {
+            Selection::Public(_) => None,
+            Selection::Discovered { threshold, .. } => Some(threshold),
+        }
+    }
+
+    pub(super) fn tally(&self) -> Cells<K> {
+        match self {
+            Selection::Public(keys) => Cells::of(keys),
+            Selection::Discovered { .. } => Cells::open(),
+        }
+    }
+
+    pub(super) fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        Known::<K>::from_bytes(state).map(|_| ())
+    }
+
+    /// The rows of a window.
+    ///
+    /// Discovery asks for one draw of the people's noise for each key that somebody has and that is not public yet, in the
+    /// order of the keys, and for none where the list of public keys is full. Nothing else here asks for noise.
+    pub(super) fn rows(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Rows<K> {
+        let cells = exact.into_map();
+        match self {
+            Selection::Public(_) => {
+                let rows = cells.into_iter().map(|(key, cell)| Row { key, cell, passed: None }).collect();
+                Rows { rows, known: None, room: None }
+            }
+            Selection::Discovered { threshold, most } => {
+                // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still
+                // be private: every window pays for the discovery of all of its keys.
+                let known = state.and_then(|bytes| Known::from_bytes(bytes).ok()).unwrap_or(Known::none());
+                discover(threshold, *most, cells, known, noise)
+            }
+        }
+    }
+}
+
+fn discover<K: Key>(
+    threshold: &Threshold,
+    most: usize,
+    mut cells: BTreeMap<K, Cell>,
+    known: Known<K>,
+    noise: &mut Noise,
+) -> Rows<K> {
+    let public = |key: &K| (key.clone(), cells.remove(key).unwrap_or_default());
+    let public: Vec<(K, Cell)> = known.iter().map(public).collect();
+    let room = most.saturating_sub(known.len());
+    let mut passed = Vec::new();
+    if room > 0 {
+        cells.retain(|key, cell| cell.people > 0 && key.to_bytes().len() <= LONGEST);
+        let draws = threshold.noise().draws(cells.len(), noise);
+        for ((key, cell), draw) in cells.into_iter().zip(draws) {
+            let noised = i128::from(cell.people) + i128::from(draw);
+            if threshold.passes(noised) {
+                passed.push(Row { key, cell, passed: Some(noised) });
+            }
+        }
+        // Stable: of equal numbers, the first in the order of keys.
+        passed.sort_by_key(|row| Reverse(row.passed));
+        passed.truncate(room);
+    }
+    let known = known.with(passed.iter().map(|row| row.key.clone()));
+    let room = most.saturating_sub(known.len());
+    let public = public.into_iter().map(|(key, cell)| Row { key, cell, passed: None });
+    let mut rows: Vec<Row<K>> = public.chain(passed).collect();
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    Rows { rows, known: Some(known), room: Some(room) }
+}
+
+impl<K: Key> Rows<K> {
+    /// One estimate a row: what is drawn, and what is remembered.
+    pub(super) fn drawn<T>(
+        self,
+        estimates: Vec<Estimate<T>>,
+        noise: Vec<Noised>,
+        confidence: f64,
+    ) -> Drawn<Answer<K, T>> {
+        let cells = self.rows.into_iter().map(|row| row.key).zip(estimates).collect();
+        let answer = Answer { cells, noise, confidence, room: self.room };
+        Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
+    }
+}
+
+/// The noise of one number of a cell, and how wide its intervals are.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    noise: Additive,
+    /// Where the threshold's own draw, made of the number of people, is this number's draw too.
+    shared: bool,
+    half_width: u64,
+    /// The probability left out at the lower end.
+    outside: f64,
+}
+
+impl Column {
+    pub(super) fn new(noise: Additive, shared: bool, confidence: f64) -> Result<Column, Invalid> {
+        let half_width = noise.half_width(confidence)?;
+        Ok(Column { noise, shared, half_width, outside: (1.0 - confidence) / 2.0 })
+    }
+
+    /// The number of every row with its noise: one request for as many draws as there are rows without one.
+    pub(super) fn estimates<K: Key>(
+        &self,
+        rows: &[Row<K>],
+        value: impl Fn(&Cell) -> i128,
+        threshold: Option<&Threshold>,
+        noise: &mut Noise,
+    ) -> Vec<Estimate<i128>> {
+        let threshold = threshold.filter(|_| self.shared);
+        let shared = |row: &Row<K>| threshold.zip(row.passed);
+        let fresh = rows.iter().filter(|row| shared(row).is_none()).count();
+        let mut draws = self.noise.draws(fresh, noise).into_iter();
+        let width = i128::from(self.half_width);
+        let estimate = |row: &Row<K>| {
+            if let Some((threshold, noised)) = shared(row) {
+                let low = threshold.at_least(noised, self.outside);
+                return Estimate { value: noised, low, high: noised + width };
+            }
+            // As many draws as rows without one; and no sum of shares comes within 2^63 of the end of its type.
+            let value = value(&row.cell).saturating_add(draws.next().unwrap_or_default().into());
+            Estimate { value, low: value.saturating_sub(width), high: value.saturating_add(width) }
+        };
+        rows.iter().map(estimate).collect()
+    }
+
+    pub(super) fn noised(&self, number: &'static str) -> Noised {
+        Noised { number, family: self.noise.family(), scale: self.noise.scale() }
+    }
+}

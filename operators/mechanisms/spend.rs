@@ -1,0 +1,75 @@
+//! What a release is given to spend, and how it is divided among its draws.
+
+use crate::accounting::{Amount, Cost, Neighbours, Omega, Units};
+use crate::invalid::{Invalid, Kind};
+
+/// The cost of additive noise, in one of the two currencies that have a closed form for many cells at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spend {
+    Pure(Units),
+    Rho(Units),
+}
+
+impl Spend {
+    /// Reads an amount.
+    pub(super) fn of(amount: &Amount) -> Result<Spend, Invalid> {
+        match amount {
+            Amount::Pure { epsilon } => Ok(Spend::Pure(*epsilon)),
+            Amount::Zcdp { rho, delta: Units::ZERO, .. } => Ok(Spend::Rho(*rho)),
+            Amount::Zcdp { .. } => {
+                Err(Invalid::new("delta", Kind::Mixed, "rho alone here, and delta to the keys to discover"))
+            }
+            _ => Err(Invalid::new("currency", Kind::Mixed, "rho or pure epsilon")),
+        }
+    }
+
+    /// `percent` of it, rounded down, and the rest: together exactly all of it.
+    pub(super) fn split(self, percent: u8) -> (Spend, Spend) {
+        let part = |all: Units| {
+            let (bits, percent) = (all.to_bits(), u128::from(percent));
+            let part = bits / 100 * percent + bits % 100 * percent / 100;
+            (Units::from_bits(part), Units::from_bits(bits - part))
+        };
+        match self {
+            Spend::Pure(epsilon) => {
+                let (part, rest) = part(epsilon);
+                (Spend::Pure(part), Spend::Pure(rest))
+            }
+            Spend::Rho(rho) => {
+                let (part, rest) = part(rho);
+                (Spend::Rho(part), Spend::Rho(rest))
+            }
+        }
+    }
+
+    /// The cost of all of it, beside a delta.
+    pub(super) fn cost(self, neighbours: Neighbours, delta: Units) -> Cost {
+        let amount = match self {
+            Spend::Pure(epsilon) if delta == Units::ZERO => Amount::Pure { epsilon },
+            Spend::Pure(epsilon) => Amount::Approximate { epsilon, delta },
+            Spend::Rho(rho) => Amount::Zcdp { rho, delta, omega: Omega::EVERY },
+        };
+        Cost::new(neighbours, amount)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a split that loses or invents a unit.
+    #[test]
+    fn the_parts_are_all_of_it() {
+        for bits in [1, 2, 3, 99, 100, 101, 12_345_678_901_234_567_890, u128::MAX / 3] {
+            for percent in [1, 30, 50, 99] {
+                let (Spend::Rho(part), Spend::Rho(rest)) = Spend::Rho(Units::from_bits(bits)).split(percent)
+                else {
+                    panic!()
+                };
+                assert_eq!(part.to_bits() + rest.to_bits(), bits);
+                let exact = bits as f64 * f64::from(percent) / 100.0;
+                assert!((part.to_bits() as f64 - exact).abs() <= 1.0 + exact * 1e-15);
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is asked of a window: one number a key, or one mean a key. Each knows how far one person can move it.
+
+use super::bound::{Limits, Range};
+use super::keys::{Key, Keys};
+use super::sensitivity::Sensitivity;
+use super::tally::{Cell, Cells, Tally};
+use crate::accounting::Unit;
+use crate::invalid::Invalid;
+
+/// A question about a window.
+pub trait Statistic: Send + Sync + 'static {
+    /// What must be known to answer it.
+    type Tally: Tally;
+
+    /// How far one protected unit moves the exact answer of one window.
+    fn sensitivity(&self) -> Sensitivity;
+}
+
+/// One whole number a key: records, people, or a sum.
+#[derive(Clone, Debug)]
+pub struct Total<K> {
+    measure: Measure,
+    limits: Limits,
+    pub(super) keys: Keys<K>,
+    sensitivity: Sensitivity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    Records,
+    People,
+    Sum(Range),
+}
+
+impl<K: Key> Total<K> {
+    /// How many records a key has, at most `per_key` of one person. A histogram is this, with its buckets as public keys.
+    ///
+    /// One person moves `keys` cells by `per_key` each.
+    ///
+    /// # Errors
+    /// None for limits that stand, as here; kept for measures that multiply further.
+    pub fn count(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+        Self::new(Measure::Records, limits, keys)
+    }
+
+    /// How many people a key has. One person moves `keys` cells by 1 each, whatever `per_key` is.
+    ///
+    /// # Errors
+    /// As [`Total::count`].
+    pub fn people(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+        Self::new(Measure::People, limits, keys)
+    }
+
+    /// The sum of all values of a key, where each person's own sum in it is clipped to `range`.
+    ///
+    /// One person moves `keys` cells by `max(|low|, |high|)` each: who is absent adds 0, which need not be in the range.
+    ///
+    /// # Errors
+    /// Names `bound` where the sensitivity leaves 128 bits.
+    pub fn sum(range: Range, limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+        Self::new(Measure::Sum(range), limits, keys)
+    }
+
+    fn new(measure: Measure, limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+        let most = match measure {
+            Measure::Records => limits.per_key(),
+            Measure::People => 1,
+            Measure::Sum(range) => range.reach(),
+        };
+        let sensitivity = Sensitivity::each(&limits, most.into())?;
+        Ok(Total { measure, limits, keys, sensitivity })
+    }
+
+    /// What one person adds to a key, having left `records` there whose values add up to `sum`: clipped, so that the
+    /// sensitivity holds whatever comes in. Somebody without a record adds nothing.
+    pub fn contribution(&self, records: u64, sum: i128) -> Cell {
+        if records == 0 {
+            return Cell::default();
+        }
+        let sum = match self.measure {
+            Measure::Sum(range) => range.clip(sum),
+            Measure::Records | Measure::People => 0,
+        };
+        Cell { people: 1, records: records.min(self.limits.per_key()), sum }
+    }
+
+    /// The number that is released.
+    pub(super) fn value(&self, cell: &Cell) -> i128 {
+        match self.measure {
+            Measure::Records => cell.records.into(),
+            Measure::People => cell.people.into(),
+            Measure::Sum(_) => cell.sum,
+        }
+    }
+
+    /// Is the number that is released the number of people?
+    pub(super) fn counts_people(&self) -> bool {
+        match self.measure {
+            Measure::Records => self.limits.per_key() == 1,
+            Measure::People => true,
+            Measure::Sum(_) => false,
+        }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What the number is.
+    pub(super) fn measures(&self) -> &'static str {
+        match (self.measure, self.limits.unit()) {
+            (Measure::People, Unit::Person) => "people",
+            (Measure::Records | Measure::People, _) => "records",
+            (Measure::Sum(_), _) => "sum",
+        }
+    }
+}
+
+impl<K: Key> Statistic for Total<K> {
+    type Tally = Cells<K>;
+
+    fn sensitivity(&self) -> Sensitivity {
+        self.sensitivity
+    }
+}
+
+/// The mean of all values of a key, each clipped to a range.
+///
+/// It is told as a sum over a count. Values are taken from the middle of the range, which is public: in half units,
+/// `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by half the width of the range
+/// a record, and not by its farther end.
+#[derive(Clone, Debug)]
+pub struct Mean<K> {
+    range: Range,
+    limits: Limits,
+    pub(super) keys: Keys<K>,
+    sum: Sensitivity,
+    count: Sensitivity,
+    joint: Sensitivity,
+}
+
+impl<K: Key> Mean<K> {
+    /// The mean over at most `per_key` records of each person in each key.
+    ///
+    /// # Errors
+    /// Names `bound` where the sensitivity leaves 128 bits.
+    pub fn new(range: Range, limits: Limits, keys: Keys<K>) -> Result<Mean<K>, Invalid> {
+        let records = u128::from(limits.per_key());
+        let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
+        let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;
+        Ok(Mean { range, limits, keys, sum, count: Sensitivity::each(&limits, records)?, joint })
+    }
+
+    /// A value as it enters the sum: clipped, from the middle of the range, in half units.
+    pub fn term(&self, value: i64) -> i128 {
+        2 * self.range.clip(value.into()) - self.middle_twice()
+    }
+
+    /// What one person adds to a key, having left `records` there whose [terms](Mean::term) add up to `sum`: clipped, so
+    /// that the sensitivity holds whatever comes in. Somebody without a record adds nothing.
+    pub fn contribution(&self, records: u64, sum: i128) -> Cell {
+        if records == 0 {
+            return Cell::default();
+        }
+        let records = records.min(self.limits.per_key());
+        let most = i128::from(records) * i128::from(self.range.width());
+        Cell { people: 1, records, sum: sum.clamp(-most, most) }
+    }
+
+    /// `low + high`.
+    pub(super) fn middle_twice(&self) -> i128 {
+        i128::from(self.range.low()) + i128::from(self.range.high())
+    }
+
+    pub(super) fn range(&self) -> &Range {
+        &self.range
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Is the number of records the number of people?
+    pub(super) fn counts_people(&self) -> bool {
+        self.limits.per_key() == 1
+    }
+
+    /// How far one unit moves the sums, in half units.
+    pub(super) fn sum_sensitivity(&self) -> &Sensitivity {
+        &self.sum
+    }
+
+    /// How far one unit moves the counts.
+    pub(super) fn count_sensitivity(&self) -> &Sensitivity {
+        &self.count
+    }
+}
+
+impl<K: Key> Statistic for Mean<K> {
+    type Tally = Cells<K>;
+
+    /// Sum and count jointly, *both in half units*: its squared length is four times
+    /// `keys per_key^2 (((high - low) / 2)^2 + 1)`.
+    fn sensitivity(&self) -> Sensitivity {
+        self.joint
+    }
+}
+
+#[cfg(test)]
+mod tests;

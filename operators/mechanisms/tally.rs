@@ -1,0 +1,94 @@
+//! What is known of a window before its noise: partial sums that travel, and the table they add up to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::keys::Key;
+
+/// A window's exact statistic, as it is put together.
+///
+/// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is secret: it
+/// has no way out but through a [`Ready`](super::Ready) mechanism.
+pub trait Tally: Send + 'static {
+    /// What travels between workers and processes.
+    type Part: Serialize + DeserializeOwned + Send + 'static;
+
+    /// Takes a part in.
+    fn absorb(&mut self, part: Self::Part);
+}
+
+/// What is known of one key: how many people it has, how many records they left in it, and the sum of their values.
+///
+/// One person's share of it is made by the statistic ([`Total::contribution`](super::Total::contribution),
+/// [`Mean::contribution`](super::Mean::contribution)), which clips it; shares add up. Prints as `<private>`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    pub(super) people: u64,
+    pub(super) records: u64,
+    pub(super) sum: i128,
+}
+
+impl Cell {
+    /// Adds another share.
+    ///
+    /// It wraps rather than fails: no sum comes near the end of its type (a share is below 2^96, and 2^31 of them fit),
+    /// and a wrapped one would still be the same in every order.
+    pub fn add(&mut self, other: &Cell) {
+        self.people = self.people.wrapping_add(other.people);
+        self.records = self.records.wrapping_add(other.records);
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// A cell for each key, in the order of the keys. Prints as `<private>`, its size included.
+pub struct Cells<K> {
+    cells: BTreeMap<K, Cell>,
+    open: bool,
+}
+
+impl<K: Key> Cells<K> {
+    /// A cell for each of these keys, and for no other: what comes for another key is left out.
+    pub(super) fn of(keys: &Arc<[K]>) -> Cells<K> {
+        Cells { cells: keys.iter().map(|key| (key.clone(), Cell::default())).collect(), open: false }
+    }
+
+    /// A cell for each key that comes.
+    pub(super) fn open() -> Cells<K> {
+        Cells { cells: BTreeMap::new(), open: true }
+    }
+
+    pub(super) fn into_map(self) -> BTreeMap<K, Cell> {
+        self.cells
+    }
+}
+
+impl<K: Key> Tally for Cells<K> {
+    type Part = (K, Cell);
+
+    fn absorb(&mut self, (key, share): (K, Cell)) {
+        if self.open {
+            self.cells.entry(key).or_default().add(&share);
+        } else if let Some(cell) = self.cells.get_mut(&key) {
+            cell.add(&share);
+        }
+    }
+}
+
+impl<K> fmt::Debug for Cells<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! What the room promises as a whole: windows of neighbours side by side, keys that come and stay, and draws that are total.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::Decimal;
+use crate::accounting::{Amount, Neighbours, Omega, Relation, Unit, Units};
+use crate::invalid::Kind;
+use crate::noise::Noise;
+use crate::noise::goodness::{Bins, binomial_within, size};
+
+mod discovery;
+
+/// What each person left in each key: how many records, and the sum of their values.
+type People = Vec<BTreeMap<u32, (u64, i128)>>;
+
+fn limits(keys: u64, per_key: u64) -> Limits {
+    Bound::keys(keys).per_key(per_key).checked().unwrap()
+}
+
+fn units(amount: f64) -> Units {
+    Units::at_least_float("amount", amount).unwrap()
+}
+
+fn filled<M: Ready<Tally = Cells<u32>>>(
+    ready: &M,
+    people: &People,
+    share: impl Fn(u64, i128) -> Cell,
+) -> Cells<u32> {
+    let mut exact = ready.tally();
+    for (&key, &(records, sum)) in people.iter().flatten() {
+        exact.absorb((key, share(records, sum)));
+    }
+    exact
+}
+
+fn crowd(limits: &Limits, random: &mut Noise) -> People {
+    let one = |random: &mut Noise| {
+        let keys: BTreeSet<u32> = (0..limits.keys()).map(|_| random.below(7) as u32).collect();
+        let left = |random: &mut Noise| (1 + random.below(limits.per_key()), random.below(41) as i128 - 20);
+        keys.into_iter().map(|key| (key, left(random))).collect()
+    };
+    (0..1 + random.below(30)).map(|_| one(random)).collect()
+}
+
+/// Laws, parameters and numbers of draws that were asked for, those of nothing left out.
+fn requests(noise: &Noise) -> Vec<(&'static str, String, usize)> {
+    let asked = noise.requests().iter().filter(|request| request.count > 0);
+    asked.map(|request| (request.law, request.parameter.clone(), request.count)).collect()
+}
+
+// The same noise on both sides: the told numbers then differ by what the exact ones do, and the requests not at all.
+// Refutes a scale, an order or a number of draws that depends on data, and a row that is left out when it is empty.
+#[test]
+fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sensitivity() {
+    let mut random = Noise::seeded(31);
+    let mut reached = 0.0f64;
+    for round in 0..2000 {
+        let limits = limits(1 + random.below(3), 1 + random.below(3));
+        let people = crowd(&limits, &mut random);
+        let mut fewer = people.clone();
+        fewer.remove(random.below(people.len() as u64) as usize);
+        let keys = Keys::public([5, 1, 3]).unwrap();
+        let total = match round % 3 {
+            0 => Total::count(limits, keys),
+            1 => Total::people(limits, keys),
+            _ => Total::sum(Range::new(-9, 14).unwrap(), limits, keys),
+        };
+        let total = total.unwrap();
+        let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+        let draw = |people: &People| {
+            let mut noise = Noise::recording(round);
+            let share = |records, sum| total.contribution(records, sum);
+            let drawn = ready.draw(filled(&ready, people, share), None, &mut noise);
+            assert_eq!(drawn.state, None);
+            (drawn.answer, requests(&noise))
+        };
+        let ((all, asked), (less, asked_without)) = (draw(&people), draw(&fewer));
+        assert_eq!(asked, asked_without);
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].2, 3);
+        let keys = |answer: &Answer<u32, i128>| answer.cells().iter().map(|cell| cell.0).collect::<Vec<_>>();
+        assert_eq!((keys(&all), keys(&less)), (vec![1, 3, 5], vec![1, 3, 5]));
+        let moved = all.cells().iter().zip(less.cells()).map(|(a, b)| a.1.value().abs_diff(b.1.value()));
+        let l2_squared: u128 = moved.map(|step| step * step).sum();
+        let declared = total.sensitivity().l2_squared();
+        assert!(l2_squared <= declared);
+        reached = reached.max(l2_squared as f64 / declared as f64);
+    }
+    assert_eq!(reached, 1.0, "the pairs are too tame");
+}
+
+// The oracle is a dozen lines: add up what is kept, add the same noise in the order of the keys.
+#[test]
+fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
+    let mut random = Noise::seeded(41);
+    for seed in 0..300 {
+        let people = crowd(&limits(3, 4), &mut random);
+        let keys = Keys::public([6, 2, 4, 0]).unwrap();
+        let total = Total::count(limits(3, 4), keys).unwrap();
+        let ready = Laplace::epsilon(0.5).ready(&total).unwrap();
+        let exact = filled(&ready, &people, |records, sum| total.contribution(records, sum));
+        let told = ready.draw(exact, None, &mut Noise::seeded(seed)).answer;
+
+        let law = crate::noise::DiscreteLaplace::new(24.0).unwrap();
+        let mut noise = Noise::seeded(seed);
+        for (key, estimate) in told.cells() {
+            let truth: u64 = people.iter().filter_map(|bag| bag.get(key)).map(|left| left.0).sum();
+            let value = i128::from(truth) + i128::from(crate::noise::Law::draw(&law, &mut noise));
+            assert_eq!(estimate.value(), value);
+            // P[|noise| > 56] is .0993 and P[|noise| > 55] above .1, by 2 q^(w+1) / (1 + q), q = e^(-1/24).
+            assert_eq!((estimate.low(), estimate.high()), (value - 55, value + 55));
+        }
+        assert_eq!(told.cells().len(), 4);
+        assert_eq!((told.noise()[0].family(), told.noise()[0].number()), (Family::Laplace, "records"));
+        assert!((told.noise()[0].scale() - 24.0).abs() < 1e-9);
+        assert_eq!((told.confidence(), told.room()), (0.9, None));
+    }
+}
+
+// 100,000 cells of a window, alpha 1e-6, against the law by hand: sigma = sqrt(3 / .2). Refutes noise at half, twice and
+// .95 of the scale, and an exact number that is not the one told.
+#[test]
+fn what_is_told_less_what_is_true_follows_the_declared_law() {
+    let cells = size(100_000, 2_000_000) as u32;
+    let total = Total::people(limits(3, 1), Keys::public(0..cells).unwrap()).unwrap();
+    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+    let mut exact = ready.tally();
+    (0..cells).flat_map(|key| vec![key; key as usize % 4]).for_each(|key| {
+        exact.absorb((key, total.contribution(1, 0)));
+    });
+    let told = ready.draw(exact, None, &mut Noise::seeded(51)).answer;
+    let errors = || told.cells().iter().map(|(key, told)| (told.value() - i128::from(key % 4)) as i64);
+    let bins = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
+    let sigma = 15f64.sqrt();
+    bins(sigma).test(errors()).assert_fits();
+    for wrong in [0.5, 0.95, 2.0] {
+        bins(sigma * wrong).test(errors()).assert_refuted();
+    }
+    bins(sigma).test(told.cells().iter().map(|(_, told)| told.value() as i64)).assert_refuted();
+}
+
+#[test]
+fn a_window_without_keys_is_one_cell() {
+    let total = Total::people(limits(1, 1), Keys::whole()).unwrap();
+    let ready = Gaussian::rho(400.0).ready(&total).unwrap();
+    let mut exact = ready.tally();
+    (0..20).for_each(|_| exact.absorb(((), total.contribution(1, 0))));
+    let told = ready.draw(exact, None, &mut Noise::seeded(1)).answer;
+    assert_eq!(told.cells().len(), 1);
+    assert!((18..=22).contains(&told.cells()[0].1.value()));
+}
+
+// What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it is.
+#[test]
+fn a_price_is_what_was_asked_for() {
+    let person = |amount| crate::accounting::Cost::new(Neighbours::PERSON, amount);
+    let zcdp = |rho, delta| Amount::Zcdp { rho, delta, omega: Omega::EVERY };
+    let public = Total::count(limits(7, 3), Keys::public([1u32]).unwrap()).unwrap();
+    let found = Total::count(limits(7, 3), Keys::<u32>::discover(1e-6)).unwrap();
+    let tenth = Units::at_least("rho", &Decimal::parse("rho", "0.1").unwrap()).unwrap();
+    let none = Units::ZERO;
+    let exact = Gaussian::cost(&zcdp(tenth, none)).ready(&public).unwrap();
+    assert_eq!(*exact.cost(), person(zcdp(tenth, none)));
+    let noised = Gaussian::rho(0.1).ready(&found).unwrap();
+    assert_eq!(*noised.cost(), person(zcdp(units(0.1), units(1e-6))));
+    let pure = Laplace::epsilon(0.5).ready(&public).unwrap();
+    assert_eq!(*pure.cost(), person(Amount::Pure { epsilon: units(0.5) }));
+    let noised = Laplace::epsilon(0.5).ready(&found).unwrap();
+    assert_eq!(*noised.cost(), person(Amount::Approximate { epsilon: units(0.5), delta: units(1e-6) }));
+    let noised = Laplace::rho(0.1).ready(&public).unwrap();
+    assert_eq!(*noised.cost(), person(zcdp(units(0.1), none)));
+    let record = Total::count(Limits::RECORD, Keys::public([1u32]).unwrap()).unwrap();
+    let neighbours = Gaussian::rho(0.1).ready(&record).unwrap().cost().neighbours();
+    assert_eq!(neighbours, Neighbours { unit: Unit::Record, relation: Relation::AddRemove });
+    // (1, 1e-6) is rho = .0243559, and never more than that epsilon.
+    let pair = Gaussian::epsilon(1.0, 1e-6).ready(&public).unwrap();
+    let epsilon = pair.cost().amount().epsilon(1e-6).unwrap();
+    assert!(epsilon <= 1.0 && epsilon > 0.999_999, "{epsilon}");
+}
+
+#[test]
+fn what_cannot_be_had_is_refused_before_there_is_data() {
+    let total = Total::count(limits(2, 1), Keys::public([1u32]).unwrap()).unwrap();
+    let kind = |mechanism: &Gaussian, total: &Total<u32>| {
+        let refused = mechanism.ready(total).unwrap_err();
+        (refused.field().to_owned(), refused.kind())
+    };
+    assert_eq!(kind(&Gaussian::rho(0.0), &total), ("rho".into(), Kind::Zero));
+    assert_eq!(kind(&Gaussian::rho(f64::NAN), &total), ("rho".into(), Kind::Nan));
+    assert_eq!(kind(&Gaussian::rho(-1.0), &total), ("rho".into(), Kind::Negative));
+    assert_eq!(kind(&Gaussian::rho(1e6), &total), ("rho".into(), Kind::TooLarge));
+    assert_eq!(kind(&Gaussian::epsilon(1.0, 0.0), &total), ("delta".into(), Kind::Zero));
+    let pure = Amount::pure(1.0).unwrap();
+    assert_eq!(kind(&Gaussian::cost(&pure), &total), ("delta".into(), Kind::Missing));
+    let approximate = Amount::approximate(1.0, 1e-6).unwrap();
+    assert_eq!(kind(&Gaussian::cost(&approximate), &total), ("currency".into(), Kind::Mixed));
+    let with_delta = Amount::approximate_zcdp(0.1, Omega::EVERY, Some(1e-6)).unwrap();
+    assert_eq!(kind(&Gaussian::cost(&with_delta), &total), ("delta".into(), Kind::Mixed));
+    for confidence in [0.0, 1.0, -0.5, 2.0, f64::INFINITY] {
+        let asked = Gaussian::rho(0.1).confidence(confidence);
+        assert_eq!(kind(&asked, &total), ("confidence".into(), Kind::Malformed));
+    }
+    assert_eq!(kind(&Gaussian::rho(0.1).confidence(f64::NAN), &total), ("confidence".into(), Kind::Nan));
+    let found = Total::count(limits(2, 5), Keys::discover(1e-6)).unwrap();
+    assert_eq!(kind(&Gaussian::rho(0.1).selecting(0), &found), ("selecting".into(), Kind::Zero));
+    assert_eq!(kind(&Gaussian::rho(0.1).selecting(100), &found), ("selecting".into(), Kind::TooLarge));
+    let mean = Mean::new(Range::new(0, 9).unwrap(), limits(2, 1), Keys::public([1u32]).unwrap()).unwrap();
+    assert_eq!(Gaussian::rho(0.1).counting(0).ready(&mean).unwrap_err().field(), "counting");
+    let never = Total::count(limits(2, 5), Keys::discover(0.0)).unwrap();
+    assert_eq!(kind(&Gaussian::rho(0.1), &never), ("delta".into(), Kind::Zero));
+}
+
+// Forged parts at the end of their types, the widest noise and the narrowest: a draw answers, whatever it is given.
+#[test]
+fn a_draw_is_total() {
+    let worst = [
+        Cell { people: u64::MAX, records: u64::MAX, sum: i128::MAX },
+        Cell { people: 1, records: 0, sum: i128::MIN },
+        Cell { people: 0, records: u64::MAX, sum: -1 },
+    ];
+    for keys in [Keys::public(0..3u32).unwrap(), Keys::discover(0.9), Keys::discover(1e-200).at_most(1)] {
+        for mechanism in [Gaussian::rho(1e-18), Gaussian::rho(0.1), Gaussian::rho(500.0)] {
+            let range = Range::new(-1, 1).unwrap();
+            let totals =
+                [Total::people(limits(1, 2), keys.clone()), Total::sum(range, limits(1, 2), keys.clone())];
+            for total in totals {
+                let ready = mechanism.ready(&total.unwrap()).unwrap();
+                for state in [None, Some(&b""[..]), Some(&b"\x09nonsense"[..])] {
+                    let mut exact = ready.tally();
+                    worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
+                    let told = ready.draw(exact, state, &mut Noise::seeded(3)).answer;
+                    assert!(told.cells().iter().all(|(_, told)| told.low() <= told.value()));
+                }
+            }
+            let mean = Mean::new(range, limits(1, 2), keys.clone()).unwrap();
+            let ready = mechanism.ready(&mean).unwrap();
+            let mut exact = ready.tally();
+            worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
+            let told = ready.draw(exact, None, &mut Noise::seeded(3)).answer;
+            assert!(told.cells().iter().all(|(_, told)| (-1.0..=1.0).contains(&told.value())));
+        }
+    }
+}
