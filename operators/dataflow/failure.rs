@@ -102,7 +102,10 @@ impl From<Doubt> for Failure {
             Doubt::Unknown => {
                 "ledger: nobody knows whether the last commit took place; start again, and it is read"
             }
+            Doubt::Behind => "ledger: it is an older copy; what was published from it is not in it",
             Doubt::NoRandomness => "the operating system gives no randomness",
+            Doubt::Incomplete => "the input was abandoned before it was complete",
+            Doubt::Ended => "gate: its thread has ended",
         };
         Failure::new(FailureKind::Ledger, message)
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::calendar::Schedule;
 use super::clock::Clock;
-use super::desk::{Desk, Heard, Office};
+use super::desk::Desk;
 use super::docket::{Docket, Word};
 use super::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
@@ -22,7 +22,8 @@ use super::failure::{Failure, FailureKind};
 use super::feed::Fed;
 use super::shared::Shared;
 use super::statistic::{Statistic, Title};
-use crate::accounting::{Amount, Interval};
+use crate::accounting::Interval;
+use crate::gate::{Gate, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Fate, Name, Row};
 use crate::time::{Span, Time};
@@ -161,34 +162,19 @@ impl fmt::Debug for Release {
     }
 }
 
-/// How a budget stands, after an outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The budget.
-    pub domain: Name,
-    /// The window of which this is the outcome; under a promise about spans of time, what is spent is of its span.
-    pub window: Interval,
-    /// What is spent.
-    pub spent: Amount,
-    /// What may be.
-    pub cap: Amount,
-}
-
-type Outcome = (Row, Option<(Amount, Amount)>);
+type Outcome = (Row, Standing);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// Releases a statistic: the stream holds parts of its tallies, each with the number of its window in the plan's
     /// schedule. A part must be sent before its window closes: at a time below the window's end and its lateness.
-    pub fn release<S: Statistic<Part = P>>(self, office: &Office, plan: Plan<S>) -> Outcomes<'scope> {
+    pub fn release<S: Statistic<Part = P>>(self, gate: &Gate, plan: Plan<S>) -> Outcomes<'scope> {
         let name = plan.title.name.clone();
         let shared = Arc::clone(&self.context.shared);
-        let here = self.stream.scope().index() == 0;
-        let outcomes = release(self, plan, |wake| office.desk(&name, wake));
-        if here && office.is_elsewhere() {
+        if self.stream.scope().index() == 0 && gate.is_elsewhere() {
             shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
         }
-        let halted = office.clone();
-        shared.on_failure(Box::new(move || halted.halt()));
+        let outcomes = release(self, plan, |wake| Some(Box::new(gate.desk(&name, wake))));
+        shared.on_failure(Box::new(gate.halter()));
         outcomes
     }
 }
@@ -234,9 +220,7 @@ pub(crate) fn release<'scope, S: Statistic>(
             let (mut releases, mut standings) = (releases.activate(), standings.activate());
             clerk.serve(complete, &mut |[first, second], release, standing| {
                 releases.session(first).give(release);
-                if let Some(standing) = standing {
-                    standings.session(second).give(standing);
-                }
+                standings.session(second).give(standing);
             });
             if let Some(wait) = clerk.patience() {
                 activator.activate_after(wait);
@@ -260,7 +244,7 @@ struct Clerk<S: Statistic> {
 }
 
 /// Where releases and standings go, at these capabilities.
-type Tell<'a> = dyn FnMut([&Capability<Time>; 2], Release, Option<Standing>) + 'a;
+type Tell<'a> = dyn FnMut([&Capability<Time>; 2], Release, Standing) + 'a;
 
 impl<S: Statistic> Clerk<S> {
     fn new(
@@ -307,9 +291,9 @@ impl<S: Statistic> Clerk<S> {
             let heard = lock(&self.desk).hear();
             match heard {
                 None => return,
-                Some(Heard::Halted(doubt)) => return self.shared.fail(doubt.into()),
-                Some(Heard::Row { row, spent }) => {
-                    let early = self.docket.hear(row.release().id(), (*row, spent));
+                Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                Some(Told::Row(row, standing)) => {
+                    let early = self.docket.hear(row.release().id(), (*row, *standing));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capabilities.each_ref(), early, tell);
                     }
@@ -334,10 +318,8 @@ impl<S: Statistic> Clerk<S> {
         }
     }
 
-    fn leave(&self, capabilities: [&Capability<Time>; 2], (row, spent): Outcome, tell: &mut Tell<'_>) {
+    fn leave(&self, capabilities: [&Capability<Time>; 2], (row, standing): Outcome, tell: &mut Tell<'_>) {
         self.shared.tell(row.fate());
-        let (domain, window) = (row.release().domain.clone(), row.release().window);
-        let standing = spent.map(|(spent, cap)| Standing { domain, window, spent, cap });
         let ticket = Ticket {
             desk: Arc::clone(&self.desk),
             shared: Arc::clone(&self.shared),

@@ -34,6 +34,22 @@ impl Gate {
         Opening::new(ledger, job)?.open()
     }
 
+    /// For a process that does not hold worker 0: its windows are released by the one that does. Both must hold the same
+    /// key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Key::open`], and if `job` is no name.
+    pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, Trouble> {
+        let (job, key) = (Name::new("job", job)?, Key::open(key)?);
+        Ok(Gate { job, key, domains: Vec::new(), messages: None, thread: None })
+    }
+
+    /// Whether the ledger is held by another process.
+    pub fn is_elsewhere(&self) -> bool {
+        self.messages.is_none()
+    }
+
     pub(super) fn new(
         job: Name,
         key: Key,
@@ -73,8 +89,16 @@ impl Gate {
 
     /// Says that some input will never be complete: nothing is sealed from now on.
     pub fn halt(&self) {
-        if let Some(messages) = &self.messages {
-            let _ = messages.send(Message::Halt);
+        self.halter()();
+    }
+
+    /// The same, to be said later by whoever notices.
+    pub(crate) fn halter(&self) -> impl Fn() + Send + 'static {
+        let messages = self.messages.clone();
+        move || {
+            if let Some(messages) = &messages {
+                let _ = messages.send(Message::Halt);
+            }
         }
     }
 }
