@@ -21,6 +21,9 @@ pub(crate) enum Heard {
     Halted(Doubt),
 }
 
+/// Called from the gate's thread when there is something to hear.
+pub(crate) type Wake = Box<dyn Fn() + Send>;
+
 /// One statistic's place at the gate. Nothing here waits.
 pub(crate) trait Desk: Send {
     fn submit(&mut self, request: Request) -> Result<(), Trouble>;
@@ -63,7 +66,7 @@ impl Office {
     }
 
     /// The desk of a statistic; `None` where the gate is elsewhere. `wake` is called when there is something to hear.
-    pub(crate) fn desk(&self, name: &Name, wake: Box<dyn Fn() + Send>) -> Option<Box<dyn Desk>> {
+    pub(crate) fn desk(&self, name: &Name, wake: Wake) -> Option<Box<dyn Desk>> {
         let open = Arc::clone(self.0.as_ref()?);
         let heard = open.room.seat(name, wake);
         Some(Box::new(Seat { open, heard }))
@@ -133,7 +136,7 @@ struct Room {
 
 #[derive(Default)]
 struct Seats {
-    taken: HashMap<Name, (Sender<Heard>, Box<dyn Fn() + Send>)>,
+    taken: HashMap<Name, (Sender<Heard>, Wake)>,
     /// Told before anybody sat there: rows that a former process did not deliver.
     early: Vec<(Name, Heard)>,
     doubt: Option<Doubt>,
@@ -150,7 +153,7 @@ impl Room {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seat(&self, name: &Name, wake: Box<dyn Fn() + Send>) -> Receiver<Heard> {
+    fn seat(&self, name: &Name, wake: Wake) -> Receiver<Heard> {
         let (sender, receiver) = unbounded();
         let mut seats = self.seats();
         let (mine, others) =
