@@ -12,6 +12,7 @@
 //! * [`mechanisms`]: one window's exact integers in, one noised answer out.
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
+//! * [`dataflow`]: from streams to the gate, when a window is complete, and how a run ends.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!

@@ -3,6 +3,9 @@
 use crate::gate::{self, Request, Told};
 use crate::ledger::{Release, Row, Trouble};
 
+/// Called from the gate's thread when there is something to hear.
+pub(crate) type Wake = Box<dyn Fn() + Send>;
+
 /// One statistic's place at the gate. Nothing here waits.
 pub(crate) trait Desk: Send {
     fn submit(&self, request: Request) -> Result<(), Trouble>;

@@ -65,7 +65,7 @@ impl Pace {
     /// Takes note of a turn in which something was sent.
     pub(crate) fn turned(&mut self) {
         self.turns += 1;
-        if self.turns % TURNS == 0 {
+        if self.turns.is_multiple_of(TURNS) {
             let Some(input) = &mut self.input else { return };
             let peers = self.answered.borrow().len();
             input.send_batch(&mut (0..peers).map(|to| (self.worker, to)).collect());

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::calendar::Schedule;
 use super::clock::Clock;
-use super::desk::Desk;
+use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
 use super::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
@@ -183,7 +183,7 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
 pub(crate) fn release<'scope, S: Statistic>(
     parts: Fed<'scope, (u64, S::Part)>,
     plan: Plan<S>,
-    open: impl FnOnce(Box<dyn Fn() + Send>) -> Option<Box<dyn Desk>>,
+    open: impl FnOnce(Wake) -> Option<Box<dyn Desk>>,
 ) -> Outcomes<'scope> {
     let Fed { stream, context } = parts;
     let scope = stream.scope();

@@ -79,7 +79,7 @@ impl Gate {
     /// gate's thread, whenever there is something to hear.
     pub fn desk(&self, name: &Name, wake: impl Fn() + Send + 'static) -> Desk {
         let (outbox, told) = unbounded();
-        let listener = Listener { outbox, wake: Box::new(wake) };
+        let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
         if let Some(messages) = &self.messages {
             // A gate that has halted hears nothing; the desk's channel is closed then.
             let _ = messages.send(Message::Desk(name.clone(), listener));
@@ -117,13 +117,24 @@ impl Drop for Gate {
 
 /// Who hears about a statistic.
 pub(super) struct Listener {
-    outbox: Sender<Told>,
+    outbox: Option<Sender<Told>>,
     wake: Box<dyn Fn() + Send>,
 }
 
 impl Listener {
     pub(super) fn tell(&self, told: Told) {
-        let _ = self.outbox.send(told);
+        if let Some(outbox) = &self.outbox {
+            // A desk that is gone hears nothing.
+            let _ = outbox.send(told);
+        }
+        (self.wake)();
+    }
+}
+
+/// Whoever waits for news learns that there will be none.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.outbox = None;
         (self.wake)();
     }
 }
