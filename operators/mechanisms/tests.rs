@@ -143,7 +143,7 @@ fn what_is_told_less_what_is_true_follows_the_declared_law() {
 #[test]
 fn a_window_without_keys_is_one_cell() {
     let total = Total::people(limits(1, 1), Keys::whole()).unwrap();
-    let ready = Gaussian::rho(400.0).ready(&total).unwrap();
+    let ready = Gaussian::rho(20.0).ready(&total).unwrap();
     let mut exact = ready.tally();
     (0..20).for_each(|_| exact.absorb(((), total.contribution(1, 0))));
     let told = ready.draw(exact, None, &mut Noise::seeded(1)).answer;
@@ -220,7 +220,7 @@ fn a_draw_is_total() {
         Cell { people: 0, records: u64::MAX, sum: -1 },
     ];
     for keys in [Keys::public(0..3u32).unwrap(), Keys::discover(0.9), Keys::discover(1e-200).at_most(1)] {
-        for mechanism in [Gaussian::rho(1e-18), Gaussian::rho(0.1), Gaussian::rho(500.0)] {
+        for mechanism in [Gaussian::rho(1e-18), Gaussian::rho(0.1), Gaussian::rho(20.0)] {
             let range = Range::new(-1, 1).unwrap();
             let totals =
                 [Total::people(limits(1, 2), keys.clone()), Total::sum(range, limits(1, 2), keys.clone())];

@@ -16,9 +16,9 @@ use crate::noise::Noise;
 /// Counts, people or sums with additive noise, ready to be drawn.
 ///
 /// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks for as many
-/// draws as there are keys. With keys to discover, windows of neighbours differ in two numbers of draws alone: those of
-/// the threshold, by keys that only that person has, and those of the values, by such of them as pass it, which happens
-/// with probability delta at most.
+/// draws as there are keys. With keys to discover, what is asked for differs between neighbours in two numbers of draws:
+/// that of the threshold, by the keys that only one of them has and that are not public; and, where the value has a draw
+/// of its own, that of the values, which is the number of rows told and so part of the answer that is paid for.
 #[derive(Clone, Debug)]
 pub struct NoisyTotals<K> {
     total: Total<K>,
