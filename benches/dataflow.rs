@@ -15,7 +15,7 @@ use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
 use discreet::dataflow::{
     BATCH, Config, Deliver, Gone, Plan, Pulled, Schedule, Source, Statistic, Title, execute,
 };
-use discreet::gate::Sealable;
+use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
 use discreet::noise::Noise;
 use discreet::time::{Span, Time};

@@ -20,7 +20,7 @@ use discreet::dataflow::{
     All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Outcomes, Plan, Pulled, Schedule,
     Source, Statistic, Title, Worker, execute,
 };
-use discreet::gate::Sealable;
+use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name};
 use discreet::noise::{DiscreteGaussian, Law, Noise};
 use discreet::time::{Span, Time};
@@ -53,7 +53,7 @@ impl Scratch {
 
     /// What the ledger says of each window of the schedule.
     fn fates(&self) -> Vec<Option<Fate>> {
-        let ledger = Ledger::open(self.ledger()).unwrap();
+        let mut ledger = Ledger::open(self.ledger()).unwrap();
         let windows = (0..).map_while(|number| schedule().window(number));
         windows.map(|window| ledger.look_up(&title().of(window)).unwrap().map(|row| row.fate())).collect()
     }
@@ -410,8 +410,10 @@ fn a_job_that_is_killed_goes_on_with_the_same_texts() {
 
 #[test]
 fn a_process_without_the_ledger_cannot_hold_worker_0() {
-    let ended = execute(Config::threads(1).unwrap(), |worker, feeds| {
-        worker.dataflow(|scope| drop(released(feeds.stream(scope, All::of([])), &Office::elsewhere())));
+    let scratch = Scratch::new("elsewhere", 1.0);
+    let gate = Gate::elsewhere("web", scratch.0.join("visits.ledger.key")).unwrap();
+    let ended = execute(Config::threads(1).unwrap(), move |worker, feeds| {
+        worker.dataflow(|scope| drop(released(feeds.stream(scope, All::of([])), &gate)));
         Ok(())
     });
     assert_eq!(ended.unwrap_err().exit_code(), 78);

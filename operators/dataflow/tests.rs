@@ -18,7 +18,7 @@ use super::desk::{Desk, Wake};
 use super::release::release;
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours};
-use crate::gate::{Doubt, Request, Sealable};
+use crate::gate::{self, Doubt, Request, Sealable, Standing};
 use crate::ledger::{self, Charge, Digest, Fate, Name, Row, Trouble};
 use crate::noise::Noise;
 use crate::time::{Span, Time};
@@ -54,14 +54,14 @@ pub(super) fn title(name: &str) -> Title {
 
 fn row(release: ledger::Release, fate: Fate, line: String) -> Row {
     let (sequence, generation, chain) = (1, 1, Digest::of(b""));
-    Row { sequence, release, generation, fate, cost: None, prepaid: None, line, delivered: false, chain }
+    Row { sequence, release, generation, fate, cost: None, life: None, prepaid: None, state: None, line, delivered: false, chain }
 }
 
 /// A gate that answers after a while, the last first, from a thread of its own.
 #[derive(Clone)]
 struct StandIn {
     asked: Sender<Asked>,
-    told: Receiver<Told>,
+    told: Receiver<gate::Told>,
     delivered: Delivered,
 }
 
@@ -84,7 +84,7 @@ impl StandIn {
                 spent: Amount::zcdp(0.25).unwrap(),
                 cap: Amount::zcdp(1.0).unwrap(),
             };
-            let _ = outbox.send(Told::Row(Box::new(row), Box::new(standing)));
+            let _ = outbox.send(gate::Told::Row(Box::new(row), Box::new(standing)));
             outbox.clone()
         };
         before.into_iter().for_each(|row| drop(say(row)));
@@ -106,7 +106,7 @@ impl StandIn {
                             let outbox = say(row);
                             left -= 1;
                             if left == 0 {
-                                let _ = outbox.send(Told::Halted(Doubt::Unknown));
+                                let _ = outbox.send(gate::Told::Halted(Doubt::Unknown));
                                 return wake();
                             }
                         }
@@ -132,7 +132,7 @@ impl Desk for StandIn {
         let _ = self.asked.send(Asked::Miss(release));
     }
 
-    fn hear(&self) -> Option<Told> {
+    fn hear(&self) -> Option<gate::Told> {
         self.told.try_recv().ok()
     }
 
