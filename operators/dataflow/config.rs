@@ -76,7 +76,8 @@ impl Config {
         self
     }
 
-    /// A switch that stops the run.
+    /// A switch that stops the run. In a cluster it stops this process, and the others see it go: stop process 0, which
+    /// holds the gate, and expect the others to end with exit code 70.
     pub fn stopped_by(mut self, stop: &Stop) -> Config {
         self.stop = stop.clone();
         self

@@ -123,6 +123,13 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
         }
     }
 
+    /// Takes note that a release is settled, and that nobody is to be told here.
+    pub(crate) fn withhold(&mut self, id: Digest) {
+        if let Some(number) = self.numbers.remove(&id) {
+            self.waiting.remove(&number);
+        }
+    }
+
     /// The next outcome in order of windows, with the moment at which its window closed.
     pub(crate) fn tell(&mut self) -> Option<(Time, Outcome)> {
         let first = self.waiting.first_entry().filter(|entry| entry.get().is_some())?;

@@ -292,6 +292,8 @@ impl<S: Statistic> Clerk<S> {
             match heard {
                 None => return,
                 Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                // Told by another process, or before: the window is settled, and nothing leaves here.
+                Some(Told::Withheld(row)) => self.docket.withhold(row.release().id()),
                 Some(Told::Row(row, standing)) => {
                     let early = self.docket.hear(row.release().id(), (*row, *standing));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {

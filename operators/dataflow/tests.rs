@@ -10,18 +10,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, unbounded};
 use proptest::prelude::*;
 use timely::dataflow::operators::Inspect;
 
-use super::desk::{Desk, Wake};
 use super::release::release;
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours};
-use crate::gate::{self, Doubt, Request, Sealable, Standing};
-use crate::ledger::{self, Charge, Digest, Fate, Name, Row, Trouble};
+use crate::gate::Sealable;
+use crate::ledger::{Charge, Digest, Fate, Name, Row};
 use crate::noise::Noise;
 use crate::time::{Span, Time};
+
+mod external;
+mod stand_in;
+
+use stand_in::{Delivered, StandIn, row};
 
 /// How much there is, told without noise.
 pub(super) struct Counts;
@@ -50,95 +54,6 @@ impl Statistic for Counts {
 pub(super) fn title(name: &str) -> Title {
     let word = |word| Name::new("name", word).unwrap();
     Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word(name) }
-}
-
-fn row(release: ledger::Release, fate: Fate, line: String) -> Row {
-    let (sequence, generation, chain) = (1, 1, Digest::of(b""));
-    Row { sequence, release, generation, fate, cost: None, life: None, prepaid: None, state: None, line, delivered: false, chain }
-}
-
-/// A gate that answers after a while, the last first, from a thread of its own.
-#[derive(Clone)]
-struct StandIn {
-    asked: Sender<Asked>,
-    told: Receiver<gate::Told>,
-    delivered: Delivered,
-}
-
-/// The windows of which somebody said that they were delivered.
-type Delivered = Arc<Mutex<Vec<Time>>>;
-
-enum Asked {
-    Submit(Request),
-    Miss(ledger::Release),
-}
-
-impl StandIn {
-    /// `before` has been sealed by a former process; after so many answers the ledger is in doubt.
-    fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
-        let ((asked, inbox), (outbox, told)) = (unbounded(), unbounded());
-        let say = move |row: Row| {
-            let standing = Standing {
-                domain: row.release().domain.clone(),
-                window: row.release().window,
-                spent: Amount::zcdp(0.25).unwrap(),
-                cap: Amount::zcdp(1.0).unwrap(),
-            };
-            let _ = outbox.send(gate::Told::Row(Box::new(row), Box::new(standing)));
-            outbox.clone()
-        };
-        before.into_iter().for_each(|row| drop(say(row)));
-        thread::spawn(move || {
-            let mut left = answers;
-            let mut group = Vec::new();
-            loop {
-                match inbox.recv_timeout(Duration::from_millis(2)) {
-                    Ok(asked) => group.push(asked),
-                    Err(end) => {
-                        for asked in group.drain(..).rev() {
-                            let row = match asked {
-                                Asked::Miss(release) => row(release, Fate::Skipped, "skipped".into()),
-                                Asked::Submit(request) => {
-                                    let line = request.sealable.draw(None, &mut Noise::from_os().unwrap()).line;
-                                    row(request.release, Fate::Sealed, line)
-                                }
-                            };
-                            let outbox = say(row);
-                            left -= 1;
-                            if left == 0 {
-                                let _ = outbox.send(gate::Told::Halted(Doubt::Unknown));
-                                return wake();
-                            }
-                        }
-                        wake();
-                        if end == RecvTimeoutError::Disconnected {
-                            return;
-                        }
-                    }
-                }
-            }
-        });
-        StandIn { asked, told, delivered }
-    }
-}
-
-impl Desk for StandIn {
-    fn submit(&self, request: Request) -> Result<(), Trouble> {
-        let _ = self.asked.send(Asked::Submit(request));
-        Ok(())
-    }
-
-    fn miss(&self, release: ledger::Release) {
-        let _ = self.asked.send(Asked::Miss(release));
-    }
-
-    fn hear(&self) -> Option<gate::Told> {
-        self.told.try_recv().ok()
-    }
-
-    fn delivered(&self, row: &Row) {
-        self.delivered.lock().unwrap().push(row.release().window.start());
-    }
 }
 
 /// Gives what is written down, a step at a time. A record is a moment and how much it counts.
@@ -628,5 +543,3 @@ fn only_one_file_names_the_engine() {
     }
     check(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("operators"));
 }
-
-mod external;

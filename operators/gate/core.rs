@@ -150,6 +150,8 @@ pub enum Effect<Name, Line> {
     Mark(Name),
     /// Let the line leave.
     Deliver(Name, Record<Line>),
+    /// Let nothing leave: it has left before, or another process lets it. Whoever asked is told so.
+    Withhold(Name),
     /// Release nothing more and end the process.
     Halt(Doubt),
 }
@@ -300,7 +302,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     fn leave(&mut self, name: Name, record: Record<Line>) -> Vec<Effect<Name, Line>> {
         match self.delivery {
             Delivery::AtLeastOnce => self.deliver(name, record.delivered, record),
-            Delivery::AtMostOnce if record.delivered => self.forget(name),
+            Delivery::AtMostOnce if record.delivered => self.withhold(name),
             Delivery::AtMostOnce => self.enter(name, Stage::Marking { first: Some(record) }, Effect::Mark),
         }
     }
@@ -326,9 +328,15 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
                 let record = record.clone();
                 self.deliver(name, true, record)
             }
-            Some(Stage::Marking { .. }) => self.forget(name),
+            Some(Stage::Marking { first: Some(_) }) => self.withhold(name),
+            Some(Stage::Marking { first: None }) => self.forget(name),
             _ => Vec::new(),
         }
+    }
+
+    fn withhold(&mut self, name: Name) -> Vec<Effect<Name, Line>> {
+        self.releases.remove(&name);
+        vec![Effect::Withhold(name)]
     }
 
     fn forget(&mut self, name: Name) -> Vec<Effect<Name, Line>> {

@@ -218,7 +218,7 @@ impl World {
         let effect = process.todo.remove(place);
         let heard = |world: World, event| world.told(index, setting, event);
         match effect {
-            Effect::Halt(_) => vec![world],
+            Effect::Halt(_) | Effect::Withhold(_) => vec![world],
             Effect::LookUp(name) => {
                 let mut row = world.ledger.rows[usize::from(name)].clone();
                 row = row.filter(|row| !unstored(row, setting));

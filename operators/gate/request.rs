@@ -60,6 +60,9 @@ impl fmt::Debug for Request {
 pub enum Told {
     /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
     Row(Box<Row>, Box<Standing>),
+    /// The line of this row is not for this process to let leave: it has left before, or another process lets it. Only
+    /// where nothing may be delivered twice.
+    Withheld(Box<Row>),
     /// Nothing more will be released by this process.
     Halted(Doubt),
 }

@@ -84,7 +84,7 @@ fn request(window: i64, draws: &Arc<AtomicU32>) -> Request {
 fn row(desk: &Desk) -> Row {
     match desk.wait().unwrap() {
         Told::Row(row, _) => *row,
-        Told::Halted(doubt) => panic!("halted: {doubt:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -138,6 +138,8 @@ fn at_most_once_is_marked_before_it_is_told() {
     // Whether it left is not known; it is not told again, even on request.
     let (gate, desk) = open();
     desk.submit(request(0, &draws)).unwrap();
+    // Whoever asks is told so.
+    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
     assert!(desk.wait().is_none());
 }

@@ -120,6 +120,14 @@ impl Driver {
     fn step(&mut self, event: Event<Digest, String>) -> Vec<Effect<Digest, String>> {
         let about = event.name().copied();
         let effects = self.core.step(event);
+        for effect in &effects {
+            if let Effect::Withhold(id) = effect
+                && let Some(row) = self.rows.remove(id)
+            {
+                let name = row.release().name.clone();
+                self.pass_on(name, Told::Withheld(Box::new(row)));
+            }
+        }
         if let Some(id) = about.filter(|id| !self.core.holds(id)) {
             self.requests.remove(&id);
             self.rows.remove(&id);
@@ -210,6 +218,8 @@ impl Driver {
                     Effect::Recover(id) => recovering.push(id),
                     Effect::Mark(id) => marks.extend(self.rows.get(&id).cloned()),
                     Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
+                    // Told where the core said so.
+                    Effect::Withhold(_) => {}
                     Effect::Halt(doubt) => return self.halt(doubt),
                 }
             }
@@ -350,12 +360,16 @@ impl Driver {
             };
             let name = row.release().name.clone();
             let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap }));
-            match self.desks.get(&name) {
-                Some(desk) => desk.tell(told),
-                None => self.unheard.entry(name).or_default().push(told),
-            }
+            self.pass_on(name, told);
         }
         None
+    }
+
+    fn pass_on(&mut self, name: Name, told: Told) {
+        match self.desks.get(&name) {
+            Some(desk) => desk.tell(told),
+            None => self.unheard.entry(name).or_default().push(told),
+        }
     }
 
     fn halt(&mut self, doubt: Doubt) {

@@ -1,0 +1,103 @@
+//! A gate for tests: it answers late, and the last first.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+
+use crate::accounting::Amount;
+use crate::dataflow::desk::{Desk, Wake};
+use crate::gate::{Doubt, Request, Standing, Told};
+use crate::ledger::{Digest, Fate, Release, Row, Trouble};
+use crate::noise::Noise;
+use crate::time::Time;
+
+pub(super) fn row(release: Release, fate: Fate, line: String) -> Row {
+    let (sequence, generation, chain) = (1, 1, Digest::of(b""));
+    Row { sequence, release, generation, fate, cost: None, life: None, prepaid: None, state: None, line, delivered: false, chain }
+}
+
+/// A gate that answers after a while, the last first, from a thread of its own.
+#[derive(Clone)]
+pub(super) struct StandIn {
+    asked: Sender<Asked>,
+    told: Receiver<Told>,
+    delivered: Delivered,
+}
+
+/// The windows of which somebody said that they were delivered.
+pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
+
+enum Asked {
+    Submit(Request),
+    Miss(Release),
+}
+
+impl StandIn {
+    /// `before` has been sealed by a former process; after so many answers the ledger is in doubt.
+    pub(super) fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
+        let ((asked, inbox), (outbox, told)) = (unbounded(), unbounded());
+        let say = move |row: Row| {
+            let standing = Standing {
+                domain: row.release().domain.clone(),
+                window: row.release().window,
+                spent: Amount::zcdp(0.25).unwrap(),
+                cap: Amount::zcdp(1.0).unwrap(),
+            };
+            let _ = outbox.send(Told::Row(Box::new(row), Box::new(standing)));
+            outbox.clone()
+        };
+        before.into_iter().for_each(|row| drop(say(row)));
+        thread::spawn(move || {
+            let mut left = answers;
+            let mut group = Vec::new();
+            loop {
+                match inbox.recv_timeout(Duration::from_millis(2)) {
+                    Ok(asked) => group.push(asked),
+                    Err(end) => {
+                        for asked in group.drain(..).rev() {
+                            let row = match asked {
+                                Asked::Miss(release) => row(release, Fate::Skipped, "skipped".into()),
+                                Asked::Submit(request) => {
+                                    let line = request.sealable.draw(None, &mut Noise::from_os().unwrap()).line;
+                                    row(request.release, Fate::Sealed, line)
+                                }
+                            };
+                            let outbox = say(row);
+                            left -= 1;
+                            if left == 0 {
+                                let _ = outbox.send(Told::Halted(Doubt::Unknown));
+                                return wake();
+                            }
+                        }
+                        wake();
+                        if end == RecvTimeoutError::Disconnected {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+        StandIn { asked, told, delivered }
+    }
+}
+
+impl Desk for StandIn {
+    fn submit(&self, request: Request) -> Result<(), Trouble> {
+        let _ = self.asked.send(Asked::Submit(request));
+        Ok(())
+    }
+
+    fn miss(&self, release: Release) {
+        let _ = self.asked.send(Asked::Miss(release));
+    }
+
+    fn hear(&self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+
+    fn delivered(&self, row: &Row) {
+        self.delivered.lock().unwrap().push(row.release().window.start());
+    }
+}
