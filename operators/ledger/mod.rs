@@ -44,6 +44,7 @@
 
 mod canonical;
 mod charge;
+mod key;
 mod lines;
 mod name;
 mod place;
@@ -57,6 +58,7 @@ mod trouble;
 mod verify;
 
 pub use canonical::Digest;
+pub use key::Key;
 pub use name::Name;
 pub use rows::{Amendment, Charge, Domain, Fate, Release, Row};
 pub use sqlite::{Claim, Ledger, Sealing};
