@@ -34,8 +34,11 @@ pub mod accounting;
 mod decimal;
 pub mod gate;
 mod invalid;
+#[cfg(feature = "cli")]
+pub mod job;
 pub mod ledger;
 pub mod noise;
+pub mod time;
 
 pub use decimal::Decimal;
 pub use invalid::{Invalid, Kind};

@@ -1,0 +1,115 @@
+//! Time, and spans of it: whole microseconds.
+
+use crate::invalid::{Invalid, Kind};
+
+/// A moment: microseconds since 1970-01-01T00:00:00 UTC, leap seconds left out, before it too.
+///
+/// As the timestamp of a dataflow it means declared progress, never when a record says that it happened.
+pub type Time = i64;
+
+/// No window begins before `-LIMIT` or ends after `LIMIT`, and no [`Span`] is longer: so a window's end, its lateness and
+/// its deadline add up without overflow, and [`Time::MAX`] is after all of them. About 73,000 years.
+pub(crate) const LIMIT: Time = i64::MAX / 4;
+
+/// A length of time above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(i64);
+
+impl Span {
+    /// So many microseconds.
+    ///
+    /// # Errors
+    ///
+    /// Unless it is above zero, and at most 73,000 years.
+    pub fn microseconds(count: i64) -> Result<Span, Invalid> {
+        let kind = match count {
+            ..0 => Kind::Negative,
+            0 => Kind::Zero,
+            _ if count > LIMIT => Kind::TooLarge,
+            _ => return Ok(Span(count)),
+        };
+        Err(Invalid::new("span", kind, "a length of time above 0 and below 73,000 years"))
+    }
+
+    /// Its length in microseconds.
+    pub fn as_microseconds(self) -> i64 {
+        self.0
+    }
+
+    fn of(count: i64, unit: i64) -> Result<Span, Invalid> {
+        // What does not fit is too long either way; the sign stays what it was.
+        Span::microseconds(count.saturating_mul(unit))
+    }
+}
+
+/// So many seconds.
+///
+/// # Errors
+///
+/// As [`Span::microseconds`].
+pub fn seconds(count: i64) -> Result<Span, Invalid> {
+    Span::of(count, 1_000_000)
+}
+
+/// So many minutes.
+///
+/// # Errors
+///
+/// As [`Span::microseconds`].
+pub fn minutes(count: i64) -> Result<Span, Invalid> {
+    Span::of(count, 60_000_000)
+}
+
+/// So many hours.
+///
+/// # Errors
+///
+/// As [`Span::microseconds`].
+pub fn hours(count: i64) -> Result<Span, Invalid> {
+    Span::of(count, 3_600_000_000)
+}
+
+/// So many days of 24 hours.
+///
+/// # Errors
+///
+/// As [`Span::microseconds`].
+pub fn days(count: i64) -> Result<Span, Invalid> {
+    Span::of(count, 86_400_000_000)
+}
+
+/// So that `minutes(10)` stands where a span is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Span, Invalid>> for Span {
+    type Error = Invalid;
+
+    fn try_from(span: Result<Span, Invalid>) -> Result<Span, Invalid> {
+        span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_above_zero_and_never_wraps() {
+        assert_eq!(minutes(10).unwrap().as_microseconds(), 600_000_000);
+        assert_eq!((hours(24), seconds(60)), (days(1), minutes(1)));
+        for (count, kind) in [
+            (0, Kind::Zero),
+            (-1, Kind::Negative),
+            (i64::MIN, Kind::Negative),
+            (i64::MAX, Kind::TooLarge),
+            (LIMIT, Kind::TooLarge),
+        ] {
+            assert_eq!(days(count).unwrap_err().kind(), kind, "{count}");
+        }
+        assert!(Span::microseconds(LIMIT).is_ok());
+        assert_eq!(Span::microseconds(LIMIT + 1).unwrap_err().kind(), Kind::TooLarge);
+    }
+
+    #[test]
+    fn what_is_added_to_the_end_of_a_window_stays_before_the_end_of_time() {
+        assert!(LIMIT.checked_add(LIMIT).and_then(|sum| sum.checked_add(LIMIT)).unwrap() < Time::MAX);
+    }
+}
