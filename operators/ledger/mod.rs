@@ -44,9 +44,11 @@
 
 mod canonical;
 mod charge;
+mod forecast;
 mod key;
 mod lines;
 mod name;
+mod pace;
 mod place;
 mod records;
 mod rows;
@@ -58,6 +60,7 @@ mod trouble;
 mod verify;
 
 pub use canonical::Digest;
+pub use forecast::{Forecast, Outlook, Pace};
 pub use key::Key;
 pub use name::Name;
 pub use rows::{Amendment, Charge, Domain, Fate, Release, Row};
