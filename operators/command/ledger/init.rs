@@ -51,6 +51,13 @@ impl Stated<'_> {
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(Refusal::new(format!("ledger {}: not a file; give the path of one", path.display())));
         }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            let (path, directory) = (path.display(), directory.display());
+            return Err(Refusal::new(format!(
+                "ledger {path}: there is no directory {directory}; make it, or mount the volume it is on"
+            )));
+        }
         let key_path = match &job.privacy.key {
             default if *default == Key::beside(&job.privacy.ledger) => Key::beside(&path),
             named => named.clone(),
