@@ -11,6 +11,7 @@
 //!
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
+//! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!

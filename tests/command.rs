@@ -399,10 +399,11 @@ fn nothing_is_made_of_a_wrong_job_file_or_path() {
         (code, error)
     };
     let slip = jobs.changed("slip.toml", "epsilon = 1.0", "epsilonn = 1.0");
-    jobs.changed("slips.toml", "missing = \"drop\"", "mising = \"drop\"");
+    let text = std::fs::read_to_string(&slip).unwrap();
+    let line = text.lines().position(|line| line.contains("epsilonn")).unwrap() + 1;
     let (code, error) = init(&ledger, &slip);
     assert!(
-        code == 78 && error.starts_with(&format!("error: {slip}:25:13: privacy.budget.epsilonn: ")),
+        code == 78 && error.starts_with(&format!("error: {slip}:{line}:13: privacy.budget.epsilonn: ")),
         "{error}"
     );
     assert!(error.contains("did you mean epsilon?"), "{error}");
