@@ -32,7 +32,7 @@
 //!     share = 1
 //! "#;
 //! let mistakes = Job::parse("reviews.toml", text).unwrap_err();
-//! assert!(mistakes.to_string().contains("reviews.toml:22:13: release[1].noise: found \"gausian\""));
+//! assert!(mistakes.to_string().contains("reviews.toml:21:13: release[1].noise: found \"gausian\""));
 //!
 //! let job = Job::parse("reviews.toml", &text.replace("gausian", "gaussian"))?;
 //! assert_eq!(job.domain().name().as_str(), "reviews");
