@@ -93,11 +93,9 @@ pub(super) fn foretell(domain: &Domain, account: Account, paces: Vec<Pace>) -> R
     }
     let (windows, last, outlook) = match domain.promise {
         Promise::Lifetime | Promise::Windows(_) => counted(domain, &account, &paces)?,
-        Promise::Any(span) => {
-            let kept = account.entries();
-            let settled = kept.keys().copied().filter(|end| *end < LIMIT).max();
-            charged(domain, account, &paces, settled, span, 1)?
-        }
+        // What was charged before counts from the first window on, and only ever ends.
+        Promise::Any(span) => charged(domain, account, &paces, None, span, 1)?,
+        // What was charged before may lie in a block that is still to come.
         Promise::Each(span) => {
             let kept = account.entries();
             let start =
@@ -127,7 +125,7 @@ fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending,
     let ended = |pace: &Pace, time: i64| {
         let passed = i128::from(time) - i128::from(pace.next.end());
         // Below 2^64 steps of at least 1.
-        if passed < 0 { 0 } else { (passed / i128::from(pace.step)) as u64 + 1 }
+        if passed < 0 { 0 } else { ((passed / i128::from(pace.step)) as u64).saturating_add(1) }
     };
     // What is spent once every window that ends by then is charged; `None` where it does not fit.
     let by = |time: i64| {
@@ -154,7 +152,8 @@ fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending,
         if by(middle).is_some() { fits = middle } else { fails = middle }
     }
     let charging = |pace: &&Pace| pace.price.is_some();
-    let mut windows: u64 = paces.iter().filter(charging).map(|pace| ended(pace, fits)).sum();
+    let mut windows =
+        paces.iter().filter(charging).map(|pace| ended(pace, fits)).fold(0, u64::saturating_add);
     let newest = |pace: &Pace| ended(pace, fits).checked_sub(1).and_then(|index| window(pace, index));
     let mut last = paces.iter().filter(charging).filter_map(newest).map(|window| window.end()).max();
     // Of those that end together, at the first moment that does not fit, the first ones may.
@@ -166,11 +165,12 @@ fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending,
         }
         match sum.plus(price) {
             Ok(more) if more.within(&domain.cap) => {
-                (sum, windows, last) = (more, windows + 1, Some(window.end()));
+                (sum, windows, last) = (more, windows.saturating_add(1), Some(window.end()));
             }
             _ => return Ok((windows, last, Outlook::Refused { pace: index, window })),
         }
     }
+    // All of them together do not fit, so this is not reached.
     Ok((windows, last, Outlook::Beyond))
 }
 

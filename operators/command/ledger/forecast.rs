@@ -78,6 +78,7 @@ impl Prospect {
                 "job": pace.job.as_str(),
                 "release": pace.release.as_str(),
                 "every": in_words(pace.step),
+                "microseconds": pace.step,
                 "price": pace.price.as_ref().map(amount),
             })
         };

@@ -114,11 +114,9 @@ impl Job {
             Err(error) => {
                 let end = text.len();
                 let found = error.message();
-                page.refuse(
-                    error.span().unwrap_or(end..end),
-                    "config",
-                    Wrong::new(MistakeKind::Syntax, found, "TOML"),
-                );
+                let remedy = if found == "duplicate key" { "each field once" } else { "valid TOML" };
+                let wrong = Wrong::new(MistakeKind::Syntax, found, remedy);
+                page.refuse(error.span().unwrap_or(end..end), "config", wrong);
                 page.finish(None)
             }
         }

@@ -54,7 +54,7 @@ fn numbers_that_are_no_budget() {
         (EPSILON, "epsilon = «+1,", &["not understood", "plain decimal"]),
         (EPSILON, "epsilon = «0x1,", &["not understood"]),
         (EPSILON, "epsilon = «1_0,", &["not understood"]),
-        (EPSILON, "epsilon = «１,", &["give TOML"]),
+        (EPSILON, "epsilon = «１,", &["give valid TOML"]),
         (EPSILON, "epsilon = «true,", &["true or false"]),
         (DELTA, "delta = «0 }", &["privacy.budget.delta", "zero"]),
         (DELTA, "delta = «1 }", &["too large"]),
@@ -71,8 +71,8 @@ fn numbers_that_are_no_budget() {
         (BUDGET, "{ rho = 1, omega = «1 }", &["omega", "above 1"]),
         (BUDGET, "{ epsilon = 1, omega = «40 }", &["an omega beside pure epsilon"]),
         // Said twice, in two ways.
-        (BUDGET, "{ epsilon = 1.0, «epsilon = 2.0 }", &["duplicate key"]),
-        (BUDGET, "{ epsilon = 1.0 }\n«budget = { rho = 1.0 }", &["duplicate key"]),
+        (BUDGET, "{ epsilon = 1.0, «epsilon = 2.0 }", &["duplicate key; give each field once"]),
+        (BUDGET, "{ epsilon = 1.0 }\n«budget = { rho = 1.0 }", &["duplicate key; give each field once"]),
         // A cost, in range and of one kind.
         (SHARE, "cost = { rho = «0, delta = 1e-8 }", &["release[1].cost.rho", "zero"]),
         (SHARE, "cost = { rho = «nan, delta = 1e-8 }", &["NaN"]),

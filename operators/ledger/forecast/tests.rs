@@ -157,6 +157,28 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
     assert_eq!(tell(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);
 }
 
+// By hand. Windows of 6 every 7 meet blocks of 10: the block from 40 is the first that three of them overlap, for 10 * 4 - 5
+// is a multiple of 7. And a block that was charged long before it comes is met when it comes.
+#[test]
+fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
+    let promise = Promise::Each(10);
+    let domain = domain(promise, 2);
+    let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 6, 7, 1)]).unwrap();
+    let window = Interval::new(49, 55).unwrap();
+    assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
+
+    let promise = Promise::Each(30);
+    let domain = self::domain(promise, 9);
+    let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let ahead = Interval::new(3_000, 3_010).unwrap();
+    account.charge(ahead, &Cost::new(domain.neighbours, amount(1))).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)]).unwrap();
+    let window = Interval::new(3_020, 3_030).unwrap();
+    assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
+    assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
+}
+
 // A window a microsecond at one unit of 2^64 each: 2^64 windows, which nobody charges one by one.
 #[test]
 fn a_long_life_is_counted_at_once() {
