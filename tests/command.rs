@@ -367,6 +367,8 @@ fn a_budget_is_stated_once_with_its_key() {
     let rows = || json(&["ledger", "show", &ledger, "--json"])["rows"].clone();
     assert_eq!(rows(), 1);
 
+    assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
+
     // Other words are refused; another domain is another budget in the same ledger.
     let other = jobs.changed("other.toml", "delta = 1e-6", "delta = 2e-6");
     let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
@@ -385,6 +387,12 @@ fn a_budget_is_stated_once_with_its_key() {
         discreet(&["ledger", "init", &jobs.path("state/other.ledger"), "--config", &config]);
     assert!(code == 0 && page.contains("epsilon 1.0, delta 1e-6") && page.contains("rho 0.02"), "{page}");
     assert!(page.contains("warning: the job file names another ledger"), "{page}");
+
+    // A ledger that is gone took what was spent with it: the next one says so.
+    std::fs::remove_file(&ledger).unwrap();
+    let anew = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
+    assert!(anew["warnings"].to_string().contains("its key was there already"), "{anew}");
+    assert_eq!((&anew["made"], &anew["fingerprint"]), (&true.into(), &made["fingerprint"]));
 }
 
 #[test]

@@ -33,6 +33,8 @@ struct Stated<'j> {
     key_path: PathBuf,
     /// Whether the ledger was made now.
     made: bool,
+    /// Whether its key was there before it.
+    key_was_there: bool,
     /// Whether the domain was stated now.
     stated: bool,
 }
@@ -62,17 +64,17 @@ impl Stated<'_> {
             default if *default == Key::beside(&job.privacy.ledger) => Key::beside(&path),
             named => named.clone(),
         };
-        let made = !is_there(&path)?;
+        let (made, key_was_there) = (!is_there(&path)?, is_there(&key_path)?);
         let (mut ledger, key) = if made {
             // The key first: a ledger without one must not be, and a key without a ledger is no harm.
-            let key = if is_there(&key_path)? { Key::open(&key_path) } else { Key::create(&key_path) }?;
+            let key = if key_was_there { Key::open(&key_path) } else { Key::create(&key_path) }?;
             (Ledger::create(&path)?, key)
         } else {
             (Ledger::open(&path)?, Key::open(&key_path)?)
         };
         let stated = !ledger.domains()?.iter().any(|known| known.name() == job.domain().name());
         ledger.register(job.domain()).map_err(in_other_words)?;
-        Ok(Stated { job, path, ledger, key, key_path, made, stated })
+        Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated })
     }
 
     fn domain(&self) -> &Domain {
@@ -85,7 +87,10 @@ impl Stated<'_> {
         };
         let other = (!same(&self.path, &self.job.privacy.ledger))
             .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
-        self.ledger.warning().into_iter().chain(other).collect()
+        let orphan = (self.made && self.key_was_there).then(|| {
+            "its key was there already: if there was a ledger too, this one does not know what that had spent".into()
+        });
+        self.ledger.warning().into_iter().chain(other).chain(orphan).collect()
     }
 
     fn line(&self) -> String {
