@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn found(self) -> &'static str {
+    pub(crate) fn found(self) -> &'static str {
         match self {
             Kind::Zero => "zero",
             Kind::Negative => "a negative number",

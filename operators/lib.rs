@@ -13,6 +13,7 @@
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
 //! * [`dataflow`]: from streams to the gate, when a window is complete, and how a run ends.
+//! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!
@@ -37,6 +38,8 @@ pub mod dataflow;
 mod decimal;
 pub mod gate;
 mod invalid;
+#[cfg(feature = "cli")]
+pub mod job;
 pub mod ledger;
 pub mod mechanisms;
 pub mod noise;

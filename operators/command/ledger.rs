@@ -1,10 +1,14 @@
 //! `discreet ledger`: what was spent, what is left, whether it adds up.
 
+mod forecast;
+mod init;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{Amount, Omega, limit};
+use discreet::job::config::in_words;
 use discreet::ledger::{Domain, Ledger, Name};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +18,12 @@ use super::repair::Repair;
 /// What can be done with a ledger by hand.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LedgerCommand {
+    /// State the domain of a job file: once, in a ledger that is made if there is none
+    Init(init::Init),
     /// Say what each domain promises, what is spent of it and what its cap is
     Show(Show),
+    /// Say how many more windows fit, and when the last of them closes, if all goes on as it did
+    Forecast(forecast::Forecast),
     /// Recompute the chain of rows and every account, from scratch
     Verify(At),
     /// Copy the ledger, as one commit left it, to a new file
@@ -77,7 +85,9 @@ impl LedgerCommand {
     /// The answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
         match self {
+            LedgerCommand::Init(init) => init.run(),
             LedgerCommand::Show(show) => show.run(),
+            LedgerCommand::Forecast(forecast) => forecast.run(),
             LedgerCommand::Verify(at) => {
                 // Opening is verifying.
                 let (rows, chain) = at.open()?.head()?;
@@ -148,7 +158,7 @@ impl Standing {
             "spent": amount(&self.spent),
             "cap": amount(self.domain.cap()),
             "releases": self.releases,
-            "promise": self.sentence(),
+            "promise": sentence(&self.domain),
         })
     }
 
@@ -156,17 +166,17 @@ impl Standing {
         format!(
             "\n{}\n  {}\n  cap       {}\n  spent     {}, as the newest window counts it\n  releases  {}\n",
             self.domain.name(),
-            self.sentence(),
+            sentence(&self.domain),
             self.domain.cap(),
             self.spent,
             self.releases
         )
     }
+}
 
-    fn sentence(&self) -> String {
-        let seconds = |micros: u64| format!("{} seconds", micros as f64 / 1e6);
-        self.domain.promise().sentence(self.domain.neighbours(), seconds)
-    }
+/// What a domain promises, as it is printed beside every output.
+fn sentence(domain: &Domain) -> String {
+    domain.promise().sentence(domain.neighbours(), in_words)
 }
 
 /// Spent amounts are rounded up, and so are caps as they are shown; both are decided in integers.

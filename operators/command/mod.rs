@@ -12,6 +12,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use discreet::job::{Mistake, Mistakes};
 use discreet::ledger::{Trouble, TroubleKind};
 use discreet::{Decimal, Invalid};
 
@@ -80,6 +81,14 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+/// Every mistake in a line of its own, as the first is.
+impl From<Mistakes> for Refusal {
+    fn from(mistakes: Mistakes) -> Refusal {
+        let told: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
+        Refusal::new(told.join("\nerror: "))
     }
 }
 

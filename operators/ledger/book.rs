@@ -75,7 +75,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// If there is a ledger already, or none can be made there.
+    /// If there is a ledger or a key already, or none can be made there.
     pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
         if fs::exists(place).unwrap_or(true) {
@@ -83,6 +83,16 @@ impl Ledger {
         }
         // First, so that there is never a ledger without one.
         Key::create(Key::beside(place))?;
+        Ledger::create_alone(place)
+    }
+
+    /// Makes an empty ledger whose key is kept elsewhere, or is there already.
+    ///
+    /// # Errors
+    ///
+    /// If there is a ledger already, or none can be made there.
+    pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+        let place = place.as_ref();
         let mut store: Box<dyn Store> = Box::new(Sqlite::create(place)?);
         let mut name = [0; 32];
         getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;

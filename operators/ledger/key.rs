@@ -1,4 +1,7 @@
-//! The secret beside a ledger: it chooses which of a person's records are kept, and seals what mechanisms keep.
+//! The secret beside a ledger: it chooses which records are kept, and seals the state of mechanisms.
+//!
+//! Thirty-two random bytes in a file of their own, which its owner alone may read. Nothing is ever encrypted or chosen
+//! with these bytes themselves: each use has a key of its own, derived under its own words.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -6,80 +9,84 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::canonical::Digest;
 use super::trouble::Trouble;
 
-/// 32 random bytes, in a file that only its owner may read. Losing it costs availability, never privacy.
-#[derive(Clone)]
-pub struct Key(Zeroizing<[u8; 32]>);
+/// A ledger's secret. Erased when it is dropped, and never printed.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Key([u8; LENGTH]);
+
+const LENGTH: usize = 32;
 
 impl Key {
-    /// Where the key of a ledger in a file lies: beside it.
+    /// Where a ledger's key lies unless it is said otherwise: beside it, with `.key` behind its name.
     pub fn beside(ledger: &Path) -> PathBuf {
         let mut path = ledger.as_os_str().to_owned();
         path.push(".key");
         PathBuf::from(path)
     }
 
-    /// Makes a new key, durable before this returns.
+    /// Draws a key and writes it to a new file, durably, with mode 0600.
     ///
     /// # Errors
     ///
-    /// If there is a file already, none can be made, or the operating system gives no randomness.
+    /// If there is a file already, none can be made there, or the system has no randomness.
     pub fn create(path: impl AsRef<Path>) -> Result<Key, Trouble> {
         let path = path.as_ref();
         let refuse = |error| Trouble::refused(format!("key {}: {error}", path.display()));
-        let mut key = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *key).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
-        if fs::exists(path).unwrap_or(true) {
-            let message = format!(
-                "key {}: there is one already, so there was a ledger: bring that back, or take the key away if nothing \
-                 was ever released",
-                path.display()
-            );
-            return Err(Trouble::refused(message));
-        }
+        let mut key = Key([0; LENGTH]);
+        getrandom::fill(&mut key.0).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        // With its mode from the first moment: between making and narrowing, anyone could open it.
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refuse)?;
-        file.write_all(&*key).and_then(|()| file.sync_all()).map_err(refuse)?;
+        file.write_all(&key.0).and_then(|()| file.sync_all()).map_err(refuse)?;
         let directory =
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
-        Ok(Key(key))
+        Ok(key)
     }
 
-    /// Reads a key.
+    /// Reads a key that only its owner may read.
     ///
     /// # Errors
     ///
-    /// If there is none, it is not 32 bytes, or others may read it.
+    /// If there is none, it is no regular file of 32 bytes, or others may read or write it.
     pub fn open(path: impl AsRef<Path>) -> Result<Key, Trouble> {
         let path = path.as_ref();
         let refuse = |what: &str| Trouble::refused(format!("key {}: {what}", path.display()));
-        let io = |error: std::io::Error| refuse(&error.to_string());
-        let mut file = File::open(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
+        let unreadable = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => refuse(
+                "there is none; bring back the copy that was made with the ledger: another one cannot stand in for it",
+            ),
+            _ => refuse(&error.to_string()),
+        };
+        // Looked at before it is opened, for opening a pipe waits; and again once it is open, for it may have changed.
+        if !fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(refuse("not a regular file; give the path of one"));
+        }
+        let mut file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
         if metadata.mode() & 0o077 != 0 {
-            return Err(refuse("others may read it; take that away with `chmod 600`"));
+            return Err(refuse("others than its owner may use it; take that away with `chmod 600`"));
         }
-        let mut key = Zeroizing::new([0; 32]);
-        if metadata.len() != 32 {
-            return Err(refuse("it is not 32 bytes long; bring back the one that was made with the ledger"));
+        if !metadata.is_file() || metadata.len() != LENGTH as u64 {
+            return Err(refuse("not 32 bytes; if its ledger was never made, remove it and make both again"));
         }
-        file.read_exact(&mut *key).map_err(io)?;
-        Ok(Key(key))
+        let mut key = Key([0; LENGTH]);
+        file.read_exact(&mut key.0).map_err(unreadable)?;
+        Ok(key)
     }
 
-    /// A hash by which two keys can be told apart, and nothing else learnt.
+    /// A hash by which two processes find that they hold the same key. Public: it tells nothing else about it.
     pub fn fingerprint(&self) -> Digest {
-        Digest(blake3::derive_key("discreet-dataflow 2026 key fingerprint", &*self.0))
+        Digest(*self.derive("discreet-dataflow 2026-11 fingerprint of a ledger's key"))
     }
 
-    /// A key for one use, from which neither this key nor that of another use can be found.
+    /// The key for one use, which is named by `context`: different words, unrelated keys.
     pub fn derive(&self, context: &'static str) -> Zeroizing<[u8; 32]> {
-        Zeroizing::new(blake3::derive_key(context, &*self.0))
+        Zeroizing::new(blake3::derive_key(context, &self.0))
     }
 }
 
@@ -95,21 +102,68 @@ mod tests {
 
     use super::*;
 
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Directory {
+            let path = std::env::temp_dir().join(format!("discreet-key-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Directory(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
     #[test]
-    fn a_key_is_its_owners_alone_and_is_never_made_twice() {
-        let path = std::env::temp_dir().join(format!("discreet-key-{}", std::process::id()));
-        let made = Key::create(&path).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(Key::open(&path).unwrap().fingerprint(), made.fingerprint());
-        assert!(Key::create(&path).unwrap_err().to_string().contains("already"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(Key::open(&path).unwrap_err().to_string().contains("chmod 600"));
+    fn a_key_is_written_once_for_its_owner_alone_and_read_back() {
+        let directory = Directory::new("written");
+        let path = Key::beside(&directory.0.join("visits.ledger"));
+        assert!(path.ends_with("visits.ledger.key"));
+        let key = Key::create(&path).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!((metadata.mode() & 0o7777, metadata.len()), (0o600, 32));
+        assert_eq!(Key::open(&path).unwrap().0, key.0);
+        let before = fs::read(&path).unwrap();
+        assert!(Key::create(&path).is_err(), "a key was written over");
+        assert_eq!(fs::read(&path).unwrap(), before);
+        // Two draws of 32 bytes are never alike, and never all zero.
+        let other = Key::create(directory.0.join("other.key")).unwrap();
+        assert!(other.0 != key.0 && key.0 != [0; 32]);
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_or_that_is_torn_is_refused() {
+        let directory = Directory::new("refused");
+        let path = directory.0.join("a.key");
+        Key::create(&path).unwrap();
+        for mode in [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(Key::open(&path).unwrap_err().to_string().contains("chmod 600"), "{mode:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(Key::open(&path).is_ok());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&path, [1; 31]).unwrap();
-        assert!(Key::open(&path).unwrap_err().to_string().contains("32 bytes"));
-        fs::remove_file(&path).unwrap();
-        assert!(Key::open(&path).is_err());
-        assert_eq!(format!("{made:?}"), "<secret>");
-        assert_ne!(made.derive("one")[..], made.derive("another")[..]);
+        for length in [0, 31, 33] {
+            fs::write(&path, vec![1; length]).unwrap();
+            assert!(Key::open(&path).unwrap_err().to_string().contains("not 32 bytes"), "{length}");
+        }
+        assert!(Key::open(&directory.0).unwrap_err().to_string().contains("not a regular file"));
+        assert!(Key::open(directory.0.join("none")).unwrap_err().to_string().contains("there is none"));
+    }
+
+    #[test]
+    fn a_key_is_never_printed_and_each_use_has_its_own() {
+        let key = Key([7; 32]);
+        assert_eq!(format!("{key:?}"), "<secret>");
+        let uses = [*key.derive("one use"), *key.derive("another use"), key.fingerprint().0, key.0];
+        for (index, one) in uses.iter().enumerate() {
+            assert!(!uses[..index].contains(one), "use {index} is another's");
+        }
+        assert_eq!(key.derive("one use"), Key([7; 32]).derive("one use"));
+        assert_ne!(key.fingerprint(), Key([8; 32]).fingerprint());
     }
 }

@@ -1,0 +1,131 @@
+//! `discreet ledger forecast`: how many more windows, and until when.
+
+use clap::Args;
+use discreet::job::config::in_words;
+use discreet::ledger::{Domain, Forecast as Foretold, Ledger, Name, Outlook, Pace};
+use serde_json::{Map, Value, json};
+
+use super::super::Refusal;
+use super::{At, amount, sentence};
+
+#[derive(Debug, Args)]
+pub(crate) struct Forecast {
+    #[command(flatten)]
+    at: At,
+    /// Only this domain
+    #[arg(long)]
+    domain: Option<String>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const ASSUMED: &str = "every statistic goes on at its newest price, with its windows as far apart as its newest two \
+                       (end to end where it had one), charged in the order of their ends until the first that does not fit";
+
+impl Forecast {
+    pub(super) fn run(self) -> Result<String, Refusal> {
+        let mut ledger = self.at.open()?;
+        let mut domains = ledger.domains()?;
+        if let Some(name) = &self.domain {
+            let name = Name::new("domain", name)?;
+            domains.retain(|domain| *domain.name() == name);
+            if domains.is_empty() {
+                return Err(Refusal::new(format!("domain: this ledger has none named {name}")));
+            }
+        }
+        let prospects: Vec<Prospect> =
+            domains.into_iter().map(|domain| Prospect::of(&mut ledger, domain)).collect::<Result<_, _>>()?;
+        if self.json {
+            let domains: Map<String, Value> = prospects
+                .iter()
+                .map(|prospect| (prospect.domain.name().to_string(), prospect.json()))
+                .collect();
+            let line = json!({ "ledger": ledger.name().to_string(), "assumed": ASSUMED, "domains": domains });
+            return Ok(format!("{line}\n"));
+        }
+        let mut page = format!("ledger {}\n", ledger.name());
+        page.extend(prospects.iter().map(Prospect::page));
+        Ok(format!("{page}\nassumed: {ASSUMED}\n"))
+    }
+}
+
+struct Prospect {
+    domain: Domain,
+    foretold: Foretold,
+}
+
+impl Prospect {
+    fn of(ledger: &mut Ledger, domain: Domain) -> Result<Prospect, Refusal> {
+        let foretold = ledger.forecast(domain.name())?;
+        Ok(Prospect { domain, foretold })
+    }
+
+    fn json(&self) -> Value {
+        let (outlook, refused) = match self.foretold.outlook() {
+            Outlook::Unseen => ("unseen", Value::Null),
+            Outlook::Endless => ("never", Value::Null),
+            Outlook::Refused { pace, window } => {
+                let Pace { job, release, .. } = &self.foretold.paces()[*pace];
+                let window = json!({ "start": instant(window.start()), "end": instant(window.end()) });
+                ("refused", json!({ "job": job.as_str(), "release": release.as_str(), "window": window }))
+            }
+            _ => ("beyond", Value::Null),
+        };
+        let counted = matches!(self.foretold.outlook(), Outlook::Refused { .. } | Outlook::Beyond);
+        let pace = |pace: &Pace| {
+            json!({
+                "job": pace.job.as_str(),
+                "release": pace.release.as_str(),
+                "every": in_words(pace.step),
+                "microseconds": pace.step,
+                "price": pace.price.as_ref().map(amount),
+            })
+        };
+        json!({
+            "promise": sentence(&self.domain),
+            "ends": outlook,
+            "windows": counted.then_some(self.foretold.windows()),
+            "last_closes": self.foretold.last_closes().and_then(instant),
+            "refused": refused,
+            "pace": self.foretold.paces().iter().map(pace).collect::<Vec<_>>(),
+        })
+    }
+
+    fn page(&self) -> String {
+        let mut page = format!("\n{}\n  {}\n", self.domain.name(), sentence(&self.domain));
+        for Pace { job, release, step, price, .. } in self.foretold.paces() {
+            let price = price.as_ref().map_or("prepaid".to_owned(), |price| format!("{price} a window"));
+            page += &format!("  pace      {job} {release}: every {}, {price}\n", in_words(*step));
+        }
+        page + &format!("  refuses   {}\n", self.end())
+    }
+
+    fn end(&self) -> String {
+        let windows = self.foretold.windows();
+        let last = self.foretold.last_closes().map(moment);
+        let until = last.map(|last| format!("; the last of them closes {last}")).unwrap_or_default();
+        let more = if windows == 1 { "window" } else { "windows" };
+        match self.foretold.outlook() {
+            Outlook::Unseen => "nobody knows: nothing was charged yet".into(),
+            Outlook::Endless => "never, at this pace".into(),
+            Outlook::Refused { pace, window } => {
+                let Pace { job, release, .. } = &self.foretold.paces()[*pace];
+                let (start, end) = (moment(window.start()), moment(window.end()));
+                format!(
+                    "after {windows} more {more}{until}\n            first {job} {release}, from {start} to {end}"
+                )
+            }
+            _ => format!("not within {windows} more {more}{until}; further was not looked"),
+        }
+    }
+}
+
+/// RFC 3339 in UTC; what lies beyond the year 9999 has no such name.
+fn instant(time: i64) -> Option<String> {
+    jiff::Timestamp::from_microsecond(time).ok().map(|instant| instant.to_string())
+}
+
+fn moment(time: i64) -> String {
+    instant(time).unwrap_or_else(|| "beyond the year 9999".into())
+}

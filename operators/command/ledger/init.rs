@@ -1,0 +1,173 @@
+//! `discreet ledger init`: the one way in which a budget comes to be.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use discreet::Decimal;
+use discreet::accounting::{Amount, Omega, Units};
+use discreet::job::Job;
+use discreet::ledger::{Domain, Key, Ledger, Trouble, TroubleKind};
+use serde_json::{Value, json};
+
+use super::super::Refusal;
+use super::{amount, sentence};
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The ledger's file, which is made if there is none; its key is made with it, beside it
+    ledger: PathBuf,
+    /// The job file whose domain is stated
+    #[arg(long)]
+    config: PathBuf,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was done.
+struct Stated<'j> {
+    job: &'j Job,
+    path: PathBuf,
+    ledger: Ledger,
+    key: Key,
+    key_path: PathBuf,
+    /// Whether the ledger was made now.
+    made: bool,
+    /// Whether its key was there before it.
+    key_was_there: bool,
+    /// Whether the domain was stated now.
+    stated: bool,
+}
+
+impl Init {
+    pub(super) fn run(self) -> Result<String, Refusal> {
+        let job = Job::open(&self.config)?;
+        let stated = Stated::by(&job, self.ledger)?;
+        Ok(if self.json { stated.line() } else { stated.page() })
+    }
+}
+
+impl Stated<'_> {
+    fn by(job: &Job, path: PathBuf) -> Result<Stated<'_>, Refusal> {
+        // SQLite would take these for databases that are in no file.
+        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+            return Err(Refusal::new(format!("ledger {}: not a file; give the path of one", path.display())));
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            let (path, directory) = (path.display(), directory.display());
+            return Err(Refusal::new(format!(
+                "ledger {path}: there is no directory {directory}; make it, or mount the volume it is on"
+            )));
+        }
+        let key_path = match &job.privacy.key {
+            default if *default == Key::beside(&job.privacy.ledger) => Key::beside(&path),
+            named => named.clone(),
+        };
+        let (made, key_was_there) = (!is_there(&path)?, is_there(&key_path)?);
+        let (mut ledger, key) = if made {
+            // The key first: a ledger without one must not be, and a key without a ledger is no harm.
+            let key = if key_was_there { Key::open(&key_path) } else { Key::create(&key_path) }?;
+            (Ledger::create_alone(&path)?, key)
+        } else {
+            (Ledger::open(&path)?, Key::open(&key_path)?)
+        };
+        let stated = !ledger.domains()?.iter().any(|known| known.name() == job.domain().name());
+        ledger.register(job.domain()).map_err(in_other_words)?;
+        Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated })
+    }
+
+    fn domain(&self) -> &Domain {
+        self.job.domain()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let same = |one: &Path, other: &Path| {
+            one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+        };
+        let other = (!same(&self.path, &self.job.privacy.ledger))
+            .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
+        let orphan = (self.made && self.key_was_there).then(|| {
+            "its key was there already: if there was a ledger too, this one does not know what that had spent".into()
+        });
+        self.ledger.warning().into_iter().chain(other).chain(orphan).collect()
+    }
+
+    fn line(&self) -> String {
+        let words = &self.job.privacy.budget;
+        let float = |words: &Option<Decimal>| words.as_ref().map(Decimal::to_f64);
+        let budget: serde_json::Map<String, Value> =
+            [("epsilon", &words.epsilon), ("delta", &words.delta), ("rho", &words.rho)]
+                .into_iter()
+                .filter_map(|(name, words)| Some((name.to_owned(), float(words)?.into())))
+                .collect();
+        let mut cap = amount(self.domain().cap());
+        if let Amount::Zcdp { omega, .. } = self.domain().cap() {
+            cap["omega"] = (*omega != Omega::EVERY).then(|| omega.to_float()).into();
+        }
+        let line = json!({
+            "ledger": self.ledger.name().to_string(),
+            "made": self.made,
+            "key": self.key_path.display().to_string(),
+            "fingerprint": self.key.fingerprint().to_string(),
+            "domain": self.domain().name().as_str(),
+            "stated": self.stated,
+            "promise": sentence(self.domain()),
+            "budget": budget,
+            "cap": cap,
+            "warnings": self.warnings(),
+        });
+        format!("{line}\n")
+    }
+
+    fn page(&self) -> String {
+        let words = &self.job.privacy.budget;
+        let said: Vec<String> = [("epsilon", &words.epsilon), ("delta", &words.delta), ("rho", &words.rho)]
+            .into_iter()
+            .filter_map(|(name, words)| Some(format!("{name} {:?}", words.as_ref()?.to_f64())))
+            .collect();
+        let mut page = format!(
+            "ledger  {}, {}\nkey     {}, fingerprint {}\n\ndomain {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
+            self.path.display(),
+            if self.made { "made now" } else { "there already" },
+            self.key_path.display(),
+            self.key.fingerprint(),
+            self.domain().name(),
+            if self.stated { "stated now" } else { "stated already, in the same words" },
+            sentence(self.domain()),
+            said.join(", "),
+            self.domain().cap(),
+        );
+        page.extend(self.conversion().map(|conversion| format!("            {conversion}\n")));
+        page.extend(self.warnings().iter().map(|warning| format!("\nwarning: {warning}\n")));
+        page
+    }
+
+    /// How the budget became the cap, where it is not the cap as it stands.
+    fn conversion(&self) -> Option<String> {
+        let (epsilon, delta) =
+            (self.job.privacy.budget.epsilon.as_ref()?, self.job.privacy.budget.delta.as_ref()?);
+        let Amount::Zcdp { delta: charged, .. } = self.domain().cap() else { return None };
+        let whole = format!("is epsilon {:?} at delta", epsilon.to_f64());
+        Some(match *charged {
+            Units::ZERO => format!("so much rho {whole} {:?}", delta.to_f64()),
+            _ => format!(
+                "so much rho {whole} {:?} / 2; the other half is for keys to be discovered",
+                delta.to_f64()
+            ),
+        })
+    }
+}
+
+fn is_there(path: &Path) -> Result<bool, Refusal> {
+    path.try_exists().map_err(|error| Refusal::new(format!("{}: {error}", path.display())))
+}
+
+fn in_other_words(trouble: Trouble) -> Refusal {
+    match trouble.kind() {
+        TroubleKind::Refused => Refusal::new(format!(
+            "privacy: {trouble}; give the same words, or another domain; a cap is raised with `discreet ledger amend`"
+        )),
+        _ => trouble.into(),
+    }
+}

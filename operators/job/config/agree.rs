@@ -1,0 +1,276 @@
+//! What each table says is right by itself; here is what must be right between them, and what follows from all: the
+//! domain.
+
+use super::every::Every;
+use super::located::Wrong;
+use super::node::{Fields, Node};
+use super::number::Share;
+use super::privacy::{Privacy, Protected};
+use super::release::{CostWords, NoiseKind, Price, Release};
+use super::source::{Place, Records, Source, check_field};
+use super::statistic::{Keys, Statistic};
+use crate::accounting::{Amount, Cost, Promise, Units};
+use crate::invalid::Invalid;
+use crate::job::MistakeKind;
+use crate::ledger::Domain;
+use crate::time::Time;
+
+/// The tables, read.
+pub(super) struct Tables<'t> {
+    pub(super) from: Option<Time>,
+    pub(super) until: Option<Time>,
+    pub(super) source: &'t Source,
+    pub(super) privacy: &'t Privacy,
+    pub(super) releases: &'t [Release],
+}
+
+/// Checks the tables against each other; gives back the domain that they state together.
+pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
+    let nodes = root.node("release")?.list()?;
+    let releases = || nodes.iter().zip(tables.releases);
+    times(root, tables);
+    names(root, tables, &nodes);
+    shares(tables, &nodes);
+    for (node, release) in releases() {
+        bound(node, release, &tables.privacy.protected);
+        law(node, release, tables);
+        keys(node, release, tables.source);
+    }
+    let domain = domain(root, tables, windows(tables, &nodes)?)?;
+    for (node, release) in releases() {
+        if let Price::Cost(words) = &release.price {
+            cost(&node.at(&["cost"]), words, &domain);
+        }
+    }
+    Some(domain)
+}
+
+fn times(root: &Fields<'_>, tables: &Tables<'_>) -> Option<()> {
+    if let (Some(from), Some(until)) = (tables.from, tables.until)
+        && from >= until
+    {
+        root.node("job")?.at(&["until"]).conflict::<()>("a time that is not after from", "a time after from");
+    }
+    let made_up = matches!(tables.source.records, Records::Synthetic(_));
+    let asked = tables.releases.iter().any(|release| release.every != Every::All);
+    if asked && tables.source.time.is_none() && !made_up {
+        let remedy = "time = { field = .., format = .. }: a release has windows of time";
+        root.node("source")?.wrong::<()>(Wrong::new(MistakeKind::Missing, "no time", remedy));
+    }
+    Some(())
+}
+
+/// Names that are said once, and fields that records have.
+fn names(root: &Fields<'_>, tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<()> {
+    for (index, (node, release)) in nodes.iter().zip(tables.releases).enumerate() {
+        if let Some(first) = tables.releases[..index].iter().position(|other| other.name == release.name) {
+            let found = format!("the name of release[{}] again", first + 1);
+            node.at(&["name"]).conflict::<()>(found, "a name of its own");
+        }
+        let word = release.statistic.word();
+        for name in ["by", "of"] {
+            let field = node.at(&[word, name]);
+            if !field.is_table() {
+                check_field(tables.source, &field);
+            }
+        }
+    }
+    for path in [["privacy", "person", "field"], ["source", "id", "field"], ["source", "time", "field"]] {
+        let field = root.node(path[0])?.at(&path[1..]);
+        if !field.is_table() {
+            check_field(tables.source, &field);
+        }
+    }
+    if tables.privacy.key == tables.privacy.ledger {
+        root.node("privacy")?.at(&["key"]).conflict::<()>("the ledger's own file", "a file of its own");
+    }
+    Some(())
+}
+
+/// Shares are parts of one budget, and each must be divided by something.
+fn shares(tables: &Tables<'_>, nodes: &[Node<'_>]) {
+    let mut sum = 0;
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let Price::Share(share) = release.price else { continue };
+        let before = sum;
+        sum += u128::from(share.parts());
+        let whole = u128::from(Share::WHOLE.parts());
+        if before <= whole && sum > whole {
+            let remedy = "shares that come to at most 1 together";
+            node.at(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
+        }
+        let ends = release.every == Every::All
+            || release.bound.windows.is_some()
+            || (tables.from.is_some() && tables.until.is_some());
+        if tables.privacy.promise == Promise::Lifetime && !ends {
+            let remedy = "from and until in [job], bound.windows, or a cost instead of the share";
+            node.at(&["share"]).conflict::<()>("a share of a lifetime among windows without end", remedy);
+        }
+    }
+}
+
+/// What bounds a protected unit must be said wherever it could be more than 1.
+fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
+    let person = matches!(protected, Protected::Person { .. });
+    let place = node.at(&["bound"]);
+    let many_keys =
+        release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
+    let many_records = !matches!(release.statistic, Statistic::People(_));
+    // A person's sum is clipped to its range, however many records it has.
+    let unclipped = many_records && !matches!(release.statistic, Statistic::Sum(..));
+    let counts = [
+        (
+            "keys",
+            release.bound.keys,
+            person && many_keys,
+            person && many_keys,
+            "how many keys of a window a person counts in",
+        ),
+        (
+            "per_key",
+            release.bound.per_key,
+            person && many_records,
+            person && unclipped,
+            "how many records a person counts with in each key",
+        ),
+    ];
+    for (name, found, may_be_many, required, what) in counts {
+        match found {
+            None if required => {
+                let remedy = format!("bound = {{ {name} = .. }}: {what}");
+                place.wrong::<()>(Wrong::new(MistakeKind::Missing, format!("no bound of {name}"), remedy));
+            }
+            Some(2..) if !may_be_many => {
+                let remedy = "1, or nothing: there is no second one";
+                place.at(&[name]).conflict::<()>("more than there can be", remedy);
+            }
+            _ => {}
+        }
+    }
+    // Sensitivities above 2^40 are refused by every mechanism.
+    let most =
+        u64::from(release.bound.keys.unwrap_or(1)).saturating_mul(release.bound.per_key.unwrap_or(1).into());
+    if most > 1 << 40 {
+        place.conflict::<()>("keys times per_key above 2^40", "a smaller bound");
+    }
+}
+
+/// Noise and price must be ones that the budget can be spent on.
+fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
+    let budget = &tables.privacy.budget;
+    let pure = budget.epsilon.is_some() && budget.delta.is_none();
+    if release.noise == NoiseKind::Gaussian && pure {
+        let remedy = "\"laplace\", or a budget of rho, or of epsilon and delta";
+        node.at(&["noise"]).conflict::<()>("Gaussian noise under a pure budget", remedy);
+    }
+    let discovers = release.discovers();
+    if discovers && budget.delta.is_none() {
+        let found = "keys to discover under a budget without a delta";
+        let remedy = "a list of keys, { file = .. }, or a budget of epsilon and delta";
+        node.at(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
+    }
+    let Price::Cost(cost) = &release.price else { return };
+    match (discovers, &cost.delta) {
+        (true, None) => {
+            let remedy = "the field delta beside it: what discovering keys costs";
+            node.at(&["cost"]).wrong::<()>(Wrong::new(MistakeKind::Missing, "no delta", remedy));
+        }
+        (false, Some(_)) => {
+            let remedy = "no delta: it pays for discovering keys alone";
+            node.at(&["cost", "delta"]).conflict::<()>("a delta for nothing", remedy);
+        }
+        _ => {}
+    }
+    if release.noise == NoiseKind::Gaussian && cost.epsilon.is_some() {
+        let remedy = "rho, or noise = \"laplace\"";
+        node.at(&["cost", "epsilon"]).conflict::<()>("pure epsilon for Gaussian noise", remedy);
+    }
+}
+
+/// A list of keys is public; the records are not.
+fn keys(node: &Node<'_>, release: &Release, source: &Source) {
+    let Some(Keys::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else { return };
+    let (Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place)) = &source.records else {
+        return;
+    };
+    if matches!(place, Place::Files(path) if path == keys) {
+        let found = "the file of the records";
+        node.at(&[release.statistic.word(), "keys", "file"])
+            .conflict::<()>(found, "a file of keys that are public");
+    }
+}
+
+/// The one number of windows that all releases count a person in, if they do.
+///
+/// A domain has one account: with a number of windows it holds reservations, each for all windows of a release, and
+/// without one it holds the windows themselves. So either every release reserves, or none does.
+#[expect(
+    clippy::option_option,
+    reason = "whether there is a number, and whether the releases agree, are two things"
+)]
+fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
+    let stated = tables.releases.iter().find_map(|release| release.bound.windows);
+    let Some(stated) = stated else { return Some(None) };
+    let mut agree = true;
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let place = node.at(&["bound", "windows"]);
+        match release.bound.windows {
+            Some(_) if tables.privacy.promise != Promise::Lifetime => {
+                let remedy = "no windows: under this promise each span of time pays for itself";
+                place.conflict::<()>("windows beside a promise about spans of time", remedy);
+                agree = false;
+            }
+            // What has one window reserves that one.
+            None if release.every == Every::All => {}
+            Some(windows) if windows == stated => {}
+            _ => {
+                let remedy = format!(
+                    "windows = {stated}, as in the first release that says it: a domain has one number"
+                );
+                place.conflict::<()>("another number of windows", remedy);
+                agree = false;
+            }
+        }
+    }
+    agree.then_some(Some(stated))
+}
+
+fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<Domain> {
+    let privacy = tables.privacy;
+    let place = root.node("privacy")?;
+    let charged = tables.releases.iter().any(Release::charges_delta);
+    let cap = place.at(&["budget"]).parsed(privacy.budget.cap(charged))?;
+    let promise = windows.map_or(privacy.promise, Promise::Windows);
+    place.parsed(Domain::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap))
+}
+
+/// A cost that the domain can count, and that fits at least once.
+fn cost(place: &Node<'_>, words: &CostWords, domain: &Domain) -> Option<()> {
+    let amount = place.parsed(amount(words, domain))?;
+    let cost = Cost::new(domain.neighbours(), amount.clone());
+    place.parsed(domain.counts(&cost))?;
+    let times = if let Promise::Windows(most) = domain.promise() { most.into() } else { 1 };
+    match amount.times(times) {
+        Ok(all) if all.within(domain.cap()) => Some(()),
+        _ if times > 1 => place
+            .conflict("a cost that is above the budget, windows times", "a smaller cost, or fewer windows"),
+        _ => place.conflict("a cost above the whole budget", "a cost that fits at least once"),
+    }
+}
+
+/// The cost in the domain's currency, rounded up.
+fn amount(words: &CostWords, domain: &Domain) -> Result<Amount, Invalid> {
+    let delta = words.delta.as_ref().map_or(Ok(Units::ZERO), |delta| Units::at_least("delta", delta))?;
+    let own = match (&words.epsilon, &words.rho) {
+        (Some(epsilon), _) => Amount::Pure { epsilon: Units::at_least("epsilon", epsilon)? },
+        (None, rho) => {
+            let rho = rho.as_ref().map_or(Ok(Units::ZERO), |rho| Units::at_least("rho", rho))?;
+            Amount::Zcdp { rho, delta: Units::ZERO, omega: crate::accounting::Omega::EVERY }
+        }
+    };
+    // The noise costs what it costs, and the discovery of keys its delta beside it.
+    Ok(match own.in_currency_of(domain.cap())? {
+        Amount::Zcdp { rho, omega, .. } => Amount::Zcdp { rho, delta, omega },
+        other => other,
+    })
+}

@@ -1,0 +1,165 @@
+//! Which windows a release has.
+
+use super::span::{fixed, split};
+use crate::invalid::{Invalid, Kind};
+use crate::time::Span;
+
+/// How often a release has a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Every {
+    /// Each span of this length: hours, minutes, seconds.
+    Span(Span),
+    /// So many units of the calendar, in the zone of the source: a day may have 23 hours or 25.
+    Calendar(u32, CalendarUnit),
+    /// Once, over everything.
+    All,
+}
+
+/// A unit of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CalendarUnit {
+    /// From midnight to midnight.
+    Day,
+    /// Seven days.
+    Week,
+    /// From a first to the next.
+    Month,
+    /// Twelve months.
+    Year,
+}
+
+/// No window is shorter: what is told more often is told for ever.
+const SHORTEST: i64 = 1_000_000;
+/// No window is longer: ten years, as a policy against slips of a unit.
+const LONGEST_DAYS: i64 = 3_653;
+const DAY: i64 = 86_400_000_000;
+
+impl Every {
+    /// Reads `10m`, `1 day`, `1 month`, `all`.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of these, shorter than a second or longer than ten years.
+    pub fn parse(text: &str) -> Result<Every, Invalid> {
+        if text == "all" {
+            return Ok(Every::All);
+        }
+        let refuse = |kind, remedy: &'static str| Invalid::new("every", kind, remedy);
+        let remedy = "\"all\", or a whole number and a unit, such as \"10m\" or \"1 month\"";
+        let (count, word) = split(text).map_err(|refused| refuse(refused.kind(), remedy))?;
+        let (unit, longest) = match word {
+            "d" | "day" | "days" => (CalendarUnit::Day, LONGEST_DAYS),
+            "w" | "week" | "weeks" => (CalendarUnit::Week, LONGEST_DAYS / 7),
+            "month" | "months" => (CalendarUnit::Month, 120),
+            "year" | "years" => (CalendarUnit::Year, 10),
+            _ => {
+                let span = fixed(text)?;
+                return match span.as_microseconds() {
+                    ..SHORTEST => Err(refuse(Kind::TooSmall, "a window of at least a second")),
+                    length if length > LONGEST_DAYS * DAY => {
+                        Err(refuse(Kind::TooLarge, "a window of at most ten years"))
+                    }
+                    _ => Ok(Every::Span(span)),
+                };
+            }
+        };
+        match u32::try_from(count) {
+            Ok(0) => Err(refuse(Kind::Zero, "a window of at least a second")),
+            Ok(units) if count <= longest => Ok(Every::Calendar(units, unit)),
+            _ => Err(refuse(Kind::TooLarge, "a window of at most ten years")),
+        }
+    }
+
+    /// How many windows one moment is in when windows are as long as `self` and one starts with each `step`; `None`
+    /// where the one is no multiple of the other.
+    pub(super) fn over(self, step: Every) -> Option<u64> {
+        let whole =
+            |long: u64, short: u64| (long >= short && long.is_multiple_of(short)).then(|| long / short);
+        match (self, step) {
+            (Every::Span(long), Every::Span(short)) => {
+                whole(long.as_microseconds().unsigned_abs(), short.as_microseconds().unsigned_abs())
+            }
+            (Every::Calendar(long, unit), Every::Calendar(short, step)) => {
+                let ((long_kind, long), (short_kind, short)) = (unit.times(long), step.times(short));
+                if long_kind == short_kind { whole(long, short) } else { None }
+            }
+            _ => None,
+        }
+    }
+}
+
+impl CalendarUnit {
+    /// As days or as months: neither has a whole number of the other.
+    fn times(self, count: u32) -> (CalendarUnit, u64) {
+        match self {
+            CalendarUnit::Day => (CalendarUnit::Day, count.into()),
+            CalendarUnit::Week => (CalendarUnit::Day, u64::from(count) * 7),
+            CalendarUnit::Month => (CalendarUnit::Month, count.into()),
+            CalendarUnit::Year => (CalendarUnit::Month, u64::from(count) * 12),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every(text: &str) -> Every {
+        Every::parse(text).unwrap()
+    }
+
+    #[test]
+    fn hours_are_spans_and_days_are_the_calendars() {
+        assert_eq!(every("all"), Every::All);
+        assert_eq!(every("10m"), Every::Span(Span::microseconds(600_000_000).unwrap()));
+        assert_eq!(every("24h"), Every::Span(Span::microseconds(DAY).unwrap()));
+        assert_eq!(every("1 day"), Every::Calendar(1, CalendarUnit::Day));
+        assert_eq!(every("2 weeks"), Every::Calendar(2, CalendarUnit::Week));
+        assert_eq!(every("1 month"), Every::Calendar(1, CalendarUnit::Month));
+        assert_eq!(every("10 years"), Every::Calendar(10, CalendarUnit::Year));
+    }
+
+    #[test]
+    fn windows_of_a_microsecond_or_a_century_are_refused() {
+        for (text, kind) in [
+            ("1 us", Kind::TooSmall),
+            ("999ms", Kind::TooSmall),
+            ("0 days", Kind::Zero),
+            ("0 h", Kind::Zero),
+            ("100 years", Kind::TooLarge),
+            ("11 years", Kind::TooLarge),
+            ("121 months", Kind::TooLarge),
+            ("3654 days", Kind::TooLarge),
+            ("87673 h", Kind::TooLarge),
+            ("99999999999 days", Kind::TooLarge),
+            ("monthly", Kind::Malformed),
+            ("", Kind::Malformed),
+            ("All", Kind::Malformed),
+        ] {
+            assert_eq!(Every::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
+        }
+        for text in ["1s", "87672 h", "3653 days", "521 weeks"] {
+            assert!(Every::parse(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_window_slides_by_a_whole_part_of_itself() {
+        for (over, step, times) in [
+            ("3 months", "1 month", Some(3)),
+            ("1 year", "1 month", Some(12)),
+            ("2 weeks", "1 day", Some(14)),
+            ("1h", "10m", Some(6)),
+            ("10m", "10m", Some(1)),
+            ("10m", "1h", None),
+            ("1h", "7m", None),
+            ("1 month", "1 day", None),
+            ("2 days", "12h", None),
+            ("all", "1 day", None),
+            ("1 day", "all", None),
+        ] {
+            assert_eq!(every(over).over(every(step)), times, "{over} every {step}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! `[limits]`: what a job may take from its machine.
+
+use super::node::Node;
+use super::span::bytes;
+
+/// What a job may take from its machine; nothing is limited that is not named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most memory, in bytes.
+    pub memory: Option<u64>,
+}
+
+pub(super) fn read(node: Node<'_>) -> Option<Limits> {
+    let fields = node.fields(&[], &["memory"])?;
+    Some(Limits { memory: fields.read("memory", |node| node.parsed(bytes(node.text()?))) })
+}

@@ -1,0 +1,304 @@
+//! Mistakes in a job file, each at its place.
+//!
+//! A job file is public, so what was found is shown, with its line. The one thing that a line may hold and nobody should
+//! see again is an address with a password in it; such a line is not shown.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+
+use super::words::meant;
+
+/// The most characters of a line that are shown.
+const SHOWN: usize = 110;
+
+/// Everything that is wrong with one job file, in the order of the file. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistakes(Vec<Mistake>);
+
+/// One thing that is wrong with a job file: where, what was found, and what to give instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    path: String,
+    line: usize,
+    column: usize,
+    field: String,
+    kind: MistakeKind,
+    found: String,
+    remedy: String,
+    meant: Option<String>,
+    excerpt: Option<Excerpt>,
+}
+
+/// What sort of mistake it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MistakeKind {
+    /// The file cannot be read, or is no text.
+    Unreadable,
+    /// It is not TOML.
+    Syntax,
+    /// A field or a word that means nothing here.
+    Unknown,
+    /// A field that is needed is not there.
+    Missing,
+    /// A value of another type than the field's.
+    Type,
+    /// A value that is out of range or does not follow its grammar.
+    Value,
+    /// Two parts of the file that do not go together.
+    Conflict,
+}
+
+impl Mistakes {
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = &Mistake> {
+        self.0.iter()
+    }
+
+    /// A file that cannot be read at all.
+    pub(super) fn unreadable(
+        path: &str,
+        found: impl Into<String>,
+        (line, column): (usize, usize),
+    ) -> Mistakes {
+        Mistakes(vec![Mistake {
+            path: path.to_owned(),
+            line,
+            column,
+            field: "config".into(),
+            kind: MistakeKind::Unreadable,
+            found: found.into(),
+            remedy: "a readable file in UTF-8".into(),
+            meant: None,
+            excerpt: None,
+        }])
+    }
+}
+
+impl Mistake {
+    /// The file, as it was named.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The line, counted from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in characters, counted from 1.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The field, such as `release[1].bound.keys`; releases and entries of lists are counted from 1.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// What sort of mistake it is.
+    pub fn kind(&self) -> MistakeKind {
+        self.kind
+    }
+
+    /// What to give instead.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
+    /// The word that was probably meant.
+    pub fn meant(&self) -> Option<&str> {
+        self.meant.as_deref()
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mistake { path, line, column, field, found, remedy, .. } = self;
+        write!(f, "{path}:{line}:{column}: {field}: found {found}; give {remedy}")?;
+        if let Some(meant) = &self.meant {
+            write!(f, " (did you mean {meant}?)")?;
+        }
+        if let Some(Excerpt { text, margin, width }) = &self.excerpt {
+            let blank = " ".repeat(line.to_string().len());
+            write!(f, "\n  {line} | {text}\n  {blank} | {margin}{}", "^".repeat(*width))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.iter().enumerate() {
+            write!(f, "{}{mistake}", if index == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// The text of one file, and what was found wrong with it so far.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    path: &'a str,
+    pub(super) text: &'a str,
+    mistakes: RefCell<Vec<Mistake>>,
+}
+
+/// What is wrong, apart from where.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) kind: MistakeKind,
+    pub(super) found: String,
+    pub(super) remedy: String,
+    pub(super) meant: Option<String>,
+}
+
+impl Wrong {
+    pub(super) fn new(kind: MistakeKind, found: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        Wrong { kind, found: found.into(), remedy: remedy.into(), meant: None }
+    }
+
+    /// A word that is none of those known here.
+    pub(super) fn word(found: &str, known: &[&str]) -> Wrong {
+        let meant = meant(found, known).map(str::to_owned);
+        Wrong { meant, ..Wrong::new(MistakeKind::Unknown, quoted(found), listed(known)) }
+    }
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(path: &'a str, text: &'a str) -> Page<'a> {
+        Page { path, text, mistakes: RefCell::default() }
+    }
+
+    pub(super) fn refuse(&self, place: Range<usize>, field: &str, wrong: Wrong) {
+        let (line, column, excerpt) = look(self.text, place);
+        let Wrong { kind, found, remedy, meant } = wrong;
+        let (path, field) = (self.path.to_owned(), field.to_owned());
+        let mistake = Mistake { path, line, column, field, kind, found, remedy, meant, excerpt };
+        self.mistakes.borrow_mut().push(mistake);
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.mistakes.borrow().is_empty()
+    }
+
+    /// What was asked for, if nothing was wrong.
+    pub(super) fn finish<T>(self, value: Option<T>) -> Result<T, Mistakes> {
+        let mut mistakes = self.mistakes.into_inner();
+        match value {
+            Some(value) if mistakes.is_empty() => Ok(value),
+            _ => {
+                mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+                Err(Mistakes(mistakes))
+            }
+        }
+    }
+}
+
+/// The line of a mistake, as much of it as fits, and where under it the mark goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Excerpt {
+    text: String,
+    margin: String,
+    width: usize,
+}
+
+/// Line and column of a place, and the line itself.
+fn look(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
+    let start = (0..=place.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let before = &text[..start];
+    let opening = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count() + 1;
+    let column = before[opening..].chars().count() + 1;
+    let content = text[opening..].lines().next().unwrap_or("");
+    // Neither a password nor an empty line is worth showing.
+    if content.is_empty() || (content.contains("://") && content.contains('@')) {
+        return (line, column, None);
+    }
+    let marked = text.get(start..place.end).unwrap_or("").lines().next().unwrap_or("").chars().count();
+    // Of a long line the part around the mistake, a third of it before.
+    let first = if content.chars().count() > SHOWN { column.saturating_sub(1 + SHOWN / 3) } else { 0 };
+    let shown: String = content.chars().skip(first).take(SHOWN).map(plain).collect();
+    let margin: String = shown.chars().take(column - 1 - first).map(|_| ' ').collect();
+    let left = shown.chars().count().saturating_sub(margin.len());
+    let width = marked.min(left).max(1);
+    (line, column, Some(Excerpt { text: shown, margin, width }))
+}
+
+/// One place wide, and nothing that a terminal acts on.
+fn plain(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        character if character.is_control() => '\u{fffd}',
+        character => character,
+    }
+}
+
+/// A word as it was found: cut where it is long, and nothing in it that a terminal acts on.
+pub(super) fn quoted(found: &str) -> String {
+    let cut: String = found.chars().take(40).collect();
+    let more = if cut.len() < found.len() { ".." } else { "" };
+    format!("\"{}{more}\"", cut.escape_debug())
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub(super) fn listed(words: &[impl AsRef<str>]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, place: Range<usize>) -> String {
+        let page = Page::new("a.toml", text);
+        page.refuse(place, "field", Wrong::new(MistakeKind::Value, "this", "that"));
+        page.finish(Some(())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_mark_stands_under_what_is_wrong() {
+        assert_eq!(
+            shown("a = 1\nbé = 22\n", 12..14),
+            "a.toml:2:6: field: found this; give that\n  2 | bé = 22\n    |      ^^"
+        );
+        // A place at the end, beyond it, over several lines, on a tab, within a character.
+        assert!(shown("a = \"", 5..5).starts_with("a.toml:1:6: "));
+        assert!(shown("a", 9..12).starts_with("a.toml:1:2: "));
+        assert!(shown("a = [\n1]\n", 4..8).ends_with("| a = [\n    |     ^"));
+        assert!(shown("\t\tx = 1", 2..3).ends_with("  1 |   x = 1\n    |   ^"));
+        assert!(shown("é", 1..2).starts_with("a.toml:1:1: "));
+        assert!(shown("a\r\nb = 1\r\n", 3..4).ends_with("  2 | b = 1\n    | ^"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_mistake() {
+        let text = format!("keys = [{}\"slip\", {}]", "\"key\", ".repeat(1000), "\"key\", ".repeat(1000));
+        let at = text.find("\"slip\"").unwrap();
+        let shown = shown(&text, at..at + 6);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[1].len() < 130 && lines[1].contains("\"slip\""), "{shown}");
+        assert_eq!(lines[1].find("\"slip\""), lines[2].find('^'));
+        assert_eq!(lines[2].matches('^').count(), 6);
+    }
+
+    #[test]
+    fn passwords_and_terminal_codes_are_not_shown() {
+        let text = "ledger = \"postgres://me:hunter2@host/db\"";
+        assert!(!shown(text, 0..6).contains("hunter2"));
+        assert!(!shown("a = \"\u{1b}[2J\"", 0..1).contains('\u{1b}'));
+        assert!(!quoted("\u{1b}[2J").contains('\u{1b}'));
+    }
+}

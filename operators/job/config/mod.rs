@@ -1,0 +1,187 @@
+//! Job files: TOML, read by hand so that every mistake has its line and column.
+//!
+//! A table is a file of this directory, and says at its top which fields it has; a field that is none of them is refused
+//! where it stands. Budgets, costs and shares are read from their text as exact decimals and are never floats. What each
+//! value must be is decided where it is read; what must be right between tables, once all of them are; and nothing is
+//! looked at again after that.
+//!
+//! `config/reviews.toml` is a job file with a word about each field.
+
+mod agree;
+#[cfg(test)]
+mod disagreements;
+mod every;
+mod limits;
+mod located;
+mod node;
+mod number;
+mod privacy;
+#[cfg(test)]
+mod refusals;
+mod release;
+mod source;
+mod span;
+mod statistic;
+#[cfg(test)]
+mod tests;
+mod time;
+mod words;
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+pub use every::{CalendarUnit, Every};
+pub use limits::Limits;
+pub use located::{Mistake, MistakeKind, Mistakes};
+pub use number::{Number, Share};
+pub use privacy::{BudgetWords, Missing, Privacy, Protected};
+pub use release::{Bound, CostWords, NoiseKind, Price, Release};
+pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
+pub use span::in_words;
+pub use statistic::{Grouping, Keys, Measure, Statistic};
+pub use time::{TimeFormat, Zone};
+
+use crate::ledger::{Domain, Name};
+use crate::time::{Span, Time, seconds};
+use agree::Tables;
+use located::{Page, Wrong};
+use node::{Fields, Node};
+
+/// A job, as its file states it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its name.
+    pub name: Name,
+    /// Which version of its code and of its parameters.
+    pub version: u64,
+    /// Before which there is no window.
+    pub from: Option<Time>,
+    /// After which there is no window.
+    pub until: Option<Time>,
+    /// How long a live run takes to publish what is ready.
+    pub slack: Span,
+    /// Where records come from.
+    pub source: Source,
+    /// Who is protected, what is promised, and where the account is kept.
+    pub privacy: Privacy,
+    /// What the job may take from its machine.
+    pub limits: Limits,
+    /// What is published; at least one.
+    pub releases: Vec<Release>,
+    domain: Domain,
+}
+
+impl Job {
+    /// Reads a job file. Paths in it are relative to its directory.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, each mistake at its place.
+    pub fn open(path: impl AsRef<Path>) -> Result<Job, Mistakes> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let bytes =
+            std::fs::read(path).map_err(|error| Mistakes::unreadable(&shown, error.to_string(), (1, 1)))?;
+        let text = match std::str::from_utf8(&bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let sound = &bytes[..error.valid_up_to()];
+                let line = sound.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let last = sound.rsplit(|byte| *byte == b'\n').next().unwrap_or(sound);
+                let column = String::from_utf8_lossy(last).chars().count() + 1;
+                return Err(Mistakes::unreadable(&shown, "a byte that is no UTF-8", (line, column)));
+            }
+        };
+        Job::parse(path, text)
+    }
+
+    /// Reads the text of a job file that lies, or would lie, at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Job::open`].
+    pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Job, Mistakes> {
+        let path = path.as_ref();
+        let (shown, beside) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));
+        let page = Page::new(&shown, text);
+        match DeTable::parse(text) {
+            Ok(table) => {
+                let job = read(&page, table.get_ref(), beside);
+                page.finish(job)
+            }
+            Err(error) => {
+                let end = text.len();
+                let found = error.message();
+                let remedy = if found == "duplicate key" { "each field once" } else { "valid TOML" };
+                let wrong = Wrong::new(MistakeKind::Syntax, found, remedy);
+                page.refuse(error.span().unwrap_or(end..end), "config", wrong);
+                page.finish(None)
+            }
+        }
+    }
+
+    /// The domain that it states: what the ledger is asked to keep.
+    ///
+    /// Its cap keeps half of delta apart where some release charges one. Its promise is [`Promise::Windows`] where the
+    /// releases say in how many windows a person counts.
+    ///
+    /// [`Promise::Windows`]: crate::accounting::Promise::Windows
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, beside: &Path) -> Option<Job> {
+    let root = Fields::root(page, table, &["job", "source", "privacy", "release"], &["limits"]);
+    let heading = root.read("job", heading);
+    let source = root.read("source", |node| source::read(node, beside));
+    let privacy = root.read("privacy", |node| privacy::read(node, beside));
+    let limits = root.read("limits", limits::read).unwrap_or_default();
+    let releases = root.read("release", |node| releases(&node, beside));
+    let (Heading { name, version, from, until, slack }, source, privacy, releases) =
+        (heading?, source?, privacy?, releases?);
+    // Two tables are compared only when both are what they should be.
+    if !page.is_clean() {
+        return None;
+    }
+    let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
+    let domain = agree::check(&root, &tables)?;
+    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, domain })
+}
+
+/// `[job]`.
+struct Heading {
+    name: Name,
+    version: u64,
+    from: Option<Time>,
+    until: Option<Time>,
+    slack: Span,
+}
+
+fn heading(node: Node<'_>) -> Option<Heading> {
+    let fields = node.fields(&["name", "version"], &["from", "until", "slack"])?;
+    let name = fields.read("name", |node| node.parsed(Name::new("name", node.text()?)));
+    let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
+    let moment = |name| fields.read(name, |node| node.parsed(time::moment(node.moment()?)));
+    let (from, until) = (moment("from"), moment("until"));
+    let slack = match fields.node("slack") {
+        Some(node) => node.parsed(span::fixed(node.text()?)),
+        None => seconds(1).ok(),
+    };
+    Some(Heading { name: name?, version: version?, from, until, slack: slack? })
+}
+
+fn releases(node: &Node<'_>, beside: &Path) -> Option<Vec<Release>> {
+    if node.is_table() {
+        return node.refuse("one table", "[[release]], in two pairs of brackets");
+    }
+    let nodes = node.list()?;
+    if nodes.is_empty() {
+        return node.refuse("no release", "at least one [[release]]");
+    }
+    // All are read before any is missed, so that each mistake is told.
+    let releases: Vec<Option<Release>> = nodes.into_iter().map(|node| release::read(node, beside)).collect();
+    releases.into_iter().collect()
+}

@@ -1,0 +1,254 @@
+//! Values of a job file with their places, and the few ways of reading one.
+//!
+//! A reader that finds something wrong says so on the [`Page`] and gives back `None`; its callers go on with what stands
+//! beside it, so that one run names every mistake.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::located::{Page, Wrong, listed, quoted};
+use super::words::meant;
+use crate::decimal::Decimal;
+use crate::invalid::{Invalid, Kind};
+use crate::job::MistakeKind;
+
+/// A value, where it stands and how one says where.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    page: &'a Page<'a>,
+    field: String,
+    place: Range<usize>,
+    value: &'a DeValue<'a>,
+}
+
+/// A table of which every field is known.
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a> {
+    page: &'a Page<'a>,
+    field: String,
+    place: Range<usize>,
+    table: &'a DeTable<'a>,
+    /// Whether every field of it is known; one that is not may be what is missing, misspelt.
+    pub(super) known: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// The whole file.
+    pub(super) fn root(
+        page: &'a Page<'a>,
+        table: &'a DeTable<'a>,
+        required: &[&'static str],
+        optional: &[&'static str],
+    ) -> Fields<'a> {
+        Fields { page, field: String::new(), place: 0..0, table, known: true }.checked(required, optional)
+    }
+
+    /// Refuses fields that are neither required nor optional, and those required that are not there.
+    fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> Fields<'a> {
+        let known: Vec<&str> = required.iter().chain(optional).copied().collect();
+        let mut misspelt = Vec::new();
+        for (key, _) in self.table.iter() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let absent: Vec<&str> =
+                known.iter().copied().filter(|known| !self.table.contains_key(*known)).collect();
+            let meant = meant(name, &absent);
+            misspelt.extend(meant);
+            let wrong = Wrong::new(MistakeKind::Unknown, "an unknown field", listed(&known));
+            let wrong = Wrong { meant: meant.map(str::to_owned), ..wrong };
+            self.page.refuse(key.span(), &self.name(name), wrong);
+            self.known = false;
+        }
+        for name in required {
+            if !self.table.contains_key(*name) && !misspelt.contains(name) {
+                let wrong = Wrong::new(MistakeKind::Missing, "nothing", format!("the field {name}"));
+                self.page.refuse(self.place.clone(), &self.name(name), wrong);
+            }
+        }
+        self
+    }
+
+    fn name(&self, name: &str) -> String {
+        let name = if name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            name.to_owned()
+        } else {
+            quoted(name)
+        };
+        if self.field.is_empty() { name } else { format!("{}.{name}", self.field) }
+    }
+
+    /// A field, if it is there.
+    pub(super) fn node(&self, name: &str) -> Option<Node<'a>> {
+        let (key, value) = self.table.get_key_value(name)?;
+        // A table that exists through its fields alone has no place of its own.
+        let place = if value.span().is_empty() { key.span() } else { value.span() };
+        Some(Node { page: self.page, field: self.name(name), place, value: value.get_ref() })
+    }
+
+    /// A field that is there and read; a reader that fails has said why.
+    pub(super) fn read<T>(&self, name: &str, read: impl FnOnce(Node<'a>) -> Option<T>) -> Option<T> {
+        self.node(name).and_then(read)
+    }
+
+    /// Which of these fields are there.
+    pub(super) fn present(&self, names: &[&'static str]) -> Vec<&'static str> {
+        names.iter().copied().filter(|name| self.table.contains_key(*name)).collect()
+    }
+
+    /// Says what is wrong with the table as a whole, or with a field that it lacks.
+    pub(super) fn refuse<T>(&self, name: &str, wrong: Wrong) -> Option<T> {
+        let field = if name.is_empty() { self.field.clone() } else { self.name(name) };
+        self.page.refuse(self.place.clone(), &field, wrong);
+        None
+    }
+}
+
+impl<'a> Node<'a> {
+    /// The text of a string.
+    pub(super) fn text(&self) -> Option<&'a str> {
+        match self.value {
+            DeValue::String(text) => Some(text),
+            _ => self.mistyped("a text in quotes"),
+        }
+    }
+
+    /// A text that is not empty.
+    pub(super) fn some_text(&self) -> Option<String> {
+        let text = self.text()?;
+        if text.is_empty() {
+            self.refuse("an empty text", "a text of at least one character")
+        } else {
+            Some(text.into())
+        }
+    }
+
+    /// A number that is zero or more, read from its text.
+    pub(super) fn decimal(&self) -> Option<Decimal> {
+        let text = self.number("a plain decimal number, without quotes")?;
+        self.parsed(Decimal::parse("number", text))
+    }
+
+    /// A whole number from `least` to `most`.
+    pub(super) fn whole(&self, least: u64, most: u64) -> Option<u64> {
+        let range = format!("a whole number from {least} to {most}");
+        if !matches!(self.value, DeValue::Integer(_)) {
+            return self.mistyped(&range);
+        }
+        let text = self.number(&range)?;
+        match Decimal::parse("number", text).map_err(|refused| refused.kind()).map(|decimal| decimal.to_u64())
+        {
+            Ok(Some(number)) if (least..=most).contains(&number) => Some(number),
+            Ok(Some(0)) => self.refuse(Kind::Zero.found(), range),
+            Ok(_) => self.refuse(quoted(text), range),
+            Err(kind) => self.refuse(kind.found(), range),
+        }
+    }
+
+    /// The text of a number as it stands in the file: no float has seen it.
+    pub(super) fn number(&self, needed: &str) -> Option<&'a str> {
+        match self.value {
+            DeValue::Integer(_) | DeValue::Float(_) => self.page.text.get(self.place.clone()),
+            _ => self.mistyped(needed),
+        }
+    }
+
+    /// The text of a time, in quotes or not.
+    pub(super) fn moment(&self) -> Option<&'a str> {
+        match self.value {
+            DeValue::Datetime(_) => self.page.text.get(self.place.clone()),
+            DeValue::String(text) => Some(text),
+            _ => self.mistyped("a time such as \"2003-05-01T00:00:00Z\""),
+        }
+    }
+
+    /// The entries of a list.
+    pub(super) fn list(&self) -> Option<Vec<Node<'a>>> {
+        let DeValue::Array(entries) = self.value else { return self.mistyped("a list") };
+        let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| Node {
+            page: self.page,
+            field: format!("{}[{}]", self.field, index + 1),
+            place: value.span(),
+            value: value.get_ref(),
+        };
+        Some(entries.iter().enumerate().map(entry).collect())
+    }
+
+    /// Whether it is a list.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.value, DeValue::Array(_))
+    }
+
+    /// Whether it is a table.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.value, DeValue::Table(_))
+    }
+
+    /// The fields of a table, of which there are these and no others.
+    pub(super) fn fields(&self, required: &[&'static str], optional: &[&'static str]) -> Option<Fields<'a>> {
+        let DeValue::Table(table) = self.value else {
+            let known: Vec<&str> = required.iter().chain(optional).copied().collect();
+            return self.mistyped(&format!("a table of {}", listed(&known)));
+        };
+        let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
+        Some(Fields { page, field, place, table, known: true }.checked(required, optional))
+    }
+
+    /// What is meant by a word.
+    pub(super) fn choose<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text()?;
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(meaning.clone());
+        }
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        self.wrong(Wrong::word(text, &known))
+    }
+
+    /// What was made of this value elsewhere, or why nothing was.
+    pub(super) fn parsed<T>(&self, result: Result<T, Invalid>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(invalid) => self.refuse(invalid.kind().found(), invalid.remedy()),
+        }
+    }
+
+    /// The value `names` lead to, as far as there is one: what is wrong about it is said there.
+    pub(super) fn at(&self, names: &[&str]) -> Node<'a> {
+        let next = names.split_first().and_then(|(name, rest)| {
+            let DeValue::Table(table) = self.value else { return None };
+            let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
+            Fields { page, field, place, table, known: true }.node(name).map(|node| node.at(rest))
+        });
+        next.unwrap_or_else(|| self.clone())
+    }
+
+    /// Says that the value is out of range or does not follow its grammar.
+    pub(super) fn refuse<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
+        self.wrong(Wrong::new(MistakeKind::Value, found, remedy))
+    }
+
+    /// Says that the value does not go with another.
+    pub(super) fn conflict<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
+        self.wrong(Wrong::new(MistakeKind::Conflict, found, remedy))
+    }
+
+    pub(super) fn wrong<T>(&self, wrong: Wrong) -> Option<T> {
+        self.page.refuse(self.place.clone(), &self.field, wrong);
+        None
+    }
+
+    fn mistyped<T>(&self, needed: &str) -> Option<T> {
+        let found = match self.value {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a number",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a time",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        self.wrong(Wrong::new(MistakeKind::Type, found, needed))
+    }
+}

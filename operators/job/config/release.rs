@@ -1,0 +1,198 @@
+//! `[[release]]`: what is published, how often, of how much of a person, and at what price.
+
+use std::path::Path;
+
+use super::every::Every;
+use super::located::{Wrong, listed};
+use super::node::{Fields, Node};
+use super::number::Share;
+use super::statistic::{self, Keys, Statistic};
+use crate::accounting::Budget;
+use crate::decimal::Decimal;
+use crate::job::MistakeKind;
+use crate::ledger::Name;
+
+/// One statistic, published once a window.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Release {
+    /// Its name.
+    pub name: Name,
+    /// Which windows it has.
+    pub every: Every,
+    /// How long each is, where it is longer than the step between two.
+    pub over: Option<Every>,
+    /// What is published.
+    pub statistic: Statistic,
+    /// How much one person can matter.
+    pub bound: Bound,
+    /// What the answer is hidden in.
+    pub noise: NoiseKind,
+    /// What a window may cost.
+    pub price: Price,
+}
+
+/// How much one protected unit can matter. What is not said is 1 where it can be nothing else; the rest is required.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Bound {
+    /// In how many keys of a window.
+    pub keys: Option<u32>,
+    /// With how many records a key.
+    pub per_key: Option<u32>,
+    /// In how many windows, ever.
+    pub windows: Option<u32>,
+}
+
+/// The law of the noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoiseKind {
+    /// Discrete Gaussian.
+    Gaussian,
+    /// Discrete Laplace.
+    Laplace,
+}
+
+/// What a window may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Price {
+    /// A part of the budget, divided by the windows that one person can be charged for.
+    Share(Share),
+    /// So much a window.
+    Cost(CostWords),
+}
+
+/// A cost as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CostWords {
+    /// In pure epsilon.
+    pub epsilon: Option<Decimal>,
+    /// In zCDP.
+    pub rho: Option<Decimal>,
+    /// What discovering keys may cost beside it.
+    pub delta: Option<Decimal>,
+}
+
+/// One person in more keys, or with more in a key, than this is no bound.
+const MOST: u64 = 1 << 31;
+
+const BESIDE: [&str; 4] = ["over", "bound", "share", "cost"];
+
+impl Release {
+    /// Whether it releases keys that nobody listed.
+    pub fn discovers(&self) -> bool {
+        self.statistic.grouping().is_some_and(|grouping| grouping.keys == Keys::Discover)
+    }
+
+    /// Whether what it costs holds a delta.
+    pub fn charges_delta(&self) -> bool {
+        self.discovers() || matches!(&self.price, Price::Cost(cost) if cost.delta.is_some())
+    }
+}
+
+pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
+    let optional: Vec<&'static str> = BESIDE.into_iter().chain(statistic::WORDS).collect();
+    let fields = node.fields(&["name", "every", "noise"], &optional)?;
+    let name = fields.read("name", |node| node.parsed(Name::new("release", node.text()?)));
+    let every = fields.read("every", every);
+    let over = fields.read("over", every_over(every));
+    let statistic = one_statistic(&fields, beside);
+    let bound = match fields.node("bound") {
+        Some(node) => bound(&node),
+        None => Some(Bound { keys: None, per_key: None, windows: None }),
+    };
+    let words = [("gaussian", NoiseKind::Gaussian), ("laplace", NoiseKind::Laplace)];
+    let noise = fields.read("noise", |node| node.choose(&words));
+    let price = price(&fields);
+    Some(Release {
+        name: name?,
+        every: every?,
+        over,
+        statistic: statistic?,
+        bound: bound?,
+        noise: noise?,
+        price: price?,
+    })
+}
+
+fn every(node: Node<'_>) -> Option<Every> {
+    node.parsed(Every::parse(node.text()?))
+}
+
+/// No moment is in more windows of one release than this.
+const MOST_OVERLAPS: u64 = 1_000;
+
+/// A length that the step divides: no person is in more windows than the quotient, and one more.
+fn every_over(step: Option<Every>) -> impl FnOnce(Node<'_>) -> Option<Every> {
+    move |node| {
+        let over = every(node.clone())?;
+        match over.over(step?) {
+            Some(1..=MOST_OVERLAPS) => Some(over),
+            Some(_) => {
+                node.conflict("a window that starts too often", "at most 1,000 times the length in every")
+            }
+            None => node.conflict(
+                "a length that is no multiple of every",
+                "a whole multiple of every, in the same units",
+            ),
+        }
+    }
+}
+
+fn one_statistic(fields: &Fields<'_>, beside: &Path) -> Option<Statistic> {
+    match fields.present(&statistic::WORDS)[..] {
+        [word] => fields.read(word, |node| statistic::read(word, &node, beside)),
+        // The field that is not known was to be the statistic.
+        [] if !fields.known => None,
+        [] => {
+            let remedy = format!("one statistic: {}", listed(&statistic::WORDS));
+            fields.refuse("", Wrong::new(MistakeKind::Missing, "no statistic", remedy))
+        }
+        [_, second, ..] => fields.read(second, |node| {
+            node.conflict("a second statistic", "one statistic a release: write another [[release]]")
+        }),
+    }
+}
+
+fn bound(node: &Node<'_>) -> Option<Bound> {
+    let fields = node.fields(&[], &["keys", "per_key", "windows"])?;
+    // Within `MOST`, so it fits.
+    let read = |name| fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()));
+    Some(Bound { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
+}
+
+fn price(fields: &Fields<'_>) -> Option<Price> {
+    match (fields.node("share"), fields.node("cost")) {
+        (Some(_), Some(cost)) => cost.conflict("a cost beside a share", "either share or cost"),
+        (Some(share), None) => share.parsed(Share::of(&share.decimal()?)).map(Price::Share),
+        (None, Some(cost)) => costs(&cost).map(Price::Cost),
+        (None, None) => {
+            let remedy = "share, a part of the budget, or cost = { rho = .. } a window";
+            fields.refuse("", Wrong::new(MistakeKind::Missing, "no price", remedy))
+        }
+    }
+}
+
+fn costs(node: &Node<'_>) -> Option<CostWords> {
+    let fields = node.fields(&[], &["epsilon", "rho", "delta"])?;
+    let read = |name| fields.read(name, |node| node.decimal());
+    let words = CostWords { epsilon: read("epsilon"), rho: read("rho"), delta: read("delta") };
+    // Each in the range of its own kind.
+    let float = |words: &Option<Decimal>| words.as_ref().map(Decimal::to_f64);
+    let ranges = [
+        ("epsilon", float(&words.epsilon).map(Budget::pure)),
+        ("rho", float(&words.rho).map(Budget::zcdp)),
+        ("delta", float(&words.delta).map(|delta| Budget::approximate(1.0, delta))),
+    ];
+    for (name, range) in ranges {
+        fields.read(name, |node| node.parsed(range?));
+    }
+    match fields.present(&["epsilon", "rho"])[..] {
+        [_] => Some(words),
+        [] if !fields.known => None,
+        [] => node.wrong(Wrong::new(MistakeKind::Missing, "nothing to pay with", "rho or epsilon")),
+        _ => node.conflict("both epsilon and rho", "either epsilon or rho"),
+    }
+}

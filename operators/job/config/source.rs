@@ -1,0 +1,207 @@
+//! `[source]`: where records come from, and which of their fields mean what.
+
+use std::path::{Path, PathBuf};
+
+use super::located::Wrong;
+use super::node::{Fields, Node};
+use super::number::Number;
+use super::span::fixed;
+use super::time::{TimeFormat, Zone};
+use crate::job::MistakeKind;
+use crate::time::Span;
+
+/// Where records come from.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Source {
+    /// How they are written, and where.
+    pub records: Records,
+    /// The field that says when a record happened; `None` where nothing asks.
+    pub time: Option<TimeField>,
+    /// The zone of times that name none, and of days and months.
+    pub zone: Zone,
+    /// What the source promises about the order of records.
+    pub order: Order,
+    /// For how long after its end a window takes records; `None` for not at all.
+    pub late: Option<Span>,
+    /// How many lines may be unreadable before the source is refused.
+    pub bad_lines: u64,
+    /// The field whose duplicates count once.
+    pub id: Option<String>,
+}
+
+/// The records themselves.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Records {
+    /// Lines of separated fields, under a line of their names.
+    Csv(Place),
+    /// A JSON object a line.
+    Jsonl(Place),
+    /// The combined log of a web server.
+    Combined(Place),
+    /// Made up, from a seed.
+    Synthetic(Synthetic),
+}
+
+/// Where lines are read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Standard input.
+    Stdin,
+    /// The files of this path, which may hold `*`; as it stands beside the job file.
+    Files(PathBuf),
+}
+
+/// What made-up records are like.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Synthetic {
+    /// How many people there are.
+    pub people: u64,
+    /// How many records they leave.
+    pub rows: u64,
+    /// How many keys.
+    pub keys: u64,
+    /// How unequal keys and people are.
+    pub skew: Option<Number>,
+    /// Where it all comes from.
+    pub seed: Option<u64>,
+}
+
+/// The field that says when a record happened, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TimeField {
+    /// Its name.
+    pub field: String,
+    /// How it is written.
+    pub format: TimeFormat,
+}
+
+/// What a source promises about the order of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Nothing.
+    Any,
+    /// They come by time, and a line out of order fails the source.
+    Sorted,
+}
+
+/// The fields of a combined log.
+pub(super) const COMBINED: [&str; 9] =
+    ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
+
+const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
+const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
+
+pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
+    // Which fields there are depends on the type, so that is read first.
+    let kind = node.at(&["type"]);
+    let kind = if kind.is_table() { None } else { Some(kind.choose(&TYPES.map(|word| (word, word)))?) };
+    let fields = match kind {
+        Some("synthetic") => node.fields(
+            &["type", "people", "rows", "keys"],
+            &["skew", "seed", "time", "zone", "order", "late", "bad", "id"],
+        ),
+        _ => node.fields(&["type", "path"], &COMMON),
+    }?;
+    let records = match kind {
+        Some("synthetic") => synthetic(&fields).map(Records::Synthetic),
+        Some("csv") => place(&fields, beside).map(Records::Csv),
+        Some("jsonl") => place(&fields, beside).map(Records::Jsonl),
+        Some("combined") => place(&fields, beside).map(Records::Combined),
+        // A source without a type has been refused.
+        _ => None,
+    };
+    let combined = kind == Some("combined");
+    let named = fields.node("time");
+    let (time, inner) = match named {
+        Some(node) => time(&node, combined).map_or((None, None), |(field, zone)| (Some(field), zone)),
+        None => (combined.then(|| TimeField { field: "time".into(), format: TimeFormat::Clf }), None),
+    };
+    let outer = fields.read("zone", zone);
+    if let (Some(_), Some(_), Some(node)) = (&inner, &outer, fields.node("zone")) {
+        return node.conflict("a second zone", "one zone, here or in time");
+    }
+    let zone = inner.or(outer).unwrap_or_else(Zone::utc);
+    let order = fields.read("order", |node| node.choose(&[("any", Order::Any), ("sorted", Order::Sorted)]));
+    let late = fields.read("late", late);
+    let bad_lines = fields.read("bad", |node| {
+        node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))
+    });
+    let id = fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.some_text()));
+    Some(Source {
+        records: records?,
+        time,
+        zone,
+        order: order.unwrap_or(Order::Any),
+        late: late.flatten(),
+        bad_lines: bad_lines.unwrap_or(0),
+        id,
+    })
+}
+
+fn place(fields: &Fields<'_>, beside: &Path) -> Option<Place> {
+    let path = fields.read("path", |node| node.some_text())?;
+    Some(if path == "-" { Place::Stdin } else { Place::Files(beside.join(path)) })
+}
+
+fn synthetic(fields: &Fields<'_>) -> Option<Synthetic> {
+    let many = |name| fields.read(name, |node| node.whole(1, 1 << 40));
+    let (people, rows, keys) = (many("people"), many("rows"), many("keys"));
+    let skew = fields.read("skew", |node| {
+        let text = node.number("a number from 0 to 10")?;
+        match node.parsed(Number::parse(text))? {
+            skew if (0.0..=10.0).contains(&skew.to_f64()) => Some(skew),
+            _ => node.refuse("a number out of range", "a number from 0 to 10"),
+        }
+    });
+    let seed = fields.read("seed", |node| node.whole(0, i64::MAX as u64));
+    Some(Synthetic { people: people?, rows: rows?, keys: keys?, skew, seed })
+}
+
+/// The field of time, and the zone if it is said here. A combined log has both field and format by itself.
+fn time(node: &Node<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
+    let fields = match combined {
+        true => node.fields(&[], &["field", "format", "zone"]),
+        false => node.fields(&["field", "format"], &["zone"]),
+    }?;
+    let (field, format) = (fields.node("field"), fields.node("format"));
+    let field = match field {
+        Some(node) => node.some_text(),
+        None => combined.then(|| "time".to_owned()),
+    };
+    let format = match format {
+        Some(node) => node.text().and_then(|text| node.parsed(TimeFormat::parse(text))),
+        None => combined.then_some(TimeFormat::Clf),
+    };
+    let zone = fields.read("zone", zone);
+    Some((TimeField { field: field?, format: format? }, zone))
+}
+
+fn zone(node: Node<'_>) -> Option<Zone> {
+    node.parsed(Zone::named(node.text()?))
+}
+
+/// A lateness, which may be nothing.
+fn late(node: Node<'_>) -> Option<Option<Span>> {
+    let text = node.text()?;
+    let unit = text.trim_start_matches('0');
+    if unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit()) {
+        // No time at all, in whichever unit; one that is unknown is refused below.
+        let one = format!("1{unit}");
+        return node.parsed(fixed(&one)).map(|_| None);
+    }
+    node.parsed(fixed(text)).map(Some)
+}
+
+/// Refuses the name of a field that the records of this source never have.
+pub(super) fn check_field(source: &Source, node: &Node<'_>) {
+    if let (Records::Combined(_), Some(name)) = (&source.records, node.text())
+        && !COMBINED.contains(&name)
+    {
+        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, &COMBINED) };
+        node.wrong::<()>(wrong);
+    }
+}

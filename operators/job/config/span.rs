@@ -1,0 +1,171 @@
+//! Lengths of time and of memory as people write them: `10m`, `30 days`, `2 GB`.
+
+use super::located::listed;
+use super::words::meant;
+use crate::invalid::{Invalid, Kind};
+use crate::time::Span;
+
+/// Units of fixed length, each with the words for it: the short one, one, several.
+const UNITS: [(i64, &[&str]); 7] = [
+    (1_000, &["ms", "millisecond", "milliseconds"]),
+    (1_000_000, &["s", "second", "seconds"]),
+    (60_000_000, &["m", "minute", "minutes", "min"]),
+    (3_600_000_000, &["h", "hour", "hours"]),
+    (DAY, &["d", "day", "days"]),
+    (7 * DAY, &["w", "week", "weeks"]),
+    (1, &["us", "microsecond", "microseconds"]),
+];
+
+const DAY: i64 = 86_400_000_000;
+
+/// Units of the calendar, whose length depends on when it is.
+pub(super) const CALENDAR: [&str; 4] = ["month", "months", "year", "years"];
+
+const SIZES: [(u64, &str); 8] = [
+    (1, "B"),
+    (1_000, "kB"),
+    (1_000_000, "MB"),
+    (1_000_000_000, "GB"),
+    (1_000_000_000_000, "TB"),
+    (1 << 10, "KiB"),
+    (1 << 20, "MiB"),
+    (1 << 30, "GiB"),
+];
+
+/// A whole number and the word after it, with or without one space between; the number is 1 where there is none.
+pub(super) fn split(text: &str) -> Result<(i64, &str), Invalid> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, word) = text.split_at(digits);
+    let word = if count.is_empty() { word } else { word.strip_prefix(' ').unwrap_or(word) };
+    let kind = match count.parse() {
+        _ if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_alphabetic()) => Kind::Malformed,
+        Ok(count) => return Ok((count, word)),
+        Err(_) if count.is_empty() => return Ok((1, word)),
+        Err(_) => Kind::TooLarge,
+    };
+    Err(Invalid::new("span", kind, "a whole number and a unit, such as \"10m\", \"30 days\" or \"2 weeks\""))
+}
+
+/// A fixed length of time above zero, exactly.
+pub(super) fn fixed(text: &str) -> Result<Span, Invalid> {
+    let (count, word) = split(text)?;
+    let (unit, _) = UNITS.iter().find(|(_, words)| words.contains(&word)).ok_or_else(|| unknown(word))?;
+    // What does not fit is too long either way.
+    let span = Span::microseconds(count.saturating_mul(*unit));
+    span.map_err(|refused| {
+        Invalid::new("span", refused.kind(), "a length of time above 0 and below 73,000 years")
+    })
+}
+
+fn unknown(word: &str) -> Invalid {
+    if CALENDAR.contains(&word) {
+        return Invalid::new(
+            "span",
+            Kind::Malformed,
+            "a length that is always the same, such as \"30 days\"",
+        );
+    }
+    let all: Vec<&str> = UNITS.iter().flat_map(|(_, words)| words.iter().copied()).chain(CALENDAR).collect();
+    let nearest = meant(word, &all).map(|word| format!(" (did you mean {word}?)")).unwrap_or_default();
+    Invalid::new("span", Kind::Malformed, format!("a unit: ms, s, m, h, days or weeks{nearest}"))
+}
+
+/// A length of time in words: the largest unit that divides it.
+pub fn in_words(microseconds: u64) -> String {
+    let divides = |(unit, _): &&(i64, &[&str])| microseconds.is_multiple_of(unit.unsigned_abs());
+    // A day says more than a week; one microsecond divides everything.
+    let largest = UNITS.iter().filter(divides).filter(|(unit, _)| *unit <= DAY).max_by_key(|(unit, _)| *unit);
+    let (unit, words) = largest.unwrap_or(&UNITS[6]);
+    match microseconds / unit.unsigned_abs() {
+        1 => format!("1 {}", words[1]),
+        count => format!("{count} {}", words[2]),
+    }
+}
+
+/// So many bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, Invalid> {
+    let remedy = || {
+        let units: Vec<&str> = SIZES.iter().map(|(_, word)| *word).collect();
+        format!("a whole number and a unit, such as \"2 GB\"; units are {}", listed(&units))
+    };
+    let refuse = |kind| Invalid::new("memory", kind, remedy());
+    let (count, word) = split(text).map_err(|refused| refuse(refused.kind()))?;
+    let (unit, _) = SIZES.iter().find(|(_, size)| *size == word).ok_or_else(|| refuse(Kind::Malformed))?;
+    match count.unsigned_abs().checked_mul(*unit) {
+        Some(0) => Err(refuse(Kind::Zero)),
+        Some(bytes) if text.starts_with(|c: char| c.is_ascii_digit()) => Ok(bytes),
+        Some(_) => Err(refuse(Kind::Malformed)),
+        None => Err(refuse(Kind::TooLarge)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_exact() {
+        for (text, microseconds) in [
+            ("10m", 600_000_000),
+            ("5m", 300_000_000),
+            ("1s", 1_000_000),
+            ("500ms", 500_000),
+            ("1 day", 86_400_000_000),
+            ("day", 86_400_000_000),
+            ("30 days", 2_592_000_000_000),
+            ("2 weeks", 1_209_600_000_000),
+            ("1 us", 1),
+        ] {
+            assert_eq!(fixed(text).unwrap().as_microseconds(), microseconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_length_is_refused() {
+        for (text, kind) in [
+            ("", Kind::Malformed),
+            ("10", Kind::Malformed),
+            ("0m", Kind::Zero),
+            ("-5m", Kind::Malformed),
+            ("1.5h", Kind::Malformed),
+            ("1  day", Kind::Malformed),
+            (" 1 day", Kind::Malformed),
+            ("1 day ", Kind::Malformed),
+            ("1h30m", Kind::Malformed),
+            ("１m", Kind::Malformed),
+            ("1 month", Kind::Malformed),
+            ("10 M", Kind::Malformed),
+            ("99999999999999999999 s", Kind::TooLarge),
+            ("9223372036854775807 weeks", Kind::TooLarge),
+        ] {
+            assert_eq!(fixed(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
+        }
+        assert!(fixed("10 minuts").unwrap_err().remedy().contains("did you mean minute?"));
+        assert!(fixed("1 month").unwrap_err().remedy().contains("30 days"));
+    }
+
+    #[test]
+    fn lengths_are_said_as_they_were_meant() {
+        for text in ["30 days", "10 minutes", "1 day", "90 minutes", "1 second", "7 days", "1 microsecond"] {
+            assert_eq!(in_words(fixed(text).unwrap().as_microseconds().unsigned_abs()), text);
+        }
+        assert_eq!(in_words(86_400_000_001), "86400000001 microseconds");
+    }
+
+    #[test]
+    fn sizes_are_exact() {
+        for (text, size) in [("2 GB", 2_000_000_000), ("2GiB", 2 << 30), ("1 B", 1), ("512 MiB", 512 << 20)] {
+            assert_eq!(bytes(text).unwrap(), size, "{text}");
+        }
+        for (text, kind) in [
+            ("2", Kind::Malformed),
+            ("GB", Kind::Malformed),
+            ("2 gb", Kind::Malformed),
+            ("0 GB", Kind::Zero),
+            ("-1 GB", Kind::Malformed),
+            ("99999999999 TB", Kind::TooLarge),
+        ] {
+            assert_eq!(bytes(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::{Amount, Neighbours, Omega, Promise, Unit};
+
+/// A job file with one release, which is right in every field.
+pub(super) const GOOD: &str = r#"[job]
+name = "reviews"
+version = 1
+from = "2003-05-01T00:00:00Z"
+until = "2008-03-01T00:00:00Z"
+[source]
+type = "csv"
+path = "reviews.csv"
+time = { field = "date", format = "%Y-%m-%d" }
+[privacy]
+person = { field = "who", missing = "drop" }
+promise = "lifetime"
+budget = { epsilon = 1.0, delta = 1e-6 }
+ledger = "state/reviews.ledger"
+domain = "reviews"
+[[release]]
+name = "by_vendor"
+every = "1 month"
+count = { by = "vendor", keys = "discover" }
+bound = { keys = 3, per_key = 1, windows = 12 }
+noise = "gaussian"
+share = 0.5
+"#;
+
+/// The good file, with one line in place of the one that starts with the same word in the same table.
+pub(super) fn changed(table: &str, line: &str) -> String {
+    let word = line.split([' ', '=']).next().unwrap();
+    let mut within = "";
+    let mut found = false;
+    let mut text = String::new();
+    for old in GOOD.lines() {
+        within = if old.starts_with('[') { old } else { within };
+        let replaced = within == table && old.split(' ').next() == Some(word);
+        found |= replaced;
+        text += if replaced { line } else { old };
+        text += "\n";
+    }
+    assert!(found, "{table} has no {word}");
+    text
+}
+
+pub(super) fn parse(text: &str) -> Result<Job, Mistakes> {
+    Job::parse("jobs/a.toml", text)
+}
+
+fn good(table: &str, line: &str) -> Job {
+    parse(&changed(table, line)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+#[test]
+fn the_job_file_that_teaches_is_right() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/reviews.toml");
+    let job = Job::open(path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!((job.name.as_str(), job.version, job.releases.len()), ("reviews", 1, 4));
+    assert_eq!(job.limits.memory, Some(2_000_000_000));
+    assert_eq!(job.domain().promise(), Promise::Windows(12));
+    // Half of delta is for discovering keys; (1, 5e-7) is less than the rho of (1, 1e-6), .0243559.
+    let Amount::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
+    assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
+    assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
+    let shares = job.releases.iter().map(|release| match release.price {
+        Price::Share(share) => share.parts(),
+        Price::Cost(_) => 0,
+    });
+    assert_eq!(shares.sum::<u64>(), Share::WHOLE.parts());
+}
+
+#[test]
+fn every_field_is_read_as_what_it_says() {
+    let job = parse(GOOD).unwrap();
+    assert_eq!((job.from, job.until), (Some(1_051_747_200_000_000), Some(1_204_329_600_000_000)));
+    assert_eq!(job.slack.as_microseconds(), 1_000_000);
+    assert_eq!(job.source.records, Records::Csv(Place::Files(PathBuf::from("jobs/reviews.csv"))));
+    let format = TimeFormat::Pattern("%Y-%m-%d".into());
+    assert_eq!(job.source.time, Some(TimeField { field: "date".into(), format }));
+    assert_eq!((job.source.order, job.source.late, job.source.bad_lines), (Order::Any, None, 0));
+    assert_eq!(job.source.zone, Zone::utc());
+    let protected = Protected::Person { field: "who".into(), missing: Missing::Drop };
+    assert_eq!(job.privacy.protected, protected);
+    assert_eq!(job.privacy.promise, Promise::Lifetime);
+    assert_eq!(job.privacy.ledger, PathBuf::from("jobs/state/reviews.ledger"));
+    assert_eq!(job.privacy.key, PathBuf::from("jobs/state/reviews.ledger.key"));
+    let [release] = &job.releases[..] else { panic!() };
+    assert_eq!(release.every, Every::Calendar(1, CalendarUnit::Month));
+    let grouping = Grouping { by: "vendor".into(), keys: Keys::Discover };
+    assert_eq!(release.statistic, Statistic::Count(Some(grouping)));
+    assert_eq!(release.bound, Bound { keys: Some(3), per_key: Some(1), windows: Some(12) });
+    assert_eq!(release.noise, NoiseKind::Gaussian);
+    assert_eq!(
+        release.price,
+        Price::Share(Share::of(&crate::Decimal::parse("share", "0.5").unwrap()).unwrap())
+    );
+}
+
+#[test]
+fn sources_are_of_four_types() {
+    let stdin = good("[source]", "path = \"-\"").source;
+    assert_eq!(stdin.records, Records::Csv(Place::Stdin));
+    let absolute = good("[source]", "path = \"/var/log/*.csv\"").source;
+    assert_eq!(absolute.records, Records::Csv(Place::Files("/var/log/*.csv".into())));
+    let jsonl = good("[source]", "type = \"jsonl\"").source;
+    assert_eq!(jsonl.records, Records::Jsonl(Place::Files("jobs/reviews.csv".into())));
+
+    let combined = |time: &str| {
+        let text = changed("[source]", "type = \"combined\"")
+            .replace("\"who\"", "\"client\"")
+            .replace("\"vendor\"", "\"path\"");
+        parse(&text.replace("time = { field = \"date\", format = \"%Y-%m-%d\" }", time)).unwrap().source
+    };
+    let clf = Some(TimeField { field: "time".into(), format: TimeFormat::Clf });
+    assert_eq!((combined("").time, combined("").zone), (clf.clone(), Zone::utc()));
+    let berlin = Zone::named("Europe/Berlin").unwrap();
+    for time in ["time = { zone = \"Europe/Berlin\" }", "zone = \"Europe/Berlin\""] {
+        assert_eq!((combined(time).time, combined(time).zone), (clf.clone(), berlin.clone()));
+    }
+
+    let made_up = "type = \"synthetic\"\npeople = 10\nrows = 100\nkeys = 5\nskew = 1.5\nseed = 7\n";
+    let text = changed("[source]", made_up)
+        .replace("path = \"reviews.csv\"\ntime = { field = \"date\", format = \"%Y-%m-%d\" }\n", "");
+    let Records::Synthetic(synthetic) = parse(&text).unwrap().source.records else { panic!() };
+    assert_eq!((synthetic.people, synthetic.rows, synthetic.keys, synthetic.seed), (10, 100, 5, Some(7)));
+    assert_eq!(synthetic.skew.unwrap().to_f64(), 1.5);
+}
+
+#[test]
+fn what_may_be_left_out_is_read_where_it_is_said() {
+    let text = GOOD.replace("[privacy]", "order = \"sorted\"\nlate = \"5m\"\nbad = { lines = 100 }\nid = { field = \"review\" }\n[privacy]\nkey = \"/keys/a\"\nanchor = \"out.jsonl\"");
+    let job = parse(&text.replace("[source]", "slack = \"2s\"\n[source]")).unwrap();
+    assert_eq!(job.slack.as_microseconds(), 2_000_000);
+    assert_eq!(job.source.order, Order::Sorted);
+    assert_eq!(job.source.late.unwrap().as_microseconds(), 300_000_000);
+    assert_eq!((job.source.bad_lines, job.source.id.as_deref()), (100, Some("review")));
+    assert_eq!(job.privacy.key, PathBuf::from("/keys/a"));
+    assert_eq!(job.privacy.anchor, Some(PathBuf::from("jobs/out.jsonl")));
+    for nothing in ["0s", "0 minutes", "0m"] {
+        let text = GOOD.replace("[privacy]", &format!("late = \"{nothing}\"\n[privacy]"));
+        assert_eq!(parse(&text).unwrap().source.late, None);
+    }
+}
+
+#[test]
+fn promises_become_the_domains() {
+    let promise = |words: &str| {
+        let text = changed("[privacy]", &format!("promise = \"{words}\""));
+        *parse(&text.replace(", windows = 12", "")).unwrap().domain()
+            == Domain::new(
+                Name::new("domain", "reviews").unwrap(),
+                Neighbours::PERSON,
+                match words {
+                    "lifetime" => Promise::Lifetime,
+                    "any 30 days" => Promise::Any(2_592_000_000_000),
+                    "each day" => Promise::Each(86_400_000_000),
+                    _ => Promise::Each(600_000_000),
+                },
+                parse(GOOD).unwrap().domain().cap().clone(),
+            )
+            .unwrap()
+    };
+    for words in ["lifetime", "any 30 days", "each day", "each 10 minutes"] {
+        assert!(promise(words), "{words}");
+    }
+    assert_eq!(parse(GOOD).unwrap().domain().promise(), Promise::Windows(12));
+    let record = changed("[privacy]", "person = 0").replace("person = 0", "unit = \"record\"");
+    let record = parse(&record.replace("keys = 3, per_key = 1", "keys = 1")).unwrap();
+    assert_eq!(record.domain().neighbours().unit, Unit::Record);
+}
+
+// By hand: .3 * 2^64 = 5534023222112865484.8, 1 * 2^64, 4e-6 / 2 * 2^64 = 36893488147419.1.
+#[test]
+fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one() {
+    let cap = |budget: &str, keys: &str, law: &str| {
+        let text = changed("[privacy]", &format!("budget = {{ {budget} }}")).replace("\"discover\"", keys);
+        parse(&text.replace("\"gaussian\"", law)).unwrap().domain().cap().clone()
+    };
+    let listed = "[\"a\"]";
+    let units = crate::accounting::Units::from_bits;
+    let pure = cap("epsilon = 0.3", listed, "\"laplace\"");
+    assert_eq!(pure, Amount::Pure { epsilon: units(5_534_023_222_112_865_484) });
+    let rho = cap("rho = 1", listed, "\"gaussian\"");
+    assert_eq!(rho, Amount::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::EVERY });
+    let omega = cap("rho = 1, omega = 40", listed, "\"gaussian\"");
+    assert_eq!(
+        omega,
+        Amount::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::below(40.0).unwrap() }
+    );
+    let pair = |keys| match cap("epsilon = 1, delta = 4e-6", keys, "\"gaussian\"") {
+        Amount::Zcdp { rho, delta, .. } => (rho, delta),
+        _ => panic!(),
+    };
+    assert_eq!(pair("\"discover\"").1, units(36_893_488_147_419));
+    assert_eq!(pair(listed).1, units(0));
+    assert!(pair("\"discover\"").0 < pair(listed).0);
+}
+
+#[test]
+fn keys_are_in_the_order_of_their_bytes() {
+    let job = parse(&GOOD.replace("\"discover\"", "[\"b\", \"a\", \"é\", \"B\"]")).unwrap();
+    let keys = ["B", "a", "b", "é"].map(str::to_owned).to_vec();
+    assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, Keys::Listed(keys));
+    let job = parse(&GOOD.replace("\"discover\"", "{ file = \"vendors.txt\" }")).unwrap();
+    let keys = Keys::File("jobs/vendors.txt".into());
+    assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, keys);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_mistake_with_a_place() {
+    let directory = std::env::temp_dir().join(format!("discreet-config-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("a.toml");
+    std::fs::write(&path, b"[job]\nname = \"caf\xe9\"\n").unwrap();
+    let bytes = Job::open(&path).unwrap_err().to_string();
+    let none = Job::open(directory.join("none.toml")).unwrap_err().to_string();
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(bytes.contains("a.toml:2:12: config: found a byte that is no UTF-8"), "{bytes}");
+    assert!(none.contains("none.toml:1:1: config: found No such file"), "{none}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    // Refutes a panic, and a refusal that names nothing.
+    #[test]
+    fn any_text_is_a_job_or_a_list_of_mistakes(
+        at in 0..GOOD.len(),
+        length in 0..40usize,
+        put in prop_oneof![
+            "[ -~]{0,12}",
+            "\\PC{0,6}",
+            Just("\n".to_owned()), Just("[".to_owned()), Just("{".to_owned()), Just("\"\"\"".to_owned()),
+            Just("-1".to_owned()), Just("[[release]]\n".to_owned()), Just("1e999".to_owned()),
+        ],
+    ) {
+        // GOOD is plain ASCII.
+        let end = (at + length).min(GOOD.len());
+        let text = format!("{}{put}{}", &GOOD[..at], &GOOD[end..]);
+        if let Err(mistakes) = parse(&text) {
+            let lines = text.split('\n').count();
+            prop_assert!(mistakes.iter().count() > 0);
+            for mistake in mistakes.iter() {
+                prop_assert!((1..=lines).contains(&mistake.line()) && mistake.column() > 0);
+                prop_assert!(!mistake.remedy().is_empty() && !mistake.field().is_empty());
+            }
+        }
+    }
+}

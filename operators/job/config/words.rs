@@ -1,0 +1,68 @@
+//! What a misspelt word was probably meant to be.
+
+/// The known word that is nearest to the one found, if it is near: at most one slip in three letters.
+pub(super) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
+    let found: Vec<char> = found.to_lowercase().chars().take(65).collect();
+    let near = |word: &&'w str| {
+        let letters: Vec<char> = word.chars().collect();
+        let slips = slips(&found, &letters);
+        (slips <= (found.len().max(letters.len()) / 3).max(1) && slips < letters.len())
+            .then_some((slips, *word))
+    };
+    // The first of those that are equally near.
+    known.iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
+}
+
+/// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that leads from
+/// one word to the other.
+fn slips(from: &[char], to: &[char]) -> usize {
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for i in 1..=from.len() {
+        let mut row = vec![i];
+        for j in 1..=to.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_counted() {
+        let count = |from: &str, to: &str| {
+            let letters = |word: &str| word.chars().collect::<Vec<_>>();
+            slips(&letters(from), &letters(to))
+        };
+        for (from, to, slips) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("gausian", "gaussian", 1),
+            ("laplcae", "laplace", 1),
+            ("keys", "keys", 0),
+        ] {
+            assert_eq!((count(from, to), count(to, from)), (slips, slips), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn only_near_words_are_meant() {
+        let known = ["count", "people", "sum", "mean", "histogram"];
+        assert_eq!(meant("cuont", &known), Some("count"));
+        assert_eq!(meant("Histogramm", &known), Some("histogram"));
+        assert_eq!(meant("epsilonn", &["delta", "epsilon"]), Some("epsilon"));
+        assert_eq!(meant("quantile", &known), None);
+        assert_eq!(meant("max", &known), None);
+        assert_eq!(meant("", &known), None);
+        assert_eq!(meant(&"count".repeat(1000), &known), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! How long a budget lasts, if all goes on as it did.
+//!
+//! Each statistic is taken to go on at its newest price, window after window, at the step between its newest two. The
+//! windows are charged in the order of their ends to a copy of the domain's own account, so that what is foretold is
+//! decided by the code that will decide it. Where all charges count for ever, the windows are counted instead of
+//! charged: a budget may hold millions.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::name::Name;
+use super::rows::Domain;
+use super::trouble::Trouble;
+use crate::accounting::{Account, Amount, Cost, Interval, Promise, Refused};
+use crate::time::LIMIT;
+
+/// How a statistic went on so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The job that releases it.
+    pub job: Name,
+    /// Its name.
+    pub release: Name,
+    /// The window that comes next.
+    pub next: Interval,
+    /// From the start of one window to that of the next.
+    pub step: u64,
+    /// What its newest window cost; `None` where its windows are prepaid.
+    pub price: Option<Amount>,
+}
+
+/// How long a domain lasts, at the pace of the releases so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    pub(super) paces: Vec<Pace>,
+    pub(super) windows: u64,
+    pub(super) last: Option<i64>,
+    pub(super) outlook: Outlook,
+}
+
+/// What comes in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outlook {
+    /// Nothing was charged so far, so there is no pace to go by.
+    Unseen,
+    /// Every window fits, for ever: what is spent comes back with time, or everything is paid.
+    Endless,
+    /// This window is the first that is refused.
+    Refused {
+        /// Whose it is: an index among the paces.
+        pace: usize,
+        /// The window.
+        window: Interval,
+    },
+    /// Nothing is refused among so many windows; what comes after them was not looked at.
+    Beyond,
+}
+
+impl Forecast {
+    /// The statistics, by job and name, each with its pace.
+    pub fn paces(&self) -> &[Pace] {
+        &self.paces
+    }
+
+    /// How many more windows fit before the first that does not; of [`Outlook::Endless`], none are counted.
+    pub fn windows(&self) -> u64 {
+        self.windows
+    }
+
+    /// When the last of them ends.
+    pub fn last_closes(&self) -> Option<i64> {
+        self.last
+    }
+
+    /// What comes in the end.
+    pub fn outlook(&self) -> &Outlook {
+        &self.outlook
+    }
+}
+
+/// So many windows are charged at most.
+const LOOKED_AT: u64 = 200_000;
+
+/// What becomes of a domain whose account stands like this.
+pub(super) fn foretell(domain: &Domain, account: Account, paces: Vec<Pace>) -> Result<Forecast, Trouble> {
+    let blank = |paces, outlook| Forecast { paces, windows: 0, last: None, outlook };
+    if paces.is_empty() {
+        return Ok(blank(paces, Outlook::Unseen));
+    }
+    if paces.iter().all(|pace| pace.price.is_none()) {
+        return Ok(blank(paces, Outlook::Endless));
+    }
+    let (windows, last, outlook) = match domain.promise {
+        Promise::Lifetime | Promise::Windows(_) => counted(domain, &account, &paces)?,
+        // What was charged before counts from the first window on, and only ever ends.
+        Promise::Any(span) => charged(domain, account, &paces, None, span, 1)?,
+        // What was charged before may lie in a block that is still to come.
+        Promise::Each(span) => {
+            let kept = account.entries();
+            let start =
+                |block: &i64| i64::try_from(i128::from(*block) * i128::from(span)).unwrap_or(i64::MAX);
+            let settled = kept.keys().map(start).filter(|start| *start < LIMIT).max();
+            charged(domain, account, &paces, settled, span, span)?
+        }
+    };
+    if outlook == Outlook::Endless {
+        return Ok(blank(paces, outlook));
+    }
+    Ok(Forecast { paces, windows, last, outlook })
+}
+
+type Ending = (u64, Option<i64>, Outlook);
+
+/// A window of a pace, as it comes.
+fn window(pace: &Pace, index: u64) -> Option<Interval> {
+    let shift = i128::from(pace.step) * i128::from(index);
+    let shifted = |time: i64| i64::try_from(i128::from(time) + shift).ok();
+    Interval::new(shifted(pace.next.start())?, shifted(pace.next.end())?).ok()
+}
+
+/// One account for all time: what fits is found by halving, for the sum up to a moment only grows with it.
+fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending, Trouble> {
+    let spent = account.spent(paces[0].next)?;
+    let ended = |pace: &Pace, time: i64| {
+        let passed = i128::from(time) - i128::from(pace.next.end());
+        // Below 2^64 steps of at least 1.
+        if passed < 0 { 0 } else { ((passed / i128::from(pace.step)) as u64).saturating_add(1) }
+    };
+    // What is spent once every window that ends by then is charged; `None` where it does not fit.
+    let by = |time: i64| {
+        let mut sum = spent.clone();
+        for pace in paces {
+            match (&pace.price, ended(pace, time)) {
+                (None, _) | (_, 0) => {}
+                (Some(price), count) => sum = sum.plus(&price.times(count).ok()?).ok()?,
+            }
+        }
+        sum.within(&domain.cap).then_some(sum)
+    };
+    let first = paces.iter().map(|pace| pace.next.end()).min().unwrap_or(0).saturating_sub(1);
+    let (mut fits, mut fails) = (first, i64::MAX);
+    if by(fails).is_some() {
+        return Ok((0, None, Outlook::Endless));
+    }
+    if by(first).is_none() {
+        // More is spent than the cap holds, which no amendment leads to.
+        return Err(Trouble::doubt(format!("domain {}: it is overspent", domain.name)));
+    }
+    while i128::from(fails) - i128::from(fits) > 1 {
+        let middle = fits.midpoint(fails);
+        if by(middle).is_some() { fits = middle } else { fails = middle }
+    }
+    let charging = |pace: &&Pace| pace.price.is_some();
+    let mut windows =
+        paces.iter().filter(charging).map(|pace| ended(pace, fits)).fold(0, u64::saturating_add);
+    let newest = |pace: &Pace| ended(pace, fits).checked_sub(1).and_then(|index| window(pace, index));
+    let mut last = paces.iter().filter(charging).filter_map(newest).map(|window| window.end()).max();
+    // Of those that end together, at the first moment that does not fit, the first ones may.
+    let mut sum = by(fits).unwrap_or(spent);
+    for (index, pace) in paces.iter().enumerate() {
+        let (Some(price), Some(window)) = (&pace.price, window(pace, ended(pace, fits))) else { continue };
+        if window.end() != fails {
+            continue;
+        }
+        match sum.plus(price) {
+            Ok(more) if more.within(&domain.cap) => {
+                (sum, windows, last) = (more, windows.saturating_add(1), Some(window.end()));
+            }
+            _ => return Ok((windows, last, Outlook::Refused { pace: index, window })),
+        }
+    }
+    // All of them together do not fit, so this is not reached.
+    Ok((windows, last, Outlook::Beyond))
+}
+
+/// Accounts of spans: windows are charged one by one, until one is refused or everything repeats.
+///
+/// Once nothing that was charged before counts any more, what a window meets depends on where it stands in the common
+/// cycle of all steps (and of the grid, where spans are aligned). So if one whole cycle fits, all fit.
+fn charged(
+    domain: &Domain,
+    mut account: Account,
+    paces: &[Pace],
+    settled: Option<i64>,
+    span: u64,
+    grid: u64,
+) -> Result<Ending, Trouble> {
+    let charging = || paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
+    let mut coming: BinaryHeap<Reverse<(i64, usize, u64)>> =
+        charging().map(|(index, pace)| Reverse((pace.next.end(), index, 0))).collect();
+    let cycle = charging().try_fold(u128::from(grid), |cycle, (_, pace)| common(cycle, pace.step.into()));
+    let longest = charging().map(|(_, pace)| length(pace.next)).max().unwrap_or(0);
+    let begun =
+        charging().map(|(_, pace)| pace.next.end()).max().into_iter().chain(settled).max().unwrap_or(0);
+    // A cycle too long to be looked at is no cycle.
+    let repeats = cycle.and_then(|cycle| i128::try_from(cycle).ok()).and_then(|cycle| {
+        let reach = 2 * i128::from(span) + 2 * longest;
+        i128::from(begun).checked_add(reach)?.checked_add(cycle)
+    });
+    let (mut windows, mut last) = (0, None);
+    while let Some(Reverse((end, index, count))) = coming.pop() {
+        if repeats.is_some_and(|repeats| i128::from(end) > repeats) {
+            return Ok((0, None, Outlook::Endless));
+        }
+        let pace = &paces[index];
+        let (Some(window), Some(price)) = (window(pace, count), &pace.price) else { continue };
+        match account.charge(window, &Cost::new(domain.neighbours, price.clone())) {
+            Ok(()) => (windows, last) = (windows + 1, Some(end)),
+            Err(Refused::Budget { .. }) => {
+                return Ok((windows, last, Outlook::Refused { pace: index, window }));
+            }
+            Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
+        }
+        if windows == LOOKED_AT {
+            break;
+        }
+        // What would end after the end of time does not come.
+        coming.extend(self::window(pace, count + 1).map(|next| Reverse((next.end(), index, count + 1))));
+    }
+    Ok((windows, last, Outlook::Beyond))
+}
+
+fn length(window: Interval) -> i128 {
+    i128::from(window.end()) - i128::from(window.start())
+}
+
+/// The least common multiple.
+fn common(one: u128, other: u128) -> Option<u128> {
+    let (mut a, mut b) = (one, other);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    (one / a).checked_mul(other)
+}
+
+#[cfg(test)]
+mod tests;

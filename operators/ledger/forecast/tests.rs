@@ -1,0 +1,209 @@
+//! Against an oracle that charges window by window, and asks each promise by its definition.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::{Neighbours, Units};
+
+fn amount(units: u64) -> Amount {
+    Amount::Pure { epsilon: Units::from_bits(units.into()) }
+}
+
+fn domain(promise: Promise, cap: u64) -> Domain {
+    Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, promise, amount(cap)).unwrap()
+}
+
+fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
+    Pace {
+        job: Name::new("job", "j").unwrap(),
+        release: Name::new("release", &format!("r{index}")).unwrap(),
+        next: Interval::new(start, start + length).unwrap(),
+        step,
+        price: (price > 0).then(|| amount(price)),
+    }
+}
+
+/// Every charge so far, as it was made.
+type Charges = Vec<(i64, i64, u64)>;
+
+/// Whether one more charge fits, by what the promise says.
+fn fits(promise: Promise, cap: u64, charges: &Charges, (start, end, price): (i64, i64, u64)) -> bool {
+    let sum = |counts: &dyn Fn(i64, i64) -> bool| {
+        let counted = charges.iter().filter(|(start, end, _)| counts(*start, *end));
+        counted.map(|(_, _, price)| price).sum::<u64>() + price <= cap
+    };
+    match promise {
+        Promise::Lifetime | Promise::Windows(_) => sum(&|_, _| true),
+        Promise::Any(span) => sum(&|_, other| other > start - span as i64),
+        Promise::Each(span) => {
+            let block = |time: i64| time.div_euclid(span as i64);
+            (block(start)..=block(end - 1))
+                .all(|at| sum(&|start, end| block(start) <= at && at <= block(end - 1)))
+        }
+    }
+}
+
+/// The first refusal among `most` windows, how many came before it and when the last of those ended.
+fn slow(
+    promise: Promise,
+    cap: u64,
+    mut charges: Charges,
+    paces: &[Pace],
+    most: u64,
+) -> (u64, Option<i64>, Option<(usize, Interval)>) {
+    let mut next: Vec<(i64, usize, Interval)> = paces
+        .iter()
+        .enumerate()
+        .filter(|(_, pace)| pace.price.is_some())
+        .map(|(index, pace)| (pace.next.end(), index, pace.next))
+        .collect();
+    let (mut windows, mut last) = (0, None);
+    while windows < most {
+        next.sort_by_key(|(end, index, _)| (*end, *index));
+        let (_, index, window) = next[0];
+        let Some(Amount::Pure { epsilon }) = &paces[index].price else { panic!() };
+        let charge = (window.start(), window.end(), epsilon.to_bits() as u64);
+        if !fits(promise, cap, &charges, charge) {
+            return (windows, last, Some((index, window)));
+        }
+        charges.push(charge);
+        (windows, last) = (windows + 1, Some(window.end()));
+        let step = paces[index].step as i64;
+        let window = Interval::new(window.start() + step, window.end() + step).unwrap();
+        next[0] = (window.end(), index, window);
+    }
+    (windows, last, None)
+}
+
+fn promises() -> impl Strategy<Value = Promise> {
+    prop_oneof![
+        Just(Promise::Lifetime),
+        (1..40u64).prop_map(Promise::Any),
+        (1..40u64).prop_map(Promise::Each),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn what_is_foretold_is_what_comes(
+        promise in promises(),
+        cap in 1..120u64,
+        past in prop::collection::vec((-30..0i64, 1..12i64, 1..8u64), 0..6),
+        coming in prop::collection::vec((-10..20i64, 1..12i64, 1..12u64, 0..8u64), 1..4),
+    ) {
+        let domain = domain(promise, cap);
+        let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+        let mut charges = Charges::new();
+        for (start, length, price) in past {
+            let window = Interval::new(start, start + length).unwrap();
+            if account.charge(window, &Cost::new(domain.neighbours, amount(price))).is_ok() {
+                charges.push((start, start + length, price));
+            }
+        }
+        let paces: Vec<Pace> = coming
+            .iter()
+            .enumerate()
+            .map(|(index, (start, length, step, price))| pace(index, *start, *length, *step, *price))
+            .collect();
+        let forecast = foretell(&domain, account, paces.clone()).unwrap();
+        if paces.iter().all(|pace| pace.price.is_none()) {
+            prop_assert_eq!(forecast.outlook(), &Outlook::Endless);
+            return Ok(());
+        }
+        // The common cycle of steps up to 11 and of a grid up to 39 is below 40,000; most are far shorter.
+        let (windows, last, refused) = slow(promise, cap, charges, &paces, 700);
+        match (forecast.outlook(), refused) {
+            (Outlook::Refused { pace, window }, Some(refused)) => {
+                prop_assert_eq!((*pace, *window), refused);
+                prop_assert_eq!((forecast.windows(), forecast.last_closes()), (windows, last));
+            }
+            (Outlook::Endless, None) => {}
+            (Outlook::Refused { .. }, None) => prop_assert!(forecast.windows() >= 700),
+            (outlook, refused) => prop_assert!(false, "{outlook:?} where {refused:?} comes"),
+        }
+    }
+}
+
+// By hand: a budget of 100 holds 33 charges of 3.
+#[test]
+fn a_lifetime_ends_and_a_span_renews_itself() {
+    let tell = |promise, cap, paces: Vec<Pace>| {
+        let domain = domain(promise, cap);
+        let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+        foretell(&domain, account, paces).unwrap()
+    };
+    let lifetime = tell(Promise::Lifetime, 100, vec![pace(0, 0, 10, 10, 3)]);
+    assert_eq!((lifetime.windows(), lifetime.last_closes()), (33, Some(330)));
+    let refused = Interval::new(330, 340).unwrap();
+    assert_eq!(lifetime.outlook(), &Outlook::Refused { pace: 0, window: refused });
+
+    // Four windows of 10 count together within any 30, and three within each.
+    for (promise, cap, outlook) in [
+        (Promise::Any(30), 12, Outlook::Endless),
+        (Promise::Any(30), 11, Outlook::Refused { pace: 0, window: Interval::new(30, 40).unwrap() }),
+        (Promise::Each(30), 9, Outlook::Endless),
+        (Promise::Each(30), 8, Outlook::Refused { pace: 0, window: Interval::new(20, 30).unwrap() }),
+    ] {
+        assert_eq!(tell(promise, cap, vec![pace(0, 0, 10, 10, 3)]).outlook(), &outlook, "{promise:?} {cap}");
+    }
+    // Two that end together: the one that is named first is charged first.
+    let tied = tell(Promise::Lifetime, 7, vec![pace(0, 0, 10, 10, 2), pace(1, 5, 5, 10, 2)]);
+    assert_eq!((tied.windows(), tied.last_closes()), (3, Some(20)));
+    assert!(matches!(tied.outlook(), Outlook::Refused { pace: 1, .. }));
+
+    assert_eq!(tell(Promise::Lifetime, 7, vec![]).outlook(), &Outlook::Unseen);
+    assert_eq!(tell(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);
+}
+
+// By hand. Windows of 6 every 7 meet blocks of 10: the block from 40 is the first that three of them overlap, for 10 * 4 - 5
+// is a multiple of 7. And a block that was charged long before it comes is met when it comes.
+#[test]
+fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
+    let promise = Promise::Each(10);
+    let domain = domain(promise, 2);
+    let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 6, 7, 1)]).unwrap();
+    let window = Interval::new(49, 55).unwrap();
+    assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
+
+    let promise = Promise::Each(30);
+    let domain = self::domain(promise, 9);
+    let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let ahead = Interval::new(3_000, 3_010).unwrap();
+    account.charge(ahead, &Cost::new(domain.neighbours, amount(1))).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)]).unwrap();
+    let window = Interval::new(3_020, 3_030).unwrap();
+    assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
+    assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
+}
+
+// A window a microsecond at one unit of 2^64 each: 2^64 windows, which nobody charges one by one.
+#[test]
+fn a_long_life_is_counted_at_once() {
+    let cap = Amount::Pure { epsilon: Units::from_bits(1 << 64) };
+    let domain =
+        Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
+    let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let year = 31_557_600_000_000;
+    let yearly = foretell(&domain, account.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)]).unwrap();
+    assert_eq!((yearly.windows(), yearly.last_closes()), (16, Some(15 * year + 1)));
+    let tiny = foretell(&domain, account.clone(), vec![pace(0, 0, 1, 1, 1 << 20)]).unwrap();
+    assert_eq!((tiny.windows(), tiny.last_closes()), (1 << 44, Some(1 << 44)));
+    // Every window until the end of time fits.
+    assert_eq!(foretell(&domain, account, vec![pace(0, 0, 1, 1, 1)]).unwrap().outlook(), &Outlook::Endless);
+}
+
+// Steps without a common cycle that anyone could look at: said so, instead of "never".
+#[test]
+fn what_was_not_looked_at_is_not_promised() {
+    let domain = domain(Promise::Any(1_000), 1 << 40);
+    let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let steps = [999_983, 999_979, 999_961];
+    let paces = steps.iter().enumerate().map(|(index, step)| pace(index, 0, 10, *step, 1)).collect();
+    let forecast = foretell(&domain, account, paces).unwrap();
+    assert_eq!((forecast.outlook(), forecast.windows()), (&Outlook::Beyond, LOOKED_AT));
+    assert_eq!(common(4, 6), Some(12));
+    assert_eq!(common(u128::MAX, u128::MAX - 1), None);
+}

@@ -1,0 +1,140 @@
+//! At which pace a ledger is being spent: read from its rows.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::mem;
+
+use super::book::Ledger;
+use super::charge::unknown_domain;
+use super::forecast::{Forecast, Pace, foretell};
+use super::name::Name;
+use super::records::{amended_domain, read_entry, read_row, rows};
+use super::rows::Row;
+use super::store::{Transaction, Value, all};
+use super::trouble::Trouble;
+use crate::accounting::{Account, Amount, Interval, Promise};
+use crate::time::LIMIT;
+
+impl Ledger {
+    /// How many more windows a domain has room for, and when the last of them ends, if every statistic goes on at its
+    /// newest price and pace. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) for an unknown domain, and if the ledger cannot be read.
+    pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, Trouble> {
+        // Rows and account as one commit left them.
+        let mut snapshot = Transaction::snapshot(self.store())?;
+        let store = snapshot.store();
+        let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
+        let name = [Value::Text(domain.name.as_str())];
+        let entries = all(store, "SELECT place, spent FROM account WHERE domain = ?1", &name, read_entry)?;
+        let entries = entries.into_iter().collect();
+        let account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
+        let mut seen: BTreeMap<(Name, Name), Seen> = BTreeMap::new();
+        store.read(rows!("WHERE domain = ?1 ORDER BY sequence"), &name, &mut |columns| {
+            let Row { release, cost, prepaid, .. } = read_row(columns)?;
+            seen.entry((release.job, release.name)).or_default().row(release.window, cost, prepaid.is_some());
+            Ok(())
+        })?;
+        let paces = seen.into_iter().filter_map(|(key, seen)| seen.pace(key, domain.promise)).collect();
+        foretell(&domain, account, paces)
+    }
+}
+
+/// The newest of a statistic's rows.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The newest window, whatever became of it.
+    newest: Option<Interval>,
+    /// The start of the one before it.
+    before: Option<i64>,
+    /// The newest window that was paid for, and how: by a charge of its own, or by an earlier one's.
+    paid: Option<(Interval, Option<Amount>)>,
+}
+
+impl Seen {
+    /// One more row; rows come in the order in which they were written.
+    fn row(&mut self, window: Interval, cost: Option<Amount>, prepaid: bool) {
+        // What lasts for ever has no next one.
+        if window.end() > LIMIT {
+            return;
+        }
+        let newest = self.newest.get_or_insert(window);
+        match window.start().cmp(&newest.start()) {
+            Ordering::Greater => self.before = Some(mem::replace(newest, window).start()),
+            Ordering::Equal if window.end() > newest.end() => *newest = window,
+            Ordering::Equal => {}
+            Ordering::Less => self.before = self.before.max(Some(window.start())),
+        }
+        let newer = self.paid.as_ref().is_none_or(|(paid, _)| paid.start() <= window.start());
+        if (cost.is_some() || prepaid) && newer {
+            self.paid = Some((window, cost));
+        }
+    }
+
+    /// `None` where nothing was paid yet.
+    fn pace(self, (job, release): (Name, Name), promise: Promise) -> Option<Pace> {
+        let (newest, (_, price)) = (self.newest?, self.paid?);
+        // A window without one before it is taken to be followed at once. Above zero either way.
+        let step = match self.before {
+            Some(before) => newest.start().abs_diff(before),
+            None => newest.end().abs_diff(newest.start()),
+        };
+        let shifted = |time: i64| time.checked_add_unsigned(step);
+        let next = Interval::new(shifted(newest.start())?, shifted(newest.end())?).ok()?;
+        // A statistic that counts so many windows of a person has paid for all of them with its first.
+        let price = if let Promise::Windows(_) = promise { None } else { price };
+        Some(Pace { job, release, next, step, price })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Units;
+
+    fn amount(units: u128) -> Amount {
+        Amount::Pure { epsilon: Units::from_bits(units) }
+    }
+
+    /// Start, end, units charged, prepaid.
+    fn pace(rows: &[(i64, i64, u128, bool)], promise: Promise) -> Option<(i64, i64, u64, Option<Amount>)> {
+        let mut seen = Seen::default();
+        for (start, end, units, prepaid) in rows {
+            let cost = (*units > 0).then(|| amount(*units));
+            seen.row(Interval::new(*start, *end).unwrap(), cost, *prepaid);
+        }
+        let name = |name| Name::new("name", name).unwrap();
+        let pace = seen.pace((name("job"), name("release")), promise)?;
+        Some((pace.next.start(), pace.next.end(), pace.step, pace.price))
+    }
+
+    #[test]
+    fn the_pace_is_that_of_the_newest_two_windows() {
+        let lifetime = |rows: &[_]| pace(rows, Promise::Lifetime);
+        // One window is followed at once.
+        assert_eq!(lifetime(&[(0, 10, 3, false)]), Some((10, 20, 10, Some(amount(3)))));
+        let rows = [(0, 10, 3, false), (20, 30, 4, false), (25, 35, 5, false)];
+        assert_eq!(lifetime(&rows), Some((30, 40, 5, Some(amount(5)))));
+        // In whichever order they were written.
+        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            assert_eq!(lifetime(&order.map(|at: usize| rows[at])), lifetime(&rows), "{order:?}");
+        }
+        // A window that was refused or skipped counts for the pace, and the one that was paid for the price.
+        assert_eq!(lifetime(&[(0, 10, 3, false), (10, 20, 0, false)]), Some((20, 30, 10, Some(amount(3)))));
+        // Of two versions of one window the later price.
+        let rows = [(0, 10, 3, false), (0, 10, 4, false)];
+        assert_eq!(lifetime(&rows), Some((10, 20, 10, Some(amount(4)))));
+        // What was never paid has no price, and what lasts for ever has no next.
+        assert_eq!(lifetime(&[(0, 10, 0, false)]), None);
+        assert_eq!(lifetime(&[(0, i64::MAX, 3, false)]), None);
+    }
+
+    #[test]
+    fn what_is_prepaid_costs_nothing_more() {
+        let rows = [(0, 10, 3, false), (10, 20, 0, true)];
+        assert_eq!(pace(&rows, Promise::Lifetime), Some((20, 30, 10, None)));
+        assert_eq!(pace(&rows[..1], Promise::Windows(4)), Some((10, 20, 10, None)));
+    }
+}
