@@ -7,10 +7,10 @@ use super::anchor::{self, Anchor};
 use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
 use super::name::Name;
+use super::place;
 use super::records::{amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write};
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
 use super::rows::{encode, promise_columns, relation_column, unit_column};
-use super::sqlite::Sqlite;
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
@@ -67,14 +67,15 @@ pub struct Sealing {
 }
 
 impl Ledger {
-    /// Makes an empty ledger.
+    /// Makes an empty ledger: in a new file, with its key beside it, or at an address of
+    /// [Postgres](super#on-a-server), without one.
     ///
     /// # Errors
     ///
     /// If there is a ledger already, or none can be made there.
     pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
-        let mut store: Box<dyn Store> = Box::new(Sqlite::create(place)?);
+        let mut store = place::create(place)?;
         let mut name = [0; 32];
         getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
         let mut transaction = Transaction::begin(&mut *store)?;
@@ -86,7 +87,7 @@ impl Ledger {
         Ledger::trusted(store, place)
     }
 
-    /// Opens a ledger, and trusts it only if everything in it adds up.
+    /// Opens a ledger, by its path or its address, and trusts it only if everything in it adds up.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl Ledger {
     /// that is torn or edited.
     pub fn open(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
-        Ledger::trusted(Box::new(Sqlite::open(place)?), place)
+        Ledger::trusted(place::open(place)?, place)
     }
 
     fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {

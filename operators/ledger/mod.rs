@@ -46,10 +46,15 @@ mod anchor;
 mod book;
 mod canonical;
 mod charge;
+#[cfg(feature = "postgres")]
+mod copy;
 mod journal;
 mod key;
 mod lines;
 mod name;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod records;
 mod rows;
 mod sqlite;

@@ -25,12 +25,17 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// A new file with empty tables, and its key beside it.
     pub(super) fn create(path: &Path) -> Result<Sqlite, Trouble> {
-        let refuse = |error| Trouble::refused(format!("ledger {}: {error}", path.display()));
         if fs::exists(path).unwrap_or(true) {
             return Err(Trouble::refused(format!("ledger {}: there is a file already", path.display())));
         }
         // First, so that there is never a ledger without one.
         Key::create(Key::beside(path))?;
+        Sqlite::blank(path)
+    }
+
+    /// A new file with empty tables.
+    pub(super) fn blank(path: &Path) -> Result<Sqlite, Trouble> {
+        let refuse = |error| Trouble::refused(format!("ledger {}: {error}", path.display()));
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
         let mut store = Sqlite::open(path)?;
         store.begin()?;
