@@ -28,7 +28,8 @@
 //!
 //! # Features
 //!
-//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
+//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`. `postgres`
+//! keeps [ledgers on a server](ledger#on-a-server), beside those in files.
 
 pub mod accounting;
 mod decimal;
@@ -36,6 +37,9 @@ pub mod gate;
 mod invalid;
 pub mod ledger;
 pub mod noise;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "../tests/server/mod.rs"]
+mod server;
 
 pub use decimal::Decimal;
 pub use invalid::{Invalid, Kind};

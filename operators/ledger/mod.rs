@@ -41,6 +41,12 @@
 //! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row that was edited,
 //! removed or moved, and an account that is not the sum of its rows, end in [`TroubleKind::Doubt`], before anything is
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
+//!
+//! # On a server
+//!
+//! With the feature `postgres`, the place of a ledger may also be an address,
+//! `postgres://user@host:port/database?ledger=name`, so that jobs on several machines share it; everything above means
+//! the same there.
 
 mod anchor;
 mod book;
@@ -57,6 +63,8 @@ mod place;
 mod postgres;
 mod records;
 mod rows;
+#[cfg(test)]
+pub(crate) mod scratch;
 mod sqlite;
 mod state;
 mod store;

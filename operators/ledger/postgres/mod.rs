@@ -118,11 +118,19 @@ impl Postgres {
     fn exclude_again(&mut self) -> Result<(), Trouble> {
         for job in std::mem::take(&mut self.missing) {
             let lock = format!("SELECT pg_try_advisory_lock({})", self.lock(&job));
-            if self.session.rows(&lock)?.first().and_then(|row| row.get(0)) != Some("t") {
+            if self.session.rows(&lock)?.first().and_then(|row| row.get(0)) == Some("t") {
+                self.call(&job)?;
+            } else {
                 self.missing.push(job);
             }
         }
         Ok(())
+    }
+
+    /// Tells those who look at the server's sessions which job this one is of.
+    fn call(&mut self, job: &Name) -> Result<(), Trouble> {
+        let ledger = &self.address.ledger;
+        self.session.rows(&format!("SET application_name = 'discreet {ledger} {job}'")).map(drop)
     }
 
     /// The number of the lock that the processes of one job compete for.
@@ -226,6 +234,7 @@ impl Store for Postgres {
             return Err(Trouble::new(TroubleKind::Fenced, message));
         }
         self.jobs.push(job.clone());
+        self.call(job)?;
         Ok(None)
     }
 
