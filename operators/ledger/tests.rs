@@ -1,5 +1,7 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
+#[cfg(feature = "postgres")]
+mod server;
 mod tampering;
 
 use std::sync::Barrier;

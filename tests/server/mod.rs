@@ -1,6 +1,8 @@
 //! A server of Postgres for tests: made anew, on a Unix socket and a port of this machine, syncing what it commits; and
 //! gone with the process that asked for it, however that ends.
 
+#![allow(dead_code, reason = "each program of tests uses a part of it")]
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;

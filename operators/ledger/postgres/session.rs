@@ -219,3 +219,24 @@ fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, Tr
     };
     Ok(messages.into_iter().filter_map(row).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refutes trust in a pooler that runs one session's transactions in several processes of the server.
+    #[test]
+    fn another_process_of_the_server_than_the_one_that_was_checked_is_in_doubt() {
+        let Some(server) = crate::server::shared() else { return };
+        let place = server.address(&server.unused());
+        drop(crate::ledger::Ledger::create(&place).unwrap());
+        let mut session = Session::open(&Address::parse(place.to_str().unwrap()).unwrap()).unwrap();
+        session.begin().unwrap();
+        session.rows("ROLLBACK").unwrap();
+        session.rows("SET synchronous_commit = off").unwrap();
+        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+        session.rows("ROLLBACK; SET synchronous_commit = on").unwrap();
+        session.backend = "1".into();
+        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+    }
+}

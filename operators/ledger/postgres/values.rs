@@ -60,3 +60,13 @@ impl Columns for Row {
         self.try_get(column).map_err(|_| odd(column))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_prints_as_nothing() {
+        assert_eq!(format!("{:?}", Parameter(Value::Text("forty-two"))), "<value>");
+    }
+}
