@@ -1,13 +1,5 @@
-//! A ledger in a schema of a Postgres database, for jobs on several machines: behind the feature `postgres`.
-//!
-//! The place of such a ledger is an address, `postgres://user@host:port/database?ledger=name`; `host` is `localhost`, a
-//! number of this machine, or a directory of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`).
-//! Each ledger has a schema of its own, called by its name, so that one database holds several. Creating it fails where
-//! there is a schema of that name; opening never makes one. A ledger on a server has no key beside it: whoever opens a
-//! gate says where the key is.
-//!
-//! There is no TLS here: another machine's server is reached through a tunnel that ends on this one. The password comes
-//! from `PGPASSWORD`, `PGPASSFILE` or `~/.pgpass`, never from the address.
+//! A ledger in a schema of a Postgres database, for jobs on several machines: behind the feature `postgres`. How it is
+//! used is on the [ledger's page](super#on-a-server); this one says why it can be trusted.
 //!
 //! # Writers
 //!
@@ -22,34 +14,21 @@
 //! decided. A session that nobody speaks to any more is ended by the server, in 10 seconds inside a transaction, in half
 //! a minute otherwise; the gate asks for longer.
 //!
-//! # The server
+//! **A commit that reports success** is believed unless the server adds a warning. It warns where it stopped waiting for
+//! a standby, and where there was no transaction; and a transaction in which a statement failed, whose `COMMIT` it
+//! answers without an error, is never committed from here.
 //!
-//! At each connection it is read back that the server syncs what it commits (`fsync`, `full_page_writes`,
-//! `synchronous_commit`), that it is a primary, of version 14 or later, and the one on which the ledger was made
-//! (`system_identifier`). A **failover** or a restored backup begins a new timeline, and whatever the old server had
-//! committed alone is lost: that is refused until the operator has compared the ledger with its anchors and vouches for
-//! the new one, by `&timeline=N` in the address; the ledger remembers it. Run it on a single node, or with a standby
-//! named in `synchronous_standby_names`: to fail over to an asynchronous standby is to roll the ledger back.
-//! Connect directly or through a pooler by the session: one by the transaction is noticed, and refused.
+//! # What is checked
 //!
-//! Lines reach the server before they are sealed. Its files, its write-ahead log, and a log of all statements
-//! (`log_statement`, `log_min_duration_statement` with `log_parameter_max_length` other than 0) belong to those who may
-//! see secrets. Checksums of pages (`initdb --data-checksums`) are worth having; without them a ledger warns.
+//! At each connection everything that durability rests on is read back, and at the beginning of each writing transaction
+//! what can change while a server runs: `fsync`, `full_page_writes`, `synchronous_commit`, and the process that answers.
+//! A pooler that hands out sessions by the transaction changes the last two.
 //!
-//! # Rights
+//! Errors carry what the server said and its code, never its details: they quote rows. Values print as nothing, because
+//! the crate writes them to the log.
 //!
-//! The role that makes a ledger owns it. A job needs no more than this, and can neither raise a cap nor repair:
-//!
-//! ```sql
-//! GRANT USAGE ON SCHEMA visits TO job;
-//! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.fence TO job;
-//! GRANT UPDATE (sequence, chain) ON visits.head TO job;
-//! GRANT UPDATE (generation) ON visits.fence TO job;
-//! GRANT UPDATE (spent) ON visits.account TO job;
-//! GRANT UPDATE (version, held) ON visits.state TO job;
-//! GRANT UPDATE (delivered) ON visits.release TO job;
-//! ```
+//! The crate runs its own event loop on the calling thread; inside an asynchronous one it would panic, so a ledger is
+//! used from an ordinary thread, as a gate does.
 
 mod address;
 mod fault;

@@ -44,7 +44,7 @@ const KEEPALIVES: [(&str, &str); 4] = [
     ("tcp_keepalives_idle", "10"),
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
-    ("tcp_user_timeout", "25s"),
+    ("tcp_user_timeout", "25000"),
 ];
 
 /// What a writing transaction begins with: writers are one after another, behind the one row that they all change.

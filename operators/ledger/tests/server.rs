@@ -238,12 +238,12 @@ fn an_index_that_misses_a_row_is_noticed() {
     Ledger::open(scratch.ledger()).unwrap();
 }
 
-/// The rights of the module's page: enough to seal, and not to raise a cap.
+/// The rights of the ledger's page: enough to seal, and not to raise a cap.
 #[test]
 fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let Some((server, scratch, ledger, claim)) = shared() else { return };
     drop((ledger, claim));
-    let page = include_str!("../postgres/mod.rs");
+    let page = include_str!("../mod.rs");
     let grants =
         page.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with("GRANT"));
     let grants: Vec<&str> = grants.collect();
