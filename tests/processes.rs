@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
 use discreet::gate::{Desk, Opening, Request, Told};
-use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Row, Sealing};
+use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
 use discreet::noise::Noise;
 
 /// Small in an ordinary run, full in `bash .ci/run --full`.
@@ -257,6 +257,8 @@ mod on_a_server {
     use std::collections::BTreeSet;
     use std::sync::Arc;
     use std::time::Instant;
+
+    use discreet::ledger::Row;
 
     use super::server::{Server, shared};
     use super::*;

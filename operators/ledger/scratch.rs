@@ -80,15 +80,17 @@ impl Scratch {
 
     /// The key that a gate opens, made where it is not there yet.
     pub(crate) fn key(&self) -> PathBuf {
-        let path = match self.at {
-            At::File => return Key::beside(&self.ledger),
+        match self.at {
+            At::File => Key::beside(&self.ledger),
             #[cfg(feature = "postgres")]
-            At::Server(_) => self.directory.join("test.key"),
-        };
-        if !path.exists() {
-            Key::create(&path).unwrap();
+            At::Server(_) => {
+                let path = self.directory.join("test.key");
+                if !path.exists() {
+                    Key::create(&path).unwrap();
+                }
+                path
+            }
         }
-        path
     }
 
     /// Takes from the process of a job what keeps others out, as a move to another machine does.

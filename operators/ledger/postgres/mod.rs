@@ -226,7 +226,13 @@ impl Store for Postgres {
     /// To a file: a copy on the same server would go with it.
     fn export(&mut self, to: &Path) -> Result<(), Trouble> {
         let mut file = Sqlite::blank(to)?;
-        copy::copy(self, &mut file)
+        let copied = copy::copy(self, &mut file);
+        if copied.is_err() {
+            drop(file);
+            // Half a copy is none.
+            let _ = std::fs::remove_file(to);
+        }
+        copied
     }
 
     fn is_remote(&self) -> bool {

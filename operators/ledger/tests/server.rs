@@ -321,6 +321,21 @@ fn an_error_repeats_nothing_of_a_line() {
 }
 
 #[test]
+fn a_copy_that_fails_leaves_no_file_and_harms_none_that_is_there() {
+    let Some((_, scratch, mut ledger, _claim)) = shared() else { return };
+    let to = scratch.directory().join("copy.ledger");
+    // A name that no ledger has: the reading of it fails half-way.
+    scratch.edit("ALTER TABLE account RENAME TO accounts", false).unwrap();
+    assert!(ledger.export(&to).is_err());
+    assert!(!to.exists());
+    scratch.edit("ALTER TABLE accounts RENAME TO account", false).unwrap();
+    ledger.export(&to).unwrap();
+    let before = fs::read(&to).unwrap();
+    assert!(ledger.export(&to).is_err());
+    assert_eq!(fs::read(&to).unwrap(), before);
+}
+
+#[test]
 fn ledgers_of_one_database_know_nothing_of_each_other() {
     let Some((_, _first, mut ledger, claim)) = shared() else { return };
     let Some((_, _second, mut other, _)) = shared() else { return };
