@@ -31,7 +31,8 @@
 //!
 //! # Features
 //!
-//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
+//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`. `postgres`
+//! keeps [ledgers on a server](ledger#on-a-server), beside those in files.
 
 pub mod accounting;
 pub mod dataflow;
@@ -44,6 +45,9 @@ pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
 pub mod time;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "../tests/server/mod.rs"]
+mod server;
 
 pub use dataflow::execute;
 pub use decimal::Decimal;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "postgres")]
+mod server;
+
 use std::process::Command;
 
 use serde_json::Value;
@@ -229,17 +232,23 @@ fn adaptive_questions_are_counted() {
 
 /// A ledger of one domain, with one window charged.
 fn ledger(name: &str) -> std::path::PathBuf {
-    use discreet::accounting::{Amount, Neighbours, Promise};
-    use discreet::ledger::{Domain, Ledger, Name};
-
     let directory = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let path = directory.join("visits.ledger");
-    let mut ledger = Ledger::create(&path).unwrap();
+    make(&path);
+    path
+}
+
+/// The same, at a path or an address.
+fn make(path: &std::path::Path) {
+    use discreet::accounting::{Amount, Neighbours, Promise};
+    use discreet::ledger::{Domain, Ledger, Name};
+
+    let mut ledger = Ledger::create(path).unwrap();
     let (domain, cap) = (Name::new("domain", "visits").unwrap(), Amount::zcdp(0.5).unwrap());
     ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
-    charge(&path, "visits", 10, 0.125);
-    path
+    drop(ledger);
+    charge(path, "visits", 10, 0.125);
 }
 
 /// Charges rho for a window that ends then: the first 10 microseconds, or a day.
@@ -264,8 +273,11 @@ fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
 #[test]
 fn a_ledger_is_shown_amended_copied_and_verified() {
     let path = ledger("shown");
-    let (path, copy) = (path.to_str().unwrap(), path.with_extension("copy"));
-    let copy = copy.to_str().unwrap();
+    looked_after(path.to_str().unwrap(), path.with_extension("copy").to_str().unwrap());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+fn looked_after(path: &str, copy: &str) {
     let shown = json(&["ledger", "show", path, "--json"]);
     let visits = &shown["domains"]["visits"];
     assert_eq!((&visits["spent"]["rho"], &visits["cap"]["rho"]), (&0.125.into(), &0.5.into()));
@@ -285,7 +297,60 @@ fn a_ledger_is_shown_amended_copied_and_verified() {
     assert_eq!(discreet(&["ledger", "export", path, copy]).0, 78);
     let (code, page, _) = discreet(&["ledger", "verify", copy]);
     assert!(code == 0 && page.contains("3 rows"), "{page}");
-    std::fs::remove_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+    let (of, copied) = (json(&["ledger", "show", path, "--json"]), json(&["ledger", "show", copy, "--json"]));
+    assert_eq!(of, copied);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_ledger_on_a_server_is_looked_after_like_one_in_a_file() {
+    let Some(server) = server::shared() else { return };
+    let (address, scratch) = (server.address(&server.unused()), ledger("on-a-server"));
+    make(&address);
+    looked_after(address.to_str().unwrap(), scratch.with_extension("copy").to_str().unwrap());
+    std::fs::remove_dir_all(scratch.parent().unwrap()).unwrap();
+    let (code, _, error) = discreet(&["ledger", "show", server.address("missing").to_str().unwrap()]);
+    assert!(code == 78 && error.contains("none of that name"), "{error}");
+    assert!(server.sql("public", "SELECT 'missing'::regnamespace").is_err(), "showing a ledger made one");
+    let (code, _, error) = discreet(&["ledger", "show", "postgres://me@127.0.0.1:1/books?ledger=visits"]);
+    assert!(code == 74 && error.contains("no connection"), "{error}");
+}
+
+/// By the port the server asks for a password, which the command finds where others do.
+#[cfg(feature = "postgres")]
+#[test]
+fn a_password_comes_from_its_file_or_the_environment_and_is_never_said() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let Some(server) = server::shared() else { return };
+    let name = server.unused();
+    make(&server.address(&name));
+    server.sql("public", "CREATE ROLE reader LOGIN SUPERUSER PASSWORD 'hunter2'").unwrap();
+    let address = server.address_by_port("reader", &name);
+    let file = std::env::temp_dir().join(format!("discreet-pgpass-{}", std::process::id()));
+    let show = |variable: &str, value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_discreet"));
+        command.env_remove("PGPASSWORD").env("PGPASSFILE", "/no/such/file").env(variable, value);
+        let output = command.args(["ledger", "verify"]).arg(&address).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!error.contains("hunter"), "{error}");
+        (output.status.code().unwrap(), error)
+    };
+    assert_eq!(show("PGPASSWORD", "hunter2"), (0, String::new()));
+    let (code, error) = show("PGPASSWORD", "hunter3");
+    assert!(code == 78 && error.contains("authentication failed"), "{error}");
+    let (code, error) = show("PGPASSFILE", "/no/such/file");
+    assert!(code == 78 && error.contains("asks for a password"), "{error}");
+    std::fs::write(&file, "127.0.0.1:*:postgres:reader:hunter2\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(show("PGPASSFILE", file.to_str().unwrap()), (0, String::new()));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, error) = show("PGPASSFILE", file.to_str().unwrap());
+    assert!(code == 78 && error.contains("chmod 600"), "{error}");
+    std::fs::remove_file(&file).unwrap();
+    let open = address.to_str().unwrap().replace("reader@", "reader:hunter2@");
+    let (code, _, error) = discreet(&["ledger", "show", &open]);
+    assert!(code == 78 && error.contains("PGPASSFILE") && !error.contains("hunter"), "{error}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) enum LedgerCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct At {
-    /// The ledger's file
+    /// The ledger: a file, or postgres://user@host/database?ledger=name
     ledger: PathBuf,
 }
 

@@ -60,6 +60,7 @@ mod desk;
 #[cfg(test)]
 mod model;
 mod opening;
+mod patience;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ impl Opening {
         self
     }
 
-    /// Where the key is, if not beside the ledger.
+    /// Where the key is, if not beside the ledger. A ledger on a server has none beside it.
     #[must_use]
     pub fn key(mut self, key: impl AsRef<Path>) -> Opening {
         self.key = Some(key.as_ref().to_owned());
@@ -76,7 +76,16 @@ impl Opening {
     /// anchor.
     pub fn open(mut self) -> Result<Gate, Trouble> {
         let mut ledger = Ledger::open(&self.ledger)?;
-        let key = Key::open(self.key.unwrap_or_else(|| Key::beside(&self.ledger)))?;
+        let key = match self.key {
+            Some(key) => key,
+            None if ledger.is_remote() => {
+                let message =
+                    "key: found nothing; give the path of one: a ledger on a server has none beside it";
+                return Err(Trouble::refused(message));
+            }
+            None => Key::beside(&self.ledger),
+        };
+        let key = Key::open(key)?;
         let claim = ledger.claim(&self.job)?;
         let mut journal = None;
         if let Some(path) = &self.anchor {

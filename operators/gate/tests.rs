@@ -1,57 +1,44 @@
 //! The real thread over a real ledger: what is told, what is charged, and what a restart says.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use crate::ledger::scratch::{At, Scratch, everywhere};
 use crate::ledger::{Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row};
 use crate::noise::{DiscreteLaplace, Law, Noise};
 
 /// A power of two, so that sums of costs are exact.
 const COST: f64 = 1.0 / 1024.0;
 
-struct Scratch(PathBuf);
+/// A ledger of one domain, for so many windows.
+fn scratch(at: At, windows: u32) -> Scratch {
+    let scratch = at.scratch();
+    let mut ledger = Ledger::create(scratch.ledger()).unwrap();
+    let cap = Amount::zcdp(f64::from(windows) * COST).unwrap();
+    let domain = Domain::new(name_of("visits"), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
+    ledger.register(&domain).unwrap();
+    scratch
+}
 
-impl Scratch {
-    /// A directory with a ledger of one domain, for so many windows.
-    fn new(windows: u32) -> Scratch {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("discreet-gate-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let scratch = Scratch(std::env::temp_dir().join(name));
-        fs::create_dir_all(&scratch.0).unwrap();
-        let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-        let cap = Amount::zcdp(f64::from(windows) * COST).unwrap();
-        let domain = Domain::new(name_of("visits"), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
-        ledger.register(&domain).unwrap();
-        scratch
-    }
+fn opening(scratch: &Scratch) -> Opening {
+    Opening::new(scratch.ledger(), "web").unwrap().key(scratch.key())
+}
 
-    fn ledger(&self) -> PathBuf {
-        self.0.join("test.ledger")
-    }
+fn open(scratch: &Scratch) -> (Gate, Desk) {
+    at_a_desk(opening(scratch).open().unwrap())
+}
 
-    fn open(&self) -> (Gate, Desk) {
-        at_a_desk(Gate::open(self.ledger(), "web").unwrap())
-    }
-
-    fn spent(&self) -> Amount {
-        let mut ledger = Ledger::open(self.ledger()).unwrap();
-        ledger.spent(&name_of("visits"), Interval::new(0, 1).unwrap()).unwrap().0
-    }
+fn spent(scratch: &Scratch) -> Amount {
+    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+    ledger.spent(&name_of("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
 
 fn at_a_desk(gate: Gate) -> (Gate, Desk) {
     let desk = gate.desk(&name_of("by_path"), || ());
     (gate, desk)
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn name_of(text: &str) -> Name {
@@ -88,36 +75,51 @@ fn row(desk: &Desk) -> Row {
     }
 }
 
-#[test]
-fn a_window_is_drawn_once_however_often_it_is_asked_for() {
-    let scratch = Scratch::new(10);
+everywhere! {
+    a_window_is_drawn_once_however_often_it_is_asked_for
+    what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not
+    at_most_once_is_marked_before_it_is_told
+    an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones
+    requests_that_wait_share_a_commit_and_keep_their_order
+    a_missed_window_is_skipped_for_good_at_no_cost
+    a_window_that_is_missed_while_it_is_on_its_way_is_released
+    a_zombie_draws_and_says_nothing
+    what_can_never_be_counted_is_refused_before_it_is_drawn
+    a_panicking_mechanism_ends_the_gate_and_releases_nothing
+    what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart
+    a_state_that_cannot_be_read_stops_the_gate_before_it_draws
+    a_halted_gate_seals_nothing_that_comes_after
+    what_is_told_says_how_the_budget_stands
+}
+
+fn a_window_is_drawn_once_however_often_it_is_asked_for(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     desk.submit(request(0, &draws)).unwrap();
     let first = row(&desk);
     desk.delivered(&first);
     drop((gate, desk));
 
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     desk.submit(request(0, &draws)).unwrap();
     let second = row(&desk);
     assert_eq!((first.line(), first.sequence()), (second.line(), second.sequence()));
     assert_eq!(draws.load(Ordering::Relaxed), 1);
     drop((gate, desk));
-    assert_eq!(scratch.spent(), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
 }
 
-#[test]
-fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not() {
-    let scratch = Scratch::new(10);
+fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     (0..3).for_each(|window| desk.submit(request(window, &draws)).unwrap());
     let rows: Vec<Row> = (0..3).map(|_| row(&desk)).collect();
     desk.delivered(&rows[1]);
     drop((gate, desk));
 
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     let again = [row(&desk), row(&desk)];
     assert_eq!([again[0].line(), again[1].line()], [rows[0].line(), rows[2].line()]);
     drop(gate);
@@ -125,11 +127,10 @@ fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not() {
     assert_eq!(draws.load(Ordering::Relaxed), 3);
 }
 
-#[test]
-fn at_most_once_is_marked_before_it_is_told() {
-    let scratch = Scratch::new(10);
+fn at_most_once_is_marked_before_it_is_told(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
+    let opening = opening(&scratch).delivery(Delivery::AtMostOnce);
     let open = || at_a_desk(opening.clone().open().unwrap());
     let (gate, desk) = open();
     desk.submit(request(0, &draws)).unwrap();
@@ -144,39 +145,36 @@ fn at_most_once_is_marked_before_it_is_told() {
     assert!(desk.wait().is_none());
 }
 
-#[test]
-fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones() {
-    let scratch = Scratch::new(2);
+fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: At) {
+    let scratch = scratch(at, 2);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     (0..3).for_each(|window| desk.submit(request(window, &draws)).unwrap());
     let rows: Vec<Row> = (0..3).map(|_| row(&desk)).collect();
     assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Sealed, Fate::Refused]);
     assert!(rows[2].line().contains("\"refused\":\"budget\",\"domain\":\"visits\""), "{}", rows[2].line());
     rows.iter().for_each(|row| desk.delivered(row));
     drop((gate, desk));
-    let (_gate, desk) = scratch.open();
+    let (_gate, desk) = open(&scratch);
     desk.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&desk).line(), rows[0].line());
 }
 
-#[test]
-fn requests_that_wait_share_a_commit_and_keep_their_order() {
-    let scratch = Scratch::new(1_000);
+fn requests_that_wait_share_a_commit_and_keep_their_order(at: At) {
+    let scratch = scratch(at, 1_000);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     (0..1_000).for_each(|window| desk.submit(request(window, &draws)).unwrap());
     let rows: Vec<Row> = (0..1_000).map(|_| row(&desk)).collect();
     assert!(rows.iter().zip(0..).all(|(row, window)| row.release().window.start() == window));
     drop((gate, desk));
-    assert_eq!(scratch.spent(), Amount::zcdp(1_000.0 * COST).unwrap());
+    assert_eq!(spent(&scratch), Amount::zcdp(1_000.0 * COST).unwrap());
 }
 
-#[test]
-fn a_missed_window_is_skipped_for_good_at_no_cost() {
-    let scratch = Scratch::new(10);
+fn a_missed_window_is_skipped_for_good_at_no_cost(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     desk.miss(release(0));
     let skipped = row(&desk);
     assert_eq!(skipped.fate(), Fate::Skipped);
@@ -192,11 +190,10 @@ fn a_missed_window_is_skipped_for_good_at_no_cost() {
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().releases(&name_of("visits")).unwrap().0, 0);
 }
 
-#[test]
-fn a_window_that_is_missed_while_it_is_on_its_way_is_released() {
-    let scratch = Scratch::new(1_000);
+fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: At) {
+    let scratch = scratch(at, 1_000);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     // Both words about a window reach the thread together, while it is busy with the windows before.
     for window in 0..500 {
         desk.submit(request(window, &draws)).unwrap();
@@ -207,27 +204,25 @@ fn a_window_that_is_missed_while_it_is_on_its_way_is_released() {
     assert_eq!(draws.load(Ordering::Relaxed), 500);
 }
 
-#[test]
-fn a_zombie_draws_and_says_nothing() {
-    let scratch = Scratch::new(10);
+fn a_zombie_draws_and_says_nothing(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (zombie, old) = scratch.open();
-    fs::remove_file(scratch.0.join("test.ledger.web.lock")).unwrap();
-    let (successor, desk) = scratch.open();
+    let (zombie, old) = open(&scratch);
+    scratch.unlock("web");
+    let (successor, desk) = open(&scratch);
     old.submit(request(0, &draws)).unwrap();
     assert!(matches!(old.wait().unwrap(), Told::Halted(Doubt::Fenced)));
     assert!(old.wait().is_none(), "a halted gate said more");
     desk.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&desk).fate(), Fate::Sealed);
     drop((zombie, successor));
-    assert_eq!(scratch.spent(), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
 }
 
-#[test]
-fn what_can_never_be_counted_is_refused_before_it_is_drawn() {
-    let scratch = Scratch::new(10);
+fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     let mut elsewhere = request(0, &draws);
     elsewhere.release.domain = name_of("visit");
     assert!(desk.submit(elsewhere).unwrap_err().to_string().contains("domain visit"));
@@ -239,11 +234,10 @@ fn what_can_never_be_counted_is_refused_before_it_is_drawn() {
     assert_eq!(draws.load(Ordering::Relaxed), 0);
 }
 
-#[test]
-fn a_panicking_mechanism_ends_the_gate_and_releases_nothing() {
-    let scratch = Scratch::new(10);
+fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     let panicking = Request {
         sealable: Box::new(|_: &mut Noise| -> String { panic!("a mechanism that panics, on purpose") }),
         ..request(0, &draws)
@@ -275,18 +269,17 @@ fn total(window: i64, number: i64) -> Request {
     Request { sealable: Box::new(Total(number)), ..request(window, &draws) }
 }
 
-#[test]
-fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart() {
+fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: At) {
     // The budget refuses the fourth: what is not sealed is not kept either.
-    let scratch = Scratch::new(3);
-    let (gate, desk) = scratch.open();
+    let scratch = scratch(at, 3);
+    let (gate, desk) = open(&scratch);
     // All together: they still take turns.
     for (window, number) in [(0, 1), (1, 20), (1, 7), (0, 5)] {
         desk.submit(total(window, number)).unwrap();
     }
     assert_eq!([row(&desk).line(), row(&desk).line()], ["1", "21"]);
     drop((gate, desk));
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     (0..2).for_each(|_| desk.delivered(&row(&desk)));
     desk.submit(total(2, 300)).unwrap();
     assert_eq!(row(&desk).line(), "321");
@@ -297,36 +290,34 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart() {
     assert_eq!(ledger.state(&release(2)).unwrap().unwrap().version, 3);
 }
 
-#[test]
-fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws() {
-    let scratch = Scratch::new(10);
-    let (gate, desk) = scratch.open();
+fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
+    let scratch = scratch(at, 10);
+    let (gate, desk) = open(&scratch);
     desk.submit(total(0, 1)).unwrap();
     row(&desk);
     drop((gate, desk));
     // The key of another ledger.
-    let key = scratch.ledger().with_extension("other");
+    let key = scratch.directory().join("other.key");
     crate::ledger::Key::create(&key).unwrap();
-    let opening = Opening::new(scratch.ledger(), "web").unwrap().key(&key);
-    let (gate, desk) = at_a_desk(opening.open().unwrap());
+    let (gate, desk) = at_a_desk(opening(&scratch).key(&key).open().unwrap());
     row(&desk);
     desk.submit(total(1, 1)).unwrap();
     assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
     drop(gate);
-    assert_eq!(scratch.spent(), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
 }
 
 #[test]
 fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
-    let scratch = Scratch::new(10);
+    let scratch = scratch(At::File, 10);
     let draws = Arc::default();
-    let anchor = scratch.0.join("anchor");
+    let anchor = scratch.directory().join("anchor");
     let open = || Opening::new(scratch.ledger(), "web").unwrap().anchor(&anchor).open();
     let (gate, desk) = at_a_desk(open().unwrap());
     desk.submit(request(0, &draws)).unwrap();
     let first = row(&desk);
     drop((gate, desk));
-    let (older, ledger) = (scratch.0.join("older"), scratch.ledger());
+    let (older, ledger) = (scratch.directory().join("older"), scratch.ledger());
     fs::copy(&ledger, &older).unwrap();
 
     // A torn last line of the anchor was never told.
@@ -359,24 +350,22 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
 }
 
-#[test]
-fn a_halted_gate_seals_nothing_that_comes_after() {
-    let scratch = Scratch::new(10);
+fn a_halted_gate_seals_nothing_that_comes_after(at: At) {
+    let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = scratch.open();
+    let (gate, desk) = open(&scratch);
     gate.halt();
     desk.submit(request(0, &draws)).unwrap();
     assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Incomplete))));
     drop(gate);
     assert!(matches!(desk.hear(), Some(Told::Halted(Doubt::Ended))));
-    assert_eq!(scratch.spent(), Amount::zcdp(COST).unwrap().nothing());
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap().nothing());
 }
 
-#[test]
-fn what_is_told_says_how_the_budget_stands() {
-    let scratch = Scratch::new(2);
+fn what_is_told_says_how_the_budget_stands(at: At) {
+    let scratch = scratch(at, 2);
     let draws = Arc::default();
-    let (_gate, desk) = scratch.open();
+    let (_gate, desk) = open(&scratch);
     for (window, spent) in [(0, 1.0), (1, 2.0), (2, 2.0)] {
         desk.submit(request(window, &draws)).unwrap();
         let Some(Told::Row(row, standing)) = desk.wait() else { panic!() };

@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
-use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
 use super::core::{Core, Doubt, Effect, Event, Outcome, Record};
 use super::desk::Listener;
+use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
 use super::vault::Vault;
 use crate::ledger::{
@@ -32,9 +32,6 @@ pub(super) enum Message {
 
 /// Requests that share a commit.
 const GROUP: usize = 256;
-
-/// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
-const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
 
 /// A request, until its row is known.
 struct Asked {
@@ -234,13 +231,13 @@ impl Driver {
 
     fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
         let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
-        match self.ledger.look_up(&asked.release) {
+        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&asked.release)) {
             Ok(row) => {
                 let record = row.map(|row| self.known(row).1);
                 Event::LookedUp(id, record)
             }
             // Nothing is drawn where nobody knows what was sealed.
-            Err(_) => Event::Doubted(Doubt::Ledger),
+            Err(doubt) => Event::Doubted(doubt),
         }
     }
 
@@ -249,7 +246,11 @@ impl Driver {
         let Some(sealable) = asked.sealable.take() else { return Event::Drawn(id, None) };
         let (mut kept, mut version) = (None, 0);
         if sealable.keeps_state() {
-            let Ok(state) = self.ledger.state(&asked.release) else { return Event::Doubted(Doubt::Ledger) };
+            let state = patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.state(&asked.release));
+            let state = match state {
+                Ok(state) => state,
+                Err(doubt) => return Event::Doubted(doubt),
+            };
             if let Some(state) = state {
                 version = state.version;
                 kept = self.vault.open(&asked.release, &state);
@@ -309,39 +310,28 @@ impl Driver {
         if ids.is_empty() {
             return Vec::new();
         }
-        let (tries, mut pause) = PATIENCE;
-        for _ in 0..tries {
-            match self.ledger.recover(&self.claim, &releases) {
-                Ok(rows) => {
-                    let outcome = |row: Option<Row>| {
-                        row.map_or(Outcome::Aborted, |row| Outcome::Recorded(self.known(row).1))
-                    };
-                    let outcomes = rows.into_iter().map(outcome);
-                    return ids
-                        .into_iter()
-                        .zip(outcomes)
-                        .map(|(id, outcome)| Event::Settled(id, outcome))
-                        .collect();
-                }
-                Err(trouble) if trouble.kind() == TroubleKind::Fenced => {
-                    return ids.into_iter().map(|id| Event::Settled(id, Outcome::Fenced)).collect();
-                }
-                Err(_) => std::thread::sleep(pause),
+        match patience::ask_anew(&mut self.ledger, &self.claim, &releases, |_, rows| Ok(rows)) {
+            Ok(rows) => {
+                let outcome = |row: Option<Row>| {
+                    row.map_or(Outcome::Aborted, |row| Outcome::Recorded(self.known(row).1))
+                };
+                let outcomes = rows.into_iter().map(outcome);
+                ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Settled(id, outcome)).collect()
             }
-            pause *= 2;
+            Err(doubt) => vec![Event::Doubted(doubt)],
         }
-        vec![Event::Doubted(Doubt::Unknown)]
     }
 
     fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
         if rows.is_empty() {
             return Vec::new();
         }
-        match self.ledger.mark(&rows) {
+        // A mark whose answer was lost is no news the second time; what may not leave twice does not leave then.
+        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.mark(&rows)) {
             Ok(news) => {
                 rows.iter().zip(news).map(|(row, new)| Event::Marked(row.release().id(), new)).collect()
             }
-            Err(_) => vec![Event::Doubted(Doubt::Unknown)],
+            Err(doubt) => vec![Event::Doubted(doubt)],
         }
     }
 
@@ -355,8 +345,10 @@ impl Driver {
         rows.sort_by_key(Row::sequence);
         for row in rows {
             let (domain, window) = (row.release().domain.clone(), row.release().window);
-            let Ok((spent, cap)) = self.ledger.spent(&domain, row.charged()) else {
-                return Some(Event::Doubted(Doubt::Ledger));
+            let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
+            let (spent, cap) = match patience::ask(&mut self.ledger, &self.claim, spent) {
+                Ok(standing) => standing,
+                Err(doubt) => return Some(Event::Doubted(doubt)),
             };
             let name = row.release().name.clone();
             let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap }));

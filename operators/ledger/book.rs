@@ -8,13 +8,13 @@ use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
 use super::key::Key;
 use super::name::Name;
+use super::place;
 use super::records::{
     amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write, write_amendment,
     write_domain,
 };
 use super::rows::encode;
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
-use super::sqlite::Sqlite;
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
@@ -71,18 +71,21 @@ pub struct Sealing {
 }
 
 impl Ledger {
-    /// Makes an empty ledger, and its key beside it.
+    /// Makes an empty ledger: in a new file, with its key beside it, or at an address of
+    /// [Postgres](super#on-a-server), without one.
     ///
     /// # Errors
     ///
     /// If there is a ledger or a key already, or none can be made there.
     pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
-        if fs::exists(place).unwrap_or(true) {
-            return Err(Trouble::refused(format!("ledger {}: there is a file already", place.display())));
+        if !place::is_address(place) {
+            if fs::exists(place).unwrap_or(true) {
+                return Err(Trouble::refused(format!("ledger {}: there is a file already", place.display())));
+            }
+            // First, so that there is never a ledger without one.
+            Key::create(Key::beside(place))?;
         }
-        // First, so that there is never a ledger without one.
-        Key::create(Key::beside(place))?;
         Ledger::create_alone(place)
     }
 
@@ -93,7 +96,7 @@ impl Ledger {
     /// If there is a ledger already, or none can be made there.
     pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
-        let mut store: Box<dyn Store> = Box::new(Sqlite::create(place)?);
+        let mut store = place::create(place)?;
         let mut name = [0; 32];
         getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
         let mut transaction = Transaction::begin(&mut *store)?;
@@ -105,7 +108,7 @@ impl Ledger {
         Ledger::trusted(store, place)
     }
 
-    /// Opens a ledger, and trusts it only if everything in it adds up.
+    /// Opens a ledger, by its path or its address, and trusts it only if everything in it adds up.
     ///
     /// # Errors
     ///
@@ -113,7 +116,7 @@ impl Ledger {
     /// that is torn or edited.
     pub fn open(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
         let place = place.as_ref();
-        Ledger::trusted(Box::new(Sqlite::open(place)?), place)
+        Ledger::trusted(place::open(place)?, place)
     }
 
     fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {

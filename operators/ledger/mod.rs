@@ -41,20 +41,61 @@
 //! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row that was edited,
 //! removed or moved, and an account that is not the sum of its rows, end in [`TroubleKind::Doubt`], before anything is
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
+//!
+//! # On a server
+//!
+//! With the feature `postgres`, the place of a ledger may also be an address, so that jobs on several machines share it:
+//! `postgres://user@host:port/database?ledger=name`. The host is `localhost`, a number of this machine, or a directory
+//! of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`). Each ledger has a schema of its own,
+//! called by its name. Everything above means the same there.
+//!
+//! * **Key.** There is none beside it: make one with [`Key::create`], and say where it is when a gate is opened.
+//! * **Password.** From `PGPASSWORD`, the file that `PGPASSFILE` names, or `~/.pgpass`; an address with one is refused.
+//! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends on this one.
+//! * **Server.** A primary of version 14 or later, on Linux, with `fsync` and `full_page_writes`; a single node, or one
+//!   with its standby named in `synchronous_standby_names`: to fail over to an asynchronous one rolls the ledger back.
+//!   Connect directly, or through a pooler by the session; one by the transaction is refused.
+//! * **Failover.** It begins a new timeline, as does a restored backup, and what the old server committed alone is lost.
+//!   A ledger is in doubt there until it was compared with its anchors and the operator vouches for it, once, by
+//!   `&timeline=N` in the address. On a server with another `system_identifier` it is a copy, and stays in doubt.
+//! * **Secrets.** Lines reach the server before they are sealed. Its files, its write-ahead log, and its log where it
+//!   holds statements with their values (`log_statement` and `log_min_duration_statement`, unless
+//!   `log_parameter_max_length` is 0) belong to those who may see secrets.
+//! * **Threads.** Use it from an ordinary thread: inside an asynchronous runtime its driver panics.
+//!
+//! The role that makes a ledger owns it. A job needs no more than this, and can neither raise a cap nor state a domain:
+//!
+//! ```sql
+//! GRANT USAGE ON SCHEMA visits TO job;
+//! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
+//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.fence TO job;
+//! GRANT UPDATE (sequence, chain) ON visits.head TO job;
+//! GRANT UPDATE (generation) ON visits.fence TO job;
+//! GRANT UPDATE (spent) ON visits.account TO job;
+//! GRANT UPDATE (version, held) ON visits.state TO job;
+//! GRANT UPDATE (delivered) ON visits.release TO job;
+//! ```
 
 mod anchor;
 mod book;
 mod canonical;
 mod charge;
+#[cfg(feature = "postgres")]
+mod copy;
 mod forecast;
 mod journal;
 mod key;
 mod lines;
 mod name;
 mod pace;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod records;
 mod repair;
 mod rows;
+#[cfg(test)]
+pub(crate) mod scratch;
 mod sqlite;
 mod state;
 mod store;

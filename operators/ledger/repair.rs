@@ -14,6 +14,7 @@ use super::canonical::Digest;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
 use super::journal::Entry;
 use super::name::Name;
+use super::place;
 use super::records::{
     amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
     read_stated, rows, write, write_amendment, write_domain, write_repair,
@@ -74,6 +75,8 @@ impl Ledger {
                 let own = *ledger.name();
                 give_up(ledger.store(), &own, loss, Vec::new())
             }
+            // A server's tables are not put in another's place behind its back.
+            Err(trouble) if place::is_address(place) => Err(unreadable(trouble)),
             Err(trouble) if trouble.kind() == TroubleKind::Doubt => replace(place, loss),
             Err(trouble) => Err(trouble),
         }

@@ -1,42 +1,18 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
 mod repairing;
+#[cfg(feature = "postgres")]
+mod server;
 mod tampering;
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 
+use super::scratch::{At, Scratch, everywhere};
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours, Omega, Promise, Units};
 use crate::noise::goodness::size;
-
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("discreet-ledger-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn ledger(&self) -> PathBuf {
-        self.0.join("test.ledger")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
@@ -77,9 +53,22 @@ fn spent(ledger: &mut Ledger) -> Amount {
     ledger.spent(&name("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
 
-#[test]
-fn a_release_is_said_once_and_charged_once() {
-    let scratch = Scratch::new();
+everywhere! {
+    a_release_is_said_once_and_charged_once
+    what_does_not_fit_is_refused_for_good_and_costs_nothing
+    caps_are_raised_by_somebody_for_a_reason_and_never_lowered
+    nothing_is_made_by_a_typo
+    nothing_is_released_for_free
+    what_is_paid_once_pays_for_its_own_statistic_and_life_alone
+    what_is_paid_once_counts_in_every_span_of_its_life
+    a_job_runs_once_and_its_zombie_seals_nothing
+    deliveries_are_marked_once
+    rivals_are_granted_exactly_the_cap
+    ledgers_grant_what_a_slow_account_grants
+}
+
+fn a_release_is_said_once_and_charged_once(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let first = ledger.seal(&claim, &[sealing("web", (0, 10), 3, "one draw")]).unwrap();
@@ -94,9 +83,8 @@ fn a_release_is_said_once_and_charged_once() {
     assert_eq!(spent(&mut ledger), rho(3));
 }
 
-#[test]
-fn what_does_not_fit_is_refused_for_good_and_costs_nothing() {
-    let scratch = Scratch::new();
+fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let batch = [
@@ -128,9 +116,8 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing() {
     assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(20));
 }
 
-#[test]
-fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered() {
-    let scratch = Scratch::new();
+fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let mut amend = |cap, who, why| ledger.amend(&name("visits"), &rho(cap), who, why).unwrap_err().kind();
     assert_eq!(amend(9, "me", "less"), TroubleKind::Refused);
@@ -141,9 +128,8 @@ fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered() {
     assert!(unknown.to_string().contains("domain visit"), "{unknown}");
 }
 
-#[test]
-fn nothing_is_made_by_a_typo() {
-    let scratch = Scratch::new();
+fn nothing_is_made_by_a_typo(at: At) {
+    let scratch = at.scratch();
     assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), TroubleKind::Refused);
     assert!(!scratch.ledger().exists());
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
@@ -162,9 +148,8 @@ fn nothing_is_made_by_a_typo() {
     }
 }
 
-#[test]
-fn nothing_is_released_for_free() {
-    let scratch = Scratch::new();
+fn nothing_is_released_for_free(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let first = sealing("web", (0, 10), 3, "the first window");
@@ -190,9 +175,8 @@ fn once(job: &str, window: (i64, i64), life: (i64, i64), units: u128) -> Sealing
     Sealing { charge: Some(charge), ..sealing(job, window, units, "line") }
 }
 
-#[test]
-fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone() {
-    let scratch = Scratch::new();
+fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let mut costs = |sealing: Sealing| {
@@ -223,9 +207,8 @@ fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone() {
     assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(9));
 }
 
-#[test]
-fn what_is_paid_once_counts_in_every_span_of_its_life() {
-    let scratch = Scratch::new();
+fn what_is_paid_once_counts_in_every_span_of_its_life(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Each(10), 5);
     let claim = ledger.claim(&name("web")).unwrap();
     ledger.seal(&claim, &[once("web", (0, 10), (0, 50), 4)]).unwrap();
@@ -233,9 +216,8 @@ fn what_is_paid_once_counts_in_every_span_of_its_life() {
     assert_eq!([fate((40, 49)), fate((50, 60))], [Fate::Refused, Fate::Sealed]);
 }
 
-#[test]
-fn a_job_runs_once_and_its_zombie_seals_nothing() {
-    let scratch = Scratch::new();
+fn a_job_runs_once_and_its_zombie_seals_nothing(at: At) {
+    let scratch = at.scratch();
     let mut first = ledger(&scratch, Promise::Lifetime, 10);
     let zombie = first.claim(&name("web")).unwrap();
     let mut second = Ledger::open(scratch.ledger()).unwrap();
@@ -245,18 +227,21 @@ fn a_job_runs_once_and_its_zombie_seals_nothing() {
     second.seal(&beside, &[sealing("app", (0, 10), 1, "beside")]).unwrap();
 
     // The lock is gone, as after a move to another machine; the fence still holds.
-    fs::remove_file(scratch.0.join("test.ledger.web.lock")).unwrap();
+    scratch.unlock("web");
     let successor = second.claim(&name("web")).unwrap();
     assert_eq!((zombie.generation(), successor.generation()), (1, 2));
-    let error = first.seal(&zombie, &[sealing("web", (0, 10), 1, "zombie")]).unwrap_err();
+    let mut error = first.seal(&zombie, &[sealing("web", (0, 10), 1, "zombie")]).unwrap_err();
+    if first.is_remote() {
+        assert_eq!(error.kind(), TroubleKind::Unknown, "its connection is gone");
+        error = first.recover(&zombie, &[]).unwrap_err();
+    }
     assert_eq!(error.kind(), TroubleKind::Fenced);
     second.seal(&successor, &[sealing("web", (0, 10), 1, "successor")]).unwrap();
     assert_eq!(spent(&mut first), rho(2));
 }
 
-#[test]
-fn deliveries_are_marked_once() {
-    let scratch = Scratch::new();
+fn deliveries_are_marked_once(at: At) {
+    let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let rows =
@@ -269,10 +254,9 @@ fn deliveries_are_marked_once() {
 
 /// Four pipelines start at once on one budget of 60% of what they ask. Refutes a check outside the transaction, which
 /// was seen to grant 200 and record 50.
-#[test]
-fn rivals_are_granted_exactly_the_cap() {
-    for round in 0..size(3, 100) {
-        let scratch = Scratch::new();
+fn rivals_are_granted_exactly_the_cap(at: At) {
+    for round in 0..at.tries(size(3, 100)) {
+        let scratch = at.scratch();
         ledger(&scratch, Promise::Lifetime, 60);
         let barrier = Barrier::new(4);
         let pipeline = |job: String| {
@@ -315,16 +299,13 @@ fn fits(
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(size(24, 400) as u32))]
-
-    /// Refutes an account that grants more or less than its promise, on any calendar, however the ledger is reopened.
-    #[test]
-    fn ledgers_grant_what_a_slow_account_grants(
-        promise in prop::sample::select(vec![Promise::Lifetime, Promise::Windows(3), Promise::Any(20), Promise::Each(15)]),
-        windows in prop::collection::vec((-50i64..50, 1i64..40, 1u128..4), 1..25),
-    ) {
-        let scratch = Scratch::new();
+/// Refutes an account that grants more or less than its promise, on any calendar, however the ledger is reopened.
+fn ledgers_grant_what_a_slow_account_grants(at: At) {
+    let promises = vec![Promise::Lifetime, Promise::Windows(3), Promise::Any(20), Promise::Each(15)];
+    let windows = prop::collection::vec((-50i64..50, 1i64..40, 1u128..4), 1..25);
+    let config = ProptestConfig::with_cases(at.tries(size(24, 400)) as u32);
+    proptest!(config, |(promise in prop::sample::select(promises), windows in windows)| {
+        let scratch = at.scratch();
         let mut ledger = ledger(&scratch, promise, 8);
         let mut claim = ledger.claim(&name("web")).unwrap();
         let mut granted = Vec::new();
@@ -348,5 +329,5 @@ proptest! {
             }
         }
         prop_assert!(ledger.verify().is_ok());
-    }
+    });
 }

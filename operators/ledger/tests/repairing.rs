@@ -1,6 +1,8 @@
 //! A repair loses releases, never budget: whatever was done to a ledger, afterwards it counts no less than was spent, and
 //! says nothing new about a window that was told.
 
+use std::fs;
+
 use super::*;
 use crate::noise::Noise;
 
@@ -40,18 +42,18 @@ fn no_less(before: &[Amount], after: &[Amount]) -> bool {
 #[test]
 fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() {
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
-        let scratch = Scratch::new();
+        let scratch = At::File.scratch();
         let mut ledger = ledger(&scratch, promise, 100);
         let claim = ledger.claim(&name("web")).unwrap();
         ledger.seal(&claim, &[sealing("web", (0, 10), 3, "kept")]).unwrap();
-        let older = scratch.0.join("older");
+        let older = scratch.directory().join("older");
         ledger.export(&older).unwrap();
         let lost: Vec<Row> = (1..4)
             .map(|k| {
                 ledger.seal(&claim, &[sealing("web", (10 * k, 10 * k + 10), 3, "lost")]).unwrap().remove(0)
             })
             .collect();
-        let entries = journal(&scratch.0.join("anchor"), &ledger, &lost);
+        let entries = journal(&scratch.directory().join("anchor"), &ledger, &lost);
         let before = spending(&mut ledger);
         drop((ledger, claim));
         fs::copy(&older, scratch.ledger()).unwrap();
@@ -85,7 +87,7 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
 
 #[test]
 fn what_was_paid_once_is_paid_again_when_what_it_bought_is_gone() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     let rows = history(&scratch, Promise::Lifetime);
     shell(&scratch, "UPDATE release SET line = 'another' WHERE sequence = 9");
     Ledger::repair(scratch.ledger(), &Loss { now: 120, ..loss(&[]) }).unwrap();
@@ -124,7 +126,7 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
     ];
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
         for (edit, sound) in edits {
-            let scratch = Scratch::new();
+            let scratch = At::File.scratch();
             let rows = history(&scratch, promise);
             let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
             shell(&scratch, edit);
@@ -147,7 +149,7 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
 
 #[test]
 fn a_domain_that_cannot_be_proven_is_not_guessed() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     history(&scratch, Promise::Lifetime);
     shell(&scratch, "UPDATE domain SET cap = (SELECT spent FROM account)");
     let torn = fs::read(scratch.ledger()).unwrap();
@@ -159,7 +161,7 @@ fn a_domain_that_cannot_be_proven_is_not_guessed() {
 
 #[test]
 fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     history(&scratch, Promise::Lifetime);
     let refused = |reason| Ledger::repair(scratch.ledger(), &Loss { reason, ..loss(&[]) }).unwrap_err();
     assert!(refused(" ").to_string().contains("reason"));
@@ -174,14 +176,14 @@ fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
 /// Refutes a repair after which a window costs less than before, for any torn byte: it works, or it refuses to.
 #[test]
 fn no_flipped_byte_makes_a_repair_give_budget_back() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     let rows = history(&scratch, Promise::Any(30));
     let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
     let sound = fs::read(scratch.ledger()).unwrap();
     let mut noise = Noise::seeded(1);
     let (mut repaired, mut refused) = (0, 0);
     for round in 0..size(1_000, 20_000) {
-        let torn = Scratch::new();
+        let torn = At::File.scratch();
         let mut bytes = sound.clone();
         let place = noise.below(bytes.len() as u64) as usize;
         bytes[place] ^= 1 << noise.below(8);

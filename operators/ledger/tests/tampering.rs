@@ -1,9 +1,16 @@
 //! A ledger that was torn, cut, edited or copied is noticed before anything is released from it, or says the same.
 
+use std::fs;
 use std::path::Path;
 
 use super::*;
 use crate::noise::Noise;
+
+everywhere! {
+    an_edited_row_is_noticed_before_anything_is_released
+    the_triggers_refuse_what_the_path_never_does
+    an_export_is_a_ledger_that_says_the_same
+}
 
 /// A ledger with some history, closed, in one file.
 fn history(scratch: &Scratch) -> Vec<Row> {
@@ -31,11 +38,11 @@ fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
 
 #[test]
 fn a_flipped_byte_is_noticed_or_changes_nothing() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     let rows = history(&scratch);
     let truth = everything(&scratch.ledger(), &rows).unwrap();
     let sound = fs::read(scratch.ledger()).unwrap();
-    let copy = scratch.0.join("copy.ledger");
+    let copy = scratch.directory().join("copy.ledger");
     let mut noise = Noise::seeded(1);
     let (mut noticed, mut harmless) = (0, 0);
     for flip in 0..size(2_000, sound.len()) {
@@ -61,18 +68,17 @@ fn a_flipped_byte_is_noticed_or_changes_nothing() {
 
 #[test]
 fn a_truncated_ledger_is_noticed_at_every_length() {
-    let scratch = Scratch::new();
+    let scratch = At::File.scratch();
     let rows = history(&scratch);
     let sound = fs::read(scratch.ledger()).unwrap();
-    let copy = scratch.0.join("copy.ledger");
+    let copy = scratch.directory().join("copy.ledger");
     for length in (0..sound.len()).step_by(size(509, 1)) {
         fs::write(&copy, &sound[..length]).unwrap();
         assert!(everything(&copy, &rows).is_err(), "cut to {length} bytes unnoticed");
     }
 }
 
-#[test]
-fn an_edited_row_is_noticed_before_anything_is_released() {
+fn an_edited_row_is_noticed_before_anything_is_released(at: At) {
     let edits = [
         "UPDATE release SET line = 'line 7, corrected' WHERE sequence = 5",
         "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
@@ -104,31 +110,16 @@ fn an_edited_row_is_noticed_before_anything_is_released() {
         "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(0), zeroblob(32))",
     ];
     for edit in edits {
-        let scratch = Scratch::new();
+        let scratch = at.scratch();
         history(&scratch);
-        let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
-        let triggers: Vec<String> = shell
-            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-            .unwrap()
-            .query_map([], |row| row.get(0))
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        for trigger in triggers {
-            shell.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
-        }
-        shell.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
-        shell.execute_batch(edit).unwrap();
-        drop(shell);
+        scratch.edit(edit, false).unwrap();
         assert!(Ledger::open(scratch.ledger()).is_err(), "{edit}: unnoticed");
     }
 }
 
-#[test]
-fn the_triggers_refuse_what_the_path_never_does() {
-    let scratch = Scratch::new();
+fn the_triggers_refuse_what_the_path_never_does(at: At) {
+    let scratch = at.scratch();
     history(&scratch);
-    let shell = rusqlite::Connection::open(scratch.ledger()).unwrap();
     for edit in [
         "UPDATE release SET line = 'other'",
         "UPDATE release SET fate = 'lost'",
@@ -143,15 +134,14 @@ fn the_triggers_refuse_what_the_path_never_does() {
         "UPDATE state SET held = zeroblob(22)",
         "UPDATE meta SET format = 2",
     ] {
-        assert!(shell.execute_batch(edit).is_err(), "{edit}");
+        assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }
 }
 
-#[test]
-fn an_export_is_a_ledger_that_says_the_same() {
-    let scratch = Scratch::new();
+fn an_export_is_a_ledger_that_says_the_same(at: At) {
+    let scratch = at.scratch();
     let rows = history(&scratch);
-    let copy = scratch.0.join("copy.ledger");
+    let copy = scratch.directory().join("copy.ledger");
     Ledger::open(scratch.ledger()).unwrap().export(&copy).unwrap();
     assert_eq!(everything(&copy, &rows).unwrap(), everything(&scratch.ledger(), &rows).unwrap());
     assert!(Ledger::open(scratch.ledger()).unwrap().export(&copy).is_err());

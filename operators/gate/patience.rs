@@ -1,0 +1,51 @@
+//! How long a gate waits for a server that does not answer. A file is asked once.
+
+use std::time::Duration;
+
+use super::core::Doubt;
+use crate::ledger::{Claim, Ledger, Release, Row, Trouble, TroubleKind};
+
+/// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
+const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
+
+/// Asks the ledger for what means the same however often it is asked.
+pub(super) fn ask<T>(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    question: impl Fn(&mut Ledger) -> Result<T, Trouble>,
+) -> Result<T, Doubt> {
+    match question(ledger) {
+        Ok(answer) => Ok(answer),
+        Err(trouble) if ledger.is_remote() && may_pass(&trouble) => {
+            ask_anew(ledger, claim, &[], |ledger, _| question(ledger))
+        }
+        Err(trouble) if trouble.kind() == TroubleKind::Unknown => Err(Doubt::Unknown),
+        Err(_) => Err(Doubt::Ledger),
+    }
+}
+
+/// Asks over new connections, until there is an answer or patience ends: first for the fence and these rows, then the
+/// question.
+pub(super) fn ask_anew<T>(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    releases: &[Release],
+    question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, Trouble>,
+) -> Result<T, Doubt> {
+    let (tries, mut pause) = PATIENCE;
+    for _ in 0..tries {
+        let rows = ledger.recover(claim, releases);
+        match rows.and_then(|rows| question(ledger, rows)) {
+            Ok(answer) => return Ok(answer),
+            Err(trouble) if trouble.kind() == TroubleKind::Fenced => return Err(Doubt::Fenced),
+            Err(trouble) if may_pass(&trouble) => std::thread::sleep(pause),
+            Err(_) => return Err(Doubt::Ledger),
+        }
+        pause *= 2;
+    }
+    Err(Doubt::Unknown)
+}
+
+fn may_pass(trouble: &Trouble) -> bool {
+    matches!(trouble.kind(), TroubleKind::Busy | TroubleKind::Unknown)
+}

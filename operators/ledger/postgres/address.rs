@@ -1,0 +1,242 @@
+//! Which ledger on which server: `postgres://user@host:port/database?ledger=name`.
+//!
+//! Stricter than the addresses of other programs: one server (of two, one may be behind), no password, and nothing that
+//! is not understood.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use super::super::trouble::Trouble;
+
+/// A ledger on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) host: Host,
+    pub(super) port: u16,
+    pub(super) user: String,
+    pub(super) database: String,
+    /// The ledger's name, and that of the schema that holds it.
+    pub(super) ledger: String,
+    /// The history of the server that the operator vouches for, after a failover.
+    pub(super) timeline: Option<u32>,
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    /// A name or a number of this machine.
+    Loopback(String),
+    /// The directory of a Unix socket.
+    Socket(PathBuf),
+}
+
+const PORT: u16 = 5432;
+
+impl Address {
+    /// Reads an address. What is refused is never repeated: it may hold a password.
+    pub(super) fn parse(text: &str) -> Result<Address, Trouble> {
+        let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
+        let rest = rest.ok_or_else(|| refused("it does not begin with postgres://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (server, database) = rest.split_once('/').ok_or_else(|| refused("it names no database"))?;
+        let (user, server) = server.rsplit_once('@').ok_or_else(|| refused("it names no user"))?;
+        if user.contains(':') {
+            return Err(password());
+        }
+        let (mut ledger, mut socket, mut timeline) = (None, None, None);
+        for (word, value) in
+            query.split('&').filter(|part| !part.is_empty()).filter_map(|p| p.split_once('='))
+        {
+            let value = decoded(value)?;
+            let known = match word {
+                "ledger" => ledger.replace(value),
+                "host" => socket.replace(value),
+                "timeline" => timeline.replace(value),
+                "password" | "passfile" | "sslpassword" => return Err(password()),
+                _ => return Err(refused("it has a parameter other than ledger, host and timeline")),
+            };
+            if known.is_some() {
+                return Err(refused("it has a parameter twice"));
+            }
+        }
+        if query.split('&').any(|part| !part.is_empty() && !part.contains('=')) {
+            return Err(refused("it has a parameter without a value"));
+        }
+        let (host, port) = host_and_port(server)?;
+        let host = match (host.is_empty(), socket) {
+            (true, Some(socket)) => socket,
+            (false, None) => host,
+            (true, None) => return Err(refused("it names no host")),
+            (false, Some(_)) => return Err(refused("it names two hosts")),
+        };
+        let timeline = timeline.map(|text| text.parse::<u32>()).transpose();
+        Ok(Address {
+            host: near(host)?,
+            port,
+            user: named(decoded(user)?, "user")?,
+            database: named(decoded(database)?, "database")?,
+            ledger: schema(ledger.ok_or_else(|| refused("it names no ledger"))?)?,
+            timeline: timeline.map_err(|_| refused("its timeline is no whole number"))?,
+        })
+    }
+
+    /// How the host is written in a password file.
+    pub(super) fn host_name(&self) -> String {
+        match &self.host {
+            Host::Loopback(name) => name.clone(),
+            Host::Socket(directory) => directory.display().to_string(),
+        }
+    }
+}
+
+fn host_and_port(server: &str) -> Result<(String, u16), Trouble> {
+    let (host, port) = match server.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => match server.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (server, None),
+        },
+    };
+    if host.contains(',') {
+        return Err(refused("it names two hosts"));
+    }
+    let port = port.map_or(Ok(PORT), str::parse).map_err(|_| refused("its port is no number below 65536"))?;
+    Ok((decoded(host)?, port))
+}
+
+/// There is no TLS here: what is not on this machine is reached through something that encrypts.
+fn near(host: String) -> Result<Host, Trouble> {
+    if host.starts_with('/') {
+        return Ok(Host::Socket(PathBuf::from(host)));
+    }
+    if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+        return Ok(Host::Loopback(host));
+    }
+    Err(Trouble::refused(
+        "ledger address: its host is another machine, and what was drawn would go there unencrypted; give the directory \
+         of a Unix socket, or 127.0.0.1 and a tunnel that ends there, such as `ssh -L` or stunnel",
+    ))
+}
+
+fn named(name: String, what: &str) -> Result<String, Trouble> {
+    if name.is_empty() || name.contains('\0') {
+        return Err(refused(&format!("it names no {what}")));
+    }
+    Ok(name)
+}
+
+/// A name that stands for itself between quotes, that Postgres does not cut, and that is not one of its own.
+fn schema(name: String) -> Result<String, Trouble> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    let own = name.starts_with("pg_") || ["public", "information_schema"].contains(&name.as_str());
+    if name.is_empty() || name.len() > 63 || own || !name.bytes().all(plain) {
+        return Err(refused(
+            "its ledger is no name of 1 to 63 of a-z, 0-9, _ and -, or one of Postgres's own",
+        ));
+    }
+    Ok(name)
+}
+
+fn decoded(text: &str) -> Result<String, Trouble> {
+    let odd = || refused("it has a % that is not followed by two digits of a character");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let (digits, after) = rest.split_first_chunk::<2>().ok_or_else(odd)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(odd);
+        bytes.push((16 * digit(digits[0])? + digit(digits[1])?) as u8);
+        rest = after;
+    }
+    String::from_utf8(bytes).map_err(|_| odd())
+}
+
+fn refused(what: &str) -> Trouble {
+    Trouble::refused(format!("ledger address: {what}; give postgres://user@host/database?ledger=name"))
+}
+
+fn password() -> Trouble {
+    Trouble::refused(
+        "ledger address: it carries a password, which everybody can read in a list of processes; take it out, and put \
+         it in ~/.pgpass, in the file that PGPASSFILE names, or in PGPASSWORD",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_which_ledger_on_which_server() {
+        let plain = Address::parse("postgres://me@localhost/books?ledger=visits").unwrap();
+        assert_eq!(plain.host, Host::Loopback("localhost".into()));
+        assert_eq!((plain.port, &*plain.user, &*plain.database), (5432, "me", "books"));
+        assert_eq!((&*plain.ledger, plain.timeline), ("visits", None));
+        let full = Address::parse("postgresql://m%40e@[::1]:5433/my%20books?timeline=3&ledger=page-visits_2")
+            .unwrap();
+        assert_eq!(full.host, Host::Loopback("::1".into()));
+        assert_eq!((full.port, &*full.user, &*full.database), (5433, "m@e", "my books"));
+        assert_eq!((&*full.ledger, full.timeline), ("page-visits_2", Some(3)));
+        let socket = Host::Socket("/run/postgresql".into());
+        for host in ["@/books?host=/run/postgresql&", "@%2Frun%2Fpostgresql/books?"] {
+            let address = Address::parse(&format!("postgres://me{host}ledger=visits")).unwrap();
+            assert_eq!(address.host, socket);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_its_reason() {
+        for (address, reason) in [
+            ("postgres://localhost/books?ledger=visits", "no user"),
+            ("postgres://@localhost/books?ledger=visits", "no user"),
+            ("postgres://me@localhost?ledger=visits", "no database"),
+            ("postgres://me@localhost/?ledger=visits", "no database"),
+            ("postgres://me@localhost/books", "no ledger"),
+            ("postgres://me@/books?ledger=visits", "no host"),
+            ("postgres://me@localhost/books?ledger=visits&host=/run", "two hosts"),
+            ("postgres://me@localhost,127.0.0.1/books?ledger=visits", "two hosts"),
+            ("postgres://me@localhost:x/books?ledger=visits", "port"),
+            ("postgres://me@localhost/books?ledger=visits&ledger=visits", "twice"),
+            ("postgres://me@localhost/books?ledger=visits&fsync=off", "other than"),
+            ("postgres://me@localhost/books?ledger=visits&timeline", "without a value"),
+            ("postgres://me@localhost/books?ledger=visits&timeline=x", "timeline"),
+            ("postgres://me@localhost/books?ledger=Visits", "no name"),
+            ("postgres://me@localhost/books?ledger=pg_visits", "Postgres's own"),
+            ("postgres://me@localhost/books?ledger=public", "Postgres's own"),
+            ("postgres://me@localhost/b%2?ledger=visits", "%"),
+            ("postgres://me@db.example.org/books?ledger=visits", "another machine"),
+            ("postgres://me@10.0.0.7/books?ledger=visits", "another machine"),
+        ] {
+            let trouble = Address::parse(address).unwrap_err();
+            assert!(trouble.to_string().contains(reason), "{address}: {trouble}");
+        }
+        let long = format!("postgres://me@localhost/books?ledger={}", "x".repeat(64));
+        assert!(Address::parse(&long).is_err(), "Postgres would cut the name");
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_refused_and_never_repeated() {
+        for address in [
+            "postgres://me:hunter2@localhost/books?ledger=visits",
+            "postgres://me@localhost/books?ledger=visits&password=hunter2",
+            "postgres://me:hunter2@x@localhost/books?ledger=visits",
+        ] {
+            let trouble = Address::parse(address).unwrap_err();
+            assert!(trouble.to_string().contains("PGPASSFILE"), "{trouble}");
+            assert!(!format!("{trouble} {trouble:?}").contains("hunter2"));
+        }
+        // Nor where something else is wrong with it.
+        for address in [
+            "postgres://me:hunter2@localhost",
+            "postgres://me:hunter2/books",
+            "postgres://a?password=hunter2",
+        ] {
+            let trouble = Address::parse(address).unwrap_err();
+            assert!(!format!("{trouble} {trouble:?}").contains("hunter2"), "{trouble}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What an error of the server leaves known. Its details are never repeated: they quote rows, and a row that was not
+//! committed holds a draw that nobody may see.
+
+use std::error::Error as _;
+
+use postgres::Error;
+use postgres::error::SqlState;
+
+use super::super::trouble::{Trouble, TroubleKind};
+
+/// An error of anything but a commit: nothing was written. [`TroubleKind::Unknown`] says that this connection is of no
+/// more use, so that a gate asks again over another.
+pub(super) fn before_commit(error: &Error) -> Trouble {
+    Trouble::new(kind(error), format!("ledger: {}", said(error)))
+}
+
+/// An error of a commit. Only a server that says that it undid the transaction is believed.
+pub(super) fn at_commit(error: &Error) -> Trouble {
+    let undone = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
+    let kind = match error.code() {
+        Some(code) if undone.contains(code) => TroubleKind::Busy,
+        _ => TroubleKind::Unknown,
+    };
+    Trouble::new(kind, format!("ledger: the commit did not end: {}", said(error)))
+}
+
+/// An error of connecting: a server that cannot be reached may be there again soon, one that says no will not.
+pub(super) fn at_connect(error: &Error) -> Trouble {
+    let kind = match error.code().map(SqlState::code) {
+        Some(code) if code.starts_with("28") || code.starts_with("3D") => TroubleKind::Refused,
+        Some(_) => kind(error),
+        // The crate calls it so, and keeps the kind to itself.
+        None if error.to_string() == "invalid configuration" => {
+            return Trouble::refused(
+                "ledger: the server asks for a password, and there is none for it in PGPASSWORD, in the file that \
+                 PGPASSFILE names, or in ~/.pgpass",
+            );
+        }
+        None => TroubleKind::Unknown,
+    };
+    Trouble::new(kind, format!("ledger: no connection to the server: {}", said(error)))
+}
+
+fn kind(error: &Error) -> TroubleKind {
+    match error.code() {
+        Some(code) => kind_of(code.code()),
+        // What is neither an answer nor a broken line is a column that does not hold what it should.
+        None if error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()) => {
+            TroubleKind::Unknown
+        }
+        None => TroubleKind::Doubt,
+    }
+}
+
+/// By the class and the number of an SQLSTATE.
+fn kind_of(code: &str) -> TroubleKind {
+    match code {
+        // Its answer was lost; or the server ends the session, is going down, or has become a standby.
+        "40003" | "25P03" | "25006" => TroubleKind::Unknown,
+        // It undid the transaction itself, or waited as long as it was told to.
+        "40001" | "40P01" | "55P03" | "57014" => TroubleKind::Busy,
+        _ => match &code[..code.len().min(2)] {
+            // Connections; no room, memory or disk; an operator's intervention; the server's own files.
+            "08" | "53" | "57" | "58" => TroubleKind::Unknown,
+            // Damage.
+            "XX" | "F0" => TroubleKind::Doubt,
+            // Constraints, triggers, rights.
+            _ => TroubleKind::Refused,
+        },
+    }
+}
+
+/// What the server said, without its details, or what became of the connection.
+fn said(error: &Error) -> String {
+    match error.as_db_error() {
+        Some(answer) => format!("{} ({})", answer.message(), answer.code().code()),
+        None => match error.source().filter(|source| source.is::<std::io::Error>()) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_leaves_known_is_what_its_code_says() {
+        use TroubleKind::{Busy, Doubt, Refused, Unknown};
+        for (code, kind) in [
+            ("08006", Unknown),
+            ("40003", Unknown),
+            ("57P01", Unknown),
+            ("57P02", Unknown),
+            ("57P03", Unknown),
+            ("57P05", Unknown),
+            ("25P03", Unknown),
+            ("53100", Unknown),
+            ("53300", Unknown),
+            ("40001", Busy),
+            ("40P01", Busy),
+            ("55P03", Busy),
+            ("57014", Busy),
+            ("23505", Refused),
+            ("P0001", Refused),
+            ("42501", Refused),
+            ("XX001", Doubt),
+            ("XX002", Doubt),
+        ] {
+            assert_eq!(kind_of(code), kind, "{code}");
+        }
+    }
+}

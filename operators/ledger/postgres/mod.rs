@@ -1,0 +1,290 @@
+//! A ledger in a schema of a Postgres database, for jobs on several machines: behind the feature `postgres`. How it is
+//! used is on the [ledger's page](super#on-a-server); this one says why it can be trusted.
+//!
+//! # Writers
+//!
+//! Every transaction that writes begins by locking the one row of `head`. The chain is one for each ledger, so all
+//! writers would meet there anyway, and nothing is lost by meeting at once. After the lock, `READ COMMITTED` shows each
+//! statement all that was committed before, so fences, names and accounts are read as they are; no two transactions hold
+//! row locks of one ledger together, so they cannot wait for each other in a circle, and no other order is needed. The
+//! locks that keep two processes of one job apart are taken between transactions, or without waiting.
+//!
+//! **A lost commit.** Its transaction holds `head` until it has ended one way or the other, however dead its connection.
+//! Whoever asks what became of it locks `head` first, over a new connection, and so waits; what is read then is
+//! decided. A session that nobody speaks to any more is ended by the server, in 10 seconds inside a transaction, in half
+//! a minute otherwise; the gate asks for longer.
+//!
+//! **A commit that reports success** is believed unless the server adds a warning. It warns where it stopped waiting for
+//! a standby, and where there was no transaction; and a transaction in which a statement failed, whose `COMMIT` it
+//! answers without an error, is never committed from here.
+//!
+//! # What is checked
+//!
+//! At each connection everything that durability rests on is read back, and at the beginning of each writing transaction
+//! what can change while a server runs: `fsync`, `full_page_writes`, `synchronous_commit`, and the process that answers.
+//! A pooler that hands out sessions by the transaction changes the last two.
+//!
+//! Errors carry what the server said and its code, never its details: they quote rows. Values print as nothing, because
+//! the crate writes them to the log.
+//!
+//! The crate runs its own event loop on the calling thread; inside an asynchronous one it would panic, so a ledger is
+//! used from an ordinary thread, as a gate does.
+
+mod address;
+mod fault;
+mod indexes;
+mod password;
+mod session;
+mod tables;
+mod values;
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+
+use postgres::Statement;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::{ToSql, Type};
+
+use super::canonical::Canonical;
+use super::copy;
+use super::name::Name;
+use super::sqlite::Sqlite;
+use super::store::{Columns, Store, Value};
+use super::trouble::{Trouble, TroubleKind};
+use address::Address;
+use session::{Identity, Session};
+use values::{Parameter, kind};
+
+/// A connection to the server.
+pub(super) struct Postgres {
+    address: Address,
+    session: Session,
+    /// The jobs that this process keeps others from running.
+    jobs: Vec<Name>,
+    /// Those of them whose lock this connection does not hold yet.
+    missing: Vec<Name>,
+}
+
+impl Postgres {
+    /// A new schema with empty tables.
+    pub(super) fn create(address: &str) -> Result<Postgres, Trouble> {
+        let address = Address::parse(address)?;
+        let mut session = Session::open(&address)?;
+        let Identity { system, timeline } = session.identity.clone();
+        let schema = &address.ledger;
+        if !session.rows(&format!("SELECT 1 FROM pg_namespace WHERE nspname = '{schema}'"))?.is_empty() {
+            return Err(Trouble::refused(format!(
+                "ledger {schema}: the database has a schema of that name already"
+            )));
+        }
+        let tables = tables::TABLES;
+        session.rows(&format!(
+            "BEGIN; CREATE SCHEMA \"{schema}\"; {tables} INSERT INTO server VALUES ({timeline}, '{system}')"
+        ))?;
+        session.commit()?;
+        Ok(Postgres { address, session, jobs: Vec::new(), missing: Vec::new() })
+    }
+
+    /// The schema that is there: opening never makes one.
+    pub(super) fn open(address: &str) -> Result<Postgres, Trouble> {
+        let address = Address::parse(address)?;
+        let session = known(&address)?;
+        Ok(Postgres { address, session, jobs: Vec::new(), missing: Vec::new() })
+    }
+
+    /// Takes the locks that a lost connection may still hold, as soon as they are free. Until then the fence decides.
+    fn exclude_again(&mut self) -> Result<(), Trouble> {
+        for job in std::mem::take(&mut self.missing) {
+            let lock = format!("SELECT pg_try_advisory_lock({})", self.lock(&job));
+            if self.session.rows(&lock)?.first().and_then(|row| row.get(0)) == Some("t") {
+                self.call(&job)?;
+            } else {
+                self.missing.push(job);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells those who look at the server's sessions which job this one is of.
+    fn call(&mut self, job: &Name) -> Result<(), Trouble> {
+        let ledger = &self.address.ledger;
+        self.session.rows(&format!("SET application_name = 'discreet {ledger} {job}'")).map(drop)
+    }
+
+    /// The number of the lock that the processes of one job compete for.
+    fn lock(&self, job: &Name) -> i64 {
+        let digest = Canonical::new("discreet lock 1").text(&self.address.ledger).text(job.as_str()).finish();
+        digest.bytes().first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
+    }
+
+    fn prepared(
+        &mut self,
+        statement: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Statement, postgres::Error> {
+        if let Some(known) = self.session.statements.get(statement) {
+            return Ok(known.clone());
+        }
+        // Said, because Postgres would take `?3 - 1` for a narrower number than the column's.
+        let types: Vec<Type> = values.iter().map(kind).collect();
+        let prepared = self.session.client.prepare_typed(&statement.replace('?', "$"), &types)?;
+        self.session.statements.insert(statement, prepared.clone());
+        Ok(prepared)
+    }
+
+    fn failed(&mut self, error: &postgres::Error) -> Trouble {
+        self.session.failed = true;
+        fault::before_commit(error)
+    }
+}
+
+impl Store for Postgres {
+    fn begin(&mut self) -> Result<(), Trouble> {
+        self.exclude_again()?;
+        let begun = self.session.begin();
+        if begun.is_err() {
+            self.roll_back();
+        }
+        begun
+    }
+
+    fn snapshot(&mut self) -> Result<(), Trouble> {
+        self.session.failed = false;
+        // However many rows there are.
+        self.session
+            .rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0")
+            .map(drop)
+    }
+
+    fn commit(&mut self) -> Result<(), Trouble> {
+        self.session.commit()
+    }
+
+    fn roll_back(&mut self) {
+        let _ = self.session.client.batch_execute("ROLLBACK");
+    }
+
+    fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Trouble> {
+        let prepared = self.prepared(statement, values).map_err(|error| self.failed(&error))?;
+        let parameters: Vec<Parameter<'_>> = values.iter().copied().map(Parameter).collect();
+        let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|value| value as _).collect();
+        self.session.client.execute(&prepared, &parameters).map_err(|error| self.failed(&error))
+    }
+
+    fn read(
+        &mut self,
+        statement: &'static str,
+        values: &[Value<'_>],
+        take: &mut dyn FnMut(&dyn Columns) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let prepared = self.prepared(statement, values).map_err(|error| self.failed(&error))?;
+        let mut each = || {
+            let mut rows = self.session.client.query_raw(&prepared, values.iter().copied().map(Parameter))?;
+            while let Some(row) = rows.next()? {
+                if let Err(trouble) = take(&row) {
+                    return Ok(Err(trouble));
+                }
+            }
+            Ok(Ok(()))
+        };
+        each().map_err(|error| self.failed(&error))?
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.snapshot()?;
+        let outcome = indexes::compare(&mut self.session);
+        self.roll_back();
+        outcome
+    }
+
+    /// A lock of the session, so that it goes with the connection. A predecessor that has just died is waited for.
+    fn exclude(&mut self, job: &Name) -> Result<Option<File>, Trouble> {
+        let lock = format!(
+            "BEGIN; SET LOCAL lock_timeout = '1500ms'; SELECT pg_advisory_lock({}); COMMIT",
+            self.lock(job)
+        );
+        if let Err(trouble) = self.session.rows(&lock) {
+            self.roll_back();
+            if trouble.kind() != TroubleKind::Busy {
+                return Err(trouble);
+            }
+            let message = format!("job {job} is running already, over another connection to the server");
+            return Err(Trouble::new(TroubleKind::Fenced, message));
+        }
+        self.jobs.push(job.clone());
+        self.call(job)?;
+        Ok(None)
+    }
+
+    fn reconnect(&mut self) -> Result<(), Trouble> {
+        self.session = known(&self.address)?;
+        self.missing = self.jobs.clone();
+        Ok(())
+    }
+
+    /// To a file: a copy on the same server would go with it.
+    fn export(&mut self, to: &Path) -> Result<(), Trouble> {
+        let mut file = Sqlite::blank(to)?;
+        let copied = copy::copy(self, &mut file);
+        if copied.is_err() {
+            drop(file);
+            // Half a copy is none.
+            let _ = std::fs::remove_file(to);
+        }
+        copied
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn warning(&self) -> Option<String> {
+        let warning = "the ledger's server keeps no checksums of its pages, so a torn one may go unnoticed; \
+                       `pg_checksums --enable` gives it some";
+        (!self.session.checksums).then(|| warning.to_owned())
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// A connection to the server on which the ledger was made.
+fn known(address: &Address) -> Result<Session, Trouble> {
+    let mut session = Session::open(address)?;
+    let schema = &address.ledger;
+    let there = session.rows("SELECT to_regclass('server')")?;
+    if there.first().and_then(|row| row.get(0)).is_none() {
+        return Err(Trouble::refused(format!(
+            "ledger {schema}: the database has none of that name; make it with `discreet ledger init`"
+        )));
+    }
+    let made = session.rows("SELECT system, timeline FROM server ORDER BY timeline DESC LIMIT 1")?;
+    let held = made.first().and_then(|row| Some((row.get(0)?.to_owned(), row.get(1)?.parse::<u32>().ok()?)));
+    let Some((system, timeline)) = held else {
+        return Err(Trouble::doubt(format!("ledger {schema}: it does not say on which server it was made")));
+    };
+    let Identity { system: found, timeline: now } = session.identity.clone();
+    if found != system {
+        return Err(Trouble::doubt(format!(
+            "ledger {schema}: it was made on the server with system identifier {system}, and this is {found}: a copy \
+             does not know what was released since"
+        )));
+    }
+    if now == timeline {
+        return Ok(session);
+    }
+    if now < timeline || address.timeline != Some(now) {
+        return Err(Trouble::doubt(format!(
+            "ledger {schema}: the server is on timeline {now}, and was on {timeline}: it was restored or failed over, and \
+             may have lost commits; compare the ledger with its anchors, then vouch for it with &timeline={now} in the \
+             address"
+        )));
+    }
+    session.rows(&format!("BEGIN; INSERT INTO server VALUES ({now}, '{system}') ON CONFLICT DO NOTHING"))?;
+    session.commit()?;
+    Ok(session)
+}

@@ -1,0 +1,242 @@
+//! A connection, and everything that must be so before a ledger is trusted over it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use postgres::config::SslMode;
+use postgres::error::Severity;
+use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow, Statement};
+
+use super::super::trouble::{Trouble, TroubleKind};
+use super::address::{Address, Host};
+use super::{fault, password};
+
+/// The first with both of what notices a vanished client: `client_connection_check_interval`, `idle_session_timeout`.
+const OLDEST: i64 = 140_000;
+
+/// What the server must have been started with. They can be changed while it runs, so a writer reads them again.
+const GUARANTEES: [(&str, &str); 3] =
+    [("fsync", "on"), ("full_page_writes", "on"), ("server_encoding", "UTF8")];
+
+/// What this session asks for, and reads back.
+///
+/// A session that is idle inside a transaction holds the lock of every writer, so it ends before a rival stops waiting;
+/// a rival stops waiting before its statement is cut.
+const SETTINGS: [(&str, &str); 10] = [
+    ("synchronous_commit", "on"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("lock_timeout", "15s"),
+    ("statement_timeout", "30s"),
+    ("idle_session_timeout", "0"),
+    ("client_connection_check_interval", "5s"),
+    ("default_transaction_read_only", "off"),
+    // A policy that hides rows makes statements fail instead.
+    ("row_security", "off"),
+    ("client_min_messages", "warning"),
+    // What was not committed is not written into the server's log.
+    ("log_parameter_max_length_on_error", "0"),
+];
+
+/// A client that vanished without a word is noticed in 25 seconds. A Unix socket needs none of it, and reads back zeros.
+const KEEPALIVES: [(&str, &str); 4] = [
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "25000"),
+];
+
+/// What a writing transaction begins with: writers are one after another, behind the one row that they all change.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+    SELECT pg_backend_pid(), current_setting('fsync'), current_setting('full_page_writes'),
+      current_setting('synchronous_commit') FROM head FOR UPDATE";
+
+/// Which server this is, and how often it was made anew from a copy of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) system: String,
+    pub(super) timeline: u32,
+}
+
+/// A connection that has been checked.
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) statements: HashMap<&'static str, Statement>,
+    pub(super) identity: Identity,
+    /// Whether the server keeps checksums of its pages.
+    pub(super) checksums: bool,
+    backend: String,
+    warned: Arc<AtomicBool>,
+    /// Whether a statement of the transaction has failed: then a commit would undo it, and report success.
+    pub(super) failed: bool,
+}
+
+impl Session {
+    /// Connects, makes the settings, and reads everything back.
+    pub(super) fn open(address: &Address) -> Result<Session, Trouble> {
+        let warned = Arc::new(AtomicBool::new(false));
+        let mut client =
+            configured(address, &warned)?.connect(NoTls).map_err(|error| fault::at_connect(&error))?;
+        let version = ask(&mut client, "SHOW server_version_num")?;
+        if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
+            return Err(Trouble::refused(format!(
+                "ledger: the server is Postgres {version}, and is needed from {OLDEST} on"
+            )));
+        }
+        if ask(&mut client, "SELECT pg_is_in_recovery()")? != "f" {
+            return Err(Trouble::doubt(
+                "ledger: the server is a standby, or not yet recovered; give the primary",
+            ));
+        }
+        settle(&mut client, address)?;
+        let identity = identify(&mut client)?;
+        let checksums = ask(&mut client, "SHOW data_checksums")? == "on";
+        let backend = ask(&mut client, "SELECT pg_backend_pid()")?;
+        Ok(Session {
+            client,
+            statements: HashMap::new(),
+            identity,
+            checksums,
+            backend,
+            warned,
+            failed: false,
+        })
+    }
+
+    /// Begins a writing transaction, and sees that the settings still hold and that this is the server's process that it
+    /// was: behind a pooler that hands out sessions by the transaction neither is so.
+    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+        self.failed = false;
+        let rows = self.rows(BEGIN)?;
+        // Only a ledger that is being made has no such row yet.
+        let Some(row) = rows.first() else { return Ok(()) };
+        let found = [0, 1, 2, 3].map(|column| row.get(column).unwrap_or_default());
+        if found != [&*self.backend, "on", "on", "on"] {
+            return Err(Trouble::doubt(format!(
+                "ledger: process {} of the server answers with fsync, full_page_writes and synchronous_commit {}, {} \
+                 and {}, where process {} and on are needed; connect without a pooler, to a server that syncs",
+                found[0], found[1], found[2], found[3], self.backend
+            )));
+        }
+        Ok(())
+    }
+
+    /// Commits, and believes it only if the server has nothing to add: it warns where a transaction is not on the standby
+    /// that it waits for, and where there was none.
+    pub(super) fn commit(&mut self) -> Result<(), Trouble> {
+        if self.failed {
+            return Err(Trouble::new(
+                TroubleKind::Busy,
+                "ledger: a statement failed, so nothing was written",
+            ));
+        }
+        self.warned.store(false, Ordering::Relaxed);
+        self.client.batch_execute("COMMIT").map_err(|error| fault::at_commit(&error))?;
+        if self.warned.load(Ordering::Relaxed) {
+            return Err(Trouble::doubt(
+                "ledger: the server warned at a commit, as where it is not on a standby; its log says more",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs statements without values, and gives the rows of all of them as text.
+    pub(super) fn rows(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, Trouble> {
+        rows(&mut self.client, statements)
+    }
+}
+
+fn configured(address: &Address, warned: &Arc<AtomicBool>) -> Result<Config, Trouble> {
+    let mut config = Config::new();
+    match &address.host {
+        Host::Loopback(name) => config.host(name),
+        Host::Socket(directory) => config.host_path(directory),
+    };
+    config.port(address.port).user(&address.user).dbname(&address.database).ssl_mode(SslMode::Disable);
+    config.application_name(&format!("discreet {}", address.ledger));
+    config.connect_timeout(Duration::from_secs(10)).tcp_user_timeout(Duration::from_secs(25));
+    config
+        .keepalives_idle(Duration::from_secs(10))
+        .keepalives_interval(Duration::from_secs(5))
+        .keepalives_retries(3);
+    if let Some(password) = password::find(address)? {
+        config.password(password.as_bytes());
+    }
+    let warned = Arc::clone(warned);
+    config.notice_callback(move |notice| {
+        // A severity that this version does not name is taken for a warning.
+        let harmless = [Severity::Notice, Severity::Info, Severity::Log, Severity::Debug];
+        if notice.parsed_severity().is_none_or(|severity| !harmless.contains(&severity)) {
+            warned.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(config)
+}
+
+fn settle(client: &mut Client, address: &Address) -> Result<(), Trouble> {
+    let keepalives = match address.host {
+        Host::Loopback(_) => &KEEPALIVES[..],
+        Host::Socket(_) => &[],
+    };
+    let settings = SETTINGS.iter().chain(keepalives);
+    let mut statements = format!("SET search_path = \"{}\", pg_temp;", address.ledger);
+    statements.extend(settings.clone().map(|(name, value)| format!("SET {name} = '{value}';")));
+    client.batch_execute(&statements).map_err(|error| fault::before_commit(&error))?;
+    for (name, expected) in settings.chain(&GUARANTEES) {
+        let found = ask(client, &format!("SHOW {name}"))?;
+        if found != *expected {
+            return Err(Trouble::doubt(format!(
+                "ledger: the server keeps {name} = {found} where {expected} is needed"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The timeline is the first part of the name of the file that the server writes to; its control file may still hold the
+/// one before.
+fn identify(client: &mut Client) -> Result<Identity, Trouble> {
+    let system = ask(client, "SELECT system_identifier FROM pg_control_system()")?;
+    let file = ask(client, "SELECT pg_walfile_name(pg_current_wal_lsn())")?;
+    let timeline = file.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let timeline = timeline.ok_or_else(|| Trouble::doubt("ledger: the server does not say its timeline"))?;
+    Ok(Identity { system, timeline })
+}
+
+/// The one value that a statement gives.
+fn ask(client: &mut Client, statement: &str) -> Result<String, Trouble> {
+    let answer = rows(client, statement)?.into_iter().next();
+    let answer = answer.as_ref().and_then(|row| row.get(0)).map(str::to_owned);
+    answer.ok_or_else(|| Trouble::doubt("ledger: the server does not say what it was asked"))
+}
+
+fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, Trouble> {
+    let messages = client.simple_query(statements).map_err(|error| fault::before_commit(&error))?;
+    let row = |message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    };
+    Ok(messages.into_iter().filter_map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refutes trust in a pooler that runs one session's transactions in several processes of the server.
+    #[test]
+    fn another_process_of_the_server_than_the_one_that_was_checked_is_in_doubt() {
+        let Some(server) = crate::server::shared() else { return };
+        let place = server.address(&server.unused());
+        drop(crate::ledger::Ledger::create(&place).unwrap());
+        let mut session = Session::open(&Address::parse(place.to_str().unwrap()).unwrap()).unwrap();
+        session.begin().unwrap();
+        session.rows("ROLLBACK").unwrap();
+        session.rows("SET synchronous_commit = off").unwrap();
+        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+        session.rows("ROLLBACK; SET synchronous_commit = on").unwrap();
+        session.backend = "1".into();
+        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+    }
+}

@@ -1,0 +1,77 @@
+//! How a ledger lies in a schema of Postgres: its tables, and what may change in them.
+
+/// The tables of a file, with what Postgres calls the kinds of columns, and one more: on which server the ledger was
+/// made. Names are compared byte by byte, whatever the database's language. Triggers refuse what the path never does,
+/// emptying a table included.
+pub(super) const TABLES: &str = r#"
+CREATE TABLE server (timeline BIGINT PRIMARY KEY, system TEXT NOT NULL);
+CREATE TABLE meta ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), format BIGINT NOT NULL, ledger BYTEA NOT NULL);
+CREATE TABLE head ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE fence (job TEXT COLLATE "C" PRIMARY KEY, generation BIGINT NOT NULL);
+CREATE TABLE domain (
+  name TEXT COLLATE "C" PRIMARY KEY, sequence BIGINT NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
+  promise TEXT NOT NULL, span BIGINT NOT NULL, cap BYTEA NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE release (
+  id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name),
+  job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
+  window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, generation BIGINT NOT NULL, fate TEXT NOT NULL,
+  cost BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
+  line TEXT NOT NULL, delivered BIGINT NOT NULL, chain BYTEA NOT NULL,
+  CONSTRAINT one_row UNIQUE (window_start, id));
+CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
+CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
+CREATE TABLE amendment (
+  sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), cap BYTEA NOT NULL,
+  who TEXT NOT NULL, why TEXT NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE repair (
+  sequence BIGINT PRIMARY KEY, sound BIGINT NOT NULL, floor BIGINT NOT NULL, reason TEXT NOT NULL,
+  given_up BYTEA NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE state (
+  job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, held BYTEA NOT NULL,
+  PRIMARY KEY (job, name));
+CREATE TABLE account (
+  domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), place BIGINT NOT NULL, spent BYTEA NOT NULL,
+  PRIMARY KEY (domain, place));
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
+CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
+CREATE TRIGGER server_kept BEFORE DELETE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
+CREATE TRIGGER meta_stays BEFORE UPDATE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
+CREATE TRIGGER meta_kept BEFORE DELETE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
+CREATE TRIGGER head_grows BEFORE UPDATE ON head FOR EACH ROW WHEN (new.sequence <= old.sequence)
+  EXECUTE FUNCTION refuse('the chain only grows');
+CREATE TRIGGER head_kept BEFORE DELETE ON head FOR EACH ROW EXECUTE FUNCTION refuse('the chain only grows');
+CREATE TRIGGER fence_rises BEFORE UPDATE ON fence FOR EACH ROW
+  WHEN (new.generation <= old.generation OR new.job <> old.job) EXECUTE FUNCTION refuse('a fence only rises');
+CREATE TRIGGER fence_kept BEFORE DELETE ON fence FOR EACH ROW EXECUTE FUNCTION refuse('a fence only rises');
+CREATE TRIGGER domain_stays BEFORE UPDATE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
+CREATE TRIGGER domain_kept BEFORE DELETE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
+CREATE TRIGGER release_stays BEFORE UPDATE OF
+  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, life_start,
+  life_end, prepaid, state, line, chain
+  ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
+CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW
+  WHEN (new.delivered < old.delivered) EXECUTE FUNCTION refuse('a delivery is not taken back');
+CREATE TRIGGER release_kept BEFORE DELETE ON release FOR EACH ROW
+  EXECUTE FUNCTION refuse('a release is written once');
+CREATE TRIGGER amendment_stays BEFORE UPDATE ON amendment FOR EACH ROW EXECUTE FUNCTION refuse('an amendment stays');
+CREATE TRIGGER amendment_kept BEFORE DELETE ON amendment FOR EACH ROW EXECUTE FUNCTION refuse('an amendment stays');
+CREATE TRIGGER repair_stays BEFORE UPDATE ON repair FOR EACH ROW EXECUTE FUNCTION refuse('a repair stays');
+CREATE TRIGGER repair_kept BEFORE DELETE ON repair FOR EACH ROW EXECUTE FUNCTION refuse('a repair stays');
+CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.version <> old.version + 1)
+  EXECUTE FUNCTION refuse('a state only moves on');
+CREATE TRIGGER account_grows BEFORE UPDATE ON account FOR EACH ROW
+  WHEN (new.spent < old.spent OR new.domain <> old.domain OR new.place <> old.place)
+  EXECUTE FUNCTION refuse('what is spent is never given back');
+CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW
+  EXECUTE FUNCTION refuse('what is spent is never given back');
+CREATE TRIGGER server_full BEFORE TRUNCATE ON server EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER meta_full BEFORE TRUNCATE ON meta EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER head_full BEFORE TRUNCATE ON head EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER fence_full BEFORE TRUNCATE ON fence EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER domain_full BEFORE TRUNCATE ON domain EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER release_full BEFORE TRUNCATE ON release EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
+"#;

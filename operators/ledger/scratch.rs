@@ -1,0 +1,155 @@
+//! Places for ledgers in tests: a file always, and a server where there is one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Key;
+#[cfg(feature = "postgres")]
+use crate::server::Server;
+
+/// Runs tests that take an [`At`] in a file, and on a server.
+macro_rules! everywhere {
+    ($($test:ident)*) => {
+        mod in_a_file {
+            $(#[test]
+            fn $test() {
+                super::$test($crate::ledger::scratch::At::File);
+            })*
+        }
+        #[cfg(feature = "postgres")]
+        mod on_a_server {
+            $(#[test]
+            fn $test() {
+                if let Some(server) = $crate::server::shared() {
+                    super::$test($crate::ledger::scratch::At::Server(server));
+                }
+            })*
+        }
+    };
+}
+pub(crate) use everywhere;
+
+/// Where the ledgers of a test lie.
+#[derive(Clone, Copy)]
+pub(crate) enum At {
+    File,
+    #[cfg(feature = "postgres")]
+    Server(&'static Server),
+}
+
+/// A place for one ledger, and a directory that goes with the test.
+pub(crate) struct Scratch {
+    at: At,
+    directory: PathBuf,
+    ledger: PathBuf,
+}
+
+impl At {
+    pub(crate) fn scratch(self) -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("discreet-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let ledger = match self {
+            At::File => directory.join("test.ledger"),
+            #[cfg(feature = "postgres")]
+            At::Server(server) => server.address(&server.unused()),
+        };
+        Scratch { at: self, directory, ledger }
+    }
+
+    /// How often to try, where a try costs more on a server.
+    pub(crate) fn tries(self, in_a_file: usize) -> usize {
+        match self {
+            At::File => in_a_file,
+            #[cfg(feature = "postgres")]
+            At::Server(_) => in_a_file.div_ceil(4),
+        }
+    }
+}
+
+impl Scratch {
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.ledger.clone()
+    }
+
+    /// The key that a gate opens, made where it is not there yet.
+    pub(crate) fn key(&self) -> PathBuf {
+        match self.at {
+            At::File => Key::beside(&self.ledger),
+            #[cfg(feature = "postgres")]
+            At::Server(_) => {
+                let path = self.directory.join("test.key");
+                if !path.exists() {
+                    Key::create(&path).unwrap();
+                }
+                path
+            }
+        }
+    }
+
+    /// Takes from the process of a job what keeps others out, as a move to another machine does.
+    pub(crate) fn unlock(&self, job: &str) {
+        match self.at {
+            At::File => fs::remove_file(self.directory.join(format!("test.ledger.{job}.lock"))).unwrap(),
+            #[cfg(feature = "postgres")]
+            At::Server(server) => {
+                let session = format!("discreet {} {job}", self.name());
+                let end =
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name";
+                assert_eq!(server.sql("public", &format!("{end} = '{session}'")).unwrap(), "t");
+            }
+        }
+    }
+
+    /// Edits the tables by hand: with their triggers, or after taking them away.
+    pub(crate) fn edit(&self, statement: &str, triggers: bool) -> Result<(), String> {
+        match self.at {
+            At::File => self.edit_file(statement, triggers).map_err(|error| error.to_string()),
+            #[cfg(feature = "postgres")]
+            At::Server(server) => {
+                let bytes = |statement: &str, count: usize| {
+                    let hex = format!("decode('{}', 'hex')", "00".repeat(count));
+                    statement.replace(&format!("zeroblob({count})"), &hex)
+                };
+                let statement =
+                    [22, 32, 49].iter().fold(statement.to_owned(), |text, count| bytes(&text, *count));
+                let random = "decode(md5('a') || md5('b'), 'hex')";
+                let statement = statement.replace("randomblob(32)", random);
+                let role = if triggers { "origin" } else { "replica" };
+                let statements = format!("SET session_replication_role = {role}; {statement}");
+                server.sql(self.name(), &statements).map(drop)
+            }
+        }
+    }
+
+    fn edit_file(&self, statement: &str, triggers: bool) -> rusqlite::Result<()> {
+        let shell = rusqlite::Connection::open(&self.ledger)?;
+        if !triggers {
+            let mut names = shell.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")?;
+            let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            for name in names {
+                shell.execute_batch(&format!("DROP TRIGGER {name}"))?;
+            }
+            shell.execute_batch("PRAGMA foreign_keys = OFF")?;
+        }
+        shell.execute_batch(statement)
+    }
+
+    /// The name of a ledger on a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn name(&self) -> &str {
+        self.ledger.to_str().unwrap().rsplit('=').next().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}

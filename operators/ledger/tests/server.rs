@@ -1,0 +1,345 @@
+//! What only a server can do to a ledger: lose its connection, forget to sync, fail over, deny a right.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ::postgres::{Client, NoTls};
+
+use super::super::postgres::Postgres;
+use super::super::store::Store;
+use super::*;
+use crate::server::{self, Server};
+
+/// A ledger on the server that all share, with a claim, or nothing where there is no server.
+fn shared() -> Option<(&'static Server, Scratch, Ledger, Claim)> {
+    let server = server::shared()?;
+    let scratch = At::Server(server).scratch();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    Some((server, scratch, ledger, claim))
+}
+
+/// A ledger of a server of its own, closed.
+fn alone() -> Option<(Server, PathBuf)> {
+    let server = Server::start()?;
+    let place = server.address("visits");
+    Ledger::create(&place).unwrap().register(&domain(Promise::Lifetime, 10)).unwrap();
+    Some((server, place))
+}
+
+fn doubt(place: &Path, about: &str) {
+    let trouble = Ledger::open(place).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert!(trouble.to_string().contains(about), "{trouble}");
+}
+
+#[test]
+fn a_server_that_stops_syncing_is_noticed_at_once() {
+    let Some((server, place)) = alone() else { return };
+    for (setting, off, on) in [("fsync", "off", "on"), ("full_page_writes", "off", "on")] {
+        let mut ledger = Ledger::open(&place).unwrap();
+        let claim = ledger.claim(&name("web")).unwrap();
+        let set = |value: &str| {
+            server.sql("public", &format!("ALTER SYSTEM SET {setting} = {value}")).unwrap();
+            server.sql("public", "SELECT pg_reload_conf()").unwrap();
+            let begun = Instant::now();
+            while server.sql("public", &format!("SHOW {setting}")).unwrap() != value {
+                assert!(begun.elapsed() < Duration::from_secs(10));
+            }
+            // Sessions hear of it between two statements.
+            std::thread::sleep(Duration::from_millis(300));
+        };
+        set(off);
+        let trouble = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap_err();
+        assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+        doubt(&place, setting);
+        set(on);
+        ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
+    }
+}
+
+#[test]
+fn a_standby_is_refused_and_a_failover_must_be_vouched_for() {
+    let Some((mut server, place)) = alone() else { return };
+    let vouched = |timeline: u32| PathBuf::from(format!("{}&timeline={timeline}", place.display()));
+    server.crash();
+    let standby = server.data().join("standby.signal");
+    fs::write(&standby, "").unwrap();
+    chown(&standby, Some(fs::metadata(server.data()).unwrap().uid()), None).unwrap();
+    server.launch();
+    doubt(&place, "standby");
+    server.sql("public", "SELECT pg_promote()").unwrap();
+    doubt(&place, "&timeline=2");
+    doubt(&vouched(1), "&timeline=2");
+    doubt(&vouched(3), "&timeline=2");
+    Ledger::open(vouched(2)).unwrap();
+    // It is remembered, and an older history is not the ledger's any more.
+    Ledger::open(&place).unwrap();
+    server.sql("visits", "INSERT INTO server SELECT 3, system FROM server LIMIT 1").unwrap();
+    doubt(&place, "was on 3");
+    doubt(&vouched(2), "was on 3");
+}
+
+/// What no statement of SQLite could do, and what only a key column shows.
+#[test]
+fn the_triggers_of_a_server_refuse_more() {
+    let Some((_, scratch, mut ledger, claim)) = shared() else { return };
+    let state = Some(State { version: 1, held: b"what a mechanism keeps".to_vec() });
+    ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
+    let tables = "server meta head fence domain release amendment repair state account";
+    for table in tables.split(' ') {
+        let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
+        assert!(trouble.contains("no table is emptied"), "{table}: {trouble}");
+        // There is no amendment and no repair yet; what a mechanism keeps is given up by a repair alone.
+        if !["amendment", "repair", "state"].contains(&table) {
+            assert!(scratch.edit(&format!("DELETE FROM {table}"), true).is_err(), "{table}");
+        }
+    }
+    for edit in [
+        "UPDATE fence SET job = 'app', generation = generation + 1",
+        "UPDATE account SET place = place + 1",
+        "UPDATE release SET delivered = delivered - 1",
+        "UPDATE server SET timeline = timeline + 1",
+    ] {
+        assert!(scratch.edit(edit, true).is_err(), "{edit}");
+    }
+}
+
+#[test]
+fn a_copy_on_another_server_is_refused() {
+    let Some((_, scratch, ledger, claim)) = shared() else { return };
+    drop((ledger, claim));
+    scratch.edit("UPDATE server SET system = '7000000000000000000'", false).unwrap();
+    doubt(&scratch.ledger(), "system identifier");
+}
+
+#[test]
+fn a_schema_of_something_else_is_neither_opened_nor_made_a_ledger() {
+    let Some(server) = server::shared() else { return };
+    let place = |schema| server.address(schema);
+    server.sql("public", "CREATE SCHEMA shop; CREATE TABLE shop.meta (format BIGINT)").unwrap();
+    for trouble in
+        [Ledger::open(place("shop")), Ledger::create(place("shop"))].map(|result| result.unwrap_err())
+    {
+        assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    }
+    assert_eq!(server.sql("shop", "SELECT count(*) FROM meta").unwrap(), "0");
+    let nowhere = PathBuf::from(place("shop").to_str().unwrap().replace("/postgres?", "/nowhere?"));
+    assert_eq!(Ledger::open(nowhere).unwrap_err().kind(), TroubleKind::Refused);
+}
+
+/// Refutes an answer about a lost commit that is given while the commit may still take place.
+#[test]
+fn a_commit_that_is_on_its_way_is_waited_for() {
+    let Some((server, scratch, mut ledger, claim)) = shared() else { return };
+    let row = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap().remove(0);
+    let mut lost = Postgres::open(scratch.ledger().to_str().unwrap()).unwrap();
+    lost.begin().unwrap();
+    lost.execute("UPDATE release SET delivered = 1", &[]).unwrap();
+    let read = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| ledger.recover(&claim, &[row.release().clone()]).unwrap());
+        let waiting = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+                       AND application_name LIKE";
+        let waiting = format!("{waiting} 'discreet {}%'", scratch.name());
+        let begun = Instant::now();
+        while server.sql("public", &waiting).unwrap() != "t" {
+            assert!(begun.elapsed() < Duration::from_secs(10), "it does not wait");
+        }
+        assert!(!asking.is_finished());
+        lost.commit().unwrap();
+        asking.join().unwrap()
+    });
+    assert!(read[0].as_ref().unwrap().is_delivered(), "it was asked before the commit ended");
+}
+
+/// Refutes a gate on another machine that stops, suspended inside its transaction, and everybody with it.
+#[test]
+fn a_process_that_sleeps_inside_a_transaction_holds_nobody_up_for_long() {
+    let Some((_, scratch, mut ledger, claim)) = shared() else { return };
+    let mut asleep = Postgres::open(scratch.ledger().to_str().unwrap()).unwrap();
+    asleep.begin().unwrap();
+    let begun = Instant::now();
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(14));
+    // What wakes up can write nothing.
+    let trouble = asleep.execute("UPDATE release SET delivered = 1", &[]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Unknown, "{trouble}");
+    assert!(asleep.commit().is_err());
+}
+
+#[test]
+fn a_job_stays_its_own_after_its_connection_was_lost() {
+    let Some((_, scratch, mut ledger, claim)) = shared() else { return };
+    scratch.unlock("web");
+    ledger.recover(&claim, &[]).unwrap();
+    ledger.mark(&[]).unwrap();
+    let begun = Instant::now();
+    let trouble = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Fenced, "{trouble}");
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    // The refused one has not moved the fence.
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
+}
+
+/// Each statement of a seal, with the connection lost there: nothing is written, and asking again writes it once.
+#[test]
+fn a_transaction_that_loses_its_connection_leaves_nothing() {
+    let Some((_, scratch, mut ledger, claim)) = shared() else { return };
+    let mut store = Postgres::open(scratch.ledger().to_str().unwrap()).unwrap();
+    store.exclude(&name("other")).unwrap();
+    store.begin().unwrap();
+    store.execute("UPDATE head SET sequence = sequence + 1", &[]).unwrap();
+    scratch.unlock("other");
+    let trouble = store.execute("UPDATE head SET sequence = sequence + 1", &[]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Unknown, "{trouble}");
+    assert_eq!(store.commit().unwrap_err().kind(), TroubleKind::Busy);
+    assert_eq!(store.begin().unwrap_err().kind(), TroubleKind::Unknown);
+    store.reconnect().unwrap();
+    store.begin().unwrap();
+    scratch.unlock("other");
+    assert_eq!(store.commit().unwrap_err().kind(), TroubleKind::Unknown, "a commit whose end is not known");
+    store.reconnect().unwrap();
+    drop(store);
+    ledger.verify().unwrap();
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
+}
+
+/// A transaction that failed ends with COMMIT as if all were well; Postgres says ROLLBACK, and no error.
+#[test]
+fn a_failed_transaction_is_never_taken_for_a_commit() {
+    let Some((_, scratch, _ledger, _claim)) = shared() else { return };
+    let mut store = Postgres::open(scratch.ledger().to_str().unwrap()).unwrap();
+    store.begin().unwrap();
+    let trouble = store.execute("UPDATE head SET sequence = sequence", &[]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    assert!(store.commit().is_err());
+    store.roll_back();
+    // The next one is its own.
+    store.begin().unwrap();
+    store.commit().unwrap();
+}
+
+#[test]
+fn a_commit_that_the_server_warns_about_is_in_doubt() {
+    let Some((server, scratch, mut ledger, claim)) = shared() else { return };
+    // As it warns where a standby has not acknowledged in time.
+    let warn = "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE WARNING 'not on the standby'; RETURN NULL; END $$;
+                CREATE CONSTRAINT TRIGGER warns AFTER UPDATE ON head DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION warn()";
+    server.sql(scratch.name(), warn).unwrap();
+    let trouble = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+}
+
+#[test]
+fn an_index_that_misses_a_row_is_noticed() {
+    let Some((server, scratch, mut ledger, claim)) = shared() else { return };
+    ledger.seal(&claim, &[sealing("web", (5, 6), 1, "line")]).unwrap();
+    drop((ledger, claim));
+    for (index, table, hidden) in [
+        (
+            "one_row",
+            "release (window_start, id)",
+            "INSERT INTO release SELECT id, 99, domain, job, version, name, 7, 8, 1, fate, cost, life_start, life_end,
+             prepaid, state, line, 0, chain FROM release",
+        ),
+        ("account_pkey", "account (domain, place)", "INSERT INTO account SELECT name, 77, cap FROM domain"),
+    ] {
+        let maintained = |maintained: bool| {
+            let index = format!("WHERE indexrelid = '{index}'::regclass");
+            format!("UPDATE pg_index SET indisready = {maintained} {index}")
+        };
+        for statement in [&maintained(false), hidden, &maintained(true)] {
+            server.sql(scratch.name(), statement).unwrap();
+        }
+        doubt(&scratch.ledger(), table);
+        scratch.edit("DELETE FROM release WHERE sequence = 99", false).unwrap();
+        scratch.edit("DELETE FROM account WHERE place = 77", false).unwrap();
+        server.sql(scratch.name(), &format!("REINDEX INDEX {index}")).unwrap();
+    }
+    Ledger::open(scratch.ledger()).unwrap();
+}
+
+/// The rights of the ledger's page: enough to seal, and not to raise a cap.
+#[test]
+fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
+    let Some((server, scratch, ledger, claim)) = shared() else { return };
+    drop((ledger, claim));
+    let page = include_str!("../mod.rs");
+    let grants =
+        page.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with("GRANT"));
+    let grants: Vec<&str> = grants.collect();
+    assert_eq!(grants.len(), 8);
+    let role = format!("job_of_{}", scratch.name());
+    let grants = grants.join("\n").replace("visits", scratch.name()).replace("TO job", &format!("TO {role}"));
+    // What a role brings along does not count.
+    let lax = format!("ALTER ROLE {role} SET synchronous_commit = off");
+    server.sql("public", &format!("CREATE ROLE {role} LOGIN; {lax}; {grants}")).unwrap();
+
+    let place = PathBuf::from(scratch.ledger().to_str().unwrap().replace("discreet@", &format!("{role}@")));
+    let mut ledger = Ledger::open(&place).unwrap();
+    let claim = ledger.claim(&name("web")).unwrap();
+    for version in [1, 2] {
+        let window = (10 * version, 10 * version + 10);
+        let state = Some(State { version, held: b"what a mechanism keeps".to_vec() });
+        let rows = ledger.seal(&claim, &[Sealing { state, ..sealing("web", window, 2, "line") }]).unwrap();
+        assert_eq!(ledger.mark(&rows).unwrap(), [true]);
+    }
+    ledger.recover(&claim, &[]).unwrap();
+    let amended = ledger.amend(&name("visits"), &rho(11), "a job", "more").unwrap_err();
+    let other = Domain::new(name("other"), Neighbours::PERSON, Promise::Lifetime, rho(9)).unwrap();
+    for trouble in [amended, ledger.register(&other).unwrap_err()] {
+        assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+        assert!(trouble.to_string().contains("permission denied"), "{trouble}");
+    }
+    drop((ledger, claim));
+    let mut shell = connect(server, &role);
+    for statement in
+        ["UPDATE domain SET cap = cap", "DELETE FROM account", "TRUNCATE release", "DROP TABLE release"]
+    {
+        let statement = format!("SET search_path = {}; {statement}", scratch.name());
+        assert!(shell.batch_execute(&statement).is_err(), "{statement}");
+    }
+}
+
+fn connect(server: &Server, role: &str) -> Client {
+    let place = server.address("any").to_str().unwrap().replace("discreet@", &format!("{role}@"));
+    Client::connect(place.split("&ledger").next().unwrap(), NoTls).unwrap()
+}
+
+/// What Postgres cannot hold is refused without being repeated, and nothing is written.
+#[test]
+fn an_error_repeats_nothing_of_a_line() {
+    let Some((_, _scratch, mut ledger, claim)) = shared() else { return };
+    let trouble = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "forty-two\0")]).unwrap_err();
+    assert!(!format!("{trouble} {trouble:?}").contains("forty"), "{trouble}");
+    assert_eq!(ledger.head().unwrap().0, 1);
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "forty-two")]).unwrap();
+}
+
+#[test]
+fn a_copy_that_fails_leaves_no_file_and_harms_none_that_is_there() {
+    let Some((_, scratch, mut ledger, _claim)) = shared() else { return };
+    let to = scratch.directory().join("copy.ledger");
+    // A name that no ledger has: the reading of it fails half-way.
+    scratch.edit("ALTER TABLE account RENAME TO accounts", false).unwrap();
+    assert!(ledger.export(&to).is_err());
+    assert!(!to.exists());
+    scratch.edit("ALTER TABLE accounts RENAME TO account", false).unwrap();
+    ledger.export(&to).unwrap();
+    let before = fs::read(&to).unwrap();
+    assert!(ledger.export(&to).is_err());
+    assert_eq!(fs::read(&to).unwrap(), before);
+}
+
+#[test]
+fn ledgers_of_one_database_know_nothing_of_each_other() {
+    let Some((_, _first, mut ledger, claim)) = shared() else { return };
+    let Some((_, _second, mut other, _)) = shared() else { return };
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
+    assert_eq!((spent(&mut ledger), spent(&mut other)), (rho(1), rho(0)));
+    assert_ne!(ledger.name(), other.name());
+}
