@@ -13,7 +13,7 @@ use super::desk::Listener;
 use super::request::{Request, Sealable, Standing, Told};
 use super::vault::Vault;
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind,
+    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind, failpoint,
 };
 use crate::noise::Noise;
 
@@ -110,6 +110,10 @@ impl Driver {
                 }
             }
             self.carry_out(effects);
+            if closing {
+                // What ends is not waited for by anyone, so it cannot fail either.
+                let _ = failpoint::reached("shutdown", TroubleKind::Unknown);
+            }
             if closing || self.core.is_halted() {
                 return;
             }
@@ -170,6 +174,19 @@ impl Driver {
         Some(self.wanted(request))
     }
 
+    /// Lets requests go on until every statistic waits for a row, or for nothing: a request for a row that is on its way
+    /// out already asks for nothing, and the one behind it must not wait for it.
+    fn take_turns(&mut self) -> Vec<Effect<Digest, String>> {
+        let mut effects = Vec::new();
+        loop {
+            let events = self.next_turns();
+            if events.is_empty() {
+                return effects;
+            }
+            effects.extend(events.into_iter().flat_map(|event| self.step(event)));
+        }
+    }
+
     /// Lets the next request of each statistic go on whose turn has come.
     fn next_turns(&mut self) -> Vec<Event<Digest, String>> {
         let (requests, mut ready) = (&self.requests, Vec::new());
@@ -197,7 +214,11 @@ impl Driver {
     /// transaction does.
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
-        while !effects.is_empty() {
+        loop {
+            effects.extend(self.take_turns());
+            if effects.is_empty() {
+                return;
+            }
             let (mut events, mut sealings, mut recovering) = (Vec::new(), Vec::new(), Vec::new());
             let (mut marks, mut leaving) = (Vec::new(), Vec::new());
             for effect in mem::take(&mut effects) {
@@ -217,14 +238,14 @@ impl Driver {
             events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
             events.extend(self.tell(leaving));
-            events.extend(self.next_turns());
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
         }
     }
 
     fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
         let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
-        match self.ledger.look_up(&asked.release) {
+        let found = failpoint::reached("before-lookup", TroubleKind::Unknown);
+        match found.and_then(|()| self.ledger.look_up(&asked.release)) {
             Ok(row) => {
                 let record = row.map(|row| self.known(row).1);
                 Event::LookedUp(id, record)
@@ -250,12 +271,21 @@ impl Driver {
             }
         }
         let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
+        if failpoint::reached("after-seed", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
         let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
+        if failpoint::reached("after-draw", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
         if let Some(state) = drawn.state {
             asked.state = self.vault.seal(&asked.release, version, &state);
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }
+        }
+        if failpoint::reached("after-encode", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
         }
         Event::Drawn(id, Some(drawn.line))
     }
@@ -327,7 +357,10 @@ impl Driver {
         if rows.is_empty() {
             return Vec::new();
         }
-        match self.ledger.mark(&rows) {
+        let marked = failpoint::reached("after-put-before-mark", TroubleKind::Unknown)
+            .and_then(|()| self.ledger.mark(&rows))
+            .and_then(|news| failpoint::reached("after-mark", TroubleKind::Unknown).map(|()| news));
+        match marked {
             Ok(news) => {
                 rows.iter().zip(news).map(|(row, new)| Event::Marked(row.release().id(), new)).collect()
             }
@@ -344,6 +377,11 @@ impl Driver {
         }
         rows.sort_by_key(Row::sequence);
         for row in rows {
+            if row.generation < self.claim.generation()
+                && failpoint::reached("republish-mid", TroubleKind::Unknown).is_err()
+            {
+                return Some(Event::Doubted(Doubt::Unknown));
+            }
             let (domain, window) = (row.release().domain.clone(), row.release().window);
             let Ok((spent, cap)) = self.ledger.spent(&domain, row.charged()) else {
                 return Some(Event::Doubted(Doubt::Ledger));

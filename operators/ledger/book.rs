@@ -6,6 +6,7 @@ use std::path::Path;
 use super::anchor::{self, Anchor};
 use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
+use super::failpoint;
 use super::name::Name;
 use super::records::{amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write};
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
@@ -248,6 +249,7 @@ impl Ledger {
                 Value::Bytes(chain.bytes()),
             ],
         )?;
+        failpoint::reached("during-amendment", TroubleKind::Unknown)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }
@@ -259,6 +261,7 @@ impl Ledger {
     /// [`TroubleKind::Fenced`] where a process of this job is running.
     pub fn claim(&mut self, job: &Name) -> Result<Claim, Trouble> {
         let lock = self.store.exclude(job)?;
+        failpoint::reached("boot-before-fence", TroubleKind::Busy)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let raise = "INSERT INTO fence VALUES (?1, 1)
                      ON CONFLICT (job) DO UPDATE SET generation = fence.generation + 1 RETURNING generation";
@@ -266,6 +269,7 @@ impl Ledger {
         let generation = first(transaction.store(), raise, &values, |row| number(row, 0))?;
         let generation = generation.ok_or_else(|| Trouble::doubt("ledger: a fence has no generation"))?;
         transaction.commit()?;
+        failpoint::reached("after-fence", TroubleKind::Unknown)?;
         Ok(Claim { job: job.clone(), generation, _lock: lock })
     }
 
@@ -311,7 +315,9 @@ impl Ledger {
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, Trouble> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
+        failpoint::reached("after-begin", TroubleKind::Busy)?;
         claim.still_stands(tables)?;
+        failpoint::reached("after-fence-check", TroubleKind::Unknown)?;
         let start = head(tables)?;
         let (mut sequence, mut chain) = start;
         for sealing in batch {
@@ -324,11 +330,17 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
+            failpoint::reached("after-insert", TroubleKind::Unknown)?;
+            if row.fate != Fate::Sealed {
+                failpoint::reached("during-tombstone", TroubleKind::Unknown)?;
+            }
         }
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }
+        failpoint::reached("before-commit", TroubleKind::Unknown)?;
         transaction.commit()?;
+        failpoint::reached("after-commit-before-ack", TroubleKind::Unknown)?;
         batch
             .iter()
             .map(|sealing| {

@@ -2,13 +2,14 @@
 
 use super::book::{Claim, Sealing};
 use super::canonical::Digest;
+use super::failpoint;
 use super::lines;
 use super::name::Name;
 use super::records::{amended_domain, digest, number, read_entry};
 use super::rows::{Charge, Domain, Fate, Release, Row, encode};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, TroubleKind};
 use crate::accounting::{Account, Interval, Refused};
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
@@ -60,6 +61,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     }
     if let (Fate::Sealed, Some(state)) = (row.fate, &sealing.state) {
         state::replace(store, release, state)?;
+        failpoint::reached("after-mech-state", TroubleKind::Unknown)?;
         row.state = Some(state.digest());
     }
     Ok(row)
@@ -81,6 +83,7 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
                      ON CONFLICT (domain, place) DO UPDATE SET spent = excluded.spent",
                     &[Value::Text(domain.name.as_str()), Value::Number(*place), Value::Bytes(&spent)],
                 )?;
+                failpoint::reached("after-spent", TroubleKind::Unknown)?;
             }
             Ok(())
         }

@@ -46,6 +46,11 @@ mod anchor;
 mod book;
 mod canonical;
 mod charge;
+#[cfg(not(feature = "failpoints"))]
+pub(crate) mod failpoint;
+#[cfg(feature = "failpoints")]
+#[doc(hidden)]
+pub mod failpoint;
 mod journal;
 mod key;
 mod lines;
