@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used)]
 #![allow(missing_docs, reason = "a test, with docs above")]
 
+#[path = "crash/injected.rs"]
+mod injected;
 #[path = "crash/matrix.rs"]
 mod matrix;
 #[path = "crash/oracle.rs"]
@@ -58,9 +60,32 @@ fn in_parallel<T: Send, R: Send>(work: Vec<T>, each: impl Fn(T) -> R + Sync) -> 
     results.into_inner().unwrap()
 }
 
+/// One after another: each keeps both cores busy.
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Refutes: there is a point at which a crash, an error or a suspended process makes a window say two things, say
 /// something that was not paid for, lose its line, its state or its charge, or never come to an end.
 #[test]
 fn no_crash_anywhere_costs_more_than_time() {
+    let _turn = turn();
     matrix::run();
+}
+
+/// Refutes: there is a system call at which a kill or an error does what no point showed, such as inside of a commit or
+/// of a checkpoint of SQLite's.
+#[test]
+fn no_failing_system_call_costs_more_than_time() {
+    let _turn = turn();
+    injected::every_call();
+}
+
+/// Refutes: a release is told while its commit is in the memory of the machine only, which a power cut empties.
+#[test]
+fn every_release_is_on_the_disk_before_it_is_told() {
+    let _turn = turn();
+    injected::order();
 }

@@ -113,11 +113,6 @@ impl Scene {
         Life { child, said, complained }
     }
 
-    /// How many lives there were.
-    pub(crate) fn lives(&self) -> u32 {
-        self.lives.load(Ordering::Relaxed)
-    }
-
     /// What an operator does who believes that the job is dead.
     pub(crate) fn break_lock(&self) {
         let _ = fs::remove_file(self.path(&format!("ledger.{}.lock", plan::JOB)));
