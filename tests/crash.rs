@@ -3,7 +3,7 @@
 //! The subject is a program of its own (`tests/crash/subject.rs`), built with the feature `failpoints`; the recorder is
 //! another, which outlives it; and what must hold afterwards stands in `tests/crash/oracle.rs`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 #![allow(missing_docs, reason = "a test, with docs above")]
 
 #[path = "crash/injected.rs"]

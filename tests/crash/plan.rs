@@ -1,5 +1,7 @@
 //! What the subject releases, and what the oracle therefore expects: the one thing that both know.
 
+#![allow(dead_code, reason = "one half is for the subject, one for the oracle")]
+
 use discreet::accounting::{Amount, Cost, Interval, Neighbours};
 use discreet::ledger::{Charge, Digest, Name, Release};
 
