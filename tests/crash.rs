@@ -4,7 +4,6 @@
 //! another, which outlives it; and what must hold afterwards stands in `tests/crash/oracle.rs`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
-#![allow(missing_docs, reason = "a test, with docs above")]
 
 #[path = "crash/injected.rs"]
 mod injected;

@@ -51,7 +51,7 @@ pub(crate) fn every_call() {
     let stage = Stage::new("injected");
     let mut injections = Vec::new();
     for delivery in ["least", "most"] {
-        let counts = count_calls(&stage.scene(delivery));
+        let counts = count_calls(&stage.scene(delivery, "resume"));
         for call in CALLS {
             // A first checkpoint may find more to do than the trial did.
             let last = counts.get(call).map_or(0, |count| count + count / 8);
@@ -114,7 +114,7 @@ fn count_calls(scene: &Scene) -> BTreeMap<String, usize> {
 /// Whether the fault happened.
 fn injected(stage: &Stage, injection: &Injection) -> Result<bool, String> {
     let Injection { call, fault, nth, delivery } = injection;
-    let scene = stage.scene(delivery);
+    let scene = stage.scene(delivery, "resume");
     let log = scene.path("calls");
     let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{fault}:when={nth}"));
     let log_path = log.to_str().unwrap();
@@ -143,7 +143,7 @@ pub(crate) fn order() {
     }
     let stage = Stage::new("order");
     for delivery in ["least", "most"] {
-        let scene = stage.scene(delivery);
+        let scene = stage.scene(delivery, "resume");
         let log = scene.path("calls");
         let log_path = log.to_str().unwrap();
         let arguments = [

@@ -52,6 +52,7 @@ const POINTS: [(&str, Place); 28] = [
 
 const ACTS: [&str; 3] = ["abort", "error", "stop"];
 const DELIVERIES: [&str; 2] = ["least", "most"];
+const STARTS: [&str; 2] = ["resume", "replay"];
 
 /// A process that leaves rows behind whose delivery is not known.
 const PRELUDE: &str = "after-commit-before-ack:3:abort";
@@ -65,6 +66,7 @@ struct Run {
     place: Place,
     act: &'static str,
     delivery: &'static str,
+    start: &'static str,
     hit: usize,
     chance: [usize; 3],
     /// A second point, at which the next life is killed.
@@ -91,10 +93,11 @@ pub(crate) fn run() {
         for (kind, act) in ACTS.into_iter().enumerate() {
             for round in 0..size(5, 200) {
                 let mut chance = Chance::of(&[index, kind, round]);
-                let delivery = DELIVERIES[(round + index) % 2];
+                let (delivery, start) = (DELIVERIES[(round + index) % 2], STARTS[(round / 2 + index) % 2]);
                 let most = hits[&(delivery, place == Boot)].get(point).copied().unwrap_or(1);
                 let hit = 1 + chance.below(most);
-                runs.push(Run { point, place, act, delivery, hit, chance: [index, kind, round], then: None });
+                let chance = [index, kind, round];
+                runs.push(Run { point, place, act, delivery, start, hit, chance, then: None });
             }
         }
         // A crash of any kind, and another while the next life boots.
@@ -102,13 +105,13 @@ pub(crate) fn run() {
             for round in 0..size(5, 200) {
                 let mut chance = Chance::of(&[index, 3, round]);
                 let (first, place) = POINTS[5 + chance.below(19)];
-                let delivery = DELIVERIES[round % 2];
+                let (delivery, start) = (DELIVERIES[round % 2], STARTS[round / 2 % 2]);
                 // Late enough for the boot to find something.
                 let most = hits[&(delivery, false)].get(first).copied().unwrap_or(1);
                 let hit = most / 2 + 1 + chance.below(most.div_ceil(2));
                 let hit = hit.min(most);
                 let (then, chance) = (Some(point), [index, 3, round]);
-                runs.push(Run { point: first, place, act: "abort", delivery, hit, chance, then });
+                runs.push(Run { point: first, place, act: "abort", delivery, start, hit, chance, then });
             }
         }
     }
@@ -124,7 +127,7 @@ fn count_hits(stage: &Stage) -> BTreeMap<(&'static str, bool), BTreeMap<String, 
     let mut all = BTreeMap::new();
     for delivery in DELIVERIES {
         for after_a_crash in [false, true] {
-            let scene = stage.scene(delivery);
+            let scene = stage.scene(delivery, "replay");
             if after_a_crash {
                 scene.start(Some(PRELUDE)).end().unwrap();
             }
@@ -148,7 +151,7 @@ fn count_hits(stage: &Stage) -> BTreeMap<(&'static str, bool), BTreeMap<String, 
 fn tried(stage: &Stage, run: &Run) -> Result<Ends, String> {
     let mut run = run.clone();
     loop {
-        let scene = stage.scene(run.delivery);
+        let scene = stage.scene(run.delivery, run.start);
         match one(&scene, &run)
             .map_err(|violation| format!("{violation}\n  in {}", scene.directory().display()))?
         {

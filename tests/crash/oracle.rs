@@ -60,9 +60,9 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
         rows.push(row.ok_or_else(|| format!("no fate: {} {:?}", release.name, release.window))?);
     }
     rows.sort_by_key(Row::sequence);
-    nothing_else_was_written(&mut ledger, scene, rows.len())?;
-    budgets_add_up(&mut ledger, &rows)?;
     total_went_on(&rows)?;
+    budgets_add_up(&mut ledger, &rows)?;
+    nothing_else_was_written(&mut ledger, scene, rows.len())?;
     let (repeated, unheard) = deliveries(scene, &rows, past)?;
     anchor_is_held(&mut ledger, scene, &rows)?;
     one_seed_each(scene, &rows, past)?;

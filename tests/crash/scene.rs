@@ -48,7 +48,7 @@ impl Stage {
         Stage { directory, recorder, scenes: AtomicU32::new(0) }
     }
 
-    pub(crate) fn scene(&self, delivery: &'static str) -> Scene {
+    pub(crate) fn scene(&self, delivery: &'static str, start: &'static str) -> Scene {
         let number = self.scenes.fetch_add(1, Ordering::Relaxed);
         let directory = self.directory.join(number.to_string());
         fs::create_dir(&directory).unwrap();
@@ -56,7 +56,7 @@ impl Stage {
             fs::copy(self.directory.join(name), directory.join(name)).unwrap();
         }
 
-        Scene { directory, socket: self.directory.join("socket"), delivery, lives: AtomicU32::new(0) }
+        Scene { directory, socket: self.directory.join("socket"), delivery, start, lives: AtomicU32::new(0) }
     }
 }
 
@@ -75,6 +75,8 @@ pub(crate) struct Scene {
     socket: PathBuf,
     /// `least` or `most`.
     pub(crate) delivery: &'static str,
+    /// `replay`, where every life reads the source from its start, or `resume`, where it goes on behind what was delivered.
+    start: &'static str,
     lives: AtomicU32,
 }
 
@@ -104,7 +106,7 @@ impl Scene {
         let child = command
             .arg("work")
             .args([&self.directory, &self.socket])
-            .arg(self.delivery)
+            .args([self.delivery, self.start])
             .stdin(Stdio::null())
             .stdout(File::create(&said).unwrap())
             .stderr(File::create(&complained).unwrap())

@@ -1,7 +1,7 @@
 //! What the crash tests kill: a small pipeline over the real gate, from a source to a sink that acknowledges; and the
 //! recorder behind that sink, a process that outlives it.
 //!
-//! `crash-subject recorder SOCKET`, and `crash-subject work DIRECTORY SOCKET least|most`.
+//! `crash-subject recorder SOCKET`, and `crash-subject work DIRECTORY SOCKET least|most replay|resume`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -29,8 +29,10 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["recorder", socket] => recorder::serve(Path::new(socket)).map_err(Failure::from),
-        ["work", directory, socket, delivery] => work(Path::new(directory), Path::new(socket), delivery),
-        _ => Err("give recorder SOCKET, or work DIRECTORY SOCKET least|most".into()),
+        ["work", directory, socket, delivery, start] => {
+            work(Path::new(directory), Path::new(socket), delivery, start)
+        }
+        _ => Err("give recorder SOCKET, or work DIRECTORY SOCKET least|most replay|resume".into()),
     };
     match outcome {
         Ok(()) => {
@@ -45,14 +47,14 @@ fn main() -> ExitCode {
 }
 
 /// One life of the pipeline.
-fn work(directory: &Path, socket: &Path, delivery: &str) -> Result<(), Failure> {
+fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<(), Failure> {
     let delivery = if delivery == "most" { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
     let ledger = directory.join("ledger");
     let sink = Sink::connect(socket, &directory.join("recorded"))?;
     let opening = Opening::new(&ledger, plan::JOB)?.delivery(delivery).anchor(directory.join("anchor"));
     let gate = opening.open()?;
     let mut driver = Driver::new(&gate, sink, ledger, Draws::open(&directory.join("draws"))?)?;
-    match driver.windows() {
+    match driver.windows(start == "resume") {
         Ok(()) => {
             // Dropping it waits for what was asked for; with deliveries that were marked first, some may still be told.
             drop(gate);
@@ -87,9 +89,10 @@ impl Driver {
         Ok(Driver { desks, woken, sink, ledger: Ledger::open(&path)?, path, draws })
     }
 
-    fn windows(&mut self) -> Result<(), Failure> {
+    fn windows(&mut self, resumes: bool) -> Result<(), Failure> {
         let mut pending = VecDeque::new();
-        for window in 0..plan::WINDOWS {
+        let start = if resumes { self.offset()? } else { 0 };
+        for window in start..plan::WINDOWS {
             let sum = aggregate(window)?;
             // This point, those of the source and those of the sink belong to the driver of a dataflow, once it is here.
             reached("complete-received", TroubleKind::Unknown)?;
@@ -114,6 +117,16 @@ impl Driver {
             }
         }
         self.settle(&mut pending)
+    }
+
+    /// Where a source goes on that is told what was delivered, and reads none of it again.
+    fn offset(&mut self) -> Result<i64, Failure> {
+        for release in plan::schedule() {
+            if !self.ledger.look_up(&release)?.is_some_and(|row| row.is_delivered()) {
+                return Ok(release.window.start() / 10);
+            }
+        }
+        Ok(plan::WINDOWS)
     }
 
     /// Delivers until the ledger holds that each of these was.
