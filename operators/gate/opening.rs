@@ -8,7 +8,7 @@ use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
 use super::vault::Vault;
-use crate::ledger::{Anchor, Journal, Key, Ledger, Name, Trouble, TroubleKind};
+use crate::ledger::{Anchor, Journal, Key, Ledger, Name, Trouble, TroubleKind, failpoint};
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -97,6 +97,7 @@ impl Opening {
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
+        failpoint::reached("after-anchor", TroubleKind::Unknown)?;
         let waiting = ledger.undelivered(&self.job)?;
         let domains = ledger.domains()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };

@@ -290,6 +290,23 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(ledger.state(&release(2)).unwrap().unwrap().version, 3);
 }
 
+/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
+#[test]
+fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
+    let scratch = scratch(At::File, 10);
+    let (gate, desk) = open(&scratch);
+    desk.submit(total(0, 1)).unwrap();
+    row(&desk);
+    drop((gate, desk));
+    let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
+    let (gate, desk) = at_a_desk(opening.open().unwrap());
+    // Once it is told, it is neither delivered yet nor wanted again.
+    let waiting = row(&desk);
+    (0..3).for_each(|window| desk.submit(total(window, 20)).unwrap());
+    drop(gate);
+    assert_eq!([waiting.line(), row(&desk).line(), row(&desk).line()], ["1", "21", "41"]);
+}
+
 fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
     let scratch = scratch(at, 10);
     let (gate, desk) = open(&scratch);
@@ -348,6 +365,39 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     let other = Anchor { chain: *second.chain(), ..seen(&first) };
     assert!(opening.clone().seen(other).open().is_err());
     assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
+}
+
+/// A process that was suspended and goes on after its successor is done must not take from the anchor what that one
+/// wrote: a copy from before would pass for the newest.
+#[test]
+fn an_anchor_forgets_nothing_when_two_processes_write_it() {
+    let scratch = scratch(At::File, 10);
+    let draws = Arc::default();
+    let (gate, desk) = open(&scratch);
+    (0..6).for_each(|window| desk.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..6).map(|_| row(&desk)).collect();
+    drop((gate, desk));
+
+    let (anchor, ledger) = (scratch.directory().join("anchor"), Digest::of(b"ledger"));
+    let open = || Journal::open(&anchor, &ledger).unwrap();
+    let (mut suspended, _) = open();
+    suspended.note(rows[..2].iter()).unwrap();
+    let (mut successor, newest) = open();
+    assert_eq!(newest.unwrap().sequence, rows[1].sequence());
+    successor.note(rows[2..].iter()).unwrap();
+    suspended.note(rows[3..4].iter()).unwrap();
+    assert_eq!(open().1.unwrap().sequence, rows[5].sequence());
+    let noted = Journal::read(&anchor).unwrap();
+    let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
+    assert_eq!(noted, rows.iter().map(Row::sequence).collect::<Vec<_>>());
+
+    // Told late, because its statistic had to wait.
+    fs::remove_file(&anchor).unwrap();
+    let (mut alone, _) = open();
+    alone.note(rows[2..].iter()).unwrap();
+    alone.note(rows[..3].iter()).unwrap();
+    assert_eq!(Journal::read(&anchor).unwrap().len(), 6);
+    assert_eq!(fs::read_to_string(&anchor).unwrap().lines().count(), 7, "a row was noted twice");
 }
 
 fn a_halted_gate_seals_nothing_that_comes_after(at: At) {

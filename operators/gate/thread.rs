@@ -13,7 +13,7 @@ use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
 use super::vault::Vault;
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind,
+    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind, failpoint,
 };
 use crate::noise::Noise;
 
@@ -107,6 +107,10 @@ impl Driver {
                 }
             }
             self.carry_out(effects);
+            if closing {
+                // What ends is not waited for by anyone, so it cannot fail either.
+                let _ = failpoint::reached("shutdown", TroubleKind::Unknown);
+            }
             if closing || self.core.is_halted() {
                 return;
             }
@@ -175,6 +179,19 @@ impl Driver {
         Some(self.wanted(request))
     }
 
+    /// Lets requests go on until every statistic waits for a row, or for nothing: a request for a row that is on its way
+    /// out already asks for nothing, and the one behind it must not wait for it.
+    fn take_turns(&mut self) -> Vec<Effect<Digest, String>> {
+        let mut effects = Vec::new();
+        loop {
+            let events = self.next_turns();
+            if events.is_empty() {
+                return effects;
+            }
+            effects.extend(events.into_iter().flat_map(|event| self.step(event)));
+        }
+    }
+
     /// Lets the next request of each statistic go on whose turn has come.
     fn next_turns(&mut self) -> Vec<Event<Digest, String>> {
         let (requests, mut ready) = (&self.requests, Vec::new());
@@ -202,7 +219,11 @@ impl Driver {
     /// transaction does.
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
-        while !effects.is_empty() {
+        loop {
+            effects.extend(self.take_turns());
+            if effects.is_empty() {
+                return;
+            }
             let (mut events, mut sealings, mut recovering) = (Vec::new(), Vec::new(), Vec::new());
             let (mut marks, mut leaving) = (Vec::new(), Vec::new());
             for effect in mem::take(&mut effects) {
@@ -224,14 +245,17 @@ impl Driver {
             events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
             events.extend(self.tell(leaving));
-            events.extend(self.next_turns());
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
         }
     }
 
     fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
         let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
-        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&asked.release)) {
+        let look_up = |ledger: &mut Ledger| {
+            failpoint::reached("before-lookup", TroubleKind::Unknown)?;
+            ledger.look_up(&asked.release)
+        };
+        match patience::ask(&mut self.ledger, &self.claim, look_up) {
             Ok(row) => {
                 let record = row.map(|row| self.known(row).1);
                 Event::LookedUp(id, record)
@@ -261,12 +285,21 @@ impl Driver {
             }
         }
         let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
+        if failpoint::reached("after-seed", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
         let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
+        if failpoint::reached("after-draw", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
         if let Some(state) = drawn.state {
             asked.state = self.vault.seal(&asked.release, version, &state);
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }
+        }
+        if failpoint::reached("after-encode", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
         }
         Event::Drawn(id, Some(drawn.line))
     }
@@ -327,7 +360,13 @@ impl Driver {
             return Vec::new();
         }
         // A mark whose answer was lost is no news the second time; what may not leave twice does not leave then.
-        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.mark(&rows)) {
+        let mark = |ledger: &mut Ledger| {
+            failpoint::reached("after-put-before-mark", TroubleKind::Unknown)?;
+            let news = ledger.mark(&rows)?;
+            failpoint::reached("after-mark", TroubleKind::Unknown)?;
+            Ok(news)
+        };
+        match patience::ask(&mut self.ledger, &self.claim, mark) {
             Ok(news) => {
                 rows.iter().zip(news).map(|(row, new)| Event::Marked(row.release().id(), new)).collect()
             }
@@ -344,6 +383,11 @@ impl Driver {
         }
         rows.sort_by_key(Row::sequence);
         for row in rows {
+            if row.generation < self.claim.generation()
+                && failpoint::reached("republish-mid", TroubleKind::Unknown).is_err()
+            {
+                return Some(Event::Doubted(Doubt::Unknown));
+            }
             let (domain, window) = (row.release().domain.clone(), row.release().window);
             let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
             let (spent, cap) = match patience::ask(&mut self.ledger, &self.claim, spent) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::anchor::{self, Anchor};
 use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
+use super::failpoint;
 use super::key::Key;
 use super::name::Name;
 use super::place;
@@ -251,6 +252,7 @@ impl Ledger {
         };
         let chain = amendment.chained(&previous);
         write_amendment(tables, &amendment, &chain)?;
+        failpoint::reached("during-amendment", TroubleKind::Unknown)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }
@@ -262,6 +264,7 @@ impl Ledger {
     /// [`TroubleKind::Fenced`] where a process of this job is running.
     pub fn claim(&mut self, job: &Name) -> Result<Claim, Trouble> {
         let lock = self.store.exclude(job)?;
+        failpoint::reached("boot-before-fence", TroubleKind::Busy)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let raise = "INSERT INTO fence VALUES (?1, 1)
                      ON CONFLICT (job) DO UPDATE SET generation = fence.generation + 1 RETURNING generation";
@@ -269,6 +272,7 @@ impl Ledger {
         let generation = first(transaction.store(), raise, &values, |row| number(row, 0))?;
         let generation = generation.ok_or_else(|| Trouble::doubt("ledger: a fence has no generation"))?;
         transaction.commit()?;
+        failpoint::reached("after-fence", TroubleKind::Unknown)?;
         Ok(Claim { job: job.clone(), generation, _lock: lock })
     }
 
@@ -314,7 +318,9 @@ impl Ledger {
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, Trouble> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
+        failpoint::reached("after-begin", TroubleKind::Busy)?;
         claim.still_stands(tables)?;
+        failpoint::reached("after-fence-check", TroubleKind::Unknown)?;
         let start = head(tables)?;
         let (mut sequence, mut chain) = start;
         for sealing in batch {
@@ -327,11 +333,17 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
+            failpoint::reached("after-insert", TroubleKind::Unknown)?;
+            if row.fate != Fate::Sealed {
+                failpoint::reached("during-tombstone", TroubleKind::Unknown)?;
+            }
         }
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }
+        failpoint::reached("before-commit", TroubleKind::Unknown)?;
         transaction.commit()?;
+        failpoint::reached("after-commit-before-ack", TroubleKind::Unknown)?;
         batch
             .iter()
             .map(|sealing| {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use super::book::{Claim, Sealing};
 use super::canonical::Digest;
+use super::failpoint;
 use super::lines;
 use super::name::Name;
 use super::records::{amended_domain, digest, number, read_entry};
 use super::rows::{Charge, Domain, Fate, Release, Row, encode};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, TroubleKind};
 use crate::accounting::{Account, Amount, Interval, Refused};
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
@@ -62,6 +63,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     }
     if let (Fate::Sealed, Some(state)) = (row.fate, &sealing.state) {
         state::replace(store, release, state)?;
+        failpoint::reached("after-mech-state", TroubleKind::Unknown)?;
         row.state = Some(state.digest());
     }
     Ok(row)
@@ -75,7 +77,8 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
     match account.charge(time, charge.cost()) {
         Ok(()) => {
             row.cost = Some(charge.cost().amount().in_currency_of(&domain.cap)?);
-            keep(store, &domain.name, &before, &account.entries())
+            keep(store, &domain.name, &before, &account.entries())?;
+            failpoint::reached("after-spent", TroubleKind::Unknown)
         }
         Err(Refused::Budget { spent, asked, limit }) => {
             row.fate = Fate::Refused;

@@ -4,8 +4,9 @@
 //! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost. A torn
 //! last line was never told, and is cut.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
@@ -22,7 +23,8 @@ const TITLE: &str = "discreet anchor 1, ledger";
 pub struct Journal {
     file: File,
     path: PathBuf,
-    last: i64,
+    /// The rows that are there. Not the last alone: a row whose statistic had to wait is told after later ones.
+    known: BTreeSet<i64>,
 }
 
 /// A row that was told.
@@ -48,31 +50,27 @@ impl Journal {
     /// If it cannot be read or written, or is no anchor.
     pub fn open(path: &Path, ledger: &Digest) -> Result<(Journal, Option<Anchor>), Trouble> {
         let refuse = |error: std::io::Error| trouble(path, &error.to_string());
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(refuse)?;
+        // Appending: a process that was suspended writes behind what its successor wrote, and not over it.
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(refuse)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64).map_err(refuse)?;
-        file.seek(SeekFrom::End(0)).map_err(refuse)?;
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(refuse)?;
+        }
         if whole == 0 {
             writeln!(file, "{TITLE} {ledger}").and_then(|()| file.sync_all()).map_err(refuse)?;
             let directory =
                 path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
         }
-        let newest = Journal::read(path)?.pop();
-        let anchor = newest.map(|entry| entry.anchor);
-        let last = anchor.map_or(0, |anchor| anchor.sequence);
-        Ok((Journal { file, path: path.to_owned(), last }, anchor))
+        let entries = Journal::read(path)?;
+        let newest = entries.last().map(|entry| entry.anchor);
+        let known = entries.iter().map(|entry| entry.anchor.sequence).collect();
+        Ok((Journal { file, path: path.to_owned(), known }, newest))
     }
 
-    /// Everything that an anchor knows, oldest first.
+    /// Everything that an anchor knows, oldest first, each row once, whoever wrote it and when.
     ///
     /// # Errors
     ///
@@ -84,7 +82,11 @@ impl Journal {
         let ledger =
             ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
         let broken = |number| trouble(path, &format!("line {number} makes no sense"));
-        (2..).zip(lines).map(|(number, line)| entry(ledger, line).ok_or_else(|| broken(number))).collect()
+        let read = |(number, line)| entry(ledger, line).ok_or_else(|| broken(number));
+        let mut entries: Vec<Entry> = (2..).zip(lines).map(read).collect::<Result<_, _>>()?;
+        entries.sort_by_key(|entry| entry.anchor.sequence);
+        entries.dedup();
+        Ok(entries)
     }
 
     /// Writes the rows that are not there yet, durably.
@@ -93,13 +95,15 @@ impl Journal {
     ///
     /// If it cannot be written: then none of these rows may be told.
     pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), Trouble> {
-        let mut new: Vec<&Row> = rows.filter(|row| row.sequence() > self.last).collect();
-        let Some(last) = new.iter().map(|row| row.sequence()).max() else { return Ok(()) };
+        let mut new: Vec<&Row> = rows.filter(|row| !self.known.contains(&row.sequence())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
         new.sort_by_key(|row| row.sequence());
-        let text: String = new.into_iter().map(line).collect();
+        let text: String = new.iter().copied().map(line).collect();
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| trouble(&self.path, &error.to_string()))?;
-        self.last = last;
+        self.known.extend(new.into_iter().map(Row::sequence));
         Ok(())
     }
 }

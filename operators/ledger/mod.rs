@@ -83,6 +83,11 @@ mod charge;
 #[cfg(feature = "postgres")]
 mod copy;
 mod forecast;
+#[cfg(not(feature = "failpoints"))]
+pub(crate) mod failpoint;
+#[cfg(feature = "failpoints")]
+#[doc(hidden)]
+pub mod failpoint;
 mod journal;
 mod key;
 mod lines;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::canonical::Digest;
+use super::failpoint;
 use super::name::Name;
 use super::records::{
     ID, digest, head, name, number, read_amendment, read_entry, read_repair, read_row, read_stated, rows,
@@ -10,7 +11,7 @@ use super::records::{
 use super::rows::{Amendment, Domain, Repair, Row, encode};
 use super::state;
 use super::store::{Columns, Store, Transaction, Value, all, first};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, TroubleKind};
 use crate::accounting::{Account, Amount};
 
 /// Recomputes everything that is not a row itself, and compares.
@@ -104,6 +105,7 @@ impl Chain {
         let mut statements = statements(store)?.into_iter().peekable();
         store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
             let row = read_row(columns)?;
+            failpoint::reached("mid-chain-verify", TroubleKind::Unknown)?;
             while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
                 self.state(statement)?;
             }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
+use super::failpoint;
 use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
 use super::trouble::{Trouble, TroubleKind};
@@ -77,7 +78,8 @@ impl Store for Sqlite {
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {
-        self.connection.execute_batch("COMMIT").map_err(at_commit)
+        self.connection.execute_batch("COMMIT").map_err(at_commit)?;
+        failpoint::reached("ack-lost", TroubleKind::Unknown)
     }
 
     fn roll_back(&mut self) {

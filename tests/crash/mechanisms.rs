@@ -1,0 +1,78 @@
+//! A count and a running total whose lines say from which draw they come.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use discreet::gate::{Drawn, Sealable};
+use discreet::ledger::Digest;
+use discreet::noise::{DiscreteLaplace, Law, Noise};
+
+/// A file that notes every draw as it is made, which a killed process leaves behind. It is how the oracle counts seeds.
+#[derive(Clone)]
+pub(crate) struct Draws(Arc<File>);
+
+impl Draws {
+    pub(crate) fn open(path: &Path) -> io::Result<Draws> {
+        Ok(Draws(Arc::new(OpenOptions::new().append(true).create(true).open(path)?)))
+    }
+
+    /// A word that no other draw gives.
+    fn note(&self, id: &Digest, noise: &mut Noise) -> String {
+        let token = format!("{:016x}", noise.below(u64::MAX));
+        let line = format!("{} {id} {token}\n", std::process::id());
+        (&*self.0).write_all(line.as_bytes()).unwrap();
+        token
+    }
+}
+
+fn noised(sum: i64, noise: &mut Noise) -> i64 {
+    sum + DiscreteLaplace::new(16.0).unwrap().draw(noise)
+}
+
+pub(crate) struct Count {
+    pub(crate) id: Digest,
+    pub(crate) sum: i64,
+    pub(crate) draws: Draws,
+}
+
+impl Sealable for Count {
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+        let token = self.draws.note(&self.id, noise);
+        Drawn {
+            line: format!("{{\"count\":{},\"token\":\"{token}\"}}", noised(self.sum, noise)),
+            state: None,
+        }
+    }
+}
+
+/// Its state is how often it was released, the exact total, and the word of its last draw. The lines give all of that
+/// away, so that the oracle can follow it.
+pub(crate) struct Running {
+    pub(crate) id: Digest,
+    pub(crate) sum: i64,
+    pub(crate) draws: Draws,
+}
+
+impl Sealable for Running {
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+        let state = state.map_or("0 0 none", |state| std::str::from_utf8(state).unwrap());
+        let mut words = state.split(' ');
+        let mut word = || words.next().unwrap();
+        let (times, before, after) = (word().parse::<i64>().unwrap(), word().parse::<i64>().unwrap(), word());
+        let (times, exact) = (times + 1, before + self.sum);
+        let token = self.draws.note(&self.id, noise);
+        let total = noised(exact, noise);
+        Drawn {
+            line: format!(
+                "{{\"total\":{total},\"times\":{times},\"exact\":{exact},\"after\":\"{after}\",\"token\":\"{token}\"}}"
+            ),
+            state: Some(format!("{times} {exact} {token}").into_bytes()),
+        }
+    }
+}

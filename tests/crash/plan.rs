@@ -1,0 +1,61 @@
+//! What the subject releases, and what the oracle therefore expects: the one thing that both know.
+
+#![allow(dead_code, reason = "one half is for the subject, one for the oracle")]
+
+use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::ledger::{Charge, Digest, Name, Release};
+
+pub(crate) const JOB: &str = "web";
+pub(crate) const DOMAIN: &str = "visits";
+/// Counts pay window by window; the running total is paid once, and keeps state.
+pub(crate) const STATISTICS: [&str; 2] = ["counts", "total"];
+pub(crate) const WINDOWS: i64 = 10;
+/// Before this window the cap is raised, once.
+pub(crate) const AMENDED: i64 = 6;
+/// In units: first for the total and three windows of counts, then for two more, so that windows are refused before the
+/// amendment and after it.
+pub(crate) const CAPS: [u64; 2] = [5, 7];
+/// How many windows are on their way at once.
+pub(crate) const PACE: i64 = 2;
+
+/// A power of two, so that sums of costs are exact whatever adds them.
+pub(crate) fn units(count: u64) -> Amount {
+    Amount::zcdp(count as f64 / 1024.0).unwrap()
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new("name", text).unwrap()
+}
+
+pub(crate) fn release(statistic: &str, window: i64) -> Release {
+    Release {
+        domain: name(DOMAIN),
+        job: name(JOB),
+        version: Digest::of(b"version 1"),
+        name: name(statistic),
+        window: Interval::new(window * 10, window * 10 + 10).unwrap(),
+    }
+}
+
+pub(crate) fn charge(statistic: &str) -> Charge {
+    let cost = |count| Cost::new(Neighbours::PERSON, units(count));
+    match statistic {
+        "total" => Charge::Once { cost: cost(2), life: Interval::new(0, WINDOWS * 10).unwrap() },
+        _ => Charge::Cost(cost(1)),
+    }
+}
+
+/// Windows whose time passed before they were ready.
+pub(crate) fn missed(statistic: &str, window: i64) -> bool {
+    window == 3 || window == 8 && statistic == "counts"
+}
+
+/// The records of a window: how many each of some people left.
+pub(crate) fn source(window: i64) -> impl Iterator<Item = i64> {
+    (0..window + 4).map(move |person| 1 + (person * 7 + window) % 5)
+}
+
+/// Every release that the configuration schedules.
+pub(crate) fn schedule() -> impl Iterator<Item = Release> {
+    (0..WINDOWS).flat_map(|window| STATISTICS.map(|statistic| release(statistic, window)))
+}

@@ -1,0 +1,210 @@
+//! What the crash tests kill: a small pipeline over the real gate, from a source to a sink that acknowledges; and the
+//! recorder behind that sink, a process that outlives it.
+//!
+//! `crash-subject recorder SOCKET`, and `crash-subject work DIRECTORY SOCKET least|most replay|resume`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod mechanisms;
+mod plan;
+mod recorder;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use discreet::gate::{Delivery, Desk, Doubt, Gate, Opening, Request, Told};
+use discreet::ledger::failpoint::{hits, reached};
+use discreet::ledger::{Ledger, Release, Trouble, TroubleKind};
+
+use mechanisms::{Count, Draws, Running};
+use recorder::Sink;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments[..] {
+        ["recorder", socket] => recorder::serve(Path::new(socket)).map_err(Failure::from),
+        ["work", directory, socket, delivery, start] => {
+            work(Path::new(directory), Path::new(socket), delivery, start)
+        }
+        _ => Err("give recorder SOCKET, or work DIRECTORY SOCKET least|most replay|resume".into()),
+    };
+    match outcome {
+        Ok(()) => {
+            hits().iter().for_each(|(point, hits)| println!("hits {point} {hits}"));
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(74)
+        }
+    }
+}
+
+/// One life of the pipeline.
+fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<(), Failure> {
+    let delivery = if delivery == "most" { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
+    let ledger = directory.join("ledger");
+    let sink = Sink::connect(socket, &directory.join("recorded"))?;
+    let opening = Opening::new(&ledger, plan::JOB)?.delivery(delivery).anchor(directory.join("anchor"));
+    let gate = opening.open()?;
+    let mut driver = Driver::new(&gate, sink, ledger, Draws::open(&directory.join("draws"))?)?;
+    match driver.windows(start == "resume") {
+        Ok(()) => {
+            // Dropping it waits for what was asked for; with deliveries that were marked first, some may still be told.
+            drop(gate);
+            driver.hear().map(drop)
+        }
+        Err(failure) => {
+            gate.halt();
+            Err(failure)
+        }
+    }
+}
+
+/// What stands where a dataflow will: it knows when a window is complete, and hands releases to the sink.
+struct Driver {
+    desks: Vec<(&'static str, Desk)>,
+    woken: Receiver<()>,
+    sink: Sink,
+    path: PathBuf,
+    /// A reader's connection, to see what was marked, and the operator's, to raise the cap.
+    ledger: Ledger,
+    draws: Draws,
+}
+
+impl Driver {
+    fn new(gate: &Gate, sink: Sink, path: PathBuf, draws: Draws) -> Result<Driver, Failure> {
+        let (wake, woken) = channel();
+        let desk = |statistic| {
+            let wake = wake.clone();
+            (statistic, gate.desk(&plan::name(statistic), move || wake.send(()).unwrap_or_default()))
+        };
+        let desks = plan::STATISTICS.into_iter().map(desk).collect();
+        Ok(Driver { desks, woken, sink, ledger: Ledger::open(&path)?, path, draws })
+    }
+
+    fn windows(&mut self, resumes: bool) -> Result<(), Failure> {
+        let mut pending = VecDeque::new();
+        let start = if resumes { self.offset()? } else { 0 };
+        for window in start..plan::WINDOWS {
+            let sum = aggregate(window)?;
+            // This point, those of the source and those of the sink belong to the driver of a dataflow, once it is here.
+            reached("complete-received", TroubleKind::Unknown)?;
+            if window == plan::AMENDED {
+                self.amend()?;
+            }
+            for (statistic, desk) in &self.desks {
+                let release = plan::release(statistic, window);
+                pending.push_back(release.clone());
+                if plan::missed(statistic, window) {
+                    desk.miss(release);
+                    continue;
+                }
+                let (id, draws, charge) = (release.id(), self.draws.clone(), plan::charge(statistic));
+                desk.submit(match *statistic {
+                    "total" => Request { release, charge, sealable: Box::new(Running { id, sum, draws }) },
+                    _ => Request { release, charge, sealable: Box::new(Count { id, sum, draws }) },
+                })?;
+            }
+            if window % plan::PACE == plan::PACE - 1 {
+                self.settle(&mut pending)?;
+            }
+        }
+        self.settle(&mut pending)
+    }
+
+    /// Where a source goes on that is told what was delivered, and reads none of it again.
+    fn offset(&mut self) -> Result<i64, Failure> {
+        for release in plan::schedule() {
+            if !self.ledger.look_up(&release)?.is_some_and(|row| row.is_delivered()) {
+                return Ok(release.window.start() / 10);
+            }
+        }
+        Ok(plan::WINDOWS)
+    }
+
+    /// Delivers until the ledger holds that each of these was.
+    fn settle(&mut self, pending: &mut VecDeque<Release>) -> Result<(), Failure> {
+        while let Some(release) = pending.front() {
+            let gone = self.hear()?;
+            if self.ledger.look_up(release)?.is_some_and(|row| row.is_delivered()) {
+                pending.pop_front();
+            } else if gone {
+                return Err("the gate is gone".into());
+            } else {
+                let _ = self.woken.recv_timeout(Duration::from_micros(200));
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on what the gate has to say; whether it will say nothing more.
+    fn hear(&mut self) -> Result<bool, Failure> {
+        let mut gone = false;
+        for (_, desk) in &self.desks {
+            while let Some(told) = desk.hear() {
+                match told {
+                    Told::Row(row, _) => {
+                        self.sink.put(&row)?;
+                        desk.delivered(&row);
+                    }
+                    // Found in the ledger as delivered.
+                    Told::Withheld(_) => {}
+                    Told::Halted(Doubt::Ended) => {
+                        gone = true;
+                        break;
+                    }
+                    Told::Halted(doubt) => return Err(format!("halted: {doubt:?}").into()),
+                }
+            }
+        }
+        Ok(gone)
+    }
+
+    fn amend(&mut self) -> Result<(), Failure> {
+        let domain = plan::name(plan::DOMAIN);
+        let cap = plan::units(plan::CAPS[1]);
+        match self.ledger.amend(&domain, &cap, "the tests", "to try it") {
+            Ok(()) => checkpoint(&self.path),
+            // An earlier life has raised it.
+            Err(trouble) if trouble.kind() == TroubleKind::Refused => Ok(()),
+            Err(trouble) => Err(trouble.into()),
+        }
+    }
+}
+
+fn aggregate(window: i64) -> Result<i64, Trouble> {
+    let mut sum = 0;
+    for (index, count) in plan::source(window).enumerate() {
+        if index == 0 {
+            reached("first-record", TroubleKind::Unknown)?;
+        } else if index == 3 {
+            reached("mid-window", TroubleKind::Unknown)?;
+        }
+        sum += count;
+    }
+    Ok(sum)
+}
+
+/// Empties the write-ahead log while somebody reads: SQLite then waits in the middle, after it has copied the pages back
+/// and before it lets go of the log, and that is where the point is.
+fn checkpoint(path: &Path) -> Result<(), Failure> {
+    let reader = rusqlite::Connection::open(path)?;
+    reader.execute_batch("BEGIN")?;
+    reader.query_row("SELECT count(*) FROM head", [], |row| row.get::<_, i64>(0))?;
+    let mut writer = rusqlite::Connection::open(path)?;
+    writer.busy_handler(Some(|_| {
+        // Here it is the wait that ends: an error is to give up, and so is none.
+        let _ = reached("wal-checkpoint", TroubleKind::Unknown);
+        false
+    }))?;
+    // That it did not end is no error: it is done again when the last connection is closed.
+    writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(())
+}
