@@ -66,6 +66,7 @@
 mod additive;
 mod answer;
 mod bound;
+mod edges;
 mod keys;
 mod known;
 mod laws;
@@ -84,6 +85,7 @@ mod totals;
 pub use additive::Family;
 pub use answer::{Answer, Estimate, Noised};
 pub use bound::{Bound, Limits, Range};
+pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys};
 pub use laws::{Gaussian, Laplace};
 pub use means::NoisyMeans;

@@ -33,7 +33,8 @@ enum Measure {
 }
 
 impl<K: Key> Total<K> {
-    /// How many records a key has, at most `per_key` of one person. A histogram is this, with its buckets as public keys.
+    /// How many records a key has, at most `per_key` of one person. A histogram is this,
+    /// with the buckets of [`Edges`](super::Edges) for keys.
     ///
     /// One person moves `keys` cells by `per_key` each.
     ///
