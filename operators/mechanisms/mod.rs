@@ -56,6 +56,7 @@
 //!   known to have passed. Otherwise deciding and telling have a draw each, and share the cost.
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
+//! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
 //!
 //! # What lasts
 //!

@@ -39,7 +39,7 @@ impl<K: Key> Total<K> {
     /// One person moves `keys` cells by `per_key` each.
     ///
     /// # Errors
-    /// None for limits that stand, as here; kept for measures that multiply further.
+    /// Never, for limits that were checked: every measure is asked alike, and a sum can be too wide.
     pub fn count(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         Self::new(Measure::Records, limits, keys)
     }
