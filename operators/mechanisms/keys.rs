@@ -99,7 +99,12 @@ impl<K: Key> Keys<K> {
         if keys.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Invalid::new("keys", Kind::Mixed, "each key once"));
         }
-        Ok(Keys(Choice::Public(keys.into())))
+        Ok(Keys::ascending(keys))
+    }
+
+    /// Keys that are known to ascend, and to be some.
+    pub(super) fn ascending(keys: Vec<K>) -> Keys<K> {
+        Keys(Choice::Public(keys.into()))
     }
 
     /// Whatever keys people bring: a key is released once enough people have it, where "enough" is found so that the

@@ -56,6 +56,7 @@
 //!   known to have passed. Otherwise deciding and telling have a draw each, and share the cost.
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
+//! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
 //!
 //! # What lasts
 //!
@@ -66,6 +67,7 @@
 mod additive;
 mod answer;
 mod bound;
+mod edges;
 mod keys;
 mod known;
 mod laws;
@@ -84,6 +86,7 @@ mod totals;
 pub use additive::Family;
 pub use answer::{Answer, Estimate, Noised};
 pub use bound::{Bound, Limits, Range};
+pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys};
 pub use laws::{Gaussian, Laplace};
 pub use means::NoisyMeans;

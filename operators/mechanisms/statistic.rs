@@ -33,12 +33,13 @@ enum Measure {
 }
 
 impl<K: Key> Total<K> {
-    /// How many records a key has, at most `per_key` of one person. A histogram is this, with its buckets as public keys.
+    /// How many records a key has, at most `per_key` of one person. A histogram is this,
+    /// with the buckets of [`Edges`](super::Edges) for keys.
     ///
     /// One person moves `keys` cells by `per_key` each.
     ///
     /// # Errors
-    /// None for limits that stand, as here; kept for measures that multiply further.
+    /// Never, for limits that were checked: every measure is asked alike, and a sum can be too wide.
     pub fn count(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         Self::new(Measure::Records, limits, keys)
     }

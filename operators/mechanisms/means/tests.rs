@@ -95,6 +95,22 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
+// By hand: of rho .2 the sum has .14, sigma = 10 sqrt 2 / sqrt .28 = 26.7 half units. Half of what may be outside is its own,
+// so it is inside 1.96 sigma, which a thousand records make .0524 to either side together; the count adds a hundredth of
+// that. With all of it for each, 1.645 sigma, it would be .044.
+#[test]
+fn sum_and_count_have_half_each_of_what_may_be_outside() {
+    let mean = mean(0, 10, 1, Keys::public([1]).unwrap());
+    let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
+    for seed in 0..20 {
+        let mut exact = ready.tally();
+        (0..1000).for_each(|_| exact.absorb((1, share(&mean, &[5]))));
+        let (_, told) = ready.draw(exact, None, &mut Noise::seeded(seed)).answer.cells()[0];
+        let width = told.high() - told.low();
+        assert!((0.050..0.056).contains(&width), "{width}");
+    }
+}
+
 #[test]
 fn a_mean_over_a_whole_range_of_64_bits_is_refused_and_one_of_40_is_not() {
     let of = |high: i64| Mean::new(Range::new(0, high).unwrap(), Limits::RECORD, public()).unwrap();
