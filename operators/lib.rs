@@ -44,10 +44,10 @@ pub mod job;
 pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
-pub mod time;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/server/mod.rs"]
 mod server;
+pub mod time;
 
 pub use dataflow::execute;
 pub use decimal::Decimal;

@@ -267,7 +267,9 @@ fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
         window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
     };
     let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(rho).unwrap())));
-    ledger.seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }]).unwrap();
+    ledger
+        .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])
+        .unwrap();
 }
 
 #[test]

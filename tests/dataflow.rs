@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
 use discreet::dataflow::{
-    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Outcomes, Plan, Pulled, Schedule,
-    Source, Statistic, Title, Worker, execute,
+    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Outcomes, Plan, Pulled, Schedule, Source,
+    Statistic, Title, Worker, execute,
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name};

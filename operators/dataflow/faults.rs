@@ -4,6 +4,7 @@
 //! says the same sentence for every panic, and ends the process before anything unwinds: nobody can catch it, and no
 //! input is closed by being dropped.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::panic;
 use std::process;
@@ -14,8 +15,18 @@ use std::thread;
 /// Set once this process ends its run by itself: then its connections may break without a word.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// From now on a panic on a thread of a dataflow or of a gate ends the process with exit code 70. Other threads panic as
-/// they did before.
+thread_local! {
+    /// Whether this thread draws for a dataflow.
+    static DRAWS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that this thread, a gate's, draws for a dataflow: what becomes of it becomes of the run.
+pub(crate) fn draws_for_a_dataflow() {
+    DRAWS.set(true);
+}
+
+/// From now on a panic on a thread of a dataflow, or of a gate that draws for one, ends the process with exit code 70.
+/// Other threads panic as they did before.
 pub(crate) fn end_the_process_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -26,7 +37,7 @@ pub(crate) fn end_the_process_on_panic() {
             if is_connection(name) && ENDING.load(Ordering::SeqCst) {
                 return;
             }
-            if !name.starts_with("timely:") && name != "gate" {
+            if !name.starts_with("timely:") && !DRAWS.get() {
                 return before(panicked);
             }
             // The one place of the library that prints: whoever waits for this process is told nothing else.

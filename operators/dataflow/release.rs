@@ -19,6 +19,7 @@ use super::engine::{
     Probing, StreamVec, Travels,
 };
 use super::failure::{Failure, FailureKind};
+use super::faults;
 use super::feed::Fed;
 use super::shared::Shared;
 use super::statistic::{Statistic, Title};
@@ -198,7 +199,10 @@ pub(crate) fn release<'scope, S: Statistic>(
     let activator = scope.activator_for(Rc::clone(&address));
     let sync = scope.worker().sync_activator_for(address.to_vec());
     // A worker that is gone needs no waking.
-    let wake = Box::new(move || _ = sync.activate());
+    let wake = Box::new(move || {
+        faults::draws_for_a_dataflow();
+        let _ = sync.activate();
+    });
     let desk = if scope.index() == 0 { open(wake) } else { None };
 
     let shared = Arc::clone(&context.shared);

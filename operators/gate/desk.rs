@@ -75,8 +75,8 @@ impl Gate {
         &self.domains
     }
 
-    /// A desk for one statistic of the job: what is told about that statistic is told there. `wake` is called, on the
-    /// gate's thread, whenever there is something to hear.
+    /// A desk for one statistic of the job: what is told about that statistic is told there. `wake` is called on the
+    /// gate's thread: once at first, and whenever there is something to hear.
     pub fn desk(&self, name: &Name, wake: impl Fn() + Send + 'static) -> Desk {
         let (outbox, told) = unbounded();
         let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
@@ -127,6 +127,10 @@ impl Listener {
             // A desk that is gone hears nothing.
             let _ = outbox.send(told);
         }
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
         (self.wake)();
     }
 }

@@ -147,6 +147,7 @@ impl Driver {
             Message::Delivered(id) => Some(Event::Delivered(id)),
             Message::Desk(name, listener) => {
                 self.unheard.remove(&name).into_iter().flatten().for_each(|told| listener.tell(told));
+                listener.wake();
                 self.desks.insert(name, listener);
                 None
             }

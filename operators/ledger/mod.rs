@@ -82,12 +82,12 @@ mod canonical;
 mod charge;
 #[cfg(feature = "postgres")]
 mod copy;
-mod forecast;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub mod failpoint;
+mod forecast;
 mod journal;
 mod key;
 mod lines;

@@ -15,7 +15,19 @@ use crate::time::Time;
 
 pub(super) fn row(release: Release, fate: Fate, line: String) -> Row {
     let (sequence, generation, chain) = (1, 1, Digest::of(b""));
-    Row { sequence, release, generation, fate, cost: None, life: None, prepaid: None, state: None, line, delivered: false, chain }
+    Row {
+        sequence,
+        release,
+        generation,
+        fate,
+        cost: None,
+        life: None,
+        prepaid: None,
+        state: None,
+        line,
+        delivered: false,
+        chain,
+    }
 }
 
 /// A gate that answers after a while, the last first, from a thread of its own.
@@ -60,7 +72,8 @@ impl StandIn {
                             let row = match asked {
                                 Asked::Miss(release) => row(release, Fate::Skipped, "skipped".into()),
                                 Asked::Submit(request) => {
-                                    let line = request.sealable.draw(None, &mut Noise::from_os().unwrap()).line;
+                                    let line =
+                                        request.sealable.draw(None, &mut Noise::from_os().unwrap()).line;
                                     row(request.release, Fate::Sealed, line)
                                 }
                             };
