@@ -225,7 +225,7 @@ impl Store for Postgres {
 
     /// To a file: a copy on the same server would go with it.
     fn export(&mut self, to: &Path) -> Result<(), Trouble> {
-        let mut file = Sqlite::blank(to)?;
+        let mut file = Sqlite::create(to)?;
         let copied = copy::copy(self, &mut file);
         if copied.is_err() {
             drop(file);
