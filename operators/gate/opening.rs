@@ -99,12 +99,13 @@ impl Opening {
         }
         failpoint::reached("after-anchor", TroubleKind::Unknown)?;
         let waiting = ledger.undelivered(&self.job)?;
+        let pacing = ledger.pacing()?;
         let domains = ledger.domains()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let vault = Vault::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
-        let mut driver = Driver::new(ledger, claim, vault, journal, core);
+        let mut driver = Driver::new(ledger, claim, vault, journal, core, pacing);
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {
             return Err(trouble);

@@ -1,9 +1,10 @@
 //! What goes into the gate and what comes out: all that it ever sees of a statistic or a mechanism.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::accounting::{Amount, Interval};
-use crate::ledger::{Charge, Name, Release, Row};
+use crate::ledger::{Charge, Forecast, Name, Release, Row};
 use crate::noise::Noise;
 
 use super::core::Doubt;
@@ -78,4 +79,6 @@ pub struct Standing {
     pub spent: Amount,
     /// What it may count up to.
     pub cap: Amount,
+    /// How long it lasts, if every statistic goes on at its newest price and pace.
+    pub forecast: Arc<Forecast>,
 }

@@ -422,5 +422,11 @@ fn what_is_told_says_how_the_budget_stands(at: At) {
         assert_eq!(standing.window, row.release().window);
         assert_eq!(standing.spent, Amount::zcdp(spent * COST).unwrap());
         assert_eq!(standing.cap, Amount::zcdp(2.0 * COST).unwrap());
+        // Windows of one microsecond, side by side: two fit.
+        let left = 2 - spent as u64;
+        assert_eq!(
+            (standing.forecast.windows(), left > 0),
+            (left, standing.forecast.last_closes().is_some())
+        );
     }
 }

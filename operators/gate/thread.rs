@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
+use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
@@ -13,7 +14,8 @@ use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
 use super::vault::Vault;
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Release, Row, Sealing, State, TroubleKind, failpoint,
+    Charge, Claim, Digest, Fate, Forecast, Journal, Ledger, Name, Pacing, Release, Row, Sealing, State,
+    TroubleKind, failpoint,
 };
 use crate::noise::Noise;
 
@@ -65,6 +67,8 @@ pub(super) struct Driver {
     desks: HashMap<Name, Listener>,
     /// What was told to a statistic that has no desk yet.
     unheard: HashMap<Name, Vec<Told>>,
+    /// At which pace budgets are being spent.
+    pacing: Pacing,
 }
 
 impl Driver {
@@ -74,6 +78,7 @@ impl Driver {
         vault: Vault,
         journal: Option<Journal>,
         core: Core<Digest, String>,
+        pacing: Pacing,
     ) -> Driver {
         Driver {
             ledger,
@@ -86,6 +91,7 @@ impl Driver {
             rows: HashMap::new(),
             desks: HashMap::new(),
             unheard: HashMap::new(),
+            pacing,
         }
     }
 
@@ -383,6 +389,10 @@ impl Driver {
             return Some(Event::Doubted(Doubt::Unknown));
         }
         rows.sort_by_key(Row::sequence);
+        let forecasts = match self.foretell(&rows) {
+            Ok(forecasts) => forecasts,
+            Err(doubt) => return Some(Event::Doubted(doubt)),
+        };
         for row in rows {
             if row.generation < self.claim.generation()
                 && failpoint::reached("republish-mid", TroubleKind::Unknown).is_err()
@@ -396,10 +406,25 @@ impl Driver {
                 Err(doubt) => return Some(Event::Doubted(doubt)),
             };
             let name = row.release().name.clone();
-            let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap }));
+            let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
+            let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap, forecast }));
             self.pass_on(name, told);
         }
         None
+    }
+
+    /// How long the budgets of these rows last, all of them written.
+    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Doubt> {
+        rows.iter().for_each(|row| self.pacing.row(row));
+        let mut newest: HashMap<&Name, &Row> = HashMap::new();
+        rows.iter().for_each(|row| _ = newest.insert(&row.release().domain, row));
+        let pacing = &self.pacing;
+        let (ledger, claim) = (&mut self.ledger, &self.claim);
+        let mut foretell = |(domain, row): (&Name, &Row)| {
+            let forecast = patience::ask(ledger, claim, |ledger| ledger.outlook(pacing, row))?;
+            Ok((domain.clone(), Arc::new(forecast)))
+        };
+        newest.into_iter().map(&mut foretell).collect()
     }
 
     fn pass_on(&mut self, name: Name, told: Told) {

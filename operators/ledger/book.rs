@@ -14,6 +14,7 @@ use super::records::{
     amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write, write_amendment,
     write_domain,
 };
+use super::repair;
 use super::rows::encode;
 use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
 use super::state::{self, State};
@@ -263,6 +264,11 @@ impl Ledger {
     ///
     /// [`TroubleKind::Fenced`] where a process of this job is running.
     pub fn claim(&mut self, job: &Name) -> Result<Claim, Trouble> {
+        if job.as_str() == repair::JOB {
+            return Err(Trouble::refused(format!(
+                "job {job}: the name of what repairs charge; take another"
+            )));
+        }
         let lock = self.store.exclude(job)?;
         failpoint::reached("boot-before-fence", TroubleKind::Busy)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;

@@ -58,6 +58,11 @@ pub enum Outlook {
 }
 
 impl Forecast {
+    /// That of a budget which nothing has been charged to.
+    pub(crate) fn unseen() -> Forecast {
+        Forecast { paces: Vec::new(), windows: 0, last: None, outlook: Outlook::Unseen }
+    }
+
     /// The statistics, by job and name, each with its pace.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
@@ -80,13 +85,18 @@ impl Forecast {
 }
 
 /// So many windows are charged at most.
-const LOOKED_AT: u64 = 200_000;
+pub(super) const LOOKED_AT: u64 = 200_000;
 
 /// What becomes of a domain whose account stands like this.
-pub(super) fn foretell(domain: &Domain, account: Account, paces: Vec<Pace>) -> Result<Forecast, Trouble> {
+pub(super) fn foretell(
+    domain: &Domain,
+    account: Account,
+    paces: Vec<Pace>,
+    most: u64,
+) -> Result<Forecast, Trouble> {
     let blank = |paces, outlook| Forecast { paces, windows: 0, last: None, outlook };
     if paces.is_empty() {
-        return Ok(blank(paces, Outlook::Unseen));
+        return Ok(Forecast::unseen());
     }
     if paces.iter().all(|pace| pace.price.is_none()) {
         return Ok(blank(paces, Outlook::Endless));
@@ -94,14 +104,14 @@ pub(super) fn foretell(domain: &Domain, account: Account, paces: Vec<Pace>) -> R
     let (windows, last, outlook) = match domain.promise {
         Promise::Lifetime | Promise::Windows(_) => counted(domain, &account, &paces)?,
         // What was charged before counts from the first window on, and only ever ends.
-        Promise::Any(span) => charged(domain, account, &paces, None, span, 1)?,
+        Promise::Any(span) => charged(domain, account, &paces, None, (span, 1), most)?,
         // What was charged before may lie in a block that is still to come.
         Promise::Each(span) => {
             let kept = account.entries();
             let start =
                 |block: &i64| i64::try_from(i128::from(*block) * i128::from(span)).unwrap_or(i64::MAX);
             let settled = kept.keys().map(start).filter(|start| *start < LIMIT).max();
-            charged(domain, account, &paces, settled, span, span)?
+            charged(domain, account, &paces, settled, (span, span), most)?
         }
     };
     if outlook == Outlook::Endless {
@@ -144,8 +154,11 @@ fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending,
         return Ok((0, None, Outlook::Endless));
     }
     if by(first).is_none() {
-        // More is spent than the cap holds, which no amendment leads to.
-        return Err(Trouble::doubt(format!("domain {}: it is overspent", domain.name)));
+        // More is spent than the cap holds: a repair has charged for what was lost.
+        let soonest = paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
+        let soonest = soonest.min_by_key(|(_, pace)| pace.next.end());
+        let refused = soonest.map(|(pace, next)| Outlook::Refused { pace, window: next.next });
+        return Ok((0, None, refused.unwrap_or(Outlook::Endless)));
     }
     while i128::from(fails) - i128::from(fits) > 1 {
         let middle = fits.midpoint(fails);
@@ -183,8 +196,8 @@ fn charged(
     mut account: Account,
     paces: &[Pace],
     settled: Option<i64>,
-    span: u64,
-    grid: u64,
+    (span, grid): (u64, u64),
+    most: u64,
 ) -> Result<Ending, Trouble> {
     let charging = || paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
     let mut coming: BinaryHeap<Reverse<(i64, usize, u64)>> =
@@ -212,7 +225,7 @@ fn charged(
             }
             Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
         }
-        if windows == LOOKED_AT {
+        if windows == most {
             break;
         }
         // What would end after the end of time does not come.

@@ -116,6 +116,7 @@ pub use forecast::{Forecast, Outlook, Pace};
 pub use journal::{Entry, Journal};
 pub use key::Key;
 pub use name::Name;
+pub(crate) use pace::Pacing;
 pub use repair::{Loss, Repaired};
 pub use rows::{Amendment, Charge, Domain, Fate, Release, Repair, Row};
 pub use state::State;

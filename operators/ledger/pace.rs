@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use super::book::Ledger;
-use super::charge::unknown_domain;
-use super::forecast::{Forecast, Pace, foretell};
+use super::charge::{fetch, unknown_domain};
+use super::forecast::{Forecast, LOOKED_AT, Pace, foretell};
 use super::name::Name;
 use super::records::{amended_domain, read_entry, read_row, rows};
-use super::rows::Row;
+use super::repair;
+use super::rows::{Domain, Release, Row};
 use super::store::{Transaction, Value, all};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount, Interval, Promise};
@@ -31,19 +32,64 @@ impl Ledger {
         let entries = all(store, "SELECT place, spent FROM account WHERE domain = ?1", &name, read_entry)?;
         let entries = entries.into_iter().collect();
         let account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
-        let mut seen: BTreeMap<(Name, Name), Seen> = BTreeMap::new();
+        let mut pacing = Pacing::default();
         store.read(rows!("WHERE domain = ?1 ORDER BY sequence"), &name, &mut |columns| {
-            let Row { release, cost, prepaid, .. } = read_row(columns)?;
-            seen.entry((release.job, release.name)).or_default().row(release.window, cost, prepaid.is_some());
+            pacing.row(&read_row(columns)?);
             Ok(())
         })?;
-        let paces = seen.into_iter().filter_map(|(key, seen)| seen.pace(key, domain.promise)).collect();
-        foretell(&domain, account, paces)
+        foretell(&domain, account, pacing.of(&domain), LOOKED_AT)
+    }
+
+    /// At which pace each budget is being spent.
+    ///
+    /// # Errors
+    ///
+    /// If the rows cannot be read.
+    pub(crate) fn pacing(&mut self) -> Result<Pacing, Trouble> {
+        let mut pacing = Pacing::default();
+        self.store().read(rows!("ORDER BY sequence"), &[], &mut |columns| {
+            pacing.row(&read_row(columns)?);
+            Ok(())
+        })?;
+        Ok(pacing)
+    }
+
+    /// As [`forecast`](Ledger::forecast), a thousand windows ahead, from what is known at a row that was just written.
+    pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, Trouble> {
+        let name = &row.release.domain;
+        let domain = amended_domain(self.store(), name)?.ok_or_else(|| unknown_domain(name))?;
+        // What comes after a window is decided by as much of the account as the window's own charge.
+        let account = fetch(self.store(), &domain, row.release.window)?;
+        foretell(&domain, account, pacing.of(&domain), 1_000)
+    }
+}
+
+/// The newest rows of each statistic, by budget, job and name.
+#[derive(Debug, Default)]
+pub(crate) struct Pacing(BTreeMap<(Name, Name, Name), Seen>);
+
+impl Pacing {
+    /// One more row; rows come in the order in which they were written.
+    pub(crate) fn row(&mut self, row: &Row) {
+        let Release { domain, job, name, window, .. } = &row.release;
+        // What a repair charged is no statistic.
+        if job.as_str() != repair::JOB {
+            let seen = self.0.entry((domain.clone(), job.clone(), name.clone())).or_default();
+            seen.row(*window, row.cost.clone(), row.prepaid.is_some());
+        }
+    }
+
+    fn of(&self, domain: &Domain) -> Vec<Pace> {
+        let own = self.0.iter().filter(|((name, _, _), _)| *name == domain.name);
+        own.filter_map(|((_, job, name), seen)| {
+            seen.clone().pace((job.clone(), name.clone()), domain.promise)
+        })
+        .collect()
     }
 }
 
 /// The newest of a statistic's rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Seen {
     /// The newest window, whatever became of it.
     newest: Option<Interval>,

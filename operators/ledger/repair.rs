@@ -50,6 +50,9 @@ pub struct Repaired {
     pub torn: Option<PathBuf>,
 }
 
+/// The job under whose name charges for what is lost are written. No process runs it.
+pub(super) const JOB: &str = "repair";
+
 /// A charge for what is lost.
 type Debt = (Name, Interval, Amount);
 
@@ -146,7 +149,7 @@ fn owe(
     keep(store, domain, &before, &account.entries())?;
     let release = Release {
         domain: domain.clone(),
-        job: Name::new("job", "repair")?,
+        job: Name::new("job", JOB)?,
         version: *previous,
         name: Name::new("release", "lost")?,
         window: time,

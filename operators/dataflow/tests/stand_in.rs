@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use crate::accounting::Amount;
 use crate::dataflow::desk::{Desk, Wake};
 use crate::gate::{Doubt, Request, Standing, Told};
-use crate::ledger::{Digest, Fate, Release, Row, Trouble};
+use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
 use crate::noise::Noise;
 use crate::time::Time;
 
@@ -56,6 +56,7 @@ impl StandIn {
                 window: row.release().window,
                 spent: Amount::zcdp(0.25).unwrap(),
                 cap: Amount::zcdp(1.0).unwrap(),
+                forecast: Arc::new(Forecast::unseen()),
             };
             let _ = outbox.send(Told::Row(Box::new(row), Box::new(standing)));
             outbox.clone()

@@ -107,7 +107,7 @@ proptest! {
             .enumerate()
             .map(|(index, (start, length, step, price))| pace(index, *start, *length, *step, *price))
             .collect();
-        let forecast = foretell(&domain, account, paces.clone()).unwrap();
+        let forecast = foretell(&domain, account, paces.clone(), LOOKED_AT).unwrap();
         if paces.iter().all(|pace| pace.price.is_none()) {
             prop_assert_eq!(forecast.outlook(), &Outlook::Endless);
             return Ok(());
@@ -132,7 +132,7 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
     let tell = |promise, cap, paces: Vec<Pace>| {
         let domain = domain(promise, cap);
         let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
-        foretell(&domain, account, paces).unwrap()
+        foretell(&domain, account, paces, LOOKED_AT).unwrap()
     };
     let lifetime = tell(Promise::Lifetime, 100, vec![pace(0, 0, 10, 10, 3)]);
     assert_eq!((lifetime.windows(), lifetime.last_closes()), (33, Some(330)));
@@ -164,7 +164,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let promise = Promise::Each(10);
     let domain = domain(promise, 2);
     let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
-    let forecast = foretell(&domain, account, vec![pace(0, 0, 6, 7, 1)]).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 6, 7, 1)], LOOKED_AT).unwrap();
     let window = Interval::new(49, 55).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
 
@@ -173,7 +173,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
     let ahead = Interval::new(3_000, 3_010).unwrap();
     account.charge(ahead, &Cost::new(domain.neighbours, amount(1))).unwrap();
-    let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)]).unwrap();
+    let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
     let window = Interval::new(3_020, 3_030).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
     assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
@@ -187,12 +187,16 @@ fn a_long_life_is_counted_at_once() {
         Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
     let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
     let year = 31_557_600_000_000;
-    let yearly = foretell(&domain, account.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)]).unwrap();
+    let yearly =
+        foretell(&domain, account.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)], LOOKED_AT).unwrap();
     assert_eq!((yearly.windows(), yearly.last_closes()), (16, Some(15 * year + 1)));
-    let tiny = foretell(&domain, account.clone(), vec![pace(0, 0, 1, 1, 1 << 20)]).unwrap();
+    let tiny = foretell(&domain, account.clone(), vec![pace(0, 0, 1, 1, 1 << 20)], LOOKED_AT).unwrap();
     assert_eq!((tiny.windows(), tiny.last_closes()), (1 << 44, Some(1 << 44)));
     // Every window until the end of time fits.
-    assert_eq!(foretell(&domain, account, vec![pace(0, 0, 1, 1, 1)]).unwrap().outlook(), &Outlook::Endless);
+    assert_eq!(
+        foretell(&domain, account, vec![pace(0, 0, 1, 1, 1)], LOOKED_AT).unwrap().outlook(),
+        &Outlook::Endless
+    );
 }
 
 // Steps without a common cycle that anyone could look at: said so, instead of "never".
@@ -202,7 +206,7 @@ fn what_was_not_looked_at_is_not_promised() {
     let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
     let steps = [999_983, 999_979, 999_961];
     let paces = steps.iter().enumerate().map(|(index, step)| pace(index, 0, 10, *step, 1)).collect();
-    let forecast = foretell(&domain, account, paces).unwrap();
+    let forecast = foretell(&domain, account, paces, LOOKED_AT).unwrap();
     assert_eq!((forecast.outlook(), forecast.windows()), (&Outlook::Beyond, LOOKED_AT));
     assert_eq!(common(4, 6), Some(12));
     assert_eq!(common(u128::MAX, u128::MAX - 1), None);
