@@ -53,18 +53,25 @@ impl Stated<'_> {
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(Refusal::new(format!("ledger {}: not a file; give the path of one", path.display())));
         }
+        let remote = path.to_str().is_some_and(|path| path.contains("://"));
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        if let Some(directory) = directory.filter(|directory| !remote && !directory.is_dir()) {
             let (path, directory) = (path.display(), directory.display());
             return Err(Refusal::new(format!(
                 "ledger {path}: there is no directory {directory}; make it, or mount the volume it is on"
             )));
         }
         let key_path = match &job.privacy.key {
+            default if *default == Key::beside(&job.privacy.ledger) && remote => {
+                let message = "privacy.key: found nothing; a ledger on a server has no key beside it";
+                return Err(Refusal::new(message));
+            }
             default if *default == Key::beside(&job.privacy.ledger) => Key::beside(&path),
             named => named.clone(),
         };
-        let (made, key_was_there) = (!is_there(&path)?, is_there(&key_path)?);
+        let key_was_there = is_there(&key_path)?;
+        // Whether there is a ledger at an address is known by opening it.
+        let made = if remote { Ledger::open(&path).is_err_and(is_refused) } else { !is_there(&path)? };
         let (mut ledger, key) = if made {
             // The key first: a ledger without one must not be, and a key without a ledger is no harm.
             let key = if key_was_there { Key::open(&key_path) } else { Key::create(&key_path) }?;
@@ -83,7 +90,11 @@ impl Stated<'_> {
 
     fn warnings(&self) -> Vec<String> {
         let same = |one: &Path, other: &Path| {
-            one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+            one == other
+                || one
+                    .canonicalize()
+                    .ok()
+                    .is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
         };
         let other = (!same(&self.path, &self.job.privacy.ledger))
             .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
@@ -161,6 +172,10 @@ impl Stated<'_> {
 
 fn is_there(path: &Path) -> Result<bool, Refusal> {
     path.try_exists().map_err(|error| Refusal::new(format!("{}: {error}", path.display())))
+}
+
+fn is_refused(trouble: Trouble) -> bool {
+    trouble.kind() == TroubleKind::Refused
 }
 
 fn in_other_words(trouble: Trouble) -> Refusal {

@@ -203,6 +203,19 @@ fn whole_tables_that_are_missing_are_named() {
 fn a_password_is_not_told_again() {
     let text = GOOD.replace("\"state/reviews.ledger\"", "\"postgres://me:hunter2@host/db\"");
     let mistakes = parse(&text).unwrap_err();
-    assert!(mistakes.to_string().contains("privacy.ledger: found an address"));
+    assert!(mistakes.to_string().contains("privacy.ledger: found an address with a password"));
     assert!(!format!("{mistakes} {mistakes:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_ledger_on_a_server_needs_a_key_of_its_own() {
+    let text =
+        GOOD.replace("\"state/reviews.ledger\"", "\"postgres://me@localhost/discreet?ledger=reviews\"");
+    let mistakes = parse(&text).unwrap_err();
+    assert!(mistakes.to_string().contains("privacy.key: found nothing"), "{mistakes}");
+    let text = text
+        .replace("domain  =", "key = \"reviews.key\"\ndomain  =")
+        .replace("domain =", "key = \"reviews.key\"\ndomain =");
+    let job = parse(&text).unwrap();
+    assert!(job.privacy.is_remote() && job.privacy.key.ends_with("reviews.key"));
 }

@@ -19,7 +19,7 @@ pub struct Privacy {
     pub promise: Promise,
     /// How much may be spent.
     pub budget: BudgetWords,
-    /// The ledger's file.
+    /// The ledger's file, or its address.
     pub ledger: PathBuf,
     /// The domain in it.
     pub domain: Name,
@@ -107,7 +107,15 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Privacy> {
     let path = |name| fields.read(name, |node| Some(beside.join(node.some_text()?)));
     let (key, anchor) = (path("key"), path("anchor"));
     let ledger = ledger?;
-    let key = key.unwrap_or_else(|| Key::beside(&ledger));
+    let key = match key {
+        Some(key) => key,
+        None if is_address(&ledger) => {
+            let kind = crate::job::MistakeKind::Missing;
+            let remedy = "key = the path of a file; a ledger on a server has none beside it";
+            return fields.refuse("key", super::located::Wrong::new(kind, "nothing", remedy));
+        }
+        None => Key::beside(&ledger),
+    };
     Some(Privacy {
         protected: protected?,
         promise: promise?,
@@ -117,6 +125,17 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Privacy> {
         key,
         anchor,
     })
+}
+
+impl Privacy {
+    /// Whether the ledger is on a server.
+    pub fn is_remote(&self) -> bool {
+        is_address(&self.ledger)
+    }
+}
+
+fn is_address(ledger: &Path) -> bool {
+    ledger.to_str().is_some_and(|text| text.contains("://"))
 }
 
 fn person(node: &Node<'_>) -> Option<Protected> {
@@ -171,12 +190,22 @@ fn budget(node: Node<'_>) -> Option<BudgetWords> {
     }
 }
 
-/// A path. An address may hold a password, so it is not shown.
+/// A path, or an address of Postgres. One with a password in it is not shown.
 fn ledger(node: &Node<'_>, beside: &Path) -> Option<PathBuf> {
     let text = node.some_text()?;
-    match text.as_str() {
-        ":memory:" => node.refuse("a ledger that is gone with its process", "the path of a file"),
-        address if address.contains("://") => node.refuse("an address", "the path of a file on a local disk"),
-        path => Some(beside.join(path)),
+    let place = "the path of a file on a local disk, or postgres://user@host/database?ledger=name";
+    match text.split_once("://") {
+        None if text == ":memory:" => {
+            node.refuse("a ledger that is gone with its process", "the path of a file")
+        }
+        None => Some(beside.join(text)),
+        Some(("postgres" | "postgresql", rest)) => {
+            let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+            if user.contains(':') {
+                return node.refuse("an address with a password", "an address without; see PGPASSFILE");
+            }
+            Some(PathBuf::from(text))
+        }
+        Some(_) => node.refuse("an address of another kind", place),
     }
 }

@@ -244,8 +244,13 @@ fn words_that_mean_nothing() {
         ),
         (
             "ledger = \"state/reviews.ledger\"",
-            "ledger = «\"postgres://host/db\"",
-            &["privacy.ledger", "an address"],
+            "ledger = «\"mysql://host/db\"",
+            &["privacy.ledger", "an address of another kind"],
+        ),
+        (
+            "ledger = \"state/reviews.ledger\"",
+            "ledger = «\"postgres://me:hunter2@host/db\"",
+            &["privacy.ledger", "an address with a password"],
         ),
     ]);
 }
