@@ -32,6 +32,7 @@
 
 pub mod accounting;
 mod decimal;
+pub mod dataflow;
 pub mod gate;
 mod invalid;
 pub mod ledger;

@@ -1,0 +1,225 @@
+//! Puts together what a part holds of each person, and cuts it down to the cap.
+
+use std::cmp::Ordering;
+
+use super::cap::Cap;
+use super::chooser::Chooser;
+use super::identity::Identity;
+use super::index::Index;
+use super::names::Names;
+use super::part::{Fresh, Part, Row};
+use super::rule::{Keyed, Rule};
+
+/// The work space of one table: nothing in it outlives a call but memory.
+pub(super) struct Gather<P, R: Rule> {
+    index: Index,
+    rows: Vec<Row<P>>,
+    held: Vec<Keyed<R::Held>>,
+    /// What came, and the number of the row that each belongs to.
+    items: Vec<Keyed<R::Held>>,
+    rows_of: Vec<u32>,
+    /// Where each row's items end in `order`, which has them row by row.
+    ends: Vec<u32>,
+    order: Vec<u32>,
+    group: Vec<Keyed<R::Held>>,
+    choices: Vec<(u64, u32)>,
+}
+
+/// What decides about a group.
+struct Rules<'a, K, R> {
+    chooser: &'a Chooser,
+    cap: Cap,
+    rule: &'a R,
+    names: &'a Names<K>,
+}
+
+impl<P: Identity + Eq, R: Rule> Gather<P, R> {
+    pub(super) fn new() -> Gather<P, R> {
+        Gather {
+            index: Index::default(),
+            rows: Vec::new(),
+            held: Vec::new(),
+            items: Vec::new(),
+            rows_of: Vec::new(),
+            ends: Vec::new(),
+            order: Vec::new(),
+            group: Vec::new(),
+            choices: Vec::new(),
+        }
+    }
+
+    /// Cuts every person of a part down to what may still count.
+    pub(super) fn settle<K: Identity + Ord + Clone>(
+        &mut self,
+        part: &mut Part<P, R>,
+        chooser: &Chooser,
+        cap: Cap,
+        rule: &R,
+        names: &Names<K>,
+    ) {
+        let rules = Rules { chooser, cap, rule, names };
+        // The old rows go to the work space, and new ones take the place of what was left there.
+        self.take(part, &rules);
+        part.heap = 0;
+        self.each_person(&rules, |mut row, group, choices| {
+            if !R::HOLDS_ALL {
+                rules.choose(&row.person, group, choices);
+            }
+            if group.is_empty() {
+                return;
+            }
+            part.heap += row.person.heap() + group.iter().map(|keyed| rule.held_heap(&keyed.held)).sum::<usize>();
+            part.held.append(group);
+            row.end = part.held.len() as u32;
+            part.rows.push(row);
+        });
+    }
+
+    /// Calls `count` with every person of whom something is left, and leaves the part empty.
+    pub(super) fn close<K: Identity + Ord + Clone>(
+        &mut self,
+        part: &mut Part<P, R>,
+        chooser: &Chooser,
+        cap: Cap,
+        rule: &R,
+        names: &Names<K>,
+        mut count: impl FnMut(&P, &[Keyed<R::Held>]),
+    ) {
+        let rules = Rules { chooser, cap, rule, names };
+        self.take(part, &rules);
+        self.each_person(&rules, |row, group, choices| {
+            rule.cancel(group);
+            rules.choose(&row.person, group, choices);
+            rule.disentangle(group, |a, b| rules.order(&row.person, a, b) == Ordering::Less);
+            if !group.is_empty() {
+                count(&row.person, group);
+            }
+        });
+    }
+
+    /// Numbers the persons of a part and takes everything out of it.
+    fn take<K: Identity + Ord + Clone>(&mut self, part: &mut Part<P, R>, rules: &Rules<'_, K, R>) {
+        std::mem::swap(&mut self.rows, &mut part.rows);
+        std::mem::swap(&mut self.held, &mut part.held);
+        let Gather { index, rows, items, rows_of, .. } = self;
+        index.reset(rows.len() + part.fresh.len() + part.brought.len());
+        for (number, row) in rows.iter().enumerate() {
+            index.find_or_insert(row.slot, number as u32, |_| false);
+        }
+        let mut row_of = |person: P, slot: u32| {
+            // A part of 2^32 persons would need 100 GB; a worker's memory ends first.
+            let next = rows.len() as u32;
+            let found = index.find_or_insert(slot, next, |at| rows[at as usize].person == person);
+            found.unwrap_or_else(|| {
+                rows.push(Row { person, slot, end: 0 });
+                next
+            })
+        };
+        for (person, slot, keyed) in part.brought.drain(..) {
+            rows_of.push(row_of(person, slot));
+            items.push(keyed);
+        }
+        let Rules { chooser, rule, names, .. } = rules;
+        for Fresh { person, slot, key, value } in part.fresh.drain(..) {
+            let choice = || chooser.choice(chooser.person(&person), names.hash(key));
+            items.push(Keyed { key, held: rule.hold(chooser, choice, value) });
+            rows_of.push(row_of(person, slot));
+        }
+    }
+
+    /// Calls `finish` with each row and all that is held of the person, settled.
+    fn each_person<K: Identity + Ord + Clone>(
+        &mut self,
+        rules: &Rules<'_, K, R>,
+        mut finish: impl FnMut(Row<P>, &mut Vec<Keyed<R::Held>>, &mut Vec<(u64, u32)>),
+    ) {
+        let Gather { rows, held, items, rows_of, ends, order, group, choices, .. } = self;
+        ends.clear();
+        ends.resize(rows.len() + 1, 0);
+        for &row in rows_of.iter() {
+            ends[row as usize + 1] += 1;
+        }
+        let mut sum = 0;
+        for end in ends.iter_mut() {
+            sum += *end;
+            *end = sum;
+        }
+        order.resize(items.len(), 0);
+        // Each row's entry starts where it begins, and is where it ends when all items have their place.
+        for (item, &row) in rows_of.iter().enumerate() {
+            let place = &mut ends[row as usize];
+            order[*place as usize] = item as u32;
+            *place += 1;
+        }
+        let mut held = held.drain(..);
+        let (mut held_start, mut start) = (0, 0);
+        for (row, &end) in rows.drain(..).zip(ends.iter()) {
+            group.clear();
+            let old = row.end.saturating_sub(held_start);
+            held_start += old;
+            group.extend(held.by_ref().take(old as usize));
+            let came = &order[start as usize..end as usize];
+            start = end;
+            group.extend(came.iter().map(|&item| items[item as usize].clone()));
+            if !came.is_empty() {
+                rules.rule.settle(rules.cap, group);
+            }
+            finish(row, group, choices);
+        }
+        drop(held);
+        items.clear();
+        rows_of.clear();
+        order.clear();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let things = self.held.capacity() + self.items.capacity() + self.group.capacity();
+        self.index.bytes()
+            + self.rows.capacity() * size_of::<Row<P>>()
+            + things * size_of::<Keyed<R::Held>>()
+            + (self.rows_of.capacity() + self.ends.capacity() + self.order.capacity()) * size_of::<u32>()
+            + self.choices.capacity() * size_of::<(u64, u32)>()
+    }
+}
+
+impl<K: Identity + Ord + Clone, R: Rule> Rules<'_, K, R> {
+    /// Keeps the keys of a person that come first in the order of choice, at most the cap, in a group in which the
+    /// things of one key are neighbours.
+    #[inline]
+    fn choose<P: Identity>(&self, person: &P, group: &mut Vec<Keyed<R::Held>>, choices: &mut Vec<(u64, u32)>) {
+        if group.len() > self.cap.keys() as usize {
+            self.choose_among(person, group, choices);
+        }
+    }
+
+    fn choose_among<P: Identity>(
+        &self,
+        person: &P,
+        group: &mut Vec<Keyed<R::Held>>,
+        choices: &mut Vec<(u64, u32)>,
+    ) {
+        let most = self.cap.keys() as usize;
+        let person = self.chooser.person(person);
+        let choice = |key: u32| self.chooser.choice(person, self.names.hash(key));
+        choices.clear();
+        choices.extend(group.chunk_by(|a, b| a.key == b.key).map(|run| (choice(run[0].key), run[0].key)));
+        if choices.len() <= most {
+            return;
+        }
+        let (_, &mut last, _) = choices.select_nth_unstable_by(most - 1, |&a, &b| self.compare(a, b));
+        group.retain(|keyed| self.compare((choice(keyed.key), keyed.key), last) != Ordering::Greater);
+    }
+
+    /// The order in which the keys of a person are chosen.
+    fn order<P: Identity>(&self, person: &P, a: u32, b: u32) -> Ordering {
+        let person = self.chooser.person(person);
+        let place = |key: u32| (self.chooser.choice(person, self.names.hash(key)), key);
+        self.compare(place(a), place(b))
+    }
+
+    /// By the hash, and where that is equal by the keys themselves: never by their numbers, which depend on arrival.
+    #[inline]
+    fn compare(&self, (a, key_a): (u64, u32), (b, key_b): (u64, u32)) -> Ordering {
+        a.cmp(&b).then_with(|| self.names.key(key_a).cmp(self.names.key(key_b)))
+    }
+}

@@ -1,0 +1,75 @@
+//! What a table holds of a person in a key, and what of it counts in the end.
+
+use super::cap::Cap;
+use super::chooser::Chooser;
+
+/// Something held of a person, with the number of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Keyed<H> {
+    pub(super) key: u32,
+    pub(super) held: H,
+}
+
+/// What is held of a person in a key.
+///
+/// The methods see one person's things at a time. Together they must be a function of the set of records that came,
+/// whatever their order and however often [`settle`](Rule::settle) ran in between.
+pub trait Rule: Clone {
+    /// What a record brings beside its person and its key.
+    type Value: Clone;
+    /// What is held of it.
+    type Held: Clone;
+    /// What counts of a person in a kept key.
+    type Share;
+    /// Is everything held until the window closes? Else keys that are not among the lowest are given up on the way, which
+    /// is right only where nothing that comes later can take a record back.
+    const HOLDS_ALL: bool = false;
+
+    /// What is held of one record; `choice` gives the place of its key.
+    fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, value: Self::Value) -> Self::Held;
+
+    /// Sorts what is held by key, combines it, and gives up what cannot count any more.
+    fn settle(&self, cap: Cap, group: &mut Vec<Keyed<Self::Held>>);
+
+    /// At the close, before keys are chosen: leaves out what does not count.
+    fn cancel(&self, _: &mut Vec<Keyed<Self::Held>>) {}
+
+    /// At the close, after keys were chosen: takes back what two kept keys both have. `before` is the order of choice.
+    fn disentangle(&self, _: &mut Vec<Keyed<Self::Held>>, _before: impl Fn(u32, u32) -> bool) {}
+
+    /// What counts of a run of one key.
+    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> Self::Share;
+
+    /// Memory that a value holds beside its own size, in bytes.
+    fn heap(&self, _: &Self::Value) -> usize {
+        0
+    }
+
+    /// The same of what is held.
+    fn held_heap(&self, _: &Self::Held) -> usize {
+        0
+    }
+}
+
+/// Combines neighbours of one key in a sorted group.
+pub(super) fn combine<H: Copy>(group: &mut Vec<Keyed<H>>, mut together: impl FnMut(H, H) -> H) {
+    group.dedup_by(|next, first| {
+        let same = next.key == first.key;
+        if same {
+            first.held = together(first.held, next.held);
+        }
+        same
+    });
+}
+
+/// Keeps the first `most` of every key in a sorted group.
+pub(super) fn shorten<H>(group: &mut Vec<Keyed<H>>, most: u32) {
+    let (mut key, mut seen) = (None, 0u32);
+    group.retain(|keyed| {
+        if key != Some(keyed.key) {
+            (key, seen) = (Some(keyed.key), 0);
+        }
+        seen = seen.saturating_add(1);
+        seen <= most
+    });
+}
