@@ -29,7 +29,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let tally = table.close(|_| true, |total: &mut u64, records| *total += u64::from(records));
             black_box(tally.len());
         });
-        println!("{people}: floor {floor:.1} bounded {bounded:.1} ratio {:.2} {} MB", bounded / floor, table.bytes() >> 20);
+        println!(
+            "{people}: floor {floor:.1} bounded {bounded:.1} ratio {:.2} {} MB",
+            bounded / floor,
+            table.bytes() >> 20
+        );
         let mut people: HashMap<u64, Vec<(u32, u32)>, BuildHasherDefault<Fast>> = HashMap::default();
         let naive = measure(&windows, |window| {
             for (person, key) in window {
@@ -119,6 +123,7 @@ impl Hasher for Fast {
             let product = u128::from(a) * u128::from(b);
             product as u64 ^ (product >> 64) as u64
         };
-        self.0 = fold(fold(number ^ 0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345) ^ number, 0xa409_3822_299f_31d1);
+        self.0 =
+            fold(fold(number ^ 0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345) ^ number, 0xa409_3822_299f_31d1);
     }
 }

@@ -31,8 +31,8 @@
 //! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
 
 pub mod accounting;
-mod decimal;
 pub mod dataflow;
+mod decimal;
 pub mod gate;
 mod invalid;
 pub mod ledger;

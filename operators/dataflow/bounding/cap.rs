@@ -10,6 +10,9 @@ pub struct Cap {
 }
 
 impl Cap {
+    /// One record in one key.
+    pub(super) const ONE: Cap = Cap { keys: 1, per_key: 1 };
+
     /// At most `keys` keys a person, and `per_key` records in each.
     ///
     /// # Errors

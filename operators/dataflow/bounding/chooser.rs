@@ -109,11 +109,23 @@ mod tests {
         let person = chooser.person(&42u64);
         let choice = chooser.choice(person, chooser.key(&"a key".to_owned()));
         let window = chooser.within(600).choice(person, 1);
-        let seen = [person, choice, chooser.rank(choice, chooser.record(&(3u16, 9u64))), window, chooser.route(&42u64)];
+        let seen = [
+            person,
+            choice,
+            chooser.rank(choice, chooser.record(&(3u16, 9u64))),
+            window,
+            chooser.route(&42u64),
+        ];
         assert_eq!(seen, PINNED);
     }
 
-    const PINNED: [u64; 5] = [0, 0, 0, 0, 0];
+    const PINNED: [u64; 5] = [
+        13_249_850_937_531_486_173,
+        5_061_048_678_575_740_314,
+        10_177_288_506_385_573_927,
+        12_211_938_482_946_910_429,
+        4_778_461_629_110_672_776,
+    ];
 
     #[test]
     fn a_window_chooses_anew_but_sends_nobody_elsewhere() {

@@ -8,7 +8,7 @@ use super::identity::Identity;
 use super::index::Index;
 use super::names::Names;
 use super::part::{Fresh, Part, Row};
-use super::rule::{Keyed, Rule};
+use super::rule::{Keyed, Rule, keep};
 
 /// The work space of one table: nothing in it outlives a call but memory.
 pub(super) struct Gather<P, R: Rule> {
@@ -18,10 +18,9 @@ pub(super) struct Gather<P, R: Rule> {
     /// What came, and the number of the row that each belongs to.
     items: Vec<Keyed<R::Held>>,
     rows_of: Vec<u32>,
-    /// Where each row's items end in `order`, which has them row by row.
+    /// The same row by row, and where each row ends.
+    sorted: Vec<Keyed<R::Held>>,
     ends: Vec<u32>,
-    order: Vec<u32>,
-    group: Vec<Keyed<R::Held>>,
     choices: Vec<(u64, u32)>,
 }
 
@@ -41,9 +40,8 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             held: Vec::new(),
             items: Vec::new(),
             rows_of: Vec::new(),
+            sorted: Vec::new(),
             ends: Vec::new(),
-            order: Vec::new(),
-            group: Vec::new(),
             choices: Vec::new(),
         }
     }
@@ -62,14 +60,14 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
         self.take(part, &rules);
         part.heap = 0;
         self.each_person(&rules, |mut row, group, choices| {
-            if !R::HOLDS_ALL {
-                rules.choose(&row.person, group, choices);
-            }
-            if group.is_empty() {
+            let left = if R::HOLDS_ALL { group.len() } else { rules.choose(&row.person, group, choices) };
+            if left == 0 {
                 return;
             }
-            part.heap += row.person.heap() + group.iter().map(|keyed| rule.held_heap(&keyed.held)).sum::<usize>();
-            part.held.append(group);
+            let group = &group[..left];
+            part.heap +=
+                row.person.heap() + group.iter().map(|keyed| rule.held_heap(&keyed.held)).sum::<usize>();
+            part.held.extend_from_slice(group);
             row.end = part.held.len() as u32;
             part.rows.push(row);
         });
@@ -88,11 +86,12 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
         let rules = Rules { chooser, cap, rule, names };
         self.take(part, &rules);
         self.each_person(&rules, |row, group, choices| {
-            rule.cancel(group);
-            rules.choose(&row.person, group, choices);
-            rule.disentangle(group, |a, b| rules.order(&row.person, a, b) == Ordering::Less);
-            if !group.is_empty() {
-                count(&row.person, group);
+            let left = rule.cancel(group);
+            let left = rules.choose(&row.person, &mut group[..left], choices);
+            let before = |a, b| rules.order(&row.person, a, b) == Ordering::Less;
+            let left = rule.disentangle(&mut group[..left], before);
+            if left > 0 {
+                count(&row.person, &group[..left]);
             }
         });
     }
@@ -101,11 +100,13 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     fn take<K: Identity + Ord + Clone>(&mut self, part: &mut Part<P, R>, rules: &Rules<'_, K, R>) {
         std::mem::swap(&mut self.rows, &mut part.rows);
         std::mem::swap(&mut self.held, &mut part.held);
-        let Gather { index, rows, items, rows_of, .. } = self;
+        let Gather { index, rows, held, items, rows_of, .. } = self;
         index.reset(rows.len() + part.fresh.len() + part.brought.len());
         for (number, row) in rows.iter().enumerate() {
             index.find_or_insert(row.slot, number as u32, |_| false);
+            rows_of.resize(row.end as usize, number as u32);
         }
+        items.append(held);
         let mut row_of = |person: P, slot: u32| {
             // A part of 2^32 persons would need 100 GB; a worker's memory ends first.
             let next = rows.len() as u32;
@@ -131,9 +132,9 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     fn each_person<K: Identity + Ord + Clone>(
         &mut self,
         rules: &Rules<'_, K, R>,
-        mut finish: impl FnMut(Row<P>, &mut Vec<Keyed<R::Held>>, &mut Vec<(u64, u32)>),
+        mut finish: impl FnMut(Row<P>, &mut [Keyed<R::Held>], &mut Vec<(u64, u32)>),
     ) {
-        let Gather { rows, held, items, rows_of, ends, order, group, choices, .. } = self;
+        let Gather { rows, items, rows_of, sorted, ends, choices, .. } = self;
         ends.clear();
         ends.resize(rows.len() + 1, 0);
         for &row in rows_of.iter() {
@@ -144,70 +145,69 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             sum += *end;
             *end = sum;
         }
-        order.resize(items.len(), 0);
+        if let Some(item) = items.first() {
+            // Any item will do: all are overwritten.
+            let filler = item.clone();
+            sorted.resize(items.len(), filler);
+        }
         // Each row's entry starts where it begins, and is where it ends when all items have their place.
-        for (item, &row) in rows_of.iter().enumerate() {
+        for (item, &row) in items.drain(..).zip(rows_of.iter()) {
             let place = &mut ends[row as usize];
-            order[*place as usize] = item as u32;
+            sorted[*place as usize] = item;
             *place += 1;
         }
-        let mut held = held.drain(..);
-        let (mut held_start, mut start) = (0, 0);
+        let mut start = 0;
         for (row, &end) in rows.drain(..).zip(ends.iter()) {
-            group.clear();
-            let old = row.end.saturating_sub(held_start);
-            held_start += old;
-            group.extend(held.by_ref().take(old as usize));
-            let came = &order[start as usize..end as usize];
+            let group = &mut sorted[start as usize..end as usize];
             start = end;
-            group.extend(came.iter().map(|&item| items[item as usize].clone()));
-            if !came.is_empty() {
-                rules.rule.settle(rules.cap, group);
-            }
-            finish(row, group, choices);
+            let left = rules.rule.settle(rules.cap, group);
+            finish(row, &mut group[..left], choices);
         }
-        drop(held);
-        items.clear();
         rows_of.clear();
-        order.clear();
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let things = self.held.capacity() + self.items.capacity() + self.group.capacity();
+        let things = self.held.capacity() + self.items.capacity() + self.sorted.capacity();
         self.index.bytes()
             + self.rows.capacity() * size_of::<Row<P>>()
             + things * size_of::<Keyed<R::Held>>()
-            + (self.rows_of.capacity() + self.ends.capacity() + self.order.capacity()) * size_of::<u32>()
+            + (self.rows_of.capacity() + self.ends.capacity()) * size_of::<u32>()
             + self.choices.capacity() * size_of::<(u64, u32)>()
     }
 }
 
 impl<K: Identity + Ord + Clone, R: Rule> Rules<'_, K, R> {
-    /// Keeps the keys of a person that come first in the order of choice, at most the cap, in a group in which the
-    /// things of one key are neighbours.
+    /// Moves the keys of a person that come first in the order of choice to the front, at most the cap, of a group in
+    /// which the things of one key are neighbours. How many things those are.
     #[inline]
-    fn choose<P: Identity>(&self, person: &P, group: &mut Vec<Keyed<R::Held>>, choices: &mut Vec<(u64, u32)>) {
-        if group.len() > self.cap.keys() as usize {
-            self.choose_among(person, group, choices);
+    fn choose<P: Identity>(
+        &self,
+        person: &P,
+        group: &mut [Keyed<R::Held>],
+        choices: &mut Vec<(u64, u32)>,
+    ) -> usize {
+        if group.len() <= self.cap.keys() as usize {
+            return group.len();
         }
+        self.choose_among(person, group, choices)
     }
 
     fn choose_among<P: Identity>(
         &self,
         person: &P,
-        group: &mut Vec<Keyed<R::Held>>,
+        group: &mut [Keyed<R::Held>],
         choices: &mut Vec<(u64, u32)>,
-    ) {
+    ) -> usize {
         let most = self.cap.keys() as usize;
         let person = self.chooser.person(person);
         let choice = |key: u32| self.chooser.choice(person, self.names.hash(key));
         choices.clear();
         choices.extend(group.chunk_by(|a, b| a.key == b.key).map(|run| (choice(run[0].key), run[0].key)));
         if choices.len() <= most {
-            return;
+            return group.len();
         }
         let (_, &mut last, _) = choices.select_nth_unstable_by(most - 1, |&a, &b| self.compare(a, b));
-        group.retain(|keyed| self.compare((choice(keyed.key), keyed.key), last) != Ordering::Greater);
+        keep(group, |keyed| self.compare((choice(keyed.key), keyed.key), last) != Ordering::Greater)
     }
 
     /// The order in which the keys of a person are chosen.

@@ -44,16 +44,6 @@ fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(head)
 }
 
-fn written_text<S: Sink>(text: &[u8], sink: &mut S) {
-    sink.bytes(&(text.len() as u64).to_le_bytes());
-    sink.bytes(text);
-}
-
-fn read_text(bytes: &mut &[u8]) -> Option<Vec<u8>> {
-    let length = usize::try_from(u64::read(bytes)?).ok()?;
-    Some(split(bytes, length)?.to_vec())
-}
-
 macro_rules! integers {
     ($($integer:ty),*) => {$(
         impl Identity for $integer {
@@ -118,11 +108,13 @@ impl Identity for char {
 
 impl Identity for String {
     fn write<S: Sink>(&self, sink: &mut S) {
-        written_text(self.as_bytes(), sink);
+        (self.len() as u64).write(sink);
+        sink.bytes(self.as_bytes());
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        String::from_utf8(read_text(bytes)?).ok()
+        let length = usize::try_from(u64::read(bytes)?).ok()?;
+        Some(str::from_utf8(split(bytes, length)?).ok()?.to_owned())
     }
 
     fn heap(&self) -> usize {
@@ -130,17 +122,22 @@ impl Identity for String {
     }
 }
 
-impl Identity for Vec<u8> {
+impl<T: Identity> Identity for Vec<T> {
     fn write<S: Sink>(&self, sink: &mut S) {
-        written_text(self, sink);
+        (self.len() as u64).write(sink);
+        for item in self {
+            item.write(sink);
+        }
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        read_text(bytes)
+        let length = u64::read(bytes)?;
+        // Nothing is laid out for a length that the bytes may not have.
+        (0..length).map(|_| T::read(bytes)).collect()
     }
 
     fn heap(&self) -> usize {
-        self.capacity()
+        self.capacity() * size_of::<T>() + self.iter().map(T::heap).sum::<usize>()
     }
 }
 

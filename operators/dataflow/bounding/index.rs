@@ -76,7 +76,10 @@ mod tests {
         let hash = |name: u64| (name % 11) as u32;
         for (number, &name) in names.iter().enumerate() {
             index.grow();
-            assert_eq!(index.find_or_insert(hash(name), number as u32, |at| names[at as usize] == name), None);
+            assert_eq!(
+                index.find_or_insert(hash(name), number as u32, |at| names[at as usize] == name),
+                None
+            );
         }
         for (number, &name) in names.iter().enumerate() {
             let found = index.find_or_insert(hash(name), 0, |at| names[at as usize] == name);

@@ -4,9 +4,11 @@
 //! same function everywhere, so it is written here and pinned by its test. And whoever sends records does not know the
 //! key, so that they can neither crowd one slot of a table nor choose what is kept of themselves.
 
+use std::fmt;
+
 use super::identity::{Identity, Sink};
 
-/// One keyed hash function.
+/// One keyed hash function. Prints as `<secret>`.
 #[derive(Clone)]
 pub struct Mixer {
     number: [u64; 4],
@@ -42,6 +44,12 @@ impl Mixer {
         let mut sip = Sip::new(self.text);
         identity.write(&mut sip);
         sip.finish()
+    }
+}
+
+impl fmt::Debug for Mixer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<secret>")
     }
 }
 
@@ -157,7 +165,6 @@ mod tests {
         }
     }
 
-    // The reference vector of the 15 bytes 0, 1, .. under the key 0, 1, .. with 1 and 3 rounds.
     #[test]
     fn the_key_counts() {
         let mixer = |last| Mixer::new([1, 2, 3, 4, 5, last]);
@@ -169,7 +176,9 @@ mod tests {
     // Refutes a hash of 32 bits, and one in which low or high bits of dense numbers collide.
     #[test]
     fn dense_numbers_spread_over_all_bits() {
-        let mixer = Mixer::new([0x9e37, 0x79b9, 0x7f4a, 0x7c15, 1, 2]);
+        let words =
+            [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
+        let mixer = Mixer::new([words[0], words[1], words[2], words[3], 1, 2]);
         let mut whole = HashSet::new();
         let mut buckets = [[0u32; 256]; 8];
         for number in 0..1u64 << 18 {

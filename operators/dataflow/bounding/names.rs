@@ -25,7 +25,8 @@ impl<K: Identity + Ord + Clone> Names<K> {
         let hash = chooser.key(key);
         self.index.grow();
         let next = self.keys.len() as u32;
-        if let Some(found) = self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key) {
+        if let Some(found) = self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key)
+        {
             return found;
         }
         // 2^32 keys would need 80 GB here; a worker's memory ends first.

@@ -7,7 +7,8 @@ use super::rule::{Keyed, Rule};
 pub(super) const PARTS: usize = 64;
 
 /// So many records of a part wait at least before they are gathered: 4 MB of a table with numbers for persons.
-const WAITING: usize = 4096;
+/// In tests few, so that small inputs are gathered many times.
+const WAITING: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// Which part a person is in: the highest six bits.
 #[inline]

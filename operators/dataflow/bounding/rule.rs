@@ -28,14 +28,19 @@ pub trait Rule: Clone {
     /// What is held of one record; `choice` gives the place of its key.
     fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, value: Self::Value) -> Self::Held;
 
-    /// Sorts what is held by key, combines it, and gives up what cannot count any more.
-    fn settle(&self, cap: Cap, group: &mut Vec<Keyed<Self::Held>>);
+    /// Sorts what is held by key, combines it, and gives up what cannot count any more. What is left is moved to the front;
+    /// how much that is.
+    fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize;
 
     /// At the close, before keys are chosen: leaves out what does not count.
-    fn cancel(&self, _: &mut Vec<Keyed<Self::Held>>) {}
+    fn cancel(&self, group: &mut [Keyed<Self::Held>]) -> usize {
+        group.len()
+    }
 
     /// At the close, after keys were chosen: takes back what two kept keys both have. `before` is the order of choice.
-    fn disentangle(&self, _: &mut Vec<Keyed<Self::Held>>, _before: impl Fn(u32, u32) -> bool) {}
+    fn disentangle(&self, group: &mut [Keyed<Self::Held>], _before: impl Fn(u32, u32) -> bool) -> usize {
+        group.len()
+    }
 
     /// What counts of a run of one key.
     fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> Self::Share;
@@ -51,25 +56,43 @@ pub trait Rule: Clone {
     }
 }
 
-/// Combines neighbours of one key in a sorted group.
-pub(super) fn combine<H: Copy>(group: &mut Vec<Keyed<H>>, mut together: impl FnMut(H, H) -> H) {
-    group.dedup_by(|next, first| {
-        let same = next.key == first.key;
-        if same {
-            first.held = together(first.held, next.held);
+/// Moves what is to be kept to the front, in its order. How much that is.
+#[inline]
+pub(super) fn keep<H>(group: &mut [Keyed<H>], mut keep: impl FnMut(&Keyed<H>) -> bool) -> usize {
+    let mut left = 0;
+    for at in 0..group.len() {
+        if keep(&group[at]) {
+            group.swap(left, at);
+            left += 1;
         }
-        same
-    });
+    }
+    left
+}
+
+/// Combines neighbours of one key in a sorted group.
+#[inline]
+pub(super) fn combine<H: Copy>(group: &mut [Keyed<H>], mut together: impl FnMut(H, H) -> H) -> usize {
+    let mut last = 0;
+    for at in 1..group.len() {
+        let next = group[at];
+        if next.key == group[last].key {
+            group[last].held = together(group[last].held, next.held);
+        } else {
+            last += 1;
+            group[last] = next;
+        }
+    }
+    group.len().min(last + 1)
 }
 
 /// Keeps the first `most` of every key in a sorted group.
-pub(super) fn shorten<H>(group: &mut Vec<Keyed<H>>, most: u32) {
+pub(super) fn shorten<H>(group: &mut [Keyed<H>], most: u32) -> usize {
     let (mut key, mut seen) = (None, 0u32);
-    group.retain(|keyed| {
+    keep(group, |keyed| {
         if key != Some(keyed.key) {
             (key, seen) = (Some(keyed.key), 0);
         }
         seen = seen.saturating_add(1);
         seen <= most
-    });
+    })
 }

@@ -8,6 +8,7 @@ use super::gather::Gather;
 use super::identity::Identity;
 use super::names::Names;
 use super::part::{Fresh, PARTS, Part, part_of, slot_of};
+use super::partial::{Additive, Partial};
 use super::rule::{Keyed, Rule};
 
 /// What is held of the persons of one pane, or of one window, on one worker. Prints as `<private>`.
@@ -34,8 +35,8 @@ pub struct Table<P, K, R: Rule> {
     gather: Gather<P, R>,
 }
 
-/// Below so many names nobody looks which of them are still needed.
-const NAMES: usize = 1 << 16;
+/// Below so many names nobody looks which of them are still needed. In tests few, so that it happens there.
+const NAMES: usize = if cfg!(test) { 12 } else { 1 << 16 };
 
 impl<P, K, R> Table<P, K, R>
 where
@@ -109,9 +110,18 @@ where
                     part.brought.push((row.person.clone(), row.slot, Keyed { key, held: held.clone() }));
                 }
             }
+            for (person, slot, Keyed { key, held }) in &theirs.brought {
+                let key = number(&mut self.names, *key);
+                part.brought.push((person.clone(), *slot, Keyed { key, held: held.clone() }));
+            }
             for fresh in &theirs.fresh {
                 let key = number(&mut self.names, fresh.key);
-                part.fresh.push(Fresh { person: fresh.person.clone(), value: fresh.value.clone(), key, ..*fresh });
+                part.fresh.push(Fresh {
+                    person: fresh.person.clone(),
+                    value: fresh.value.clone(),
+                    key,
+                    ..*fresh
+                });
             }
         }
         for at in 0..PARTS {
@@ -212,6 +222,18 @@ where
             }
         }
         self.names_limit = NAMES.max(2 * self.names.len());
+    }
+}
+
+impl<P, K, R> Table<P, K, R>
+where
+    P: Identity + Eq + Clone,
+    K: Identity + Ord + Clone,
+    R: Additive,
+{
+    /// Ends the window as [`close`](Table::close) does, with totals of people, records and sums.
+    pub fn totals(&mut self, admit: impl FnMut(&P) -> bool) -> Vec<(K, Partial)> {
+        self.close(admit, |total: &mut Partial, share| total.add(R::partial(share)))
     }
 }
 

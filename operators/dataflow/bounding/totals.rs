@@ -2,6 +2,7 @@
 
 use super::cap::Cap;
 use super::chooser::Chooser;
+use super::partial::{Additive, Partial};
 use super::rule::{Keyed, Rule, combine};
 use crate::invalid::{Invalid, Kind};
 
@@ -22,10 +23,10 @@ impl Rule for Count {
     }
 
     #[inline]
-    fn settle(&self, cap: Cap, group: &mut Vec<Keyed<u32>>) {
+    fn settle(&self, cap: Cap, group: &mut [Keyed<u32>]) -> usize {
         group.sort_unstable_by_key(|keyed| keyed.key);
         // Both are at most 2^31, and saturating on the way or at the end is the same.
-        combine(group, |a, b| a.saturating_add(b).min(cap.per_key()));
+        combine(group, |a, b| a.saturating_add(b).min(cap.per_key()))
     }
 
     #[inline]
@@ -88,17 +89,31 @@ impl Rule for Sum {
     }
 
     #[inline]
-    fn settle(&self, cap: Cap, group: &mut Vec<Keyed<Summing>>) {
+    fn settle(&self, cap: Cap, group: &mut [Keyed<Summing>]) -> usize {
         group.sort_unstable_by_key(|keyed| keyed.key);
         // 2^64 values of 64 bits fit 128; wrapping would still be the same in every order.
         combine(group, |a, b| Summing {
             records: a.records.saturating_add(b.records).min(cap.per_key()),
             sum: a.sum.wrapping_add(b.sum),
-        });
+        })
     }
 
     fn share(&self, _: Cap, run: &[Keyed<Summing>]) -> Summed {
         let sum = run.iter().fold(0i128, |sum, keyed| sum.wrapping_add(keyed.held.sum));
         Summed { records: run.iter().map(|keyed| keyed.held.records).sum(), sum: self.clip(sum) }
+    }
+}
+
+impl Additive for Count {
+    #[inline]
+    fn partial(records: u32) -> Partial {
+        Partial { people: 1, records: records.into(), sum: 0 }
+    }
+}
+
+impl Additive for Sum {
+    #[inline]
+    fn partial(share: Summed) -> Partial {
+        Partial { people: 1, records: share.records.into(), sum: share.sum.into() }
     }
 }
