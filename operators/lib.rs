@@ -11,6 +11,7 @@
 //!
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
+//! * [`dataflow`]: from records of people to what may be released; [`dataflow::bounding`] is how much one can matter.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!

@@ -100,6 +100,7 @@ impl fmt::Debug for Chooser {
 
 #[cfg(test)]
 mod tests {
+    use super::super::part::{PARTS, part_of};
     use super::*;
 
     // Choices are a format too: a restart in an open window must choose as before.
@@ -158,10 +159,10 @@ mod tests {
     #[test]
     fn persons_of_one_worker_fill_every_part_of_a_table() {
         let chooser = Chooser::new([1; 32]);
-        let mut parts = [0u32; 64];
+        let mut parts = [0u32; PARTS];
         for person in (0..100_000u64).filter(|person| chooser.route(person) % 4 == 0) {
-            parts[(chooser.person(&person) >> 58) as usize] += 1;
+            parts[part_of(chooser.person(&person))] += 1;
         }
-        assert!(parts.iter().all(|&count| count.abs_diff(390) < 120), "{parts:?}");
+        assert!(parts.iter().all(|&count| count.abs_diff(781) < 168), "{parts:?}");
     }
 }

@@ -202,12 +202,42 @@ impl<K: Identity + Ord + Clone, R: Rule> Rules<'_, K, R> {
         let person = self.chooser.person(person);
         let choice = |key: u32| self.chooser.choice(person, self.names.hash(key));
         choices.clear();
-        choices.extend(group.chunk_by(|a, b| a.key == b.key).map(|run| (choice(run[0].key), run[0].key)));
-        if choices.len() <= most {
+        choices.reserve(group.len());
+        for keyed in group.iter() {
+            if choices.last().is_none_or(|&(_, key)| key != keyed.key) {
+                choices.push((choice(keyed.key), keyed.key));
+            }
+        }
+        let above = choices.len().saturating_sub(most);
+        if above == 0 {
             return group.len();
+        }
+        // Most often there is one thing a key and one key too many; then it is sooner found than a place in an order.
+        if choices.len() == group.len() && above <= 3 {
+            for last in (most..choices.len()).rev() {
+                let highest = self.highest(&choices[..=last]);
+                choices.swap(highest, last);
+                group.swap(highest, last);
+            }
+            return most;
         }
         let (_, &mut last, _) = choices.select_nth_unstable_by(most - 1, |&a, &b| self.compare(a, b));
         keep(group, |keyed| self.compare((choice(keyed.key), keyed.key), last) != Ordering::Greater)
+    }
+
+    /// Where the one stands that comes last in the order of choice.
+    fn highest(&self, choices: &[(u64, u32)]) -> usize {
+        let (mut highest, mut tied) = (0, false);
+        for (at, (choice, _)) in choices.iter().enumerate() {
+            let best = choices[highest].0;
+            tied |= at > 0 && *choice == best;
+            highest = if *choice > best { at } else { highest };
+        }
+        if tied {
+            let last = |a: &usize, b: &usize| self.compare(choices[*a], choices[*b]);
+            highest = (0..choices.len()).max_by(last).unwrap_or(highest);
+        }
+        highest
     }
 
     /// The order in which the keys of a person are chosen.

@@ -28,8 +28,8 @@ pub trait Rule: Clone {
     /// What is held of one record; `choice` gives the place of its key.
     fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, value: Self::Value) -> Self::Held;
 
-    /// Sorts what is held by key, combines it, and gives up what cannot count any more. What is left is moved to the front;
-    /// how much that is.
+    /// Brings the things of one key together, combines them, and gives up what cannot count any more. What is left is moved
+    /// to the front; how much that is.
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize;
 
     /// At the close, before keys are chosen: leaves out what does not count.
@@ -69,20 +69,31 @@ pub(super) fn keep<H>(group: &mut [Keyed<H>], mut keep: impl FnMut(&Keyed<H>) ->
     left
 }
 
-/// Combines neighbours of one key in a sorted group.
+/// Combines what is of one key, so that every key is there once. How many that are.
 #[inline]
-pub(super) fn combine<H: Copy>(group: &mut [Keyed<H>], mut together: impl FnMut(H, H) -> H) -> usize {
-    let mut last = 0;
-    for at in 1..group.len() {
+pub(super) fn combine<H: Copy>(group: &mut [Keyed<H>], together: impl Fn(H, H) -> H) -> usize {
+    // Most groups are short. What costs there is a branch that is guessed wrong, so this looks at all keys seen so far
+    // and branches once a record, where a sort would do so several times.
+    let short = group.len() <= 16;
+    if !short {
+        group.sort_unstable_by_key(|keyed| keyed.key);
+    }
+    let mut left: usize = 0;
+    for at in 0..group.len() {
         let next = group[at];
-        if next.key == group[last].key {
-            group[last].held = together(group[last].held, next.held);
+        let first = if short { 0 } else { left.saturating_sub(1) };
+        let mut same = usize::MAX;
+        for (seen, keyed) in group[first..left].iter().enumerate() {
+            same = if keyed.key == next.key { first + seen } else { same };
+        }
+        if same == usize::MAX {
+            group[left] = next;
+            left += 1;
         } else {
-            last += 1;
-            group[last] = next;
+            group[same].held = together(group[same].held, next.held);
         }
     }
-    group.len().min(last + 1)
+    left
 }
 
 /// Keeps the first `most` of every key in a sorted group.

@@ -24,7 +24,6 @@ impl Rule for Count {
 
     #[inline]
     fn settle(&self, cap: Cap, group: &mut [Keyed<u32>]) -> usize {
-        group.sort_unstable_by_key(|keyed| keyed.key);
         // Both are at most 2^31, and saturating on the way or at the end is the same.
         combine(group, |a, b| a.saturating_add(b).min(cap.per_key()))
     }
@@ -90,7 +89,6 @@ impl Rule for Sum {
 
     #[inline]
     fn settle(&self, cap: Cap, group: &mut [Keyed<Summing>]) -> usize {
-        group.sort_unstable_by_key(|keyed| keyed.key);
         // 2^64 values of 64 bits fit 128; wrapping would still be the same in every order.
         combine(group, |a, b| Summing {
             records: a.records.saturating_add(b.records).min(cap.per_key()),

@@ -259,3 +259,17 @@ fn a_record_by_itself_moves_one_key_by_itself() {
         totals.clear();
     }
 }
+
+// Refutes ids, or records, that are told apart by a hash.
+#[test]
+fn records_of_one_hash_are_told_apart() {
+    let new_cap = || Cap::new(1, 10).unwrap();
+    let mut once = Table::new(Chooser::new([1; 32]), new_cap(), Identified::new(Count));
+    let mut net = Table::new(Chooser::new([1; 32]), new_cap(), Net::new(Count));
+    for record in [1, 2, 3, 2, 1, 3, 3] {
+        once.add(1u64, &(), (Twin(record), ()));
+        net.add(1u64, &(), (Twin(record), (), if record == 3 { -1 } else { 1 }));
+    }
+    assert_eq!(once.close(|_| true, |total: &mut u32, records| *total += records), [((), 3)]);
+    assert_eq!(net.close(|_| true, |total: &mut u32, records| *total += records), [((), 4)]);
+}
