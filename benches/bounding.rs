@@ -124,8 +124,11 @@ fn first_come(window: &[(u64, u32)]) {
     black_box(counts.len());
 }
 
+/// What is done with each window.
+type Work<'a, R> = &'a mut dyn FnMut(&[R]);
+
 /// CPU nanoseconds a record of each work, the best of five rounds in which they take turns.
-fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [&mut dyn FnMut(&[R]); N]) -> [f64; N] {
+fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Work<'_, R>; N]) -> [f64; N] {
     let mut best = [f64::INFINITY; N];
     for round in 0..6 {
         for (work, best) in works.iter_mut().zip(&mut best) {

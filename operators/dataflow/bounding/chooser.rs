@@ -160,7 +160,7 @@ mod tests {
     fn persons_of_one_worker_fill_every_part_of_a_table() {
         let chooser = Chooser::new([1; 32]);
         let mut parts = [0u32; PARTS];
-        for person in (0..100_000u64).filter(|person| chooser.route(person) % 4 == 0) {
+        for person in (0..100_000u64).filter(|person| chooser.route(person).is_multiple_of(4)) {
             parts[part_of(chooser.person(&person))] += 1;
         }
         assert!(parts.iter().all(|&count| count.abs_diff(781) < 168), "{parts:?}");

@@ -27,7 +27,7 @@ impl Index {
         loop {
             let slot = self.slots[at & mask];
             if slot == 0 {
-                self.slots[at & mask] = u64::from(hash) << 32 | u64::from(number) + 1;
+                self.slots[at & mask] = (u64::from(hash) << 32) | (u64::from(number) + 1);
                 self.held += 1;
                 return None;
             }

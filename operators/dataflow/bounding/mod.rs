@@ -58,7 +58,7 @@
 //! combines and cuts each person's few. All of that fits the second-level cache, for a million people as for ten thousand.
 //! `benches/bounding.rs` has the figures.
 //!
-//! Held are 16 bytes and the identity's own for each person, 8 for each kept key of a count, and at most twice that on the
+//! Held are 8 bytes and the identity's own for each person, 8 for each kept key of a count, and at most twice that on the
 //! way, plus the 8 MB that may wait. [`Table::bytes`] says how much it is; [`Pool`] gives tables back their memory from one
 //! window to the next. Nothing is ever given up because memory is short, for then one person's records would decide what
 //! counts of another. Whoever runs out of memory reads more slowly, or stops.

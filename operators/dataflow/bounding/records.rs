@@ -1,6 +1,7 @@
 //! The three rules that hold records: those without an id, those with one, and those that may be taken back.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::marker::PhantomData;
 
 use super::cap::Cap;
@@ -16,6 +17,12 @@ pub struct Ranked<I, V> {
     rank: u64,
     identity: I,
     value: V,
+}
+
+impl<I, V> fmt::Debug for Ranked<I, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 /// Holds at most `per_key` values a key, the lowest by a keyed hash. Equal records are different records.
@@ -197,6 +204,12 @@ pub struct Netted<I, V> {
     record: Ranked<I, V>,
     // 2^64 changes of 64 bits fit.
     copies: i128,
+}
+
+impl<I, V> fmt::Debug for Netted<I, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {

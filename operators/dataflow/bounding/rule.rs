@@ -1,13 +1,21 @@
 //! What a table holds of a person in a key, and what of it counts in the end.
 
+use std::fmt;
+
 use super::cap::Cap;
 use super::chooser::Chooser;
 
-/// Something held of a person, with the number of its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Something held of a person, with the number of its key. Prints as `<private>`, as all that is held does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Keyed<H> {
     pub(super) key: u32,
     pub(super) held: H,
+}
+
+impl<H> fmt::Debug for Keyed<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 /// What is held of a person in a key.

@@ -1,5 +1,7 @@
 //! The two rules that add up: records, and values.
 
+use std::fmt;
+
 use super::cap::Cap;
 use super::chooser::Chooser;
 use super::partial::{Additive, Partial};
@@ -42,13 +44,19 @@ pub struct Sum {
     high: i64,
 }
 
-/// What one person brings to the sum of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one person brings to the sum of a key. Prints as `<private>`.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Summed {
     /// How many records, at most `per_key`.
     pub records: u32,
     /// The sum of *all* their values, clipped.
     pub sum: i64,
+}
+
+impl fmt::Debug for Summed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 impl Sum {
@@ -70,11 +78,17 @@ impl Sum {
     }
 }
 
-/// A sum on the way.
-#[derive(Clone, Copy, Debug)]
+/// A sum on the way. Prints as `<private>`.
+#[derive(Clone, Copy)]
 pub struct Summing {
     records: u32,
     sum: i128,
+}
+
+impl fmt::Debug for Summing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 impl Rule for Sum {

@@ -17,7 +17,7 @@ use crate::invalid::{Invalid, Kind};
 /// It must be asked about windows as they are, one by one and in the end: the lowest `n` by a hash of the windows *seen so
 /// far* would be more than `n`, some `n (1 + ln(N / n))` of `N`.
 ///
-/// One person takes the bytes of the identity and 4 more when written, and in memory some 20 more than the type.
+/// One person takes the bytes of the identity and 4 more when written, and in memory about half as much again as the type and 4 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Used<P> {
     windows: u32,

@@ -82,5 +82,12 @@ fn nothing_is_printed() {
     table.add(1u64, &1u32, ());
     assert_eq!(format!("{table:?}"), "<private>");
     assert_eq!(format!("{:?}", Chooser::new([1; 32])), "<secret>");
+    let sum = Sum::clipped(0, 9).unwrap();
+    let chooser = Chooser::new([1; 32]);
+    assert_eq!(format!("{:?}", Keyed { key: 1, held: sum.hold(&chooser, || 0, 5) }), "<private>");
+    assert_eq!(format!("{:?}", sum.hold(&chooser, || 0, 5)), "<private>");
+    assert_eq!(format!("{:?}", Identified::new(Count).hold(&chooser, || 0, (5u64, ()))), "<private>");
+    assert_eq!(format!("{:?}", Net::new(Count).hold(&chooser, || 0, (5u64, (), 1))), "<private>");
+    assert_eq!(format!("{:?}", Summed { records: 1, sum: 5 }), "<private>");
     assert_eq!(format!("{:?}", table.totals(|_| true)), "[(1, <private>)]");
 }
