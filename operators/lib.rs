@@ -12,7 +12,8 @@
 //! * [`mechanisms`]: one window's exact integers in, one noised answer out.
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
-//! * [`dataflow`]: from streams to the gate, when a window is complete, and how a run ends.
+//! * [`dataflow`]: from streams to the gate, when a window is complete, and how a run ends; [`dataflow::bounding`] is how
+//!   much one person can matter.
 //! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:

@@ -94,6 +94,7 @@
 //! Between the processes of a cluster travel records and tallies before they are noised, without encryption. The hello
 //! with which a connection begins keeps strangers out, not attackers. Give addresses of one machine, or of a network that
 //! nobody else can reach.
+pub mod bounding;
 mod calendar;
 mod clock;
 mod config;

@@ -1,0 +1,90 @@
+//! Open addressing over things that are numbered elsewhere: a slot holds a number and 32 bits of a hash, 8 bytes.
+
+/// Finds the number of a thing by its hash. What it finds it asks to be compared in full.
+#[derive(Clone, Default)]
+pub(super) struct Index {
+    /// Zero where nothing is, else the hash above, the number plus one below.
+    slots: Vec<u64>,
+    held: usize,
+}
+
+impl Index {
+    /// Forgets everything, and makes room for so many.
+    pub(super) fn reset(&mut self, room: usize) {
+        self.slots.clear();
+        self.slots.resize((2 * room).next_power_of_two().max(16), 0);
+        self.held = 0;
+    }
+
+    /// The number of what has this hash and `is` the one that is looked for; or it gets this `number`.
+    ///
+    /// There must be room.
+    #[inline]
+    pub(super) fn find_or_insert(&mut self, hash: u32, number: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        // At most half of the slots are taken, so an empty one comes.
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == 0 {
+                self.slots[at & mask] = (u64::from(hash) << 32) | (u64::from(number) + 1);
+                self.held += 1;
+                return None;
+            }
+            if (slot >> 32) as u32 == hash {
+                let found = slot as u32 - 1;
+                if is(found) {
+                    return Some(found);
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Makes room for one more.
+    #[inline]
+    pub(super) fn grow(&mut self) {
+        if 2 * (self.held + 1) > self.slots.len() {
+            self.rebuild();
+        }
+    }
+
+    #[cold]
+    fn rebuild(&mut self) {
+        let old = std::mem::take(&mut self.slots);
+        self.reset(old.len());
+        for slot in old.into_iter().filter(|&slot| slot != 0) {
+            self.find_or_insert((slot >> 32) as u32, slot as u32 - 1, |_| false);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes an index that takes equal hashes for equal things, and one that loses some when it grows.
+    #[test]
+    fn things_with_one_hash_are_told_apart_and_survive_growth() {
+        let mut index = Index::default();
+        index.reset(0);
+        let names: Vec<u64> = (0..3000).map(|number| number * 7).collect();
+        let hash = |name: u64| (name % 11) as u32;
+        for (number, &name) in names.iter().enumerate() {
+            index.grow();
+            assert_eq!(
+                index.find_or_insert(hash(name), number as u32, |at| names[at as usize] == name),
+                None
+            );
+        }
+        for (number, &name) in names.iter().enumerate() {
+            let found = index.find_or_insert(hash(name), 0, |at| names[at as usize] == name);
+            assert_eq!(found, Some(number as u32));
+        }
+        assert!(index.bytes() >= 8 * names.len());
+    }
+}

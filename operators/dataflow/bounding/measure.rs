@@ -1,0 +1,102 @@
+//! What is made of a person's records in a key, once it is known which they are.
+
+use std::marker::PhantomData;
+
+use super::cap::Cap;
+use super::identity::Identity;
+use super::totals::{Count, Sum, Summed};
+
+/// A statistic of one person's records in one key.
+pub trait Measure: Clone {
+    /// What a record brings.
+    type Value: Identity + Ord + Clone;
+    /// What counts of the person in the key.
+    type Share;
+    /// Is a record beyond the first `per_key` of no interest?
+    const CUTS: bool;
+
+    /// What counts, of records that come in the order in which they are chosen, each with the number of its copies, which
+    /// is above zero.
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a Self::Value, i128)>) -> Self::Share
+    where
+        Self::Value: 'a;
+}
+
+impl Measure for Count {
+    type Value = ();
+    type Share = u32;
+    const CUTS: bool = true;
+
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a (), i128)>) -> u32 {
+        capped(cap, records.map(|(_, copies)| copies))
+    }
+}
+
+impl Measure for Sum {
+    type Value = i64;
+    type Share = Summed;
+    // The clip bounds the sum, so all records are in it.
+    const CUTS: bool = false;
+
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> Summed {
+        let (mut counted, mut sum) = (0u32, 0i128);
+        for (&value, copies) in records {
+            counted = capped(cap, [counted.into(), copies].into_iter());
+            // A net multiplicity can be huge; the order is fixed, so a sum that saturates is the same everywhere.
+            sum = sum.saturating_add(copies.saturating_mul(value.into()));
+        }
+        Summed { records: counted, sum: self.clip(sum) }
+    }
+}
+
+/// The values themselves, at most `per_key` of them: for means, quantiles, maxima, questions and vectors.
+///
+/// Its share is those values, in the order in which they are chosen. Whoever adds them up must clip each of them.
+#[derive(Debug)]
+pub struct Values<V>(PhantomData<fn() -> V>);
+
+impl<V> Values<V> {
+    /// The values.
+    pub const fn new() -> Values<V> {
+        Values(PhantomData)
+    }
+}
+
+impl<V> Default for Values<V> {
+    fn default() -> Self {
+        Values::new()
+    }
+}
+
+impl<V> Clone for Values<V> {
+    fn clone(&self) -> Self {
+        Values::new()
+    }
+}
+
+impl<V: Identity + Ord + Clone> Measure for Values<V> {
+    type Value = V;
+    type Share = Vec<V>;
+    const CUTS: bool = true;
+
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a V, i128)>) -> Vec<V>
+    where
+        V: 'a,
+    {
+        let most = cap.per_key() as usize;
+        let mut values = Vec::new();
+        for (value, copies) in records {
+            let room = most - values.len();
+            let copies = usize::try_from(copies).unwrap_or(usize::MAX).min(room);
+            values.extend(std::iter::repeat_n(value, copies).cloned());
+        }
+        values
+    }
+}
+
+/// So many, at most `per_key`.
+fn capped(cap: Cap, copies: impl Iterator<Item = i128>) -> u32 {
+    let most = i128::from(cap.per_key());
+    // At most 2^31 by the cap.
+    copies.fold(0, |sum, copies| most.min(copies.saturating_add(sum))) as u32
+}
