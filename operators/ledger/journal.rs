@@ -1,8 +1,9 @@
 //! An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
 //! its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
 //!
-//! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost. A torn
-//! last line was never told, and is cut.
+//! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost. A
+//! torn last line was never told. It is ended and passed over, and not cut: whoever cuts may have been suspended since it
+//! looked, and would cut what its successor wrote.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -17,6 +18,9 @@ use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval};
 
 const TITLE: &str = "discreet anchor 1, ledger";
+
+/// How a line ends that was torn.
+const TORN: &str = " torn";
 
 /// The file, open at its end.
 #[derive(Debug)]
@@ -54,12 +58,12 @@ impl Journal {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(refuse)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            file.set_len(whole as u64).map_err(refuse)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(format!("{TORN}\n").as_bytes()).and_then(|()| file.sync_data()).map_err(refuse)?;
         }
-        if whole == 0 {
-            writeln!(file, "{TITLE} {ledger}").and_then(|()| file.sync_all()).map_err(refuse)?;
+        if !text.contains('\n') {
+            let title = format!("{TITLE} {ledger}\n");
+            file.write_all(title.as_bytes()).and_then(|()| file.sync_all()).map_err(refuse)?;
             let directory =
                 path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
@@ -77,13 +81,16 @@ impl Journal {
     /// If it cannot be read, or a line of it makes no sense.
     pub fn read(path: &Path) -> Result<Vec<Entry>, Trouble> {
         let text = std::fs::read_to_string(path).map_err(|error| trouble(path, &error.to_string()))?;
-        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-        let ledger = lines.next().and_then(|title| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
+        let lines = (1..).zip(text.split_inclusive('\n'));
+        let whole = |(number, line): (usize, &'_ str)| Some((number, line.strip_suffix('\n')?.to_owned()));
+        let mut lines = lines.filter_map(whole).filter(|(_, line)| !line.ends_with(TORN));
+        let ledger =
+            lines.next().and_then(|(_, title)| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
         let ledger =
             ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
         let broken = |number| trouble(path, &format!("line {number} makes no sense"));
-        let read = |(number, line)| entry(ledger, line).ok_or_else(|| broken(number));
-        let mut entries: Vec<Entry> = (2..).zip(lines).map(read).collect::<Result<_, _>>()?;
+        let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
+        let mut entries: Vec<Entry> = lines.map(read).collect::<Result<_, _>>()?;
         entries.sort_by_key(|entry| entry.anchor.sequence);
         entries.dedup();
         Ok(entries)
