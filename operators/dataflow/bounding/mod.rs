@@ -52,7 +52,7 @@
 //! # How it is done, and what it costs
 //!
 //! A record's person costs a visit to whatever is held of the person, and that is somewhere in memory: a hash map from
-//! persons waits some 50 ns for it with 100 thousand people and over 200 ns with a million. So a table does not go there. It
+//! persons to short lists costs some 50 ns a record with 100 thousand people and over 200 ns with a million. So a table does not go there. It
 //! appends the record to one of 32 parts, by the person's hash, and when a part has 16,384 waiting (or as many as it holds
 //! already) gathers it: an index of the part's persons, a counting sort of its records by person, and one pass that
 //! combines and cuts each person's few. All of that fits the second-level cache, for a million people as for ten thousand.
