@@ -118,7 +118,7 @@ impl Scratch {
                     statement.replace(&format!("zeroblob({count})"), &hex)
                 };
                 let statement =
-                    [22, 32, 49].iter().fold(statement.to_owned(), |text, count| bytes(&text, *count));
+                    [0, 22, 32, 49].iter().fold(statement.to_owned(), |text, count| bytes(&text, *count));
                 let random = "decode(md5('a') || md5('b'), 'hex')";
                 let statement = statement.replace("randomblob(32)", random);
                 let role = if triggers { "origin" } else { "replica" };
