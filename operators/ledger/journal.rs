@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::canonical::Digest;
+use super::durable::sync_name;
 use super::name::Name;
 use super::rows::{Row, decode, encode};
 use super::trouble::Trouble;
@@ -64,9 +65,7 @@ impl Journal {
         if !text.contains('\n') {
             let title = format!("{TITLE} {ledger}\n");
             file.write_all(title.as_bytes()).and_then(|()| file.sync_all()).map_err(refuse)?;
-            let directory =
-                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+            sync_name(path).map_err(refuse)?;
         }
         let entries = Journal::read(path)?;
         let newest = entries.last().map(|entry| entry.anchor);

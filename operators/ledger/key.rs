@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::canonical::Digest;
+use super::durable::sync_name;
 use super::trouble::Trouble;
 
 /// A ledger's secret. Erased when it is dropped, and never printed.
@@ -42,9 +43,7 @@ impl Key {
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refuse)?;
         file.write_all(&key.0).and_then(|()| file.sync_all()).map_err(refuse)?;
-        let directory =
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+        sync_name(path).map_err(refuse)?;
         Ok(key)
     }
 

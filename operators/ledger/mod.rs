@@ -87,6 +87,7 @@ pub(crate) mod failpoint;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub mod failpoint;
+mod durable;
 mod forecast;
 mod journal;
 mod key;

@@ -5,13 +5,14 @@
 //! row is ever drawn: it may have been told. What mechanisms kept is gone, so what was paid once is paid again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::anchor;
 use super::book::Ledger;
 use super::canonical::Digest;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
+use super::durable::sync_name;
 use super::journal::Entry;
 use super::name::Name;
 use super::place;
@@ -205,8 +206,7 @@ fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
         }
     }
     fs::rename(&fresh, place).map_err(refuse)?;
-    let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+    sync_name(place).map_err(refuse)?;
     Ledger::open(place)?;
     Ok(Repaired { torn: Some(kept), ..repaired })
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
+use super::durable::{directory, sync_name};
 use super::failpoint;
 use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
@@ -32,7 +33,7 @@ impl Sqlite {
         store.connection.execute_batch(tables::TABLES).map_err(before_commit)?;
         store.commit()?;
         // The file's name is durable only with its directory.
-        File::open(directory_of(path)).and_then(|directory| directory.sync_all()).map_err(refuse)?;
+        sync_name(path).map_err(refuse)?;
         Ok(store)
     }
 
@@ -49,7 +50,7 @@ impl Sqlite {
     pub(super) fn nobody_runs(&self) -> Result<(), Trouble> {
         let refuse =
             |error: std::io::Error| Trouble::refused(format!("ledger {}: {error}", self.path.display()));
-        let directory = directory_of(&self.path);
+        let directory = directory(&self.path);
         let own = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for entry in fs::read_dir(directory).map_err(refuse)? {
             let entry = entry.map_err(refuse)?;
@@ -163,10 +164,6 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     connection.set_prepared_statement_cache_capacity(64);
     tables::settle(&connection)?;
     Ok(connection)
-}
-
-pub(super) fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn lock_path(ledger: &Path, job: &Name) -> PathBuf {

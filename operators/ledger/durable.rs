@@ -1,0 +1,15 @@
+//! When a file's name is durable: with its directory, and not before.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// The directory that holds a file.
+pub(super) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes what was created, renamed or removed at this path last.
+pub(super) fn sync_name(path: &Path) -> io::Result<()> {
+    File::open(directory(path)).and_then(|directory| directory.sync_all())
+}
