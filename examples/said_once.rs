@@ -21,7 +21,8 @@ const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
 const HOUR: i64 = 3_600_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::temp_dir().join("discreet-said-once.ledger");
+    let path =
+        std::env::temp_dir().join(concat!("discreet-said-once-", env!("CARGO_PKG_VERSION"), ".ledger"));
     let visits = Name::new("domain", "visits")?;
     let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
     if !path.exists() {

@@ -24,7 +24,7 @@ use super::verify;
 use crate::accounting::{Amount, Interval};
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// An open ledger.
 ///

@@ -82,12 +82,12 @@ mod canonical;
 mod charge;
 #[cfg(feature = "postgres")]
 mod copy;
+mod durable;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub mod failpoint;
-mod durable;
 mod forecast;
 mod journal;
 mod key;

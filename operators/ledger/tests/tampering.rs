@@ -100,7 +100,7 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: At) {
         "UPDATE account SET spent = (SELECT spent FROM account ORDER BY place LIMIT 1)",
         "UPDATE head SET sequence = 1000",
         "UPDATE head SET chain = zeroblob(32)",
-        "UPDATE meta SET format = 2",
+        "UPDATE meta SET format = 9",
         "UPDATE release SET life_start = window_start, life_end = window_end WHERE sequence = 3",
         "UPDATE release SET state = NULL WHERE state IS NOT NULL",
         "DELETE FROM state",
@@ -132,7 +132,7 @@ fn the_triggers_refuse_what_the_path_never_does(at: At) {
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",
         "UPDATE state SET held = zeroblob(22)",
-        "UPDATE meta SET format = 2",
+        "UPDATE meta SET format = 9",
     ] {
         assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }
