@@ -2,38 +2,63 @@
 //!
 //! This page is for the reader who must decide whether a window that is released was whole.
 //!
-//! ```no_run
-//! use discreet::dataflow::{All, Config, Deliver, Failure, Plan, Schedule, Statistic, Title};
-//! use discreet::gate::Gate;
+//! ```
+//! use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+//! use discreet::dataflow::{All, Config, Deliver, Plan, Schedule, Statistic, Title};
+//! use discreet::gate::{Gate, Sealable};
+//! use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
+//! use discreet::noise::{DiscreteGaussian, Law, Noise};
 //! use discreet::time::minutes;
-//! # fn statistic() -> impl Statistic<Part = i64> { struct None; impl Statistic for None {
-//! #   type Part = i64; type Tally = i64;
-//! #   fn tally(&self, _: discreet::accounting::Interval) -> i64 { 0 }
-//! #   fn absorb(&self, tally: &mut i64, part: i64) { *tally += part }
-//! #   fn charge(&self, _: discreet::accounting::Interval) -> discreet::ledger::Charge { unimplemented!() }
-//! #   fn seal(&self, _: discreet::accounting::Interval, _: i64) -> Box<dyn discreet::gate::Sealable> { unimplemented!() }
-//! # } None }
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let title: Title = unimplemented!();
-//! # fn bounded(_: usize) -> Vec<(i64, i64)> { Vec::new() }
-//! # let (from, until) = (0, 10);
 //!
-//! let gate = Gate::open("visits.ledger", "visits")?;                     // once a process, before anything runs
-//! let schedule = Schedule::tumbling(minutes(10), from, Some(until))?;    // which windows exist
+//! /// How many came: each person once, so that one moves it by at most 1, and rho is 1 / (2 * 50).
+//! struct People(Cost);
+//!
+//! impl Statistic for People {
+//!     type Part = i64;
+//!     type Tally = i64;
+//!     fn tally(&self, _: Interval) -> i64 { 0 }
+//!     fn absorb(&self, tally: &mut i64, part: i64) { *tally += part }
+//!     fn charge(&self, _: Interval) -> Charge { Charge::Cost(self.0.clone()) }
+//!     fn seal(&self, window: Interval, people: i64) -> Box<dyn Sealable> {
+//!         let law = DiscreteGaussian::new(50.0);
+//!         Box::new(move |noise: &mut Noise| match &law {
+//!             Ok(law) => format!("{}: about {} people", window.start(), people + law.draw(noise)),
+//!             Err(_) => String::new(),                    // not reached: 50 is a variance
+//!         })
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = std::env::temp_dir().join(format!("discreet-page-{}", std::process::id()));
+//! # std::fs::create_dir_all(&directory)?;
+//! # let path = directory.join("visits.ledger");
+//! let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
+//! let visits = Name::new("domain", "visits")?;
+//! let domain = Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, cost.amount().times(6)?)?;
+//! Ledger::create(&path)?.register(&domain)?;                             // once, by hand
+//!
+//! let gate = Gate::open(&path, "visits")?;                               // once a process, before anything runs
+//! let name = Name::new("release", "people")?;
+//! let title = Title { domain: visits, job: gate.job().clone(), version: Digest::of(b"variance 50"), name };
+//! let minute = 60_000_000;
+//! let schedule = Schedule::tumbling(minutes(10), 0, Some(60 * minute))?; // which windows exist: six
 //! let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {
-//!     let plan = Plan::new(title.clone(), schedule.clone(), statistic()).late(minutes(1))?;
+//!     let plan = Plan::new(title.clone(), schedule.clone(), People(cost.clone())).late(minutes(1))?;
 //!     let windows = schedule.clone();
 //!     worker.dataflow(|scope| {
+//!         let own = (0..100).map(|person| person * minute / 2);          // this worker's part of the input
 //!         feeds
-//!             .stream(scope, All::of(bounded(scope.index())))            // this worker's part of the input
-//!             .flat_map(move |(time, count)| windows.holding(time).map(move |window| (window, count)))
+//!             .stream(scope, All::of(own))
+//!             .flat_map(move |time| windows.holding(time).map(|window| (window, 1)))
 //!             .release(&gate, plan)
 //!             .releases
-//!             .deliver(|release| { /* append to a file, and sync it */ Ok(()) });
+//!             .deliver(|_release| Ok(()));                               // or append it to a file, and sync that
 //!     });
 //!     Ok(())
 //! })?;
-//! std::process::exit(finished.exit_code().into());
+//! assert_eq!((finished.released(), finished.refused(), finished.exit_code()), (6, 0, 0));
+//! # std::fs::remove_dir_all(&directory)?;
+//! # Ok(())
 //! # }
 //! ```
 //!

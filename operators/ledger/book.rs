@@ -1,11 +1,13 @@
 //! The ledger as it is used: everything it decides, whichever database keeps it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use super::anchor::{self, Anchor};
 use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
+use super::claim::{Claim, Sealing};
+use super::columns::encode;
 use super::failpoint;
 use super::key::Key;
 use super::name::Name;
@@ -15,8 +17,7 @@ use super::records::{
     write_domain,
 };
 use super::repair;
-use super::rows::encode;
-use super::rows::{Amendment, Charge, Domain, Fate, Release, Row};
+use super::rows::{Amendment, Domain, Fate, Release, Row};
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
@@ -34,42 +35,6 @@ const FORMAT: i64 = 2;
 pub struct Ledger {
     store: Box<dyn Store>,
     name: Digest,
-}
-
-/// A job's right to seal, until a later process takes it over.
-#[derive(Debug)]
-pub struct Claim {
-    job: Name,
-    generation: i64,
-    /// Held for as long as the claim lives, so that a second process fails at once instead of at its first seal.
-    _lock: Option<File>,
-}
-
-impl Claim {
-    /// The job.
-    pub(super) fn job(&self) -> &Name {
-        &self.job
-    }
-
-    /// How many processes of this job have held the claim, this one included.
-    pub fn generation(&self) -> i64 {
-        self.generation
-    }
-}
-
-/// What is to be written about one release.
-#[derive(Clone, Debug)]
-pub struct Sealing {
-    /// The release.
-    pub release: Release,
-    /// How it is paid for. What is skipped costs nothing; nothing else may.
-    pub charge: Option<Charge>,
-    /// What is to become of it, where it fits the budget.
-    pub fate: Fate,
-    /// The line that may leave then.
-    pub line: String,
-    /// What its mechanism keeps for the next release, where it keeps anything; written only if this is sealed.
-    pub state: Option<State>,
 }
 
 impl Ledger {
@@ -279,7 +244,7 @@ impl Ledger {
         let generation = generation.ok_or_else(|| Trouble::doubt("ledger: a fence has no generation"))?;
         transaction.commit()?;
         failpoint::reached("after-fence", TroubleKind::Unknown)?;
-        Ok(Claim { job: job.clone(), generation, _lock: lock })
+        Ok(Claim::new(job.clone(), generation, lock))
     }
 
     /// The row of this release, if there is one.
@@ -424,20 +389,6 @@ impl Ledger {
     /// If there is a file already, or it cannot be written.
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), Trouble> {
         self.store.export(to.as_ref())
-    }
-}
-
-impl Claim {
-    /// Whether nobody has taken over. Inside a transaction the answer lasts until its end.
-    fn still_stands(&self, store: &mut dyn Store) -> Result<(), Trouble> {
-        let values = [Value::Text(self.job.as_str())];
-        let generation =
-            first(store, "SELECT generation FROM fence WHERE job = ?1", &values, |row| number(row, 0))?;
-        if generation == Some(self.generation) {
-            return Ok(());
-        }
-        let message = format!("job {}: a later process has taken over", self.job);
-        Err(Trouble::new(TroubleKind::Fenced, message))
     }
 }
 

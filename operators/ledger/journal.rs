@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::canonical::Digest;
+use super::columns::{decode, encode};
 use super::durable::sync_name;
 use super::name::Name;
-use super::rows::{Row, decode, encode};
+use super::rows::Row;
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval};
 

@@ -80,6 +80,8 @@ mod anchor;
 mod book;
 mod canonical;
 mod charge;
+mod claim;
+mod columns;
 #[cfg(feature = "postgres")]
 mod copy;
 mod durable;
@@ -111,8 +113,9 @@ mod trouble;
 mod verify;
 
 pub use anchor::Anchor;
-pub use book::{Claim, Ledger, Sealing};
+pub use book::Ledger;
 pub use canonical::Digest;
+pub use claim::{Claim, Sealing};
 pub use forecast::{Forecast, Outlook, Pace};
 pub use journal::{Entry, Journal};
 pub use key::Key;

@@ -1,10 +1,10 @@
 //! Rows of a database as what they mean, and back. A column that holds what is never written is an error, never a guess.
 
 use super::canonical::Digest;
+use super::columns::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
+use super::columns::{read_fate, read_promise, read_relation, read_unit};
 use super::name::Name;
 use super::rows::{Amendment, Domain, Release, Repair, Row};
-use super::rows::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
-use super::rows::{read_fate, read_promise, read_relation, read_unit};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval, Neighbours};

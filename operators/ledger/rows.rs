@@ -5,11 +5,10 @@
 //! recomputed from these rows or carries no promise.
 
 use super::canonical::{Canonical, Digest};
+use super::columns::{encode, fate_column, promise_columns, relation_column, unit_column};
 use super::lines;
 use super::name::Name;
-use crate::accounting::{
-    Account, Amount, Cost, Filter, Interval, Neighbours, Omega, Promise, Relation, Unit, Units,
-};
+use crate::accounting::{Account, Amount, Cost, Filter, Interval, Neighbours, Promise};
 use crate::invalid::{Invalid, Kind};
 
 /// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
@@ -293,90 +292,6 @@ impl Repair {
     }
 }
 
-/// An amount as bytes that compare like the amount, part by part; `None` for a currency that a ledger does not count.
-pub(crate) fn encode(amount: &Amount) -> Option<Vec<u8>> {
-    match amount {
-        Amount::Pure { epsilon } => Some([&b"p"[..], &epsilon.to_bits().to_be_bytes()].concat()),
-        Amount::Zcdp { rho, delta, omega } => {
-            let parts = [rho.to_bits(), delta.to_bits(), omega.to_bits()].map(u128::to_be_bytes);
-            Some([&b"z"[..], &parts.concat()].concat())
-        }
-        _ => None,
-    }
-}
-
-/// The amount of these bytes; `None` where they are none.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Amount> {
-    let (currency, parts) = bytes.split_first()?;
-    let (parts, []) = parts.as_chunks::<16>() else { return None };
-    match (currency, parts) {
-        (b'p', [epsilon]) => Some(Amount::Pure { epsilon: Units::from_bits(u128::from_be_bytes(*epsilon)) }),
-        (b'z', [rho, delta, omega]) => Some(Amount::Zcdp {
-            rho: Units::from_bits(u128::from_be_bytes(*rho)),
-            delta: Units::from_bits(u128::from_be_bytes(*delta)),
-            omega: Omega::from_bits(u128::from_be_bytes(*omega)),
-        }),
-        _ => None,
-    }
-}
-
-pub(crate) fn fate_column(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Sealed => "sealed",
-        Fate::Refused => "refused",
-        Fate::Skipped => "skipped",
-        Fate::Lost => "lost",
-    }
-}
-
-pub(crate) fn read_fate(column: &str) -> Option<Fate> {
-    [Fate::Sealed, Fate::Refused, Fate::Skipped, Fate::Lost]
-        .into_iter()
-        .find(|fate| fate_column(*fate) == column)
-}
-
-pub(crate) fn unit_column(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Person => "person",
-        Unit::Record => "record",
-    }
-}
-
-pub(crate) fn read_unit(column: &str) -> Option<Unit> {
-    [Unit::Person, Unit::Record].into_iter().find(|unit| unit_column(*unit) == column)
-}
-
-pub(crate) fn relation_column(relation: Relation) -> &'static str {
-    match relation {
-        Relation::AddRemove => "add or remove",
-        Relation::Replace => "replace",
-    }
-}
-
-pub(crate) fn read_relation(column: &str) -> Option<Relation> {
-    [Relation::AddRemove, Relation::Replace].into_iter().find(|relation| relation_column(*relation) == column)
-}
-
-/// The word of a promise, and its number: a span, or how many windows.
-pub(crate) fn promise_columns(promise: Promise) -> (&'static str, u64) {
-    match promise {
-        Promise::Lifetime => ("lifetime", 0),
-        Promise::Windows(most) => ("windows", most.into()),
-        Promise::Any(span) => ("any", span),
-        Promise::Each(span) => ("each", span),
-    }
-}
-
-pub(crate) fn read_promise(word: &str, number: u64) -> Option<Promise> {
-    match word {
-        "lifetime" if number == 0 => Some(Promise::Lifetime),
-        "windows" => u32::try_from(number).ok().map(Promise::Windows),
-        "any" => Some(Promise::Any(number)),
-        "each" => Some(Promise::Each(number)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,21 +327,5 @@ mod tests {
             assert!(!ids[..index].contains(id), "part {index} is not in the name");
         }
         assert_eq!(release().id(), ids[0]);
-    }
-
-    #[test]
-    fn amounts_survive_their_bytes() {
-        let amounts = [
-            Amount::pure(0.1).unwrap(),
-            Amount::zcdp(0.5).unwrap(),
-            Amount::approximate_zcdp(0.5, Omega::below(40.0).unwrap(), Some(1e-9)).unwrap(),
-        ];
-        for amount in amounts {
-            assert_eq!(decode(&encode(&amount).unwrap()), Some(amount));
-        }
-        for bytes in [&b""[..], b"p", b"z0123456789abcdef", b"q0123456789abcdef"] {
-            assert_eq!(decode(bytes), None);
-        }
-        assert_eq!(encode(&Amount::gaussian(1.0).unwrap()), None);
     }
 }

@@ -161,3 +161,34 @@ fn an_account_resumed_from_its_places_decides_like_the_whole() {
         }
     });
 }
+
+/// Refutes a repair that gives budget back: an account with its shortfall added counts no window for less than either did.
+#[test]
+fn a_shortfall_makes_up_for_everything_that_another_account_holds() {
+    let promises = [Promise::Lifetime, Promise::Any(20), Promise::Each(15)];
+    let charges = || prop::collection::vec((-60i64..60, 1i64..40, 1u128..9), 0..8);
+    let units = |units| Amount::Pure { epsilon: Units::from_bits(units) };
+    proptest!(|(promise in prop::sample::select(promises.to_vec()), own in charges(), other in charges())| {
+        let filled = |charges: &[(i64, i64, u128)]| {
+            let mut account = Account::new(promise, Neighbours::PERSON, units(1_000)).unwrap();
+            for (start, length, spent) in charges {
+                account.add(Interval::new(*start, start + length).unwrap(), &units(*spent)).unwrap();
+            }
+            account
+        };
+        let (own, other) = (filled(&own), filled(&other));
+        let mut repaired = own.clone();
+        for (time, amount) in own.shortfall(&other).unwrap() {
+            repaired.add(time, &amount).unwrap();
+        }
+        for start in -90..90 {
+            for length in [1, 7, 40] {
+                let window = Interval::new(start, start + length).unwrap();
+                let spent = |account: &Account| account.spent(window).unwrap();
+                let most = spent(&own).larger(&spent(&other)).unwrap();
+                prop_assert!(most.within(&spent(&repaired)), "{:?}", window);
+            }
+        }
+        prop_assert!(repaired.shortfall(&repaired).unwrap().is_empty());
+    });
+}
