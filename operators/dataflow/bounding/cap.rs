@@ -11,7 +11,7 @@ pub struct Cap {
 
 impl Cap {
     /// One record in one key.
-    pub(super) const ONE: Cap = Cap { keys: 1, per_key: 1 };
+    pub(crate) const ONE: Cap = Cap { keys: 1, per_key: 1 };
 
     /// At most `keys` keys a person, and `per_key` records in each.
     ///

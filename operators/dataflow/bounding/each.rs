@@ -1,59 +1,67 @@
 //! Record level: every record is bounded by itself, so that nothing is held of a person.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::cap::Cap;
 use super::chooser::Chooser;
 use super::identity::Identity;
 use super::names::Names;
-use super::partial::{Additive, Partial};
-use super::rule::Keyed;
 
-/// Counts, and sums of clipped values, of one window on one worker, where the protected unit is a record. It moves one
-/// key, by one record and by at most the farther end of the range. Prints as `<private>`.
-pub struct Each<K, R> {
+/// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever adds it bounds
+/// what it adds there. Prints as `<private>`.
+pub struct Each<K, T> {
     chooser: Chooser,
-    rule: R,
     names: Names<K>,
-    totals: Vec<Partial>,
+    totals: Vec<T>,
 }
 
-impl<K: Identity + Ord + Clone, R: Additive> Each<K, R> {
-    /// No record yet.
-    pub fn new(chooser: Chooser, rule: R) -> Each<K, R> {
-        Each { chooser, rule, names: Names::new(), totals: Vec::new() }
+impl<K: Identity + Ord + Clone, T: Default> Each<K, T> {
+    /// No record yet. Where keys are listed, records of others are left out.
+    pub fn new(chooser: Chooser, only: Option<Arc<[K]>>) -> Each<K, T> {
+        Each { names: Names::new(&chooser, only), chooser, totals: Vec::new() }
     }
 
-    /// Takes a record in.
+    /// Adds a record to the total of its key.
     #[inline]
-    pub fn add(&mut self, key: &K, value: R::Value) {
-        let number = self.names.number(&self.chooser, key);
+    pub fn add(&mut self, key: &K, add: impl FnOnce(&mut T)) {
+        let Some(number) = self.names.number(&self.chooser, key) else { return };
         if self.totals.len() <= number as usize {
-            self.totals.push(Partial::default());
+            self.totals.resize_with(number as usize + 1, T::default);
         }
-        // The rules that add up choose no records.
-        let held = self.rule.hold(&self.chooser, || 0, value);
-        let share = self.rule.share(Cap::ONE, &[Keyed { key: number, held }]);
-        self.totals[number as usize].add(R::partial(share));
+        add(&mut self.totals[number as usize]);
+    }
+
+    /// Takes in what another pane of the same window has.
+    pub fn merge(&mut self, other: &Each<K, T>, join: impl Fn(&mut T, &T)) {
+        for (number, total) in other.totals.iter().enumerate() {
+            self.add(other.names.key(number as u32), |ours| join(ours, total));
+        }
     }
 
     /// Ends the window: the totals in the order of the keys. It is empty afterwards, and keeps its memory.
-    pub fn close(&mut self) -> Vec<(K, Partial)> {
+    pub fn close(&mut self) -> Vec<(K, T)> {
         let totals = self.totals.drain(..).enumerate();
-        let mut tallies: Vec<(K, Partial)> =
+        let mut tallies: Vec<(K, T)> =
             totals.map(|(number, total)| (self.names.key(number as u32).clone(), total)).collect();
         tallies.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.names.clear();
+        self.names.clear(&self.chooser);
         tallies
+    }
+
+    /// Forgets everything but its memory, and hashes by this chooser from now on.
+    pub fn choose_by(&mut self, chooser: Chooser) {
+        self.chooser = chooser;
+        self.totals.clear();
+        self.names.clear(&self.chooser);
     }
 
     /// How much memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.totals.capacity() * size_of::<Partial>() + self.names.bytes()
+        size_of::<Self>() + self.totals.capacity() * size_of::<T>() + self.names.bytes()
     }
 }
 
-impl<K, R> fmt::Debug for Each<K, R> {
+impl<K, T> fmt::Debug for Each<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

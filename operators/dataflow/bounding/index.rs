@@ -16,6 +16,23 @@ impl Index {
         self.held = 0;
     }
 
+    /// The number of what has this hash and `is` the one that is looked for.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == 0 {
+                return None;
+            }
+            if (slot >> 32) as u32 == hash && is(slot as u32 - 1) {
+                return Some(slot as u32 - 1);
+            }
+            at += 1;
+        }
+    }
+
     /// The number of what has this hash and `is` the one that is looked for; or it gets this `number`.
     ///
     /// There must be room.

@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 
 use super::cap::Cap;
 use super::identity::Identity;
+use super::records::Kept;
+use super::rule::Rule;
 use super::totals::{Count, Sum, Summed};
 
 /// A statistic of one person's records in one key.
@@ -14,6 +16,14 @@ pub trait Measure: Clone {
     type Share;
     /// Is a record beyond the first `per_key` of no interest?
     const CUTS: bool;
+    /// How records without an id are held.
+    type Plain: Rule<Share = Self::Share>;
+
+    /// The same measure, of records without an id.
+    fn plain(&self) -> Self::Plain;
+
+    /// A record without an id as [`Plain`](Measure::Plain) takes it. `hash` is of all that is known of it.
+    fn bring(value: Self::Value, hash: impl FnOnce(&Self::Value) -> u64) -> <Self::Plain as Rule>::Value;
 
     /// What counts, of records that come in the order in which they are chosen, each with the number of its copies, which
     /// is above zero.
@@ -25,7 +35,15 @@ pub trait Measure: Clone {
 impl Measure for Count {
     type Value = ();
     type Share = u32;
+    type Plain = Count;
     const CUTS: bool = true;
+
+    fn plain(&self) -> Count {
+        Count
+    }
+
+    #[inline]
+    fn bring((): (), _: impl FnOnce(&()) -> u64) {}
 
     fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a (), i128)>) -> u32 {
         capped(cap, records.map(|(_, copies)| copies))
@@ -35,8 +53,18 @@ impl Measure for Count {
 impl Measure for Sum {
     type Value = i64;
     type Share = Summed;
+    type Plain = Sum;
     // The clip bounds the sum, so all records are in it.
     const CUTS: bool = false;
+
+    fn plain(&self) -> Sum {
+        *self
+    }
+
+    #[inline]
+    fn bring(value: i64, _: impl FnOnce(&i64) -> u64) -> i64 {
+        value
+    }
 
     fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> Summed {
         let (mut counted, mut sum) = (0u32, 0i128);
@@ -77,7 +105,16 @@ impl<V> Clone for Values<V> {
 impl<V: Identity + Ord + Clone> Measure for Values<V> {
     type Value = V;
     type Share = Vec<V>;
+    type Plain = Kept<Self>;
     const CUTS: bool = true;
+
+    fn plain(&self) -> Kept<Self> {
+        Kept::new(self.clone())
+    }
+
+    fn bring(value: V, hash: impl FnOnce(&V) -> u64) -> (u64, V) {
+        (hash(&value), value)
+    }
 
     fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a V, i128)>) -> Vec<V>
     where

@@ -1,5 +1,7 @@
 //! Keys get numbers, so that what is held of a person is small whatever a key is.
 
+use std::sync::Arc;
+
 use super::chooser::Chooser;
 use super::identity::Identity;
 use super::index::Index;
@@ -11,18 +13,30 @@ pub(super) struct Names<K> {
     hashes: Vec<u64>,
     index: Index,
     heap: usize,
+    /// The only keys that get numbers, where they are listed: they have them from the first on.
+    listed: Option<Arc<[K]>>,
 }
 
 impl<K: Identity + Ord + Clone> Names<K> {
-    pub(super) fn new() -> Names<K> {
-        let mut index = Index::default();
-        index.reset(0);
-        Names { keys: Vec::new(), hashes: Vec::new(), index, heap: 0 }
+    pub(super) fn new(chooser: &Chooser, listed: Option<Arc<[K]>>) -> Names<K> {
+        let index = Index::default();
+        let mut names = Names { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
+        names.clear(chooser);
+        names
+    }
+
+    /// The number of a key; none for one that is not listed, where keys are.
+    #[inline]
+    pub(super) fn number(&mut self, chooser: &Chooser, key: &K) -> Option<u32> {
+        let hash = chooser.key(key);
+        if self.listed.is_some() {
+            return self.index.find(hash as u32, |at| self.keys[at as usize] == *key);
+        }
+        Some(self.insert(hash, key))
     }
 
     #[inline]
-    pub(super) fn number(&mut self, chooser: &Chooser, key: &K) -> u32 {
-        let hash = chooser.key(key);
+    fn insert(&mut self, hash: u64, key: &K) -> u32 {
         self.index.grow();
         let next = self.keys.len() as u32;
         if let Some(found) = self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key)
@@ -49,11 +63,20 @@ impl<K: Identity + Ord + Clone> Names<K> {
         self.keys.len()
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Forgets every key that is not listed. Hashes are this chooser's from now on.
+    pub(super) fn clear(&mut self, chooser: &Chooser) {
         self.keys.clear();
         self.hashes.clear();
         self.index.reset(0);
         self.heap = 0;
+        for key in self.listed.clone().iter().flat_map(|keys| keys.iter()) {
+            self.insert(chooser.key(key), key);
+        }
+    }
+
+    /// The only keys that get numbers.
+    pub(super) fn listed(&self) -> Option<&Arc<[K]>> {
+        self.listed.as_ref()
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::cap::Cap;
 use super::chooser::Chooser;
 use super::identity::Identity;
-use super::measure::{Measure, Values};
+use super::measure::Measure;
 use super::rule::{Keyed, Rule, keep, shorten};
 
 /// A record that is held: its place among the person's records of the key, what decides where places are equal, and what
@@ -25,44 +25,29 @@ impl<I, V> fmt::Debug for Ranked<I, V> {
     }
 }
 
-/// Holds at most `per_key` values a key, the lowest by a keyed hash. Equal records are different records.
+/// Holds at most `per_key` records a key, the lowest by a keyed hash. Equal records are different records.
 ///
 /// A record brings a hash of its identity ([`Chooser::record`]) and its value. The hash decides whether it is kept, so an
 /// identity that differs from record to record makes a fair choice; a record's own value makes one of which all equal
 /// records are part, or none as long as others are lower.
-#[derive(Debug)]
-pub struct Kept<V>(PhantomData<fn() -> V>);
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<M> {
+    measure: M,
+}
 
-impl<V> Kept<V> {
-    /// Values of this type.
-    pub const fn new() -> Kept<V> {
-        Kept(PhantomData)
+impl<M> Kept<M> {
+    /// This, of records without an id.
+    pub const fn new(measure: M) -> Kept<M> {
+        Kept { measure }
     }
 }
 
-impl<V> Default for Kept<V> {
-    fn default() -> Self {
-        Kept::new()
-    }
-}
+impl<M: Measure> Rule for Kept<M> {
+    type Value = (u64, M::Value);
+    type Held = Ranked<(), M::Value>;
+    type Share = M::Share;
 
-impl<V> Clone for Kept<V> {
-    fn clone(&self) -> Self {
-        Kept::new()
-    }
-}
-
-impl<V: Identity + Ord + Clone> Rule for Kept<V> {
-    type Value = (u64, V);
-    type Held = Ranked<(), V>;
-    type Share = Vec<V>;
-
-    fn hold(
-        &self,
-        chooser: &Chooser,
-        choice: impl FnOnce() -> u64,
-        (record, value): (u64, V),
-    ) -> Ranked<(), V> {
+    fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, (record, value): Self::Value) -> Self::Held {
         // Where two hashes are equal the lower value is kept, and equal values may stand for each other.
         Ranked { rank: chooser.rank(choice(), record), identity: (), value }
     }
@@ -72,11 +57,11 @@ impl<V: Identity + Ord + Clone> Rule for Kept<V> {
         shorten(group, cap.per_key())
     }
 
-    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> Vec<V> {
-        Values::new().share(cap, run.iter().map(|keyed| (&keyed.held.value, 1)))
+    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> M::Share {
+        self.measure.share(cap, run.iter().map(|keyed| (&keyed.held.value, 1)))
     }
 
-    fn heap(&self, (_, value): &(u64, V)) -> usize {
+    fn heap(&self, (_, value): &Self::Value) -> usize {
         value.heap()
     }
 

@@ -1,6 +1,7 @@
 //! One pane of one worker: what is held of every person, and the way from there to tallies.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::cap::Cap;
 use super::chooser::Chooser;
@@ -47,20 +48,27 @@ where
     /// An empty table.
     pub fn new(chooser: Chooser, cap: Cap, rule: R) -> Table<P, K, R> {
         Table {
-            chooser,
             cap,
             rule,
-            names: Names::new(),
+            names: Names::new(&chooser, None),
+            chooser,
             names_limit: NAMES,
             parts: Box::new(std::array::from_fn(|_| Part::new())),
             gather: Gather::new(),
         }
     }
 
+    /// Lets nothing in but these keys: what is listed is public, so a record of another key takes no place from its
+    /// person's others.
+    pub fn only(mut self, keys: Arc<[K]>) -> Table<P, K, R> {
+        self.names = Names::new(&self.chooser, Some(keys));
+        self
+    }
+
     /// Takes a record in.
     #[inline]
     pub fn add(&mut self, person: P, key: &K, value: R::Value) {
-        let key = self.names.number(&self.chooser, key);
+        let Some(key) = self.names.number(&self.chooser, key) else { return };
         self.put(person, key, value);
         if self.names.len() >= self.names_limit {
             self.forget_names();
@@ -91,13 +99,13 @@ where
 
     /// Takes in all that another table of the same window holds: another pane, or another worker's.
     ///
-    /// Both must have been made with one chooser, cap and rule. The other one stays as it is.
+    /// Both must have been made with one chooser, cap, rule and list of keys. The other one stays as it is.
     pub fn merge(&mut self, other: &Table<P, K, R>) {
         let mut numbers = vec![u32::MAX; other.names.len()];
         let mut number = |names: &mut Names<K>, theirs: u32| {
             let ours = &mut numbers[theirs as usize];
             if *ours == u32::MAX {
-                *ours = names.number(&self.chooser, other.names.key(theirs));
+                *ours = names.number(&self.chooser, other.names.key(theirs)).unwrap_or(theirs);
             }
             *ours
         };
@@ -174,7 +182,7 @@ where
         for part in self.parts.iter_mut() {
             part.clear();
         }
-        self.names.clear();
+        self.names.clear(&self.chooser);
         self.names_limit = NAMES;
     }
 
@@ -185,8 +193,8 @@ where
     /// Unless it is empty: what it holds was chosen.
     pub fn choose_by(&mut self, chooser: Chooser) {
         assert!(self.parts.iter().all(Part::is_empty), "a table in use keeps its chooser");
-        self.names.clear();
         self.chooser = chooser;
+        self.names.clear(&self.chooser);
     }
 
     /// How much memory it holds, in bytes: exact for what it allocates; what persons and values hold themselves is
@@ -210,13 +218,17 @@ where
         for at in 0..PARTS {
             self.settle(at);
         }
-        let old = std::mem::replace(&mut self.names, Names::new());
+        if self.names.listed().is_some() {
+            self.names_limit = usize::MAX;
+            return;
+        }
+        let old = std::mem::replace(&mut self.names, Names::new(&self.chooser, None));
         let mut numbers = vec![u32::MAX; old.len()];
         for part in self.parts.iter_mut() {
             for keyed in &mut part.held {
                 let ours = &mut numbers[keyed.key as usize];
                 if *ours == u32::MAX {
-                    *ours = self.names.number(&self.chooser, old.key(keyed.key));
+                    *ours = self.names.number(&self.chooser, old.key(keyed.key)).unwrap_or(keyed.key);
                 }
                 keyed.key = *ours;
             }

@@ -50,6 +50,16 @@ impl<P: Identity + Ord + Clone> Used<P> {
         true
     }
 
+    /// Says in how many windows a person has counted, for a count that goes on elsewhere.
+    pub fn set(&mut self, person: P, windows: u32) {
+        self.people.insert(person, windows.min(self.windows));
+    }
+
+    /// Everybody who has counted, and in how many windows.
+    pub fn iter(&self) -> impl Iterator<Item = (&P, u32)> {
+        self.people.iter().map(|(person, &windows)| (person, windows))
+    }
+
     /// Joins what several workers know of the same windows. A person belongs to one of them; one that both know has used
     /// what both say together.
     pub fn merge(&mut self, other: Used<P>) {

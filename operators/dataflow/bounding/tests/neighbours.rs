@@ -108,7 +108,7 @@ fn one_person_moves_kept_values_by_keys_times_per_key_of_them() {
     let add = |total: &mut i128, values: Vec<i64>| {
         *total += values.iter().map(|&value| i128::from(value.clamp(-40, 40))).sum::<i128>();
     };
-    replay(4000, most, (2, 3), Kept::<i64>::new(), value, add);
+    replay(4000, most, (2, 3), Kept::new(Values::<i64>::new()), value, add);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn values_are_those_of_the_lowest_records() {
             .iter()
             .map(|record| (record.person, record.key, (chooser.record(&record.id), record.value)))
             .collect();
-        let new = || Table::new(chooser.clone(), cap, Kept::<i64>::new());
+        let new = || Table::new(chooser.clone(), cap, Kept::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given, |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -247,15 +247,24 @@ fn what_was_taken_back_never_was() {
 fn a_record_by_itself_moves_one_key_by_itself() {
     let mut random = Random::new(1);
     let records = records(&mut random, |person| person, |key| key);
-    let mut each = Each::new(chooser(&mut random), Sum::clipped(-2, 7).unwrap());
-    let mut totals: BTreeMap<u32, Partial> = BTreeMap::new();
+    let chooser = chooser(&mut random);
+    let new = |only: Option<&[u32]>| Each::new(chooser.clone(), only.map(Into::into));
+    let (mut each, mut pane, mut listed) = (new(None), new(None), new(Some(&[3, 5, 1_000_000])));
+    let mut totals: BTreeMap<u32, i64> = BTreeMap::new();
     for _ in 0..2 {
-        for record in &records {
-            each.add(&record.key, record.value);
-            let one = Partial { people: 1, records: 1, sum: record.value.clamp(-2, 7).into() };
-            totals.entry(record.key).or_default().add(one);
+        for (number, record) in records.iter().enumerate() {
+            let pane = if number % 3 == 0 { &mut pane } else { &mut each };
+            pane.add(&record.key, |total| *total += record.value);
+            listed.add(&record.key, |total| *total += record.value);
+            *totals.entry(record.key).or_default() += record.value;
         }
-        assert!(each.close() == totals.clone().into_iter().collect::<Vec<_>>());
+        each.merge(&pane, |ours, theirs| *ours += theirs);
+        pane.choose_by(chooser.clone());
+        assert_eq!(each.close(), totals.clone().into_iter().collect::<Vec<_>>());
+        totals.retain(|key, _| [3, 5, 1_000_000].contains(key));
+        let mut found: BTreeMap<u32, i64> = listed.close().into_iter().collect();
+        found.retain(|key, _| totals.contains_key(key));
+        assert_eq!(found, totals);
         totals.clear();
     }
 }

@@ -1,0 +1,210 @@
+//! The words that ask for a statistic of bounded people.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
+
+use super::bounding::{Chooser, Sum};
+use super::question::{Averaging, Counting, Grouping, Question, Summing, Terms};
+use super::tallied::Tallied;
+use super::unit::{Batches, People, Unit};
+use super::window::Windowed;
+use crate::invalid::Invalid;
+use crate::mechanisms::{Bucket, Edges, Keys, Limits, Mean, Range, Total};
+use crate::time::Time;
+
+/// A protected stream in windows, in which nobody matters more than was said. Prints as `<private>`.
+///
+/// It may be cloned: several statistics share the way of the records to the workers that bound them, and each pays its
+/// own price. No map follows it, and no other key can be given to what was bounded:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # use discreet::mechanisms::Bound;
+/// # use discreet::time::minutes;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// let visits = visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0);
+/// visits.bound(Bound::keys(3)).map(|visit| (visit.0 % 2, visit.1)).count();
+/// # }
+/// ```
+pub struct Bounded<'scope, D, U: Unit<D>, T> {
+    windowed: Windowed<'scope, D, U, T>,
+    limits: Limits,
+    gathered: Rc<OnceCell<Batches<'scope, U::Item>>>,
+}
+
+impl<D, U: Unit<D>, T> Clone for Bounded<'_, D, U, T> {
+    fn clone(&self) -> Self {
+        let Windowed { items, unit, time, windows, refused } = &self.windowed;
+        let windowed = Windowed {
+            items: items.clone(),
+            unit: Rc::clone(unit),
+            time: Rc::clone(time),
+            windows: windows.clone(),
+            refused: refused.clone(),
+        };
+        Bounded { windowed, limits: self.limits, gathered: Rc::clone(&self.gathered) }
+    }
+}
+
+impl<D, U: Unit<D>, T> fmt::Debug for Bounded<'_, D, U, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T> Deref for Bounded<'scope, D, U, T> {
+    type Target = Windowed<'scope, D, U, T>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.windowed
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
+    pub(super) fn new(windowed: Windowed<'scope, D, U, T>, limits: Limits) -> Bounded<'scope, D, U, T> {
+        Bounded { windowed, limits, gathered: Rc::default() }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The records, each at the worker that bounds its person. The first statistic lays the way, and the others share it.
+    pub(super) fn gathered(&self, chooser: &Chooser) -> Batches<'scope, U::Item> {
+        self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), chooser)).clone()
+    }
+
+    fn ask<Q: Question, G, V>(
+        self,
+        key: G,
+        value: V,
+        question: Result<Q, Invalid>,
+    ) -> Tallied<'scope, D, U, T, Q, G, V> {
+        Tallied::new(self, key, value, question)
+    }
+}
+
+/// A reader of nothing.
+type Nothing<D> = fn(&D);
+
+impl<'scope, D, U, T> Bounded<'scope, D, U, T>
+where
+    U: Unit<D>,
+    T: Fn(&D) -> Time + 'static,
+{
+    /// How many records each key has, at most `per_key` of one person.
+    pub fn count_by<K: Grouping, G: Fn(&D) -> K + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Counting<K>, G, Nothing<D>> {
+        let keys = keys.try_into().map_err(Into::into);
+        let question = keys.and_then(|keys| Total::count(self.limits, keys)).map(Counting);
+        self.ask(key, |_| (), question)
+    }
+
+    /// How many records there are.
+    pub fn count(self) -> Tallied<'scope, D, U, T, Counting<()>, Nothing<D>, Nothing<D>> {
+        self.count_by(|_| (), Keys::whole())
+    }
+
+    /// The sum of the values of each key. A person's own sum in a key is clipped to the range.
+    pub fn sum_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+        range: impl TryInto<Range, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Summing<K>, G, V> {
+        let limits = self.limits;
+        let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
+            Ok(Summing {
+                total: Total::sum(range, limits, keys)?,
+                clip: Sum::clipped(range.low(), range.high())?,
+            })
+        });
+        self.ask(key, value, question)
+    }
+
+    /// The sum of all values. A person's own sum is clipped to the range.
+    pub fn sum<V: Fn(&D) -> i64 + 'static>(
+        self,
+        value: V,
+        range: impl TryInto<Range, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Summing<()>, Nothing<D>, V> {
+        self.sum_by(|_| (), Keys::whole(), value, range)
+    }
+
+    /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped to the range.
+    pub fn mean_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+        range: impl TryInto<Range, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaging<K>, G, V> {
+        let limits = self.limits;
+        let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
+            Ok(Averaging { mean: Mean::new(range, limits, keys)?, terms: Terms(range) })
+        });
+        self.ask(key, value, question)
+    }
+
+    /// The mean of all values, each clipped to the range.
+    pub fn mean<V: Fn(&D) -> i64 + 'static>(
+        self,
+        value: V,
+        range: impl TryInto<Range, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaging<()>, Nothing<D>, V> {
+        self.mean_by(|_| (), Keys::whole(), value, range)
+    }
+
+    /// How many records have their value in each bucket; a person is in at most `keys` buckets, with at most `per_key`
+    /// records in each.
+    pub fn histogram_by<V: Fn(&D) -> i64 + 'static>(
+        self,
+        value: V,
+        edges: impl TryInto<Edges, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Counting<Bucket>, impl Fn(&D) -> Bucket + 'static, Nothing<D>> {
+        let edges = edges.try_into().map_err(Into::into);
+        let question = edges.clone().and_then(|edges: Edges| Total::count(self.limits, edges.keys()));
+        // Without edges the run is refused, and nothing is counted.
+        let edges = edges.ok();
+        let bucket = move |record: &D| match &edges {
+            Some(edges) => edges.bucket(value(record)),
+            None => Bucket::default(),
+        };
+        self.ask(bucket, |_| (), question.map(Counting))
+    }
+}
+
+impl<'scope, D, P, F, N, T> Bounded<'scope, D, People<P, F, N>, T>
+where
+    People<P, F, N>: Unit<D>,
+    T: Fn(&D) -> Time + 'static,
+{
+    /// How many people each key has.
+    pub fn people_by<K: Grouping, G: Fn(&D) -> K + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<K>, G, Nothing<D>> {
+        let keys = keys.try_into().map_err(Into::into);
+        let question = keys.and_then(|keys| Total::people(self.limits, keys)).map(Counting);
+        self.ask(key, |_| (), question)
+    }
+
+    /// How many people there are.
+    pub fn people(self) -> Tallied<'scope, D, People<P, F, N>, T, Counting<()>, Nothing<D>, Nothing<D>> {
+        self.people_by(|_| (), Keys::whole())
+    }
+}
+
+fn both<A, B>(
+    one: Result<A, impl Into<Invalid>>,
+    other: Result<B, impl Into<Invalid>>,
+) -> Result<(A, B), Invalid> {
+    Ok((one.map_err(Into::into)?, other.map_err(Into::into)?))
+}

@@ -1,0 +1,91 @@
+//! The operator that bounds: it holds what comes until its window closes, and sends what it then knows.
+//!
+//! It sends a window's parts at the last moment before the window closes, with a capability that it holds for every window
+//! in turn, whether a record came or not: so that the operator that releases cannot take the window for complete before
+//! it has them, and nobody can tell by the times of parts which windows are empty.
+
+use super::admission::{Admission, Restored};
+use super::engine::{
+    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
+    Pipeline, StreamVec, Travels,
+};
+use super::panes::Panes;
+use super::question::Question;
+use super::told::Portion;
+use super::unit::{Batches, Unit};
+use crate::mechanisms::{Statistic, Tally};
+use crate::time::Time;
+
+/// What travels of a question.
+pub(super) type Part<Q> = <<<Q as Question>::Statistic as Statistic>::Tally as Tally>::Part;
+
+/// Bounds records, and gives the parts of every window with its number.
+pub(super) fn bounded<'scope, D, U, Q, T, G, V>(
+    records: Batches<'scope, U::Item>,
+    mut panes: Panes<D, U, Q, T, G, V>,
+    counters: Option<(Admission<U::Person>, StreamVec<'scope, Time, Restored>)>,
+) -> StreamVec<'scope, Time, (u64, Portion<Part<Q>>)>
+where
+    D: 'static,
+    U: Unit<D>,
+    Q: Question,
+    Part<Q>: Travels,
+    T: Fn(&D) -> Time + 'static,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as super::bounding::Measure>::Value + 'static,
+{
+    let mut builder = OperatorBuilder::new("Bound".to_owned(), records.scope());
+    let mut input = builder.new_input(records, Pipeline);
+    let (mut admission, mut restored) = match counters {
+        Some((admission, restored)) => {
+            let route = Exchange::new(|restored: &Restored| restored.route());
+            (Some(admission), Some(builder.new_input(restored, route)))
+        }
+        None => (None, None),
+    };
+    let (output, stream) = builder.new_output::<Vec<(u64, Portion<Part<Q>>)>>();
+    let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
+
+    builder.build(move |mut capabilities| {
+        let mut held = capabilities.pop();
+        move |frontiers: &[MutableAntichain<Time>]| {
+            let mut output = output.activate();
+            input.for_each(|capability, batch| panes.take(*capability.time(), batch));
+            if let (Some(admission), Some(restored)) = (&mut admission, &mut restored) {
+                restored.for_each(|_, batch| batch.drain(..).for_each(|known| admission.restore(known)));
+                if !frontiers[1].is_empty() {
+                    return;
+                }
+            }
+            // Inputs that vanished have completed nothing.
+            let complete = frontiers[0].frontier().first().copied();
+            let ended = complete.is_none() || (complete == Some(Time::MAX) && !panes.is_bounded());
+            while let (Some(capability), Some(complete), Some((window, close))) = (&mut held, complete, panes.next())
+                && !ended
+                && close <= complete
+            {
+                // What is sent must come before the window closes, and has: whatever came at or after it was late.
+                capability.downgrade(&(close - 1));
+                let (number, totals) = match &mut admission {
+                    Some(admission) => panes.close(&mut admission.of(window)),
+                    None => panes.close(&mut |_| true),
+                };
+                let admitted = admission.as_mut().map(Admission::admitted);
+                let parts = totals.into_iter().map(|(key, total)| Portion::Part(Q::part(key, total)));
+                let parts = parts.chain(admitted.map(Portion::Admitted)).map(|part| (number, part));
+                output.session(&*capability).give_iterator(parts);
+            }
+            match panes.next() {
+                Some((_, close)) if !ended => advance(&mut held, close - 1),
+                _ => held = None,
+            }
+        }
+    });
+    stream
+}
+
+fn advance(held: &mut Option<Capability<Time>>, time: Time) {
+    if let Some(capability) = held {
+        capability.downgrade(&time);
+    }
+}

@@ -1,0 +1,188 @@
+//! The first word: whom the rest of the sentence protects.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::bounding::Identity;
+use super::engine::Travels;
+use super::feed::Fed;
+use super::naming::{Changing, Named, Once, Unnamed};
+use super::schedule::{Calendar, Schedule};
+use super::unit::{NamedRecords, People, Person, Records, Unit};
+use super::window::Windowed;
+use crate::invalid::Invalid;
+use crate::time::{Span, Time};
+
+/// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and gives nothing
+/// away but through the rest of the sentence.
+///
+/// There is no way to look at it:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// visits.protect(|visit| visit.0).inspect(|visit| println!("{visit:?}"));
+/// # }
+/// ```
+///
+/// nor to change what it holds once it is known whose it is:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// visits.protect(|visit| visit.0).map(|visit| (7, visit.1));
+/// # }
+/// ```
+pub struct Private<'scope, D, U: Unit<D>> {
+    pub(super) items: Fed<'scope, U::Item>,
+    pub(super) unit: U,
+}
+
+impl<D, U: Unit<D>> fmt::Debug for Private<'_, D, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D: Travels> Fed<'scope, D> {
+    /// Protects everything that one person did: adding or removing all records of a person changes what is released no
+    /// more than its price says. `person` tells whose a record is; whom it does not tell apart is one person.
+    pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
+        self,
+        person: F,
+    ) -> Private<'scope, D, People<P, F, Unnamed>> {
+        Private { items: self, unit: People::new(person, Unnamed) }
+    }
+
+    /// Protects one record: adding or removing a single one. Who has many records is protected less, by as many times.
+    /// It needs a budget of its own: one whose unit is a record.
+    pub fn protect_each(self) -> Private<'scope, D, Records> {
+        Private { items: self, unit: Records }
+    }
+}
+
+impl<'scope, D: Travels + Identity + Ord> Fed<'scope, (D, Time, isize)> {
+    /// Protects everything that one person did, in a collection whose records may be taken back: of each person's record
+    /// all changes until its window closes are added up, and it counts if what is left is above zero. After that, a
+    /// change changes nothing: a released window is final.
+    ///
+    /// A change takes effect at its own time, and is late for windows that have closed by then.
+    pub fn protect_collection<P: Person, F: Fn(&D) -> P + 'static>(
+        self,
+        person: F,
+    ) -> Private<'scope, D, People<P, F, Changing>> {
+        Private { items: self, unit: People::new(person, Changing) }
+    }
+}
+
+impl<'scope, D: Travels, P: Person, F: Fn(&D) -> P + 'static> Private<'scope, D, People<P, F, Unnamed>> {
+    /// Records have an id: duplicates of one id of a person count once while their window is open. Of duplicates that
+    /// differ, one counts, whichever came first.
+    pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, People<P, F, Named<I, G>>>
+    where
+        I: Identity + Ord + Clone + 'static,
+        G: Fn(&D) -> I + 'static,
+    {
+        Private { items: self.items, unit: self.unit.named(Named::new(id)) }
+    }
+}
+
+impl<'scope, D: Travels> Private<'scope, D, Records> {
+    /// Records have an id: duplicates of one id count once while their window is open.
+    pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, NamedRecords<I, G>>
+    where
+        I: Person,
+        G: Fn(&D) -> I + 'static,
+    {
+        Private { items: self.items, unit: People::new(id, Once) }
+    }
+}
+
+impl<'scope, D, U: Unit<D>> Private<'scope, D, U> {
+    /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` tells when a record
+    /// happened; it decides nothing but its window.
+    pub fn tumbling<T: Fn(&D) -> Time + 'static>(
+        self,
+        size: impl TryInto<Span, Error: Into<Invalid>>,
+        time: T,
+    ) -> Unplaced<'scope, D, U, T> {
+        let size = size.try_into().map_err(Into::into);
+        self.cut(time, move |from, until| Schedule::tumbling(size, from, until))
+    }
+
+    /// Windows of one size, one starting at every step. What one record does is in every window over it, and each of
+    /// them is paid for.
+    pub fn sliding<T: Fn(&D) -> Time + 'static>(
+        self,
+        size: impl TryInto<Span, Error: Into<Invalid>>,
+        step: impl TryInto<Span, Error: Into<Invalid>>,
+        time: T,
+    ) -> Unplaced<'scope, D, U, T> {
+        let (size, step) = (size.try_into().map_err(Into::into), step.try_into().map_err(Into::into));
+        self.cut(time, move |from, until| Schedule::sliding(size, step, from, until))
+    }
+
+    /// Windows of a calendar: months, or days, in a zone.
+    pub fn windows<T: Fn(&D) -> Time + 'static>(
+        self,
+        calendar: Calendar,
+        time: T,
+    ) -> Unplaced<'scope, D, U, T> {
+        self.cut(time, move |from, until| Schedule::calendar(&calendar, from, until))
+    }
+
+    /// One window, over everything between two moments.
+    pub fn whole<T: Fn(&D) -> Time + 'static>(
+        self,
+        from: Time,
+        until: Time,
+        time: T,
+    ) -> Windowed<'scope, D, U, T> {
+        self.cut(time, |from, until| Schedule::whole(from, until.unwrap_or(Time::MAX))).between(from, until)
+    }
+
+    /// The windows of a schedule.
+    pub fn scheduled<T: Fn(&D) -> Time + 'static>(
+        self,
+        schedule: Schedule,
+        time: T,
+    ) -> Windowed<'scope, D, U, T> {
+        Windowed::new(self, Rc::new(time), Ok(schedule))
+    }
+
+    fn cut<T>(
+        self,
+        time: T,
+        schedule: impl FnOnce(Time, Option<Time>) -> Result<Schedule, Invalid> + 'static,
+    ) -> Unplaced<'scope, D, U, T> {
+        Unplaced { private: self, time: Rc::new(time), schedule: Box::new(schedule) }
+    }
+}
+
+/// A stream that will be cut into windows once it is said which of them exist. That is public, and never a matter of
+/// records.
+pub struct Unplaced<'scope, D, U: Unit<D>, T> {
+    private: Private<'scope, D, U>,
+    time: Rc<T>,
+    schedule: Box<dyn FnOnce(Time, Option<Time>) -> Result<Schedule, Invalid>>,
+}
+
+impl<D, U: Unit<D>, T> fmt::Debug for Unplaced<'_, D, U, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T> Unplaced<'scope, D, U, T> {
+    /// The windows that lie wholly between two moments.
+    pub fn between(self, from: Time, until: Time) -> Windowed<'scope, D, U, T> {
+        let schedule = (self.schedule)(from, Some(until));
+        Windowed::new(self.private, self.time, schedule)
+    }
+
+    /// All windows from a moment on, without an end.
+    pub fn from(self, from: Time) -> Windowed<'scope, D, U, T> {
+        let schedule = (self.schedule)(from, None);
+        Windowed::new(self.private, self.time, schedule)
+    }
+}

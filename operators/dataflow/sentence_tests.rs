@@ -1,0 +1,174 @@
+//! Whole sentences on one to four workers, and on two processes, against sequential references. What is sealed is the
+//! exact tally, beside what would have been told: the one way past the noise, and in this build alone.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::bounding::{Cap, Chooser, Rule, Table};
+use super::*;
+use crate::accounting::Interval;
+use crate::mechanisms::{Bound, Gaussian, Keys};
+use crate::time::{Span, Time};
+
+mod admission;
+mod collection;
+mod neighbours;
+mod oracle;
+mod recorder;
+mod refusals;
+
+use recorder::{Exactly, Recorder, Sealed};
+
+/// Person, key, value, time, id.
+pub(super) type Event = (u64, u32, i64, Time, u64);
+
+/// What a source gives, a step at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Script<R>(pub(super) Vec<(Vec<R>, Pulled)>);
+
+/// A script on its way.
+pub(super) struct Scripted<R>(std::vec::IntoIter<(Vec<R>, Pulled)>);
+
+impl<R> Script<R> {
+    fn source(self) -> Scripted<R> {
+        Scripted(self.0.into_iter())
+    }
+}
+
+impl<R: 'static> Source for Scripted<R> {
+    type Record = R;
+
+    fn pull(&mut self, batch: &mut Vec<R>) -> Result<Pulled, Gone> {
+        let Some((records, pulled)) = self.0.next() else { return Ok(Pulled::End) };
+        batch.extend(records);
+        Ok(pulled)
+    }
+}
+
+/// A random sequence, the same every time.
+#[derive(Clone)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * limit as u128) >> 64) as usize
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+pub(super) const VALUES: [i64; 8] = [i64::MIN, i64::MAX, -1, 0, 1, 7, -40, 1000];
+
+/// Time in which the windows of these tests lie: `[0, HORIZON)`.
+pub(super) const HORIZON: Time = 120;
+
+/// Records of a few people, some of them of no window; some early, some late, some of another age.
+pub(super) fn events(random: &mut Random) -> Vec<Event> {
+    let (people, keys) = (1 + random.below(8), 1 + random.below(9));
+    let records = random.below(160);
+    let event = |(id, random): (usize, &mut Random)| {
+        let time = match random.below(20) {
+            0 => random.pick(&[i64::MIN, i64::MAX, -1, HORIZON, 253_370_764_800_000_000]),
+            _ => random.below(HORIZON as usize) as Time,
+        };
+        let limit = 1 + random.below(people);
+        (random.below(limit) as u64, random.below(keys) as u32, random.pick(&VALUES), time, id as u64)
+    };
+    (0..records).map(|id| event((id, random))).collect()
+}
+
+/// Divides records among workers, in odd batches, with the progress that each declares beside them. Nothing else is in it
+/// but what `random` decides: for other records in the same places the declarations are the same.
+pub(super) fn divided<R: Clone>(random: &mut Random, records: &[R], workers: usize) -> Vec<Script<R>> {
+    let mut scripts = vec![Script(Vec::new()); workers];
+    let mut declared = vec![Time::MIN; workers];
+    let mut records = records.to_vec();
+    random.shuffle(&mut records);
+    let mut rest = &records[..];
+    while !rest.is_empty() {
+        let (worker, length) = (random.below(workers), 1 + random.below(40));
+        let (batch, after) = rest.split_at(length.min(rest.len()));
+        rest = after;
+        let pulled = if random.below(3) == 0 {
+            declared[worker] = declared[worker].max(random.below(HORIZON as usize) as Time);
+            Pulled::Complete(declared[worker])
+        } else {
+            Pulled::More
+        };
+        scripts[worker].0.push((batch.to_vec(), pulled));
+    }
+    scripts
+}
+
+/// Every record with the time that its source had declared when it gave it.
+pub(super) fn given<R: Clone>(scripts: &[Script<R>]) -> Vec<(Time, R)> {
+    let mut all = Vec::new();
+    for script in scripts {
+        let mut declared = Time::MIN;
+        for (records, pulled) in &script.0 {
+            all.extend(records.iter().map(|record| (declared, record.clone())));
+            if let Pulled::Complete(time) = pulled {
+                declared = *time;
+            }
+        }
+    }
+    all
+}
+
+/// Runs a dataflow on as many workers as there are scripts.
+pub(super) fn run<R: Clone + Send + Sync + 'static>(
+    scripts: &[Script<R>],
+    build: impl for<'scope> Fn(Fed<'scope, R>) + Send + Sync + 'static,
+) -> Result<Finished, Failure> {
+    let scripts = scripts.to_vec();
+    execute(Config::threads(scripts.len()).unwrap(), move |worker, feeds| {
+        let source = scripts[worker.index()].clone().source();
+        worker.dataflow(|scope| build(feeds.stream(scope, source)));
+        Ok(())
+    })
+}
+
+pub(super) fn span(length: i64) -> Span {
+    Span::microseconds(length).unwrap()
+}
+
+/// What is sealed of each window, where one table sees every record by itself: the reference for a person's statistics.
+pub(super) fn tallied<P, K, R, T>(
+    schedule: &Schedule,
+    table: impl Fn(Chooser) -> Table<P, K, R>,
+    records: impl Fn(Interval, &mut Table<P, K, R>),
+    mut admit: impl FnMut(&P) -> bool,
+    add: impl Fn(&mut T, R::Share) + Copy,
+) -> BTreeMap<Time, Vec<(K, T)>>
+where
+    P: bounding::Identity + Eq + Clone,
+    K: bounding::Identity + Ord + Clone,
+    R: Rule,
+    T: Default,
+{
+    let chooser = Chooser::new(recorder::SECRET);
+    (0..)
+        .map_while(|number| schedule.window(number))
+        .map(|window| {
+            let own = if schedule.overlaps() { chooser.clone() } else { chooser.within(window.start()) };
+            let mut table = table(own);
+            records(window, &mut table);
+            (window.start(), table.close(&mut admit, add))
+        })
+        .collect()
+}

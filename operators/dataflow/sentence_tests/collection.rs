@@ -1,0 +1,61 @@
+//! Records that may be taken back.
+
+use super::*;
+use crate::accounting::Unit;
+use crate::dataflow::bounding::{Count, Net};
+
+type Change = (Event, isize);
+
+// Refutes a retraction that is ignored while its window is open, or obeyed once it has closed; a net below zero that takes
+// from others; and a bound before the net.
+#[test]
+fn what_was_taken_back_in_time_never_counted() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let schedule = match random.below(2) {
+            0 => Schedule::tumbling(span(20), 0, Some(HORIZON)),
+            _ => Schedule::sliding(span(40), span(20), 0, Some(HORIZON)),
+        };
+        let schedule = schedule.unwrap();
+        let mut changes: Vec<Change> = Vec::new();
+        for event in events(&mut random) {
+            for _ in 0..1 + random.below(3) {
+                changes.push((event, random.pick(&[1, 1, -1, 2])));
+            }
+        }
+        let scripts = divided(&mut random, &changes, [1, 2, 4][seed as usize % 3]);
+        let recorder = Recorder::new(Unit::Person);
+        let (windows, sealing) = (schedule.clone(), recorder.clone());
+        let finished = run(&scripts, move |changes: Fed<'_, Change>| {
+            changes
+                .collection(|visits| visits.filter(|visit| visit.1 != 3).consolidate())
+                .protect_collection(|visit| visit.0)
+                .scheduled(windows.clone(), |visit| visit.3)
+                .bound(Bound::keys(2).per_key(2))
+                .count_by(|visit| visit.1, Keys::discover(1e-3))
+                .release_at(&sealing, "count", Exactly(Gaussian::rho(0.5)));
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+
+        let table = |chooser| Table::new(chooser, Cap::new(2, 2).unwrap(), Net::new(Count));
+        let all = given(&scripts);
+        let fill = |window: Interval, table: &mut Table<u64, u32, Net<Event, Count>>| {
+            for (declared, (event, change)) in &all {
+                if event.1 != 3 && window.contains(event.3) && *declared < window.end() {
+                    table.add(event.0, &event.1, (*event, (), *change as i64));
+                }
+            }
+        };
+        let add = |total: &mut [i128; 3], records| {
+            *total = [total[0] + 1, total[1] + i128::from(records), 0];
+        };
+        let expected: BTreeMap<Time, BTreeMap<String, [i128; 3]>> =
+            tallied(&schedule, table, fill, |_| true, |total, records: u32| add(total, records))
+                .into_iter()
+                .map(|(start, keys)| {
+                    (start, keys.into_iter().map(|(key, cell)| (key.to_string(), cell)).collect())
+                })
+                .collect();
+        assert_eq!(Recorder::exact(&recorder.sealed(), "count"), expected, "seed {seed}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Neighbours, replayed: what one person more or less changes, and what it must not.
+
+use super::*;
+use crate::accounting::Unit;
+use crate::mechanisms::Edges;
+
+/// A few pairs in an ordinary run, all of them in `bash .ci/run --full`. Every run has six statistics.
+fn runs() -> u64 {
+    if std::env::var_os("DISCREET_FULL").is_some() { 16_700 } else { 340 }
+}
+
+/// How far one person may move a statistic, over all windows together: as a theorem says, and not as the code does.
+struct Most {
+    name: &'static str,
+    l0: i128,
+    linf: i128,
+    l1: i128,
+    l2_squared: i128,
+    /// Which of people, records and sum is told.
+    told: &'static [usize],
+}
+
+const KEYS: i128 = 2;
+const PER_KEY: i128 = 3;
+const WINDOWS: i128 = 2;
+
+/// Each row by hand. `sum`: clipped to -30..=50. `mean`: sums in half units of -40..=41, so a record moves them by 81.
+const MOST: [Most; 6] = [
+    most("count", PER_KEY, &[1]),
+    most("open", PER_KEY, &[1]),
+    most("people", 1, &[0]),
+    most("sum", 50, &[2]),
+    most("mean", PER_KEY * 81, &[2]),
+    most("histogram", PER_KEY, &[1]),
+];
+
+const fn most(name: &'static str, linf: i128, told: &'static [usize]) -> Most {
+    let cells = WINDOWS * KEYS;
+    Most { name, l0: cells, linf, l1: cells * linf, l2_squared: cells * linf * linf, told }
+}
+
+fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + 'static {
+    let (recorder, schedule) = (recorder.clone(), schedule.clone());
+    move |visits| {
+        let people = visits
+            .protect(|visit| visit.0)
+            .scheduled(schedule.clone(), |visit| visit.3)
+            .bound(Bound::keys(2).per_key(3).windows(2));
+        let noise = || Exactly(Gaussian::rho(0.5));
+        let listed = || Keys::public(0..9);
+        people.clone().count_by(|v| v.1, listed()).release_at(&recorder, "count", noise());
+        people.clone().count_by(|v| v.1, Keys::discover(1e-3)).release_at(&recorder, "open", noise());
+        people.clone().people_by(|v| v.1, listed()).release_at(&recorder, "people", noise());
+        people.clone().sum_by(|v| v.1, listed(), |v| v.2, -30..=50).release_at(&recorder, "sum", noise());
+        people.clone().mean_by(|v| v.1, listed(), |v| v.2, -40..=41).release_at(&recorder, "mean", noise());
+        people.histogram_by(|v| v.2, Edges::new([-1, 1, 8])).release_at(&recorder, "histogram", noise());
+    }
+}
+
+/// A run, and the same without a person.
+fn pair(seed: u64) -> [Vec<Sealed>; 2] {
+    let mut random = Random::new(seed);
+    let schedule = match random.below(2) {
+        0 => Schedule::tumbling(span(20), 0, Some(HORIZON)),
+        _ => Schedule::sliding(span(40), span(20), 0, Some(HORIZON)),
+    };
+    let mut records = events(&mut random);
+    let target = random.below(8) as u64;
+    // The target has many values at an end of the range, or a few of any.
+    if random.below(2) == 0 {
+        for (event, number) in records.iter_mut().filter(|event| event.0 == target).zip(0i64..) {
+            event.2 = 1000;
+            event.3 = (number / 8 * 20).rem_euclid(HORIZON) + number % 8;
+        }
+    }
+    let workers = 1 + random.below(4);
+    let scripts = divided(&mut random, &records, workers);
+    let without: Vec<Script<Event>> = scripts
+        .iter()
+        .map(|script| {
+            let others = |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
+            Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
+        })
+        .collect();
+    [scripts, without].map(|scripts| {
+        let recorder = Recorder::new(Unit::Person);
+        let finished = run(&scripts, release(&recorder, &schedule));
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let mut sealed = recorder.sealed();
+        // Statistics are independent of each other; the windows of each are in order.
+        sealed.sort_by(|a, b| a.release.name.as_str().cmp(b.release.name.as_str()));
+        sealed
+    })
+}
+
+/// The keys that a text tells of.
+fn keys(told: &str) -> Vec<&str> {
+    told.lines().filter_map(|line| line.split_once("\"key\":")?.1.split_once(',')).map(|(key, _)| key).collect()
+}
+
+// Refutes: a bound by window where one by person was asked for; one window, key or record too many; a sum clipped at one
+// end; a mean whose terms are from an end of the range; a window that is left out because nobody was in it; a request for
+// noise that depends on who is there.
+#[test]
+fn one_person_moves_everything_together_by_no_more_than_was_said() {
+    let mut reached = [[0i128; 4]; MOST.len()];
+    for seed in 0..runs() {
+        let [one, other] = pair(seed);
+        assert_eq!(one.len(), other.len());
+        for (one, other) in one.iter().zip(&other) {
+            // Which releases there are, in which order, at which price.
+            assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
+            if one.release.name.as_str() != "open" {
+                assert_eq!(one.requests, other.requests, "seed {seed}");
+                assert_eq!(keys(&one.told), keys(&other.told), "seed {seed}");
+            } else {
+                // What is discovered may be asked for more often, and from the same law.
+                let laws = |sealed: &Sealed| -> Vec<_> {
+                    sealed.requests.iter().map(|request| (request.law, request.parameter.clone())).collect()
+                };
+                assert_eq!(laws(one), laws(other), "seed {seed}");
+            }
+        }
+        for (most, reached) in MOST.iter().zip(&mut reached) {
+            let (one, other) = (Recorder::exact(&one, most.name), Recorder::exact(&other, most.name));
+            let mut moved = [0i128; 4];
+            let mut windows = 0;
+            for (start, cells) in &one {
+                let names: std::collections::BTreeSet<&String> = cells.keys().chain(other[start].keys()).collect();
+                let mut differs = false;
+                for name in names {
+                    let cell = |cells: &BTreeMap<String, [i128; 3]>| cells.get(name).copied().unwrap_or_default();
+                    let (one, other) = (cell(cells), cell(&other[start]));
+                    for &number in most.told {
+                        let difference = (one[number] - other[number]).abs();
+                        differs |= difference > 0;
+                        moved[0] += i128::from(difference > 0);
+                        moved[1] = moved[1].max(difference);
+                        moved[2] += difference;
+                        moved[3] += difference * difference;
+                    }
+                }
+                windows += i128::from(differs);
+            }
+            let bounds = [most.l0, most.linf, most.l1, most.l2_squared];
+            for (moved, bound) in moved.iter().zip(bounds) {
+                assert!(*moved <= bound, "seed {seed}, {}: {moved} where {bound} was said", most.name);
+            }
+            assert!(windows <= WINDOWS, "seed {seed}, {}", most.name);
+            for (reached, moved) in reached.iter_mut().zip(moved) {
+                *reached = (*reached).max(moved);
+            }
+        }
+    }
+    for (most, reached) in MOST.iter().zip(reached) {
+        for (bound, reached) in [most.l0, most.linf, most.l1, most.l2_squared].into_iter().zip(reached) {
+            let percent = 100 * reached / bound;
+            assert!(percent >= 99, "{}: {reached} of {bound}, so this test is too weak", most.name);
+        }
+    }
+}
+
+// Refutes a release that exists because somebody was there, and one that is told otherwise for nobody.
+#[test]
+fn a_record_of_another_age_moves_nobody_elses_window() {
+    let mut random = Random::new(5);
+    let records = events(&mut random);
+    let schedule = Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap();
+    let sealed = |records: &[Event]| {
+        let recorder = Recorder::new(Unit::Person);
+        let script = [Script(vec![(records.to_vec(), Pulled::Complete(50))])];
+        assert!(run(&script, release(&recorder, &schedule)).is_ok());
+        recorder.sealed()
+    };
+    let before = sealed(&records);
+    let mut with = records.clone();
+    with.insert(0, (77, 1, 1, 253_370_764_800_000_000, 7));
+    assert_eq!(sealed(&with), before);
+    assert_eq!(sealed(&[]).len(), before.len(), "an empty stream has the same windows");
+}

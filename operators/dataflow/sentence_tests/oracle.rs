@@ -1,0 +1,295 @@
+//! Each word against one table that sees every record, in one order, at once.
+
+use super::*;
+use crate::accounting::Unit;
+use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
+use crate::dataflow::question::Terms;
+use crate::mechanisms::{Edges, Range};
+
+/// People, records, sum, by key.
+type Tallies = BTreeMap<Time, BTreeMap<String, [i128; 3]>>;
+
+/// A job: its windows, its bound, and what came.
+struct Case {
+    schedule: Schedule,
+    late: i64,
+    keys: u64,
+    per_key: u64,
+    scripts: Vec<Script<Event>>,
+    listed: Vec<u32>,
+}
+
+fn case(seed: u64, random: &mut Random) -> Case {
+    let schedule = match random.below(3) {
+        0 => Schedule::tumbling(span(10), 0, Some(HORIZON)),
+        1 => Schedule::sliding(span(30), span(10), 0, Some(HORIZON)),
+        _ => Schedule::sliding(span(25), span(15), -20, Some(HORIZON)),
+    };
+    let mut records = events(random);
+    // Some come twice.
+    for _ in 0..random.below(30) {
+        if !records.is_empty() {
+            records.push(records[random.below(records.len())]);
+        }
+    }
+    let workers = [1, 2, 4][seed as usize % 3];
+    Case {
+        schedule: schedule.unwrap(),
+        late: random.pick(&[0, 0, 1, 7, 40]),
+        keys: random.pick(&[1, 2, 3, 9]),
+        per_key: random.pick(&[1, 2, 5]),
+        scripts: divided(random, &records, workers),
+        listed: (0..9).filter(|_| random.below(3) > 0).chain([100]).collect(),
+    }
+}
+
+impl Case {
+    /// The windows that a record is in time for.
+    fn in_time(&self, window: Interval) -> Vec<Event> {
+        let all = given(&self.scripts);
+        let in_time = all.into_iter().filter(|(declared, (_, _, _, time, _))| {
+            window.contains(*time) && declared.saturating_sub(self.late) < window.end()
+        });
+        in_time.map(|(_, record)| record).collect()
+    }
+
+    fn cap(&self) -> Cap {
+        Cap::new(self.keys, self.per_key).unwrap()
+    }
+
+    fn bound(&self) -> Bound {
+        Bound::keys(self.keys).per_key(self.per_key)
+    }
+
+    /// The reference.
+    fn expect<K, R, T>(
+        &self,
+        rule: R,
+        read: impl Fn(&Chooser, &Event) -> Option<(K, R::Value)>,
+        add: impl Fn(&mut T, R::Share) + Copy,
+        cell: impl Fn(&T) -> [i128; 3],
+        chooser: impl Fn(Interval) -> Chooser,
+    ) -> Tallies
+    where
+        K: bounding::Identity + Ord + Clone + ToString,
+        R: Rule,
+        T: Default,
+    {
+        let table = |chooser| Table::<u64, K, R>::new(chooser, self.cap(), rule.clone());
+        let fill = |window, table: &mut Table<u64, K, R>| {
+            for event in self.in_time(window) {
+                if let Some((key, value)) = read(&chooser(window), &event) {
+                    table.add(event.0, &key, value);
+                }
+            }
+        };
+        tallied(&self.schedule, table, fill, |_| true, add)
+            .into_iter()
+            .map(|(start, keys)| {
+                (start, keys.iter().map(|(key, total)| (key.to_string(), cell(total))).collect())
+            })
+            .collect()
+    }
+}
+
+fn chooser(_: Interval) -> Chooser {
+    Chooser::new(recorder::SECRET)
+}
+
+type Three = [i128; 3];
+
+fn three(total: &Three) -> Three {
+    *total
+}
+
+// Refutes a record in the wrong window, or in a window that was closed for it; a person in two places; a record that counts
+// twice in a pane, or once in all windows over it; a key that is not listed and takes another's place; a part that comes
+// too late to count; and whatever depends on workers, batches or order.
+#[test]
+fn every_word_tells_what_one_table_would() {
+    for seed in 0..240 {
+        let mut random = Random::new(seed);
+        let case = Arc::new(case(seed, &mut random));
+        let recorder = Recorder::new(Unit::Person);
+        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            let case = &asked;
+            let people = visits
+                .protect(|visit: &Event| visit.0)
+                .scheduled(case.schedule.clone(), |visit| visit.3)
+                .late_by(case.late)
+                .bound(case.bound());
+            let listed = Keys::public(case.listed.clone());
+            let noise = || Exactly(Gaussian::rho(0.5));
+            people.clone().count_by(|v| v.1, listed.clone()).release_at(&sealing, "count", noise());
+            people.clone().count_by(|v| v.1, Keys::discover(1e-3)).release_at(&sealing, "open", noise());
+            people.clone().count().release_at(&sealing, "whole", noise());
+            people.clone().people_by(|v| v.1, listed.clone()).release_at(&sealing, "people", noise());
+            people.clone().sum_by(|v| v.1, listed.clone(), |v| v.2, -30..=50).release_at(
+                &sealing,
+                "sum",
+                noise(),
+            );
+            people.clone().mean_by(|v| v.1, listed, |v| v.2, (-40, 41)).release_at(&sealing, "mean", noise());
+            people.histogram_by(|v| v.2, Edges::new([-1, 1, 8])).release_at(&sealing, "histogram", noise());
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = recorder.sealed();
+        let exact = |name| Recorder::exact(&sealed, name);
+
+        let listed = |event: &Event| case.listed.contains(&event.1).then_some((event.1, ()));
+        let count = |total: &mut Three, records: u32| {
+            *total = [total[0] + 1, total[1] + i128::from(records), 0];
+        };
+        let expected = case.expect(Count, |_, event| listed(event), count, three, chooser);
+        assert_eq!(exact("count"), expected, "seed {seed}");
+        assert_eq!(exact("people"), expected, "seed {seed}");
+        let open = case.expect(Count, |_, event| Some((event.1, ())), count, three, chooser);
+        assert_eq!(exact("open"), open, "seed {seed}");
+
+        let whole = case.expect(Count, |_, _| Some((0, ())), count, three, chooser);
+        let unnamed = |tallies: Tallies| -> Vec<Vec<Three>> {
+            tallies.into_values().map(|keys| keys.into_values().collect()).collect()
+        };
+        let found: Vec<Vec<Three>> = unnamed(exact("whole"));
+        assert_eq!(found, unnamed(whole), "seed {seed}");
+
+        let sum = Sum::clipped(-30, 50).unwrap();
+        let value = |event: &Event| listed(event).map(|(key, ())| (key, event.2));
+        let add = |total: &mut Three, share: bounding::Summed| {
+            *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
+        };
+        let expected = case.expect(sum, |_, event| value(event), add, three, chooser);
+        assert_eq!(exact("sum"), expected, "seed {seed}");
+
+        let terms = Terms(Range::new(-40, 41).unwrap());
+        let term = |total: &mut Three, (records, sum): (u32, i128)| {
+            *total = [total[0] + 1, total[1] + i128::from(records), total[2] + sum];
+        };
+        let read = |chooser: &Chooser, event: &Event| {
+            listed(event).map(|(key, ())| (key, (chooser.record(&(event.3, event.2)), event.2)))
+        };
+        let base = Chooser::new(recorder::SECRET);
+        let own = |window: Interval| match case.schedule.overlaps() {
+            true => base.clone(),
+            false => base.within(window.start()),
+        };
+        let expected = case.expect(Kept::new(terms), read, term, three, own);
+        assert_eq!(exact("mean"), expected, "seed {seed}");
+
+        let edges = Edges::new([-1, 1, 8]).unwrap();
+        let bucket = |_: &Chooser, event: &Event| Some((edges.bucket(event.2), ()));
+        let expected = case.expect(Count, bucket, count, three, chooser);
+        assert_eq!(exact("histogram"), expected, "seed {seed}");
+    }
+}
+
+// Refutes an id that is one for all persons, a duplicate that counts, and a winner by arrival.
+#[test]
+fn duplicates_of_an_id_count_once_wherever_they_come() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let case = Arc::new(case(seed, &mut random));
+        let recorder = Recorder::new(Unit::Person);
+        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            let case = &asked;
+            let people = visits
+                .protect(|visit: &Event| visit.0)
+                .identified_by(|visit| visit.4 % 40)
+                .scheduled(case.schedule.clone(), |visit| visit.3)
+                .late_by(case.late)
+                .bound(case.bound());
+            let noise = || Exactly(Gaussian::rho(0.5));
+            people.clone().count_by(|v| v.1, Keys::discover(1e-3)).release_at(&sealing, "count", noise());
+            people.sum_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -30..=50).release_at(&sealing, "sum", noise());
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = recorder.sealed();
+        let count = |total: &mut Three, records: u32| {
+            *total = [total[0] + 1, total[1] + i128::from(records), 0];
+        };
+        let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, ())));
+        let expected = case.expect(Identified::new(Count), once, count, three, chooser);
+        assert_eq!(Recorder::exact(&sealed, "count"), expected, "seed {seed}");
+        let add = |total: &mut Three, share: bounding::Summed| {
+            *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
+        };
+        let sum = Identified::new(Sum::clipped(-30, 50).unwrap());
+        let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, event.2)));
+        let expected = case.expect(sum, once, add, three, chooser);
+        assert_eq!(Recorder::exact(&sealed, "sum"), expected, "seed {seed}");
+    }
+}
+
+// Refutes a record that is bounded with others, or that is counted by two workers.
+#[test]
+fn a_record_by_itself_counts_by_itself() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let case = Arc::new(case(seed, &mut random));
+        let recorder = Recorder::new(Unit::Record);
+        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            let case = &asked;
+            let noise = || Exactly(Gaussian::rho(0.5));
+            let each = visits
+                .protect_each()
+                .scheduled(case.schedule.clone(), |visit: &Event| visit.3)
+                .late_by(case.late)
+                .one_by_one();
+            each.clone().count_by(|v| v.1, Keys::public(0..9)).release_at(&sealing, "count", noise());
+            each.mean_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -40..=41).release_at(&sealing, "mean", noise());
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = recorder.sealed();
+        let range = Range::new(-40, 41).unwrap();
+        let mut count = Tallies::new();
+        let mut mean = Tallies::new();
+        for window in (0..).map_while(|number| case.schedule.window(number)) {
+            let (mut counts, mut means) = (BTreeMap::new(), BTreeMap::new());
+            for event in case.in_time(window) {
+                let key = event.1.to_string();
+                let one: &mut Three = counts.entry(key.clone()).or_default();
+                *one = [one[0] + 1, one[1] + 1, 0];
+                let one: &mut Three = means.entry(key).or_default();
+                *one = [one[0] + 1, one[1] + 1, one[2] + range.term(event.2)];
+            }
+            count.insert(window.start(), counts);
+            mean.insert(window.start(), means);
+        }
+        assert_eq!(Recorder::exact(&sealed, "count"), count, "seed {seed}");
+        assert_eq!(Recorder::exact(&sealed, "mean"), mean, "seed {seed}");
+    }
+}
+
+// Refutes an id of a record that counts in two keys, or on two workers.
+#[test]
+fn an_id_by_itself_counts_once() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let case = Arc::new(case(seed, &mut random));
+        let recorder = Recorder::new(Unit::Record);
+        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            let case = &asked;
+            visits
+                .protect_each()
+                .identified_by(|visit: &Event| visit.4 % 50)
+                .scheduled(case.schedule.clone(), |visit| visit.3)
+                .late_by(case.late)
+                .one_by_one()
+                .count()
+                .release_at(&sealing, "count", Exactly(Gaussian::rho(0.5)));
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = Recorder::exact(&recorder.sealed(), "count");
+        for window in (0..).map_while(|number| case.schedule.window(number)) {
+            let mut ids: Vec<u64> = case.in_time(window).iter().map(|event| event.4 % 50).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let found = sealed[&window.start()].values().next().map_or(0, |cell| cell[1]);
+            assert_eq!(found, ids.len() as i128, "seed {seed}, {window:?}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Stands in for the gate: draws at once, from a source that writes down what it is asked for, and keeps all that is
+//! sealed.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use zeroize::Zeroizing;
+
+use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise, Unit};
+use crate::dataflow::desk::{Desk, Wake};
+use crate::dataflow::office::{Office, Opened};
+use crate::dataflow::shared::Shared;
+use crate::gate::{Request, Standing, Told};
+use crate::invalid::Invalid;
+use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
+use crate::mechanisms::{Cells, Drawn, Head, Key, Label, Mechanism, Ready, Statistic, Tellable};
+use crate::noise::{self, Noise};
+use crate::time::Time;
+
+/// What chooses in all of these tests.
+pub(in super::super) const SECRET: [u8; 32] = [9; 32];
+
+/// One window as it was sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Sealed {
+    pub(in super::super) release: Release,
+    pub(in super::super) charge: crate::ledger::Charge,
+    /// Which laws were drawn from, and how often.
+    pub(in super::super) requests: Vec<noise::Request>,
+    /// The exact tally: people, records and sum by key.
+    pub(in super::super) exact: BTreeMap<String, [i128; 3]>,
+    /// What would have been told, with the noise of a seed that is the same for every release.
+    pub(in super::super) told: String,
+}
+
+/// Where releases are sealed in tests. It survives a run, as a ledger does.
+#[derive(Clone)]
+pub(in super::super) struct Recorder {
+    unit: Unit,
+    version: u32,
+    kept: Arc<Mutex<HashMap<Name, Vec<u8>>>>,
+    sealed: Arc<Mutex<Vec<Sealed>>>,
+    refusing: Arc<Mutex<Vec<Time>>>,
+}
+
+impl Recorder {
+    pub(in super::super) fn new(unit: Unit) -> Recorder {
+        let (kept, sealed, refusing) = (Arc::default(), Arc::default(), Arc::default());
+        Recorder { unit, version: 1, kept, sealed, refusing }
+    }
+
+    /// The same for a later version of the job.
+    pub(in super::super) fn of_version(&self, version: u32) -> Recorder {
+        Recorder { version, ..self.clone() }
+    }
+
+    /// Refuses the windows that start then.
+    pub(in super::super) fn refuses(&self, starts: impl IntoIterator<Item = Time>) {
+        self.refusing.lock().unwrap().extend(starts);
+    }
+
+    /// What was sealed since it was asked last.
+    pub(in super::super) fn sealed(&self) -> Vec<Sealed> {
+        std::mem::take(&mut *self.sealed.lock().unwrap())
+    }
+
+    /// The exact tallies of a statistic, by the start of its windows.
+    pub(in super::super) fn exact(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [i128; 3]>> {
+        let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
+        of_name.map(|sealed| (sealed.release.window.start(), sealed.exact.clone())).collect()
+    }
+}
+
+impl Office for Recorder {
+    fn answers_for(&self, _: &Shared) {}
+
+    fn job(&self) -> Name {
+        Name::new("job", "web").unwrap()
+    }
+
+    fn version(&self, parameters: &Digest) -> Digest {
+        Digest::of_version(self.version, parameters)
+    }
+
+    fn secret(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(SECRET)
+    }
+
+    fn domain(&self, _: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
+        assert_eq!(unit, self.unit, "charged to a budget of another unit");
+        let name = Name::new("domain", "visits").unwrap();
+        let neighbours = Neighbours { unit, ..Neighbours::PERSON };
+        Ok(Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(1e6).unwrap()).unwrap())
+    }
+
+    fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {
+        let state = self.kept.lock().unwrap().get(name).cloned();
+        let desk = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
+        Ok((Box::new(desk), state))
+    }
+}
+
+struct Recording {
+    recorder: Recorder,
+    told: Mutex<VecDeque<Told>>,
+    wake: Mutex<Wake>,
+}
+
+impl Recording {
+    fn tell(&self, release: Release, fate: Fate, line: String) {
+        let standing = Standing {
+            domain: release.domain.clone(),
+            window: release.window,
+            spent: Amount::zcdp(0.25).unwrap(),
+            cap: Amount::zcdp(1.0).unwrap(),
+            forecast: Arc::new(Forecast::unseen()),
+        };
+        let row = crate::dataflow::tests::stand_in::row(release, fate, line);
+        self.told.lock().unwrap().push_back(Told::Row(Box::new(row), Box::new(standing)));
+        (self.wake.lock().unwrap())();
+    }
+}
+
+impl Desk for Recording {
+    fn submit(&self, request: Request) -> Result<(), Trouble> {
+        let Request { release, charge, sealable } = request;
+        let (mut kept, mut noise) = (self.recorder.kept.lock().unwrap(), Noise::recording(1));
+        let state = kept.get(&release.name).cloned();
+        assert!(state.is_none() || sealable.keeps_state());
+        let keeps_state = sealable.keeps_state();
+        let drawn = sealable.draw(state.as_deref(), &mut noise);
+        assert!(drawn.state.is_none() || keeps_state, "state is kept in turns only");
+        if self.recorder.refusing.lock().unwrap().contains(&release.window.start()) {
+            drop(kept);
+            self.tell(release, Fate::Refused, "refused".to_owned());
+            return Ok(());
+        }
+        if let Some(state) = drawn.state {
+            kept.insert(release.name.clone(), state);
+        }
+        drop(kept);
+        let (exact, told) = drawn.line.split_once('\u{1}').unwrap();
+        let exact = exact.lines().map(|line| {
+            let (numbers, key) = line.split_once(' ').unwrap();
+            let numbers: Vec<i128> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
+            (key.to_owned(), numbers.try_into().unwrap())
+        });
+        let sealed = Sealed {
+            release: release.clone(),
+            charge,
+            requests: noise.requests().to_vec(),
+            exact: exact.collect(),
+            told: told.to_owned(),
+        };
+        self.recorder.sealed.lock().unwrap().push(sealed);
+        self.tell(release, Fate::Sealed, drawn.line);
+        Ok(())
+    }
+
+    fn miss(&self, release: Release) {
+        self.tell(release, Fate::Skipped, "skipped".to_owned());
+    }
+
+    fn hear(&self) -> Option<Told> {
+        self.told.lock().unwrap().pop_front()
+    }
+
+    fn delivered(&self, _: &Row) {}
+}
+
+/// A mechanism that tells the exact tally beside its own answer.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Exactly<M>(pub(in super::super) M);
+
+pub(in super::super) struct ExactlyReady<R>(R);
+
+/// Exact cells, and what a mechanism made of them.
+pub(in super::super) struct Both<A>(String, A);
+
+impl<S, M, K> Mechanism<S> for Exactly<M>
+where
+    K: Key,
+    S: Statistic<Tally = Cells<K>>,
+    M: Mechanism<S>,
+{
+    type Ready = ExactlyReady<M::Ready>;
+
+    fn ready(&self, statistic: &S) -> Result<Self::Ready, Invalid> {
+        self.0.ready(statistic).map(ExactlyReady)
+    }
+}
+
+impl<R, K> Ready for ExactlyReady<R>
+where
+    K: Key,
+    R: Ready<Tally = Cells<K>>,
+{
+    type Tally = Cells<K>;
+    type Answer = Both<R::Answer>;
+
+    fn tally(&self) -> Cells<K> {
+        self.0.tally()
+    }
+
+    fn cost(&self) -> &Cost {
+        self.0.cost()
+    }
+
+    fn parameters(&self) -> Digest {
+        self.0.parameters()
+    }
+
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        self.0.accepts(state)
+    }
+
+    fn remembers(&self) -> bool {
+        self.0.remembers()
+    }
+
+    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Self::Answer> {
+        let mut text = String::new();
+        for (key, [people, records, sum]) in exact.exact_for_tests_of_the_library_itself() {
+            let label = match key.label() {
+                Label::Whole => String::new(),
+                Label::Number(number) => number.to_string(),
+                Label::Text(text) => text.into_owned(),
+            };
+            if records != 0 {
+                text += &format!("{people},{records},{sum} {label}\n");
+            }
+        }
+        let Drawn { answer, state } = self.0.draw(exact, state, noise);
+        Drawn { answer: Both(text, answer), state }
+    }
+}
+
+impl<A: Tellable> Tellable for Both<A> {
+    fn lines(&self, head: &Head<'_>) -> String {
+        format!("{}\u{1}{}", self.0, self.1.lines(head))
+    }
+}
+
+/// The windows of what was sealed, in the order in which it was.
+pub(in super::super) fn windows(sealed: &[Sealed]) -> Vec<Interval> {
+    sealed.iter().map(|sealed| sealed.release.window).collect()
+}

@@ -1,0 +1,101 @@
+//! What is wrong with a sentence is said before there is data, by name.
+
+use super::*;
+use crate::accounting::Unit;
+use crate::mechanisms::{Bound, Laplace};
+use crate::time::minutes;
+
+fn refused(build: impl for<'scope> Fn(Fed<'scope, Event>, &Recorder) + Send + Sync + 'static) -> String {
+    let recorder = Recorder::new(Unit::Person);
+    let sealing = recorder.clone();
+    let failure = run(&[Script::default(), Script::default()], move |visits| build(visits, &sealing)).unwrap_err();
+    assert_eq!((failure.kind(), failure.exit_code()), (FailureKind::Configuration, 78));
+    assert_eq!(recorder.sealed(), []);
+    failure.to_string()
+}
+
+// Refutes a refusal that is forgotten on the way through the sentence, and one that names something else.
+#[test]
+fn every_word_refuses_by_name() {
+    let at = |message: String| message.split(':').next().unwrap_or_default().to_owned();
+    let ten = || span(10);
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(minutes(0), |v| v.3).from(0);
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "span"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).between(0, 5);
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "until"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0).late(minutes(-1));
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "span"
+    );
+    let bounded = move |bound: Bound| {
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
+            windows.bound(bound).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        }))
+    };
+    assert_eq!(bounded(Bound::keys(0)), "keys");
+    assert_eq!(bounded(Bound::keys(1).per_key(0)), "per_key");
+    assert_eq!(bounded(Bound::keys(1).windows(0)), "windows");
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
+            let people = windows.bound(Bound::keys(1));
+            people.sum(|v| v.2, 5..=4).release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "range"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
+            let people = windows.bound(Bound::keys(1));
+            people.count_by(|v| v.1, Keys::public([1, 1])).release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "keys"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Laplace::epsilon(0.0)));
+        })),
+        "epsilon"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a b", Exactly(Gaussian::rho(0.1)));
+        })),
+        "release"
+    );
+}
+
+// Refutes a stream that tells what it holds when it is printed.
+#[test]
+fn everything_on_the_way_prints_as_private() {
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&printed);
+    let finished = run(&[Script(vec![(vec![(1, 2, 3, 4, 5)], Pulled::More)])], move |visits| {
+        let private = visits.protect(|visit: &Event| visit.0);
+        let mut ears = ears.lock().unwrap();
+        ears.push(format!("{private:?}"));
+        let windowed = private.tumbling(span(10), |visit| visit.3).between(0, 10);
+        ears.push(format!("{windowed:?}"));
+        let bounded = windowed.bound(Bound::keys(1));
+        ears.push(format!("{bounded:?}"));
+        ears.push(format!("{:?}", bounded.count()));
+    });
+    assert!(finished.is_ok());
+    assert_eq!(*printed.lock().unwrap(), ["<private>"; 4]);
+}

@@ -1,0 +1,209 @@
+//! The last word: a name, a mechanism and its price, and the stream of releases that comes of it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::admission::{Admission, Ledgered, Restored};
+use super::bounded::Bounded;
+use super::bounder::{Part, bounded};
+use super::bounding::{Cap, Chooser, Measure};
+use super::engine::{Empty, Scope, StreamVec, ToStream, Travels};
+use super::failure::Failure;
+use super::feed::Fed;
+use super::office::{AtGate, Office};
+use super::panes::{Panes, Reading};
+use super::question::Question;
+use super::release::{Plan, Release, Waker, release};
+use super::schedule::Schedule;
+use super::statistic::Title;
+use super::told::{Portion, Remembered, Telling};
+use super::unit::Unit;
+use super::version::version;
+use crate::accounting::Cost;
+use crate::gate::Gate;
+use crate::invalid::Invalid;
+use crate::ledger::{Charge, Name};
+use crate::mechanisms::{Mechanism, Ready, Statistic, Tellable};
+use crate::time::Time;
+
+/// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
+///
+/// Its sensitivity follows from its bound, and there is nowhere to state one. All that can be done with it is to release
+/// it:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # use discreet::mechanisms::Bound;
+/// # use discreet::time::minutes;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// let visits = visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0);
+/// visits.bound(Bound::keys(1)).count().inspect(|count| println!("{count:?}"));
+/// # }
+/// ```
+pub struct Tallied<'scope, D, U: Unit<D>, T, Q, G, V> {
+    bounded: Bounded<'scope, D, U, T>,
+    key: Rc<G>,
+    value: Rc<V>,
+    question: Result<Q, Invalid>,
+    domain: Option<String>,
+}
+
+impl<D, U: Unit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G, V> {
+    pub(super) fn new(
+        bounded: Bounded<'scope, D, U, T>,
+        key: G,
+        value: V,
+        question: Result<Q, Invalid>,
+    ) -> Self {
+        Tallied { bounded, key: Rc::new(key), value: Rc::new(value), question, domain: None }
+    }
+
+    /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
+    #[must_use]
+    pub fn charged_to(mut self, domain: &str) -> Self {
+        self.domain = Some(domain.to_owned());
+        self
+    }
+}
+
+impl<'scope, D, U, T, Q, G, V> Tallied<'scope, D, U, T, Q, G, V>
+where
+    D: 'static,
+    U: Unit<D>,
+    Q: Question,
+    Part<Q>: Travels,
+    T: Fn(&D) -> Time + 'static,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
+    ///
+    /// What comes out is an ordinary stream, on worker 0: each [`Release`] is a row of the ledger, durable before it
+    /// leaves, in order of windows. Each is private for one unit more or less, at the price that is charged for it; what
+    /// all of them cost together is the ledger's affair, and refused where it does not fit.
+    ///
+    /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a failure of
+    /// [configuration](super::FailureKind::Configuration), before any record is read. So it is where the same version of
+    /// a job asks for the same statistic with other parameters. Nothing here panics.
+    pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, Release>
+    where
+        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+    {
+        self.release_at(&AtGate(gate), name, mechanism)
+    }
+
+    /// As [`release`](Self::release), wherever what is released is sealed.
+    pub(super) fn release_at<X>(
+        self,
+        office: &dyn Office,
+        name: &str,
+        mechanism: X,
+    ) -> StreamVec<'scope, Time, Release>
+    where
+        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+    {
+        let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
+        office.answers_for(&context.shared);
+        match self.opened(office, name, mechanism, scope) {
+            Ok(releases) => releases,
+            Err(failure) => {
+                context.shared.fail(failure);
+                Empty::empty(scope)
+            }
+        }
+    }
+
+    fn opened<X>(
+        self,
+        office: &dyn Office,
+        name: &str,
+        mechanism: X,
+        scope: Scope<'scope, Time>,
+    ) -> Result<StreamVec<'scope, Time, Release>, Failure>
+    where
+        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+    {
+        let Tallied { bounded: people, key, value, question, domain } = self;
+        if let Some(refused) = people.refused.clone() {
+            return Err(refused.into());
+        }
+        let schedule = people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+        let (question, limits) = (question?, *people.limits());
+        let ready = mechanism.ready(question.statistic())?;
+        let name = Name::new("release", name)?;
+        let chooser = Chooser::new(*office.secret());
+
+        // Worker 0 alone has a desk, and knows what was kept.
+        let mut at_desk = None;
+        let mut restored = Vec::new();
+        if scope.index() == 0 {
+            let domain = office.domain(domain.as_deref(), limits.unit())?;
+            let charge = charge(ready.cost(), limits.windows(), &schedule)?;
+            domain.counts(charge.cost())?;
+            let parameters = version(&ready, &schedule);
+            let title = Title {
+                domain: domain.name().clone(),
+                job: office.job().clone(),
+                version: office.version(&parameters),
+                name: name.clone(),
+            };
+            let waker = Waker::default();
+            let (desk, state) = office.open(&name, &parameters, waker.wake())?;
+            let remembered = state.as_deref().map(Remembered::read).transpose()?;
+            if let Some(kept) = remembered.as_ref().and_then(|remembered| remembered.mechanism) {
+                ready.accepts(kept)?;
+            }
+            // Another version has paid anew, and counts anew.
+            let used = remembered.filter(|remembered| remembered.version == title.version);
+            let counters = match (limits.windows(), used.and_then(|remembered| remembered.used)) {
+                (None, _) => None,
+                (Some(windows), Some(used)) => Some(Ledgered::<U::Person>::read(windows, used)?),
+                (Some(windows), None) => Some(Ledgered::new(windows)?),
+            };
+            restored = counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
+            let promise = office.promise(&domain).into();
+            let ready = Arc::new(ready);
+            let telling = Telling { ready, title: title.clone(), promise, charge, counters };
+            let plan = Plan::of(title, schedule.clone(), telling, people.windows.late, people.windows.skipping.clone());
+            at_desk = Some((plan, desk, waker));
+        }
+
+        let counters = limits.windows().map(|windows| Admission::new(windows)).transpose()?;
+        let counters = counters.map(|admission| (admission, told_once(scope, restored)));
+        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
+        let reading = Reading {
+            unit: Rc::clone(&people.unit),
+            time: Rc::clone(&people.time),
+            key,
+            value,
+            records: PhantomData,
+        };
+        let cap = Cap::new(limits.keys(), limits.per_key())?;
+        let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule, late));
+        let parts = bounded(people.gathered(&chooser), panes, counters);
+        let parts: Fed<'scope, (u64, Portion<Part<Q>>)> =
+            Fed { stream: parts, context: Rc::clone(&people.items.context) };
+        Ok(release::<Telling<X::Ready, U::Person>>(parts, at_desk))
+    }
+}
+
+/// How a window is paid for: by itself, or, where the windows of a person are bounded, as many as that before the first.
+fn charge(cost: &Cost, windows: Option<u64>, schedule: &Schedule) -> Result<Charge, Invalid> {
+    let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
+    let windows = windows.min(schedule.count());
+    let amount = cost.amount().times(windows)?;
+    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life: schedule.life()? })
+}
+
+/// What worker 0 tells the others once, before anything is closed.
+fn told_once<'scope>(scope: Scope<'scope, Time>, known: Vec<Restored>) -> StreamVec<'scope, Time, Restored> {
+    known.to_stream(scope)
+}

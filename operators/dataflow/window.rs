@@ -1,0 +1,146 @@
+//! The second word: over which spans.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::bounded::Bounded;
+use super::clock::Clock;
+use super::engine::Travels;
+use super::feed::Fed;
+use super::naming::Naming;
+use super::protect::Private;
+use super::schedule::Schedule;
+use super::unit::{NamedRecords, People, Person, Records, Unit};
+use crate::invalid::Invalid;
+use crate::mechanisms::{Bound, Limits};
+use crate::time::{Span, Time};
+
+/// A protected stream with its windows. Prints as `<private>`.
+///
+/// Nobody's share is bounded yet, so no statistic can be asked for:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # use discreet::time::minutes;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0).count();
+/// # }
+/// ```
+pub struct Windowed<'scope, D, U: Unit<D>, T> {
+    pub(super) items: Fed<'scope, U::Item>,
+    pub(super) unit: Rc<U>,
+    pub(super) time: Rc<T>,
+    pub(super) windows: Windows,
+    pub(super) refused: Option<Invalid>,
+}
+
+/// Which windows there are, and how long each stays open.
+#[derive(Clone)]
+pub(super) struct Windows {
+    pub(super) schedule: Option<Schedule>,
+    pub(super) late: Option<Span>,
+    pub(super) skipping: Option<(Arc<dyn Clock>, Span)>,
+}
+
+impl<D, U: Unit<D>, T> fmt::Debug for Windowed<'_, D, U, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
+    pub(super) fn new(
+        private: Private<'scope, D, U>,
+        time: Rc<T>,
+        schedule: Result<Schedule, Invalid>,
+    ) -> Windowed<'scope, D, U, T> {
+        let Private { items, unit } = private;
+        let (schedule, refused) = match schedule {
+            Ok(schedule) => (Some(schedule), None),
+            Err(refused) => (None, Some(refused)),
+        };
+        let windows = Windows { schedule, late: None, skipping: None };
+        Windowed { items, unit: Rc::new(unit), time, windows, refused }
+    }
+
+    /// Windows stay open for so long after their end. A record is late if its source had declared the end of its window,
+    /// and this, complete before it gave the record; late records do not count, and how many there are is private.
+    #[must_use]
+    pub fn late(mut self, late: impl TryInto<Span, Error: Into<Invalid>>) -> Self {
+        match late.try_into() {
+            Ok(late) => self.windows.late = Some(late),
+            Err(refused) => self.refuse(refused.into()),
+        }
+        self
+    }
+
+    /// Windows that are not complete when a public clock has passed their close by so long are skipped, at no cost, and
+    /// never released late.
+    #[must_use]
+    pub fn skipping(
+        mut self,
+        clock: Arc<dyn Clock>,
+        after: impl TryInto<Span, Error: Into<Invalid>>,
+    ) -> Self {
+        match after.try_into() {
+            Ok(after) => self.windows.skipping = Some((clock, after)),
+            Err(refused) => self.refuse(refused.into()),
+        }
+        self
+    }
+
+    fn refuse(&mut self, refused: Invalid) {
+        self.refused.get_or_insert(refused);
+    }
+
+    fn within(mut self, limits: Result<Limits, Invalid>) -> Bounded<'scope, D, U, T> {
+        let limits = limits.unwrap_or_else(|refused| {
+            self.refuse(refused);
+            // Nothing is counted by it: the run is refused.
+            Limits::RECORD
+        });
+        Bounded::new(self, limits)
+    }
+}
+
+/// How people's records are told apart.
+pub trait OfPeople {}
+
+impl OfPeople for super::naming::Unnamed {}
+impl OfPeople for super::naming::Changing {}
+impl<I, G> OfPeople for super::naming::Named<I, G> {}
+
+impl<'scope, D, P, F, N, T> Windowed<'scope, D, People<P, F, N>, T>
+where
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: Naming<D> + OfPeople,
+{
+    /// How much one person can matter in a window: the last word before a statistic, so that nothing is done to a record
+    /// after its person was bounded.
+    ///
+    /// What is kept of a person is chosen by a keyed hash, and is the same for every order, batch, duplicate and number
+    /// of workers.
+    pub fn bound(self, bound: Bound) -> Bounded<'scope, D, People<P, F, N>, T> {
+        self.within(bound.checked())
+    }
+}
+
+impl<'scope, D: Travels, T: Fn(&D) -> Time + 'static> Windowed<'scope, D, Records, T> {
+    /// Each record by itself is what is bounded: one record, in one key.
+    pub fn one_by_one(self) -> Bounded<'scope, D, Records, T> {
+        self.within(Ok(Limits::RECORD))
+    }
+}
+
+impl<'scope, D: Travels, I, G, T> Windowed<'scope, D, NamedRecords<I, G>, T>
+where
+    I: Person,
+    G: Fn(&D) -> I + 'static,
+{
+    /// Each id by itself is what is bounded: one record, in one key.
+    pub fn one_by_one(self) -> Bounded<'scope, D, NamedRecords<I, G>, T> {
+        self.within(Ok(Limits::RECORD))
+    }
+}
