@@ -1,6 +1,15 @@
-//! Time, and spans of it: whole microseconds.
+//! Time, spans of it, and zones: whole microseconds.
+
+mod text;
+mod zone;
 
 use crate::invalid::{Invalid, Kind};
+
+pub use text::at;
+#[cfg(feature = "cli")]
+pub(crate) use text::moment;
+pub use zone::Zone;
+pub(crate) use zone::{known, midnight};
 
 /// A moment: microseconds since 1970-01-01T00:00:00 UTC, leap seconds left out, before it too.
 ///

@@ -1,161 +1,173 @@
-//! Which windows exist. Configuration decides it alone: no record, no clock and no frontier adds a window or takes one
-//! away.
+//! Months and days, and when they begin in a time zone.
 
-use crate::accounting::Interval;
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+
 use crate::invalid::{Invalid, Kind};
-use crate::time::{LIMIT, Span, Time};
+use crate::time::{Time, Zone, known, midnight};
 
-/// The windows of a statistic, numbered from zero in order of their end.
+/// Windows of whole months or days, from midnight to midnight in a time zone, for a [`Schedule`](super::Schedule):
 ///
-/// Windows are aligned: each starts at a multiple of its step since 1970-01-01T00:00:00 UTC. Those exist which lie
-/// wholly between `from` and `until`.
+/// ```
+/// use discreet::dataflow::{Calendar, Schedule};
+/// use discreet::time::at;
+///
+/// let quarters = Calendar::months(1).over(3).in_zone("Europe/Berlin");    // the last three months, each month
+/// let schedule = Schedule::calendar(&quarters, at("2026-01-01")?, Some(at("2027-01-01")?))?;
+/// let first = schedule.window(0).map(|window| (window.start(), window.end()));
+/// assert_eq!(first, Some((at("2026-01-31T23:00:00Z")?, at("2026-04-30T22:00:00Z")?)));
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+///
+/// A day has 23 or 25 hours where the clock changes. It begins at midnight, at the earlier one of two; where the clock
+/// jumps over midnight, with the jump; and a day that a zone left out has no window.
+///
+/// What is wrong with a calendar is said where a schedule is made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Schedule {
-    /// The start of window 0.
-    first: Time,
-    size: i64,
-    step: i64,
-    count: u64,
-    bounded: bool,
+pub struct Calendar {
+    unit: Unit,
+    /// How many units from one start to the next.
+    each: u32,
+    /// How many of these a window spans.
+    over: u32,
+    zone: String,
 }
 
-impl Schedule {
-    /// Windows side by side.
-    ///
-    /// # Errors
-    ///
-    /// As [`Schedule::sliding`].
-    pub fn tumbling(
-        size: impl TryInto<Span, Error: Into<Invalid>>,
-        from: Time,
-        until: Option<Time>,
-    ) -> Result<Schedule, Invalid> {
-        let size = size.try_into().map_err(Into::into)?;
-        Schedule::sliding(size, size, from, until)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Unit {
+    Month,
+    Day,
+}
+
+/// A hundred years: what is longer is a slip of a unit.
+const MOST_MONTHS: u32 = 1_200;
+const MOST_DAYS: u32 = 36_525;
+/// Two hundred years, rounded up, in microseconds.
+const HORIZON: Time = 73_050 * 86_400_000_000;
+/// From 0000-01-01 to 9999-12-30: what is near them, in any zone and in the hundred years before, has a date too.
+const EARLIEST: Time = -62_167_219_200_000_000;
+const LATEST: Time = 253_402_128_000_000_000;
+const EPOCH: Date = date(1970, 1, 1);
+/// Eight megabytes of them.
+const MOST_STARTS: usize = 1_000_000;
+
+impl Calendar {
+    /// Windows of so many months, counted from January 1970: of 3, they start in January, April, July and October.
+    pub fn months(count: u32) -> Calendar {
+        Calendar::of(Unit::Month, count)
     }
 
-    /// Windows of one size, one starting at every step. Without `until` there is no last one; then an input that ends
-    /// completes only what was declared before it ended.
-    ///
-    /// # Errors
-    ///
-    /// Names what is wrong with the spans; `step` where it is longer than the size, so that windows would leave gaps;
-    /// `from` or `until` where they are too far from 1970 (73,000 years) or leave room for no window.
-    pub fn sliding(
-        size: impl TryInto<Span, Error: Into<Invalid>>,
-        step: impl TryInto<Span, Error: Into<Invalid>>,
-        from: Time,
-        until: Option<Time>,
-    ) -> Result<Schedule, Invalid> {
-        let size = size.try_into().map_err(Into::into)?.as_microseconds();
-        let step = step.try_into().map_err(Into::into)?.as_microseconds();
-        if step > size {
-            return Err(Invalid::new("step", Kind::TooLarge, "a step that is no longer than the window"));
-        }
-        let last = until.unwrap_or(LIMIT);
-        for (field, time) in [("from", from), ("until", last)] {
-            if !(-LIMIT..=LIMIT).contains(&time) {
-                return Err(Invalid::new(field, Kind::TooLarge, "a time within 73,000 years of 1970"));
+    /// Windows of so many days, counted from 1970-01-01.
+    pub fn days(count: u32) -> Calendar {
+        Calendar::of(Unit::Day, count)
+    }
+
+    /// Windows that span so many of what was said and start with each: they overlap. One, unless this is said.
+    #[must_use]
+    pub fn over(self, count: u32) -> Calendar {
+        Calendar { over: count, ..self }
+    }
+
+    /// In the zone of this name in the time zone database, a copy of which is built in. UTC, unless this is said.
+    #[must_use]
+    pub fn in_zone(self, name: &str) -> Calendar {
+        Calendar { zone: name.to_owned(), ..self }
+    }
+
+    fn of(unit: Unit, each: u32) -> Calendar {
+        Calendar { unit, each, over: 1, zone: Zone::utc().name().to_owned() }
+    }
+
+    /// How many starts apart a window's start and end are.
+    pub(crate) fn width(&self) -> u64 {
+        self.over.into()
+    }
+
+    /// What windows are, without which of them exist.
+    pub(crate) fn describe(&self) -> String {
+        let (each, long) = (self.each, u64::from(self.each) * u64::from(self.over));
+        let unit = match self.unit {
+            Unit::Month => "months",
+            Unit::Day => "days",
+        };
+        format!("{long} {unit} every {each} in {}", self.zone)
+    }
+
+    /// Itself, with its zone as the database spells it; and when its windows start and end, from `from` to `until` or
+    /// for two hundred years, in order. Some may be there twice.
+    pub(crate) fn starts(&self, from: Time, until: Option<Time>) -> Result<(Calendar, Vec<Time>), Invalid> {
+        self.check()?;
+        let (zone, rules) = known(&self.zone)?;
+        let last = until.unwrap_or_else(|| from.saturating_add(HORIZON).min(LATEST));
+        let before = local_day(&rules, "from", from)?;
+        local_day(&rules, "until", last)?;
+        let each = i64::from(self.each);
+        let mut starts = Vec::new();
+        let mut number = self.unit.number(before).div_euclid(each) * each;
+        while let Some(start) = self.unit.first_day(number).and_then(|day| midnight(&rules, day)) {
+            if start > last {
+                break;
             }
+            if start >= from {
+                starts.push(start);
+            }
+            if starts.len() > MOST_STARTS {
+                let remedy = "a time before which at most 1,000,000 windows start or end";
+                return Err(Invalid::new("until", Kind::TooLarge, remedy));
+            }
+            number += each;
         }
-        // Within the limit and one step of it: nothing here overflows.
-        let first = from.div_euclid(step) * step + if from.rem_euclid(step) == 0 { 0 } else { step };
-        let room = last - first - size;
-        if room < 0 {
-            return Err(Invalid::new("until", Kind::TooSmall, "a time that leaves room for a window"));
-        }
-        let count = (room / step).unsigned_abs() + 1;
-        Ok(Schedule { first, size, step, count, bounded: until.is_some() })
+        let zone = zone.name().to_owned();
+        Ok((Calendar { zone, ..self.clone() }, starts))
     }
 
-    /// The window of this number; `None` where there is none.
-    pub fn window(&self, number: u64) -> Option<Interval> {
-        if number >= self.count {
-            return None;
+    fn check(&self) -> Result<(), Invalid> {
+        let (field, most, remedy) = match self.unit {
+            Unit::Month => ("months", MOST_MONTHS, "from 1 to 1,200 months"),
+            Unit::Day => ("days", MOST_DAYS, "from 1 to 36,525 days"),
+        };
+        match (self.each, self.over) {
+            (0, _) => Err(Invalid::new(field, Kind::Zero, remedy)),
+            (each, _) if each > most => Err(Invalid::new(field, Kind::TooLarge, remedy)),
+            (_, 0) => Err(Invalid::new("over", Kind::Zero, "a whole number above 0")),
+            (each, over) if over > most / each => {
+                Err(Invalid::new("over", Kind::TooLarge, "a window of at most a hundred years"))
+            }
+            _ => Ok(()),
         }
-        // Below the count, so its end is at or before `until`, which is within the limit.
-        let start = self.first + i64::try_from(number).ok()? * self.step;
-        Interval::new(start, start + self.size).ok()
+    }
+}
+
+impl Unit {
+    /// How many of them lie between the first of 1970 and the one that holds this day.
+    fn number(self, day: Date) -> i64 {
+        match self {
+            Unit::Month => (i64::from(day.year()) - 1970) * 12 + i64::from(day.month()) - 1,
+            Unit::Day => day.duration_since(EPOCH).as_hours() / 24,
+        }
     }
 
-    /// The numbers of the windows that hold a moment: none outside the schedule, one where windows are side by side.
-    pub fn holding(&self, time: Time) -> std::ops::Range<u64> {
-        let (first, size, step) = (i128::from(self.first), i128::from(self.size), i128::from(self.step));
-        let past = i128::from(time) - first;
-        let after = past.div_euclid(step) + 1;
-        let before = (past - size).div_euclid(step) + 1;
-        let number = |window: i128| window.clamp(0, i128::from(self.count)) as u64;
-        number(before)..number(after)
+    /// The day with which the one of this number begins; `None` beyond the years -9999 and 9999.
+    fn first_day(self, number: i64) -> Option<Date> {
+        match self {
+            Unit::Month => {
+                let (year, month) = (1970 + number.div_euclid(12), 1 + number.rem_euclid(12));
+                Date::new(year.try_into().ok()?, month.try_into().ok()?, 1).ok()
+            }
+            Unit::Day => EPOCH.checked_add(Span::new().try_days(number).ok()?).ok(),
+        }
     }
+}
 
-    /// Whether there is a last window.
-    pub fn is_bounded(&self) -> bool {
-        self.bounded
-    }
+/// The day that a zone's calendar shows at a moment.
+fn local_day(rules: &TimeZone, field: &'static str, time: Time) -> Result<Date, Invalid> {
+    let written = (EARLIEST..=LATEST).contains(&time);
+    let moment = Timestamp::from_microsecond(time).ok().filter(|_| written);
+    let moment =
+        moment.ok_or_else(|| Invalid::new(field, Kind::TooLarge, "a time in the years 0 to 9999"))?;
+    Ok(rules.to_datetime(moment).date())
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::time::{days, hours, minutes};
-
-    /// All windows of a schedule, listed one by one from what the words say.
-    fn listed(size: i64, step: i64, from: Time, until: Time) -> Vec<(Time, Time)> {
-        (from..until)
-            .filter(|start| start % step == 0 && start + size <= until)
-            .map(|start| (start, start + size))
-            .collect()
-    }
-
-    proptest! {
-        #[test]
-        fn the_windows_are_those_that_one_would_list(
-            size in 1i64..40, step in 1i64..40, from in -100i64..100, length in 0i64..200, time in -300i64..300,
-        ) {
-            prop_assume!(step <= size);
-            let span = |length| Span::microseconds(length).unwrap();
-            let until = from + length;
-            let oracle = listed(size, step, from, until);
-            let Ok(schedule) = Schedule::sliding(span(size), span(step), from, Some(until)) else {
-                prop_assert!(oracle.is_empty());
-                return Ok(());
-            };
-            let windows: Vec<_> = (0..).map_while(|number| schedule.window(number)).collect();
-            prop_assert_eq!(windows.iter().map(|w| (w.start(), w.end())).collect::<Vec<_>>(), oracle.clone());
-            let holding: Vec<_> = schedule.holding(time).map(|number| oracle[number as usize]).collect();
-            let expected: Vec<_> = oracle.into_iter().filter(|(start, end)| (*start..*end).contains(&time)).collect();
-            prop_assert_eq!(holding, expected);
-        }
-    }
-
-    #[test]
-    fn no_moment_is_too_far_to_ask_about() {
-        for schedule in [
-            Schedule::tumbling(minutes(10), -5, Some(days(40_000).unwrap().as_microseconds())).unwrap(),
-            Schedule::sliding(hours(24), Span::microseconds(1), -LIMIT, None).unwrap(),
-        ] {
-            for time in [i64::MIN, i64::MIN + 1, -LIMIT - 1, LIMIT, i64::MAX - 1, i64::MAX] {
-                let holding = schedule.holding(time);
-                assert!(holding.start <= holding.end || holding.is_empty());
-                assert!(
-                    schedule
-                        .window(holding.start)
-                        .is_none_or(|window| holding.is_empty() || window.start() <= time)
-                );
-            }
-            assert_eq!(schedule.window(u64::MAX), None);
-        }
-    }
-
-    #[test]
-    fn what_makes_no_schedule_is_named() {
-        let field = |schedule: Result<Schedule, Invalid>| schedule.unwrap_err().field().to_owned();
-        assert_eq!(field(Schedule::tumbling(minutes(0), 0, None)), "span");
-        assert_eq!(field(Schedule::sliding(minutes(1), minutes(2), 0, None)), "step");
-        assert_eq!(field(Schedule::tumbling(minutes(1), 0, Some(59_999_999))), "until");
-        assert_eq!(field(Schedule::tumbling(minutes(1), i64::MIN, None)), "from");
-        assert_eq!(field(Schedule::tumbling(minutes(1), 0, Some(i64::MAX))), "until");
-    }
-}
+mod tests;

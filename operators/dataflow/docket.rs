@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::calendar::Schedule;
+use super::schedule::Schedule;
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
 use crate::gate::Request;

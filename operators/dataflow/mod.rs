@@ -46,7 +46,7 @@
 //!     let plan = Plan::new(title.clone(), schedule.clone(), People(cost.clone())).late(minutes(1))?;
 //!     let windows = schedule.clone();
 //!     worker.dataflow(|scope| {
-//!         let own = (0..100).map(|person| person * minute / 2);          // this worker's part of the input
+//!         let own = (0..100).map(move |person| person * minute / 2);     // this worker's part of the input
 //!         feeds
 //!             .stream(scope, All::of(own))
 //!             .flat_map(move |time| windows.holding(time).map(|window| (window, 1)))
@@ -103,8 +103,9 @@
 //!
 //! # Which windows there are, and what the clock may do
 //!
-//! The [`Schedule`] decides which windows exist, and nothing else does: a window without a record is released like a full
-//! one, a record outside the schedule leaves no trace, and a record from the year 9999 opens at most its own window.
+//! The [`Schedule`] decides which windows exist, fixed spans or the months and days of a [`Calendar`], and nothing else
+//! does: a window without a record is released like a full one, a record outside the schedule leaves no trace, and a
+//! record from the year 9999 opens at most its own window.
 //! No record moves a frontier. A public [`Clock`] may say that a window is too late ([`Plan::skipping`]): then it is
 //! skipped, at no cost, and never released late. It may not say that a window is complete.
 //!
@@ -135,11 +136,13 @@ mod faults;
 mod feed;
 mod pace;
 mod release;
+mod schedule;
 mod shared;
 mod source;
 mod statistic;
+mod ticks;
 
-pub use calendar::Schedule;
+pub use calendar::Calendar;
 pub use clock::{Clock, SystemClock};
 pub use config::Config;
 pub use deliver::Deliver;
@@ -149,6 +152,7 @@ pub use external::{External, Word};
 pub use failure::{Failure, FailureKind, Finished};
 pub use feed::{Fed, Feeds};
 pub use release::{Outcomes, Plan, Release};
+pub use schedule::Schedule;
 pub use shared::Stop;
 pub use source::{All, BATCH, Gone, Pulled, Source};
 pub use statistic::{Statistic, Title};

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::calendar::Schedule;
 use super::clock::Clock;
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
@@ -21,6 +20,7 @@ use super::engine::{
 use super::failure::{Failure, FailureKind};
 use super::faults;
 use super::feed::Fed;
+use super::schedule::Schedule;
 use super::shared::Shared;
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;

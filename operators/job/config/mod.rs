@@ -40,7 +40,9 @@ pub use release::{Bound, CostWords, NoiseKind, Price, Release};
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use span::in_words;
 pub use statistic::{Grouping, Keys, Measure, Statistic};
-pub use time::{TimeFormat, Zone};
+pub use time::TimeFormat;
+
+pub use crate::time::Zone;
 
 use crate::ledger::{Domain, Name};
 use crate::time::{Span, Time, seconds};

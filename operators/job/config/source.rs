@@ -6,9 +6,9 @@ use super::located::Wrong;
 use super::node::{Fields, Node};
 use super::number::Number;
 use super::span::fixed;
-use super::time::{TimeFormat, Zone};
+use super::time::TimeFormat;
 use crate::job::MistakeKind;
-use crate::time::Span;
+use crate::time::{Span, Zone};
 
 /// Where records come from.
 #[derive(Clone, Debug, PartialEq)]

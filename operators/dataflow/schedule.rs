@@ -1,0 +1,212 @@
+//! Which windows exist. Configuration decides it alone: no record, no clock and no frontier adds a window or takes one
+//! away.
+
+use std::ops::Range;
+
+use super::calendar::Calendar;
+use super::ticks::Ticks;
+use crate::accounting::Interval;
+use crate::invalid::{Invalid, Kind};
+use crate::time::{LIMIT, Span, Time};
+
+/// The windows of a statistic, numbered from zero in order of their end.
+///
+/// Windows are aligned, each starting at a multiple of its step since 1970-01-01T00:00:00 UTC or with a month or day of
+/// a [`Calendar`]. Those exist which lie wholly between `from` and `until`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    rule: Rule,
+    ticks: Ticks,
+    /// Window `n` is `width` panes from pane `n * stride` on; no stride is longer than the width.
+    stride: u64,
+    width: u64,
+    windows: u64,
+    bounded: bool,
+}
+
+/// What windows are, without which of them exist.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Rule {
+    Spans { size: i64, step: i64 },
+    Calendar(Calendar),
+    Whole,
+}
+
+impl Schedule {
+    /// Windows side by side.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schedule::sliding`].
+    pub fn tumbling(
+        size: impl TryInto<Span, Error: Into<Invalid>>,
+        from: Time,
+        until: Option<Time>,
+    ) -> Result<Schedule, Invalid> {
+        let size = size.try_into().map_err(Into::into)?;
+        Schedule::sliding(size, size, from, until)
+    }
+
+    /// Windows of one size, one starting at every step. Without `until` there is no last one; then an input that ends
+    /// completes only what was declared before it ended.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the spans; `step` where it is longer than the size, so that windows would leave gaps;
+    /// `from` or `until` where they are too far from 1970 (73,000 years) or leave room for no window.
+    pub fn sliding(
+        size: impl TryInto<Span, Error: Into<Invalid>>,
+        step: impl TryInto<Span, Error: Into<Invalid>>,
+        from: Time,
+        until: Option<Time>,
+    ) -> Result<Schedule, Invalid> {
+        let size = size.try_into().map_err(Into::into)?.as_microseconds();
+        let step = step.try_into().map_err(Into::into)?.as_microseconds();
+        if step > size {
+            return Err(Invalid::new("step", Kind::TooLarge, "a step that is no longer than the window"));
+        }
+        let last = until.unwrap_or(LIMIT);
+        within_limit(from, last)?;
+        // Within the limit and one step of it: nothing here overflows.
+        let first = from.div_euclid(step) * step + if from.rem_euclid(step) == 0 { 0 } else { step };
+        let room = last - first - size;
+        if room < 0 {
+            return Err(no_room());
+        }
+        // The longest pane of which both the size and the step are whole numbers.
+        let length = common(size, step);
+        let ticks = Ticks::Even { first, end: first + room / step * step + size, length };
+        let panes = |span: i64| (span / length).unsigned_abs();
+        let rule = Rule::Spans { size, step };
+        Ok(Schedule::new(rule, ticks, panes(step), panes(size), until.is_some()))
+    }
+
+    /// Windows of months or days. Without `until` there is no last one, as in [`Schedule::sliding`], but none is known
+    /// that ends more than 200 years after `from`.
+    ///
+    /// # Errors
+    ///
+    /// Names `months` or `days` and `over` where they are zero or windows longer than a hundred years; `zone` where
+    /// there is none of this name; `from` or `until` where they are not in the years 0 to 9999, leave room for no window, or
+    /// for more than a million.
+    pub fn calendar(calendar: &Calendar, from: Time, until: Option<Time>) -> Result<Schedule, Invalid> {
+        let (calendar, starts) = calendar.starts(from, until)?;
+        let width = calendar.width();
+        let ticks =
+            Ticks::listed(starts).filter(|ticks| ticks.panes() >= width).ok_or_else(|| match until {
+                Some(_) => no_room(),
+                None => {
+                    Invalid::new("from", Kind::TooLarge, "a time that leaves room for a window before 9999")
+                }
+            })?;
+        Ok(Schedule::new(Rule::Calendar(calendar), ticks, 1, width, until.is_some()))
+    }
+
+    /// One window, from `from` on and before `until`.
+    ///
+    /// # Errors
+    ///
+    /// Names `from` or `until` where they are too far from 1970 (73,000 years), and `until` unless it is after `from`.
+    pub fn whole(from: Time, until: Time) -> Result<Schedule, Invalid> {
+        within_limit(from, until)?;
+        if from >= until {
+            return Err(no_room());
+        }
+        let ticks = Ticks::Even { first: from, end: until, length: until - from };
+        Ok(Schedule::new(Rule::Whole, ticks, 1, 1, true))
+    }
+
+    /// Takes ticks with room for a window.
+    fn new(rule: Rule, ticks: Ticks, stride: u64, width: u64, bounded: bool) -> Schedule {
+        let windows = (ticks.panes() - width) / stride + 1;
+        Schedule { rule, ticks, stride, width, windows, bounded }
+    }
+
+    /// The window of this number; `None` where there is none.
+    pub fn window(&self, number: u64) -> Option<Interval> {
+        let panes = self.panes(number);
+        self.ticks.between(panes.start, panes.end)
+    }
+
+    /// The numbers of the windows that hold a moment: none outside the schedule, one where windows are side by side.
+    pub fn holding(&self, time: Time) -> Range<u64> {
+        self.pane(time).map_or(0..0, |pane| self.windows_of(pane))
+    }
+
+    /// Whether there is a last window.
+    pub fn is_bounded(&self) -> bool {
+        self.bounded
+    }
+}
+
+/// Panes: pieces of time that no window divides, numbered from zero in order. All moments of a pane are in the same
+/// windows, at least one, and a window is the sum of its panes.
+impl Schedule {
+    /// The pane that holds a moment; `None` where no window does.
+    pub(crate) fn pane(&self, time: Time) -> Option<u64> {
+        self.ticks.pane(time)
+    }
+
+    /// When a pane is; `None` where there is none.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
+    pub(crate) fn span_of_pane(&self, pane: u64) -> Option<Interval> {
+        self.ticks.between(pane, pane.checked_add(1)?)
+    }
+
+    /// The panes of a window; none where there is no such window.
+    pub(crate) fn panes(&self, window: u64) -> Range<u64> {
+        if window >= self.windows {
+            return 0..0;
+        }
+        let first = window * self.stride;
+        first..first + self.width
+    }
+
+    /// The windows that a pane is part of; none where there is no such pane.
+    pub(crate) fn windows_of(&self, pane: u64) -> Range<u64> {
+        if pane >= self.ticks.panes() {
+            return 0..0;
+        }
+        let after = pane / self.stride + 1;
+        let before = if pane < self.width { 0 } else { (pane - self.width) / self.stride + 1 };
+        before.min(self.windows)..after.min(self.windows)
+    }
+
+    /// Whether a pane can be part of several windows.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
+    pub(crate) fn overlaps(&self) -> bool {
+        self.stride < self.width
+    }
+
+    /// What windows are: their size, step, unit and zone. Not which exist, so that a schedule that goes on for longer
+    /// has the same name, and the same windows where it had some.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
+    pub(crate) fn describe(&self) -> String {
+        match &self.rule {
+            Rule::Spans { size, step } => format!("{size} microseconds every {step}"),
+            Rule::Calendar(calendar) => calendar.describe(),
+            Rule::Whole => "all".to_owned(),
+        }
+    }
+}
+
+fn within_limit(from: Time, until: Time) -> Result<(), Invalid> {
+    for (field, time) in [("from", from), ("until", until)] {
+        if !(-LIMIT..=LIMIT).contains(&time) {
+            return Err(Invalid::new(field, Kind::TooLarge, "a time within 73,000 years of 1970"));
+        }
+    }
+    Ok(())
+}
+
+fn no_room() -> Invalid {
+    Invalid::new("until", Kind::TooSmall, "a time that leaves room for a window")
+}
+
+/// The largest number that divides both, by Euclid.
+fn common(one: i64, other: i64) -> i64 {
+    if other == 0 { one } else { common(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests;
