@@ -15,6 +15,9 @@
 //! draw, and a draw cannot fail. A failure that depends on what was drawn would be an answer of its own, and a second try
 //! would choose among answers.
 //!
+//! All that an answer depends on is public, and has one form: [`Ready::parameters`] is a hash of it, by which the releases of
+//! other parameters have other names. How an answer is told is settled too: [`Tellable`] makes lines of JSON of it.
+//!
 //! The price of a window is known before the window is. [`Ready::cost`] sees no [`Tally`] and no state.
 //!
 //! ```
@@ -71,6 +74,7 @@ mod edges;
 mod keys;
 mod known;
 mod laws;
+mod lines;
 mod means;
 mod mechanism;
 mod noisy;
@@ -91,6 +95,7 @@ pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
 pub use laws::{Gaussian, Laplace};
+pub use lines::{Head, Tellable};
 pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Ready};
 pub use noisy::Noisy;

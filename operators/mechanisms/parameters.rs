@@ -2,6 +2,9 @@
 //!
 //! It goes into the names of releases, so it is a format: whatever changes it needs another number, and gives every
 //! release another name. All that was stated counts, whether or not it matters beside the rest.
+//!
+//! What a key is made of is not in it, for no list is at hand where keys are discovered: a closure that gives other keys
+//! is other code, and needs another version of its job.
 
 use super::bound::{Limits, Range};
 use super::keys::{Choice, Key, Keys};

@@ -1,5 +1,5 @@
 use crate::accounting::{Amount, Units};
-use crate::canonical::Digest;
+use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
     Bound, Edges, Gaussian, Key, Keys, Laplace, Limits, Mean, Mechanism, Range, Ready, Statistic, Total,
 };
@@ -105,7 +105,31 @@ fn what_means_the_same_has_the_same_hash() {
 fn the_form_is_written_down() {
     let people = Total::people(Bound::keys(3).windows(12).checked().unwrap(), Keys::<String>::discover(1e-6));
     let mean = Mean::new(range(-5, 9), Limits::RECORD, Keys::public(["a".to_owned()]).unwrap());
-    let written =
-        [hashed(&Gaussian::rho(0.125), &people.unwrap()), hashed(&Laplace::epsilon(0.5), &mean.unwrap())];
-    assert_eq!(written.map(|digest| digest.to_string()), ["", ""]);
+    let spelt_out = Canonical::new("discreet mechanism 1")
+        .text("people")
+        .text("no range")
+        .text("person")
+        .bytes(&3u64.to_be_bytes())
+        .bytes(&1u64.to_be_bytes())
+        .text("windows")
+        .bytes(&12u64.to_be_bytes())
+        .text("discover")
+        .bytes(&Units::at_least_float("delta", 1e-6).unwrap().to_bits().to_be_bytes())
+        .bytes(&65_536u64.to_be_bytes())
+        .text("gaussian")
+        .text("rho")
+        .bytes(&(1u128 << 61).to_be_bytes())
+        .bytes(&0.9f64.to_bits().to_be_bytes())
+        .number(30)
+        .number(30)
+        .finish();
+    assert_eq!(hashed(&Gaussian::rho(0.125), &people.unwrap()), spelt_out);
+    let written = [spelt_out, hashed(&Laplace::epsilon(0.5), &mean.unwrap())];
+    assert_eq!(
+        written.map(|digest| digest.to_string()),
+        [
+            "06da83f1f593a740a3293e8ec2e6461b59d9217f3ec078375c831d8691080663",
+            "78095c9f0f3a2b33d8cfb5a66fb1ce57a47df4fb65daf43b49aa568934628079",
+        ]
+    );
 }
