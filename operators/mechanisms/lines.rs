@@ -21,6 +21,22 @@ pub struct Head<'a> {
 /// An answer that can be told as text.
 ///
 /// A generic release asks this of [`Ready::Answer`](super::Ready::Answer).
+///
+/// ```
+/// use discreet::accounting::Promise;
+/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Ready, Tellable, Total};
+/// use discreet::noise::Noise;
+/// use discreet::time::in_words;
+///
+/// let visitors = Total::people(Bound::keys(1).checked()?, Keys::public(["/".to_owned()])?)?;
+/// let ready = Gaussian::rho(0.01).ready(&visitors)?;
+/// let answer = ready.draw(ready.tally(), None, &mut Noise::from_os()?).answer;
+/// let promise = Promise::Lifetime.briefly(ready.cost(), in_words);
+/// let line = answer.tell(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
+/// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));
+/// assert!(line.ends_with(r#","id":"5f","promise":"lifetime, a person, rho 0.01"}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Tellable {
     /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to tell.
     ///

@@ -60,6 +60,8 @@
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
 //! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
+//! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line beside the id and
+//!   the promise. How it is written depends on noised numbers and public parameters alone.
 //!
 //! # What lasts
 //!
