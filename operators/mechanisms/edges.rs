@@ -141,6 +141,8 @@ mod tests {
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes()));
         let kind = |edges: &[i64]| Edges::new(edges.iter().copied()).unwrap_err().kind();
         assert_eq!((kind(&[]), kind(&[1, 1]), kind(&[2, 1])), (Kind::Empty, Kind::Mixed, Kind::Mixed));
+        assert_eq!(Edges::try_from(Edges::new([-3, 0, 1, 7])), Ok(edges));
+        assert_eq!(Edges::try_from(Edges::new([])).unwrap_err().kind(), Kind::Empty);
     }
 
     #[test]
