@@ -36,6 +36,7 @@
 //! keeps [ledgers on a server](ledger#on-a-server), beside those in files.
 
 pub mod accounting;
+mod canonical;
 pub mod dataflow;
 mod decimal;
 pub mod gate;
@@ -50,6 +51,7 @@ pub mod noise;
 mod server;
 pub mod time;
 
+pub use canonical::Digest;
 pub use dataflow::execute;
 pub use decimal::Decimal;
 pub use invalid::{Invalid, Kind};

@@ -87,6 +87,27 @@ pub fn days(count: i64) -> Result<Span, Invalid> {
     Span::of(count, 86_400_000_000)
 }
 
+/// Units of fixed length, the longest first.
+const UNITS: [(u64, &str); 6] = [
+    (86_400_000_000, "day"),
+    (3_600_000_000, "hour"),
+    (60_000_000, "minute"),
+    (1_000_000, "second"),
+    (1_000, "millisecond"),
+    (1, "microsecond"),
+];
+
+/// A length of time in words: so many of the largest unit that divides it, up to days.
+pub fn in_words(microseconds: u64) -> String {
+    let divides = |(unit, _): &&(u64, &str)| microseconds.is_multiple_of(*unit);
+    // One microsecond divides everything.
+    let (unit, word) = UNITS.iter().find(divides).unwrap_or(&UNITS[5]);
+    match microseconds / unit {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    }
+}
+
 /// So that `minutes(10)` stands where a span is asked for, and what is wrong with it is said there.
 impl TryFrom<Result<Span, Invalid>> for Span {
     type Error = Invalid;
@@ -115,6 +136,20 @@ mod tests {
         }
         assert!(Span::microseconds(LIMIT).is_ok());
         assert_eq!(Span::microseconds(LIMIT + 1).unwrap_err().kind(), Kind::TooLarge);
+    }
+
+    #[test]
+    fn lengths_are_said_as_they_were_meant() {
+        let said = |span: Result<Span, Invalid>| in_words(span.unwrap().as_microseconds().unsigned_abs());
+        assert_eq!([said(days(30)), said(days(1)), said(hours(2))], ["30 days", "1 day", "2 hours"]);
+        assert_eq!(
+            [said(minutes(90)), said(seconds(1)), said(hours(24))],
+            ["90 minutes", "1 second", "1 day"]
+        );
+        assert_eq!(
+            [in_words(1_500), in_words(1), in_words(86_400_000_001)],
+            ["1500 microseconds", "1 microsecond", "86400000001 microseconds"]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::amount::Amount;
 use super::cost::Cost;
 use super::filter::{Filter, Refused};
 use super::interval::Interval;
-use super::neighbours::Neighbours;
+use super::neighbours::{Neighbours, Relation};
 use crate::invalid::{Invalid, Kind};
 
 /// What is promised, as long as no account refuses.
@@ -48,6 +48,21 @@ impl Promise {
             }
         };
         format!("Hides {neighbours} {when}.")
+    }
+
+    /// The promise and what a release costs under it in a few words, as they stand in every line of output: `lifetime, a
+    /// person, rho 0.01`. `span` says a length of time in words.
+    pub fn briefly<S: Display>(&self, cost: &Cost, span: impl Fn(u64) -> S) -> String {
+        let Neighbours { unit, relation } = cost.neighbours();
+        let (unit, amount) = (unit.word(), cost.amount());
+        let replaced = if relation == Relation::Replace { " replaced" } else { "" };
+        let when = match self {
+            Promise::Lifetime => "lifetime".to_owned(),
+            Promise::Windows(most) => format!("lifetime in {most} windows"),
+            Promise::Any(length) => format!("any {}", span(*length)),
+            Promise::Each(length) => format!("each {}", span(*length)),
+        };
+        format!("{when}, a {unit}{replaced}, {amount}")
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{Amount, Omega, limit};
-use discreet::job::config::in_words;
 use discreet::ledger::{Domain, Ledger, Name};
+use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
 use super::Refusal;

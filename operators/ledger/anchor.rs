@@ -1,9 +1,9 @@
 //! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
 
-use super::canonical::Digest;
 use super::records::{digest, number, read_repair};
 use super::store::{Store, Value, all, first};
 use super::trouble::Trouble;
+use crate::canonical::Digest;
 
 /// A row that was told: which ledger it was of, its place there, and the hash of it and of all before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use super::anchor::{self, Anchor};
-use super::canonical::Digest;
 use super::charge::{charged, fetch, unknown_domain};
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
@@ -23,6 +22,7 @@ use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify;
 use crate::accounting::{Amount, Interval};
+use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
 const FORMAT: i64 = 2;

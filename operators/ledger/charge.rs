@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::canonical::Digest;
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
 use super::failpoint;
@@ -14,6 +13,7 @@ use super::state;
 use super::store::{Columns, Store, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use crate::accounting::{Account, Amount, Interval, Refused};
+use crate::canonical::Digest;
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
 pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {

@@ -11,13 +11,13 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
-use super::canonical::Digest;
 use super::columns::{decode, encode};
 use super::durable::sync_name;
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval};
+use crate::canonical::Digest;
 
 const TITLE: &str = "discreet anchor 1, ledger";
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::canonical::Digest;
 use super::durable::sync_name;
 use super::trouble::Trouble;
+use crate::canonical::Digest;
 
 /// A ledger's secret. Erased when it is dropped, and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]

@@ -78,7 +78,6 @@
 
 mod anchor;
 mod book;
-mod canonical;
 mod charge;
 mod claim;
 mod columns;
@@ -112,9 +111,9 @@ mod tests;
 mod trouble;
 mod verify;
 
+pub use crate::canonical::Digest;
 pub use anchor::Anchor;
 pub use book::Ledger;
-pub use canonical::Digest;
 pub use claim::{Claim, Sealing};
 pub use forecast::{Forecast, Outlook, Pace};
 pub use journal::{Entry, Journal};

@@ -1,6 +1,5 @@
 //! Rows of a database as what they mean, and back. A column that holds what is never written is an error, never a guess.
 
-use super::canonical::Digest;
 use super::columns::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
 use super::columns::{read_fate, read_promise, read_relation, read_unit};
 use super::name::Name;
@@ -8,6 +7,7 @@ use super::rows::{Amendment, Domain, Release, Repair, Row};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval, Neighbours};
+use crate::canonical::Digest;
 
 pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
     let cost = row.cost.as_ref().and_then(encode);

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use super::anchor;
 use super::book::Ledger;
-use super::canonical::Digest;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
 use super::durable::sync_name;
 use super::journal::Entry;
@@ -26,6 +25,7 @@ use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify::Chain;
 use crate::accounting::{Account, Amount, Interval};
+use crate::canonical::Digest;
 
 /// What the operator accepts.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 //! moved without breaking all that follow. What does change (how much is spent, whether a line was delivered) is either
 //! recomputed from these rows or carries no promise.
 
-use super::canonical::{Canonical, Digest};
 use super::columns::{encode, fate_column, promise_columns, relation_column, unit_column};
 use super::lines;
 use super::name::Name;
 use crate::accounting::{Account, Amount, Cost, Filter, Interval, Neighbours, Promise};
+use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 
 /// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every

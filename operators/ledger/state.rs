@@ -4,11 +4,11 @@
 //! It changes in the transaction that seals the release it comes from, or not at all; the row holds its hash, so that
 //! neither can be put back without the other. Only the newest is kept.
 
-use super::canonical::{Canonical, Digest};
 use super::records::number;
 use super::rows::Release;
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
+use crate::canonical::{Canonical, Digest};
 
 /// The newest state of a statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::canonical::Digest;
 use super::columns::encode;
 use super::failpoint;
 use super::name::Name;
@@ -14,6 +13,7 @@ use super::state;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use crate::accounting::{Account, Amount};
+use crate::canonical::Digest;
 
 /// Recomputes everything that is not a row itself, and compares.
 pub(super) fn verify(store: &mut dyn Store) -> Result<(), Trouble> {

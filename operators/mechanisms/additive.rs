@@ -18,11 +18,11 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name, as it is published.
+    /// The name, as it is published: that all noise here is discrete goes without saying.
     pub fn name(self) -> &'static str {
         match self {
-            Family::Gaussian => "discrete gaussian",
-            Family::Laplace => "discrete laplace",
+            Family::Gaussian => "gaussian",
+            Family::Laplace => "laplace",
         }
     }
 }

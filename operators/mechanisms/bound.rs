@@ -1,5 +1,7 @@
 //! How much one protected unit may matter in one window.
 
+use std::ops::RangeInclusive;
+
 use crate::accounting::Unit;
 use crate::invalid::{Invalid, Kind};
 
@@ -125,6 +127,17 @@ impl Range {
         self.high
     }
 
+    /// A value as it enters the sum of a [`Mean`](super::Mean): clipped, from the middle of the range, and in half units so
+    /// that it stays whole.
+    pub fn term(&self, value: i64) -> i128 {
+        2 * self.clip(value.into()) - self.middle_twice()
+    }
+
+    /// `low + high`.
+    pub(super) fn middle_twice(&self) -> i128 {
+        i128::from(self.low) + i128::from(self.high)
+    }
+
     /// `high - low`, which may need all 64 bits.
     pub(super) fn width(&self) -> u64 {
         self.high.abs_diff(self.low)
@@ -137,6 +150,33 @@ impl Range {
 
     pub(super) fn clip(&self, value: i128) -> i128 {
         value.clamp(self.low.into(), self.high.into())
+    }
+}
+
+/// From the first to the second.
+impl TryFrom<(i64, i64)> for Range {
+    type Error = Invalid;
+
+    fn try_from((low, high): (i64, i64)) -> Result<Range, Invalid> {
+        Range::new(low, high)
+    }
+}
+
+/// As it is written in Rust: `0..=100`.
+impl TryFrom<RangeInclusive<i64>> for Range {
+    type Error = Invalid;
+
+    fn try_from(range: RangeInclusive<i64>) -> Result<Range, Invalid> {
+        Range::new(*range.start(), *range.end())
+    }
+}
+
+/// So that `Range::new(0, 100)` stands where a range is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Range, Invalid>> for Range {
+    type Error = Invalid;
+
+    fn try_from(range: Result<Range, Invalid>) -> Result<Range, Invalid> {
+        range
     }
 }
 
@@ -172,5 +212,18 @@ mod tests {
         assert_eq!(range(-3, 4).width(), 7);
         assert_eq!(range(-3, 4).clip(i128::MAX), 4);
         assert!(Range::new(5, 5).is_err() && Range::new(5, 4).is_err());
+    }
+
+    // Refutes ends that change places, and a way to write a range that is not checked.
+    #[test]
+    fn every_way_to_write_a_range_is_checked() {
+        fn asked(range: impl TryInto<Range, Error: Into<Invalid>>) -> Result<Range, Kind> {
+            range.try_into().map_err(|refused| refused.into().kind())
+        }
+        let range = Range::new(-3, 4).unwrap();
+        let ways = [asked((-3, 4)), asked(-3..=4), asked(Range::new(-3, 4)), asked(range)];
+        assert_eq!(ways, [Ok(range); 4]);
+        let wrong = [asked((4, -3)), asked(RangeInclusive::new(4, -3)), asked(Range::new(4, -3))];
+        assert_eq!(wrong, [Err(Kind::TooSmall); 3]);
     }
 }

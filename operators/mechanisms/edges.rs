@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::keys::{Key, Keys};
+use super::keys::{Key, Keys, Label};
 use crate::invalid::{Invalid, Kind};
 
 /// The edges between the buckets of a histogram, from the lowest on. `n` edges make `n + 1` buckets, for what lies below
@@ -50,6 +50,15 @@ impl Edges {
     fn at(&self, place: usize) -> Bucket {
         let low = place.checked_sub(1).and_then(|below| self.0.get(below).copied());
         Bucket { low, high: self.0.get(place).copied() }
+    }
+}
+
+/// So that `Edges::new([0, 10])` stands where edges are asked for, and what is wrong with them is said there.
+impl TryFrom<Result<Edges, Invalid>> for Edges {
+    type Error = Invalid;
+
+    fn try_from(edges: Result<Edges, Invalid>) -> Result<Edges, Invalid> {
+        edges
     }
 }
 
@@ -105,6 +114,10 @@ impl Key for Bucket {
         let (low, high) = bytes.split_at_checked(9)?;
         Some(Bucket { low: end(low)?, high: end(high)? })
     }
+
+    fn label(&self) -> Label<'_> {
+        Label::Text(self.to_string().into())
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +141,8 @@ mod tests {
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes()));
         let kind = |edges: &[i64]| Edges::new(edges.iter().copied()).unwrap_err().kind();
         assert_eq!((kind(&[]), kind(&[1, 1]), kind(&[2, 1])), (Kind::Empty, Kind::Mixed, Kind::Mixed));
+        assert_eq!(Edges::try_from(Edges::new([-3, 0, 1, 7])), Ok(edges));
+        assert_eq!(Edges::try_from(Edges::new([])).unwrap_err().kind(), Kind::Empty);
     }
 
     #[test]
@@ -136,6 +151,7 @@ mod tests {
         for (value, text) in [(i64::MIN, "[-9223372036854775808, 5)"), (5, "[5, inf)")] {
             let bucket = edges.bucket(value);
             assert_eq!(bucket.to_string(), text);
+            assert_eq!(bucket.label(), Label::Text(text.into()));
             assert_eq!(Bucket::from_bytes(&bucket.to_bytes()), Some(bucket));
         }
         let below = Edges::new([3]).unwrap().bucket(2);

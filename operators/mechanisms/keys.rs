@@ -1,5 +1,6 @@
 //! Which keys a window is told for, and what a key must be able to do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -18,6 +19,21 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
 
     /// The key that has these bytes, if one has.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
+
+    /// How the key is told. Different keys are told differently.
+    fn label(&self) -> Label<'_>;
+}
+
+/// A key as it is told in a line of output.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Label<'a> {
+    /// There are no other keys, so nothing is said of it.
+    Whole,
+    /// A whole number.
+    Number(i128),
+    /// Any text.
+    Text(Cow<'a, str>),
 }
 
 impl Key for String {
@@ -27,6 +43,10 @@ impl Key for String {
 
     fn from_bytes(bytes: &[u8]) -> Option<String> {
         String::from_utf8(bytes.to_vec()).ok()
+    }
+
+    fn label(&self) -> Label<'_> {
+        Label::Text(self.into())
     }
 }
 
@@ -39,6 +59,10 @@ impl Key for () {
     fn from_bytes(bytes: &[u8]) -> Option<()> {
         bytes.is_empty().then_some(())
     }
+
+    fn label(&self) -> Label<'_> {
+        Label::Whole
+    }
 }
 
 macro_rules! numbers {
@@ -50,6 +74,10 @@ macro_rules! numbers {
 
             fn from_bytes(bytes: &[u8]) -> Option<$number> {
                 Some(<$number>::from_be_bytes(bytes.try_into().ok()?))
+            }
+
+            fn label(&self) -> Label<'_> {
+                Label::Number((*self).into())
             }
         }
     )*};
@@ -65,6 +93,10 @@ impl Key for i64 {
 
     fn from_bytes(bytes: &[u8]) -> Option<i64> {
         u64::from_bytes(bytes).map(|moved| (moved ^ 1 << 63).cast_signed())
+    }
+
+    fn label(&self) -> Label<'_> {
+        Label::Number((*self).into())
     }
 }
 
@@ -121,6 +153,14 @@ impl<K: Key> Keys<K> {
         Keys(Choice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
     }
 
+    /// Whether anything that is recorded under this key can be told: all keys are taken where they are discovered.
+    pub(crate) fn accepts(&self, key: &K) -> bool {
+        match &self.0 {
+            Choice::Public(list) => list.binary_search(key).is_ok(),
+            Choice::Discover { .. } => true,
+        }
+    }
+
     pub(super) fn discovers(&self) -> bool {
         matches!(self.0, Choice::Discover { .. })
     }
@@ -133,6 +173,15 @@ impl<K: Key> Keys<K> {
             Choice::Discover { delta, .. } => Keys(Choice::Discover { delta, most: keys }),
             list => Keys(list),
         }
+    }
+}
+
+/// So that `Keys::public([..])` stands where keys are asked for, and what is wrong with them is said there.
+impl<K> TryFrom<Result<Keys<K>, Invalid>> for Keys<K> {
+    type Error = Invalid;
+
+    fn try_from(keys: Result<Keys<K>, Invalid>) -> Result<Keys<K>, Invalid> {
+        keys
     }
 }
 
@@ -171,6 +220,21 @@ mod tests {
         assert_eq!(Keys::<u32>::public([]).unwrap_err().kind(), Kind::Empty);
     }
 
+    // Refutes a search that goes by the order of the list as it was written.
+    #[test]
+    fn what_is_not_on_a_public_list_is_told_apart_from_what_is() {
+        let keys = Keys::public([7u32, 1, 3]).unwrap();
+        assert_eq!([0, 1, 2, 3, 7, 8].map(|key| keys.accepts(&key)), [false, true, false, true, true, false]);
+        assert!(Keys::<u32>::discover(1e-6).accepts(&9));
+        assert!(Keys::whole().accepts(&()));
+        fn asked(keys: impl TryInto<Keys<u32>, Error: Into<Invalid>>) -> Result<bool, Kind> {
+            keys.try_into().map(|keys| keys.discovers()).map_err(|refused| refused.into().kind())
+        }
+        assert_eq!(asked(Keys::public([1, 2])), Ok(false));
+        assert_eq!(asked(Keys::public([1, 1])), Err(Kind::Mixed));
+        assert_eq!(asked(Keys::discover(1e-6)), Ok(true));
+    }
+
     #[test]
     fn a_delta_that_is_no_probability_is_named() {
         let kind = |delta: f64| match Keys::<u32>::discover(delta).0 {
@@ -200,6 +264,10 @@ mod tests {
         hold(&[i64::MIN, -256, -1, 0, 1, i64::MAX]);
         hold(&["".to_owned(), "a".into(), "a\0".into(), "b".into(), "é".into(), "日".into()]);
         hold(&[()]);
+        assert_eq!((-1i64).label(), Label::Number(-1));
+        assert_eq!(u64::MAX.label(), Label::Number(u64::MAX.into()));
+        assert_eq!("é".to_owned().label(), Label::Text("é".into()));
+        assert_eq!(().label(), Label::Whole);
         assert_eq!(u64::from_bytes(&[0; 7]), None);
         assert_eq!(String::from_bytes(&[0xff]), None);
         assert_eq!(<()>::from_bytes(&[0]), None);

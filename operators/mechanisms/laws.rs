@@ -2,11 +2,11 @@
 
 use super::additive::Family;
 use super::keys::Key;
-use super::means::NoisyMeans;
+use super::means::{NoisyMeans, means};
 use super::mechanism::Mechanism;
 use super::spend::Spend;
 use super::statistic::{Mean, Total};
-use super::totals::NoisyTotals;
+use super::totals::{NoisyTotals, totals};
 use crate::accounting::{Amount, Units, convert};
 use crate::invalid::{Invalid, Kind};
 
@@ -116,7 +116,7 @@ macro_rules! adds_noise {
             type Ready = NoisyTotals<K>;
 
             fn ready(&self, statistic: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
-                NoisyTotals::new(&self.0, statistic)
+                totals(&self.0, statistic)
             }
         }
 
@@ -125,7 +125,7 @@ macro_rules! adds_noise {
             type Ready = NoisyMeans<K>;
 
             fn ready(&self, statistic: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
-                NoisyMeans::new(&self.0, statistic)
+                means(&self.0, statistic)
             }
         }
     )*};
@@ -138,9 +138,9 @@ adds_noise!(Gaussian, Laplace);
 pub(super) struct Asked {
     pub(super) family: Family,
     spend: Result<Spend, Invalid>,
-    confidence: f64,
-    selecting: u8,
-    counting: u8,
+    pub(super) confidence: f64,
+    pub(super) selecting: u8,
+    pub(super) counting: u8,
 }
 
 impl Asked {

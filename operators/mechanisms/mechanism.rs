@@ -3,6 +3,7 @@
 use super::statistic::Statistic;
 use super::tally::Tally;
 use crate::accounting::Cost;
+use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
 /// A way to noise an `S`: what a release names.
@@ -31,6 +32,13 @@ pub trait Ready: Send + Sync + 'static {
 
     /// What each window costs. It sees no tally and no state: a price is public.
     fn cost(&self) -> &Cost;
+
+    /// A hash of every parameter that an answer depends on: statistic, bound, keys, law, cost and whatever else was stated.
+    /// It is part of the name of a release, so that other parameters are another release. No data is in it.
+    ///
+    /// A mechanism of your own writes its parameters as bytes, in one way only, beside a number for that way, and gives
+    /// back their [`Digest::of`].
+    fn parameters(&self) -> Digest;
 
     /// Whether state that a former window left can be read: asked once, before the first draw of a process.
     ///

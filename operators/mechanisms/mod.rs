@@ -15,6 +15,9 @@
 //! draw, and a draw cannot fail. A failure that depends on what was drawn would be an answer of its own, and a second try
 //! would choose among answers.
 //!
+//! All that an answer depends on is public, and has one form: [`Ready::parameters`] is a hash of it, by which the releases of
+//! other parameters have other names. How an answer is told is settled too: [`Tellable`] makes lines of JSON of it.
+//!
 //! The price of a window is known before the window is. [`Ready::cost`] sees no [`Tally`] and no state.
 //!
 //! ```
@@ -57,6 +60,8 @@
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
 //! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
+//! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line beside the id and
+//!   the promise. How it is written depends on noised numbers and public parameters alone.
 //!
 //! # What lasts
 //!
@@ -71,8 +76,11 @@ mod edges;
 mod keys;
 mod known;
 mod laws;
+mod lines;
 mod means;
 mod mechanism;
+mod noisy;
+mod parameters;
 mod selection;
 mod sensitivity;
 mod spend;
@@ -87,10 +95,12 @@ pub use additive::Family;
 pub use answer::{Answer, Estimate, Noised};
 pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
-pub use keys::{Key, Keys};
+pub use keys::{Key, Keys, Label};
 pub use laws::{Gaussian, Laplace};
+pub use lines::{Head, Tellable};
 pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Ready};
+pub use noisy::Noisy;
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Tally};

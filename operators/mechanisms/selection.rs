@@ -188,6 +188,10 @@ impl Column {
         rows.iter().map(estimate).collect()
     }
 
+    pub(super) fn noise(&self) -> &Additive {
+        &self.noise
+    }
+
     pub(super) fn noised(&self, number: &'static str) -> Noised {
         Noised { number, family: self.noise.family(), scale: self.noise.scale() }
     }

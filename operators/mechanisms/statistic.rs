@@ -21,15 +21,36 @@ pub trait Statistic: Send + Sync + 'static {
 pub struct Total<K> {
     measure: Measure,
     limits: Limits,
-    pub(super) keys: Keys<K>,
+    keys: Keys<K>,
     sensitivity: Sensitivity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
+pub(super) enum Measure {
     Records,
     People,
     Sum(Range),
+}
+
+impl Measure {
+    /// The number that is released.
+    pub(super) fn value(self, cell: &Cell) -> i128 {
+        match self {
+            Measure::Records => cell.records.into(),
+            Measure::People => cell.people.into(),
+            Measure::Sum(_) => cell.sum,
+        }
+    }
+}
+
+/// A statistic over keys, as it was stated.
+pub(super) struct Stated<'a, K> {
+    pub(super) measure: &'static str,
+    pub(super) range: Option<Range>,
+    pub(super) limits: &'a Limits,
+    pub(super) keys: &'a Keys<K>,
+    /// Is one of the numbers that are told the number of people?
+    pub(super) counts_people: bool,
 }
 
 impl<K: Key> Total<K> {
@@ -85,26 +106,26 @@ impl<K: Key> Total<K> {
         Cell { people: 1, records: records.min(self.limits.per_key()), sum }
     }
 
-    /// The number that is released.
-    pub(super) fn value(&self, cell: &Cell) -> i128 {
-        match self.measure {
-            Measure::Records => cell.records.into(),
-            Measure::People => cell.people.into(),
-            Measure::Sum(_) => cell.sum,
-        }
+    /// Whether anything that is recorded under this key can be told.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for operators that leave out the rest before they bound")
+    )]
+    pub(crate) fn accepts_key(&self, key: &K) -> bool {
+        self.keys.accepts(key)
     }
 
-    /// Is the number that is released the number of people?
-    pub(super) fn counts_people(&self) -> bool {
-        match self.measure {
-            Measure::Records => self.limits.per_key() == 1,
-            Measure::People => true,
-            Measure::Sum(_) => false,
-        }
+    pub(super) fn measure(&self) -> Measure {
+        self.measure
     }
 
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
+    pub(super) fn stated(&self) -> Stated<'_, K> {
+        let (measure, range, counts_people) = match self.measure {
+            Measure::Records => ("records", None, self.limits.per_key() == 1),
+            Measure::People => ("people", None, true),
+            Measure::Sum(range) => ("sum", Some(range), false),
+        };
+        Stated { measure, range, limits: &self.limits, keys: &self.keys, counts_people }
     }
 
     /// What the number is.
@@ -134,7 +155,7 @@ impl<K: Key> Statistic for Total<K> {
 pub struct Mean<K> {
     range: Range,
     limits: Limits,
-    pub(super) keys: Keys<K>,
+    keys: Keys<K>,
     sum: Sensitivity,
     count: Sensitivity,
     joint: Sensitivity,
@@ -152,9 +173,9 @@ impl<K: Key> Mean<K> {
         Ok(Mean { range, limits, keys, sum, count: Sensitivity::each(&limits, records)?, joint })
     }
 
-    /// A value as it enters the sum: clipped, from the middle of the range, in half units.
+    /// A value as it enters the sum: see [`Range::term`].
     pub fn term(&self, value: i64) -> i128 {
-        2 * self.range.clip(value.into()) - self.middle_twice()
+        self.range.term(value)
     }
 
     /// What one person adds to a key, having left `records` there whose [terms](Mean::term) add up to `sum`: clipped, so
@@ -168,22 +189,27 @@ impl<K: Key> Mean<K> {
         Cell { people: 1, records, sum: sum.clamp(-most, most) }
     }
 
-    /// `low + high`.
-    pub(super) fn middle_twice(&self) -> i128 {
-        i128::from(self.range.low()) + i128::from(self.range.high())
+    /// Whether anything that is recorded under this key can be told.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for operators that leave out the rest before they bound")
+    )]
+    pub(crate) fn accepts_key(&self, key: &K) -> bool {
+        self.keys.accepts(key)
     }
 
     pub(super) fn range(&self) -> &Range {
         &self.range
     }
 
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// Is the number of records the number of people?
-    pub(super) fn counts_people(&self) -> bool {
-        self.limits.per_key() == 1
+    pub(super) fn stated(&self) -> Stated<'_, K> {
+        Stated {
+            measure: "mean",
+            range: Some(self.range),
+            limits: &self.limits,
+            keys: &self.keys,
+            counts_people: self.limits.per_key() == 1,
+        }
     }
 
     /// How far one unit moves the sums, in half units.

@@ -67,6 +67,13 @@ impl<K: Key> Cells<K> {
         Cells { cells: BTreeMap::new(), open: true }
     }
 
+    /// People, records and sum of each key. Nothing but a test may see them.
+    #[cfg(test)]
+    pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, [i128; 3])> {
+        let numbers = |cell: &Cell| [cell.people.into(), cell.records.into(), cell.sum];
+        self.cells.iter().map(|(key, cell)| (key.clone(), numbers(cell))).collect()
+    }
+
     pub(super) fn into_map(self) -> BTreeMap<K, Cell> {
         self.cells
     }

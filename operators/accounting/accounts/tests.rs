@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Omega, Units, windows_touched};
+use crate::accounting::{Omega, Unit, Units, windows_touched};
 
 fn rho(units: u128) -> Amount {
     Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
@@ -76,6 +76,18 @@ fn a_reservation_is_the_largest_windows() {
         Cost::new(Neighbours::PERSON, Amount::Zcdp { rho, delta, omega: Omega::EVERY })
     };
     assert_eq!(reservation(&[pair(5, 1), pair(1, 5)], 1).unwrap(), pair(5, 5));
+}
+
+#[test]
+fn promises_are_said_in_a_few_words() {
+    let say = |promise: Promise, cost: &Cost| promise.briefly(cost, |span| format!("{span} days"));
+    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01).unwrap());
+    assert_eq!(say(Promise::Lifetime, &cost), "lifetime, a person, rho 0.01");
+    assert_eq!(say(Promise::Windows(12), &cost), "lifetime in 12 windows, a person, rho 0.01");
+    let record = Neighbours { unit: Unit::Record, relation: Relation::Replace };
+    let cost = Cost::new(record, Amount::approximate(1.0, 1e-6).unwrap());
+    assert_eq!(say(Promise::Any(30), &cost), "any 30 days, a record replaced, epsilon 1, delta 0.000001");
+    assert_eq!(say(Promise::Each(2), &cost), "each 2 days, a record replaced, epsilon 1, delta 0.000001");
 }
 
 #[test]

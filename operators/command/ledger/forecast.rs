@@ -1,8 +1,8 @@
 //! `discreet ledger forecast`: how many more windows, and until when.
 
 use clap::Args;
-use discreet::job::config::in_words;
 use discreet::ledger::{Domain, Forecast as Foretold, Ledger, Name, Outlook, Pace};
+use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
 use super::super::Refusal;

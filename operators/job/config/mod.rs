@@ -38,7 +38,6 @@ pub use number::{Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
-pub use span::in_words;
 pub use statistic::{Grouping, Keys, Measure, Statistic};
 pub use time::TimeFormat;
 

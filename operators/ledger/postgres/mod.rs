@@ -46,12 +46,12 @@ use postgres::Statement;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 
-use super::canonical::Canonical;
 use super::copy;
 use super::name::Name;
 use super::sqlite::Sqlite;
 use super::store::{Columns, Store, Value};
 use super::trouble::{Trouble, TroubleKind};
+use crate::canonical::Canonical;
 use address::Address;
 use session::{Identity, Session};
 use values::{Parameter, kind};

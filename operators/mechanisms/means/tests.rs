@@ -1,6 +1,6 @@
 use super::*;
 use crate::accounting::{Amount, Units};
-use crate::mechanisms::{Bound, Cell, Gaussian, Keys, Laplace, Limits, Mechanism, Range, Tally};
+use crate::mechanisms::{Bound, Cell, Gaussian, Keys, Laplace, Limits, Mechanism, Range, Ready, Tally};
 
 fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
     let limits = Bound::keys(2).per_key(per_key).checked().unwrap();

@@ -74,3 +74,11 @@ fn nothing_of_a_tally_prints() {
     exact.absorb((77u32, cell(7, 7, 7)));
     assert_eq!(format!("{exact:?} {:?}", cell(7, 7, 7)), "<private> <private>");
 }
+
+#[test]
+fn a_test_sees_people_records_and_sum() {
+    let mut exact = Cells::open();
+    exact.absorb((7u32, cell(1, 2, -3)));
+    exact.absorb((5u32, cell(4, 5, 6)));
+    assert_eq!(exact.exact_for_tests_of_the_library_itself(), [(5, [4, 5, 6]), (7, [1, 2, -3])]);
+}

@@ -1,0 +1,139 @@
+//! An answer as the text that leaves: a line of JSON for each cell.
+
+use serde::Serialize;
+
+use super::answer::{Answer, Noised};
+use super::keys::{Key, Label};
+
+/// What every line of a window says of where it comes from. All of it is public, and is made elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// Which statistic.
+    pub release: &'a str,
+    /// Which window, in JSON. It is copied as it is.
+    pub window: &'a str,
+    /// Under which id it is kept.
+    pub id: &'a str,
+    /// What is promised, and what it costs: see [`Promise::briefly`](crate::accounting::Promise::briefly).
+    pub promise: &'a str,
+}
+
+/// An answer that can be told as text.
+///
+/// A generic release asks this of [`Ready::Answer`](super::Ready::Answer).
+///
+/// ```
+/// use discreet::accounting::Promise;
+/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Ready, Tellable, Total};
+/// use discreet::noise::Noise;
+/// use discreet::time::in_words;
+///
+/// let visitors = Total::people(Bound::keys(1).checked()?, Keys::public(["/".to_owned()])?)?;
+/// let ready = Gaussian::rho(0.01).ready(&visitors)?;
+/// let answer = ready.draw(ready.tally(), None, &mut Noise::from_os()?).answer;
+/// let promise = Promise::Lifetime.briefly(ready.cost(), in_words);
+/// let line = answer.tell(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
+/// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));
+/// assert!(line.ends_with(r#","id":"5f","promise":"lifetime, a person, rho 0.01"}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Tellable {
+    /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to tell.
+    ///
+    /// The text depends on nothing but the answer and the head. What is told once is kept as it was told, and never
+    /// written anew.
+    fn tell(&self, head: &Head<'_>) -> String;
+}
+
+/// A line is
+///
+/// ```text
+/// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
+/// ```
+///
+/// in this order, without spaces. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// `"noise":[{"number":"sum",..},{"number":"records",..}]`. Whole numbers are written with all of their digits, also where
+/// they are beyond 64 bits.
+///
+/// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
+/// for the label of a key that has none to lend: of those given here, a [`Bucket`](super::Bucket).
+impl<K: Key, T: Serialize> Tellable for Answer<K, T> {
+    fn tell(&self, head: &Head<'_>) -> String {
+        let (before, after) = (before(head), after(self, head));
+        let mut text = Vec::with_capacity(self.cells.len() * (before.len() + after.len() + NUMBERS));
+        for (place, (key, estimate)) in self.cells.iter().enumerate() {
+            if place > 0 {
+                text.push(b'\n');
+            }
+            text.extend_from_slice(&before);
+            match key.label() {
+                Label::Whole => {}
+                Label::Number(number) => field(&mut text, "key", &number),
+                Label::Text(key) => field(&mut text, "key", &*key),
+            }
+            field(&mut text, "value", &estimate.value);
+            field(&mut text, "interval", &(&estimate.low, &estimate.high));
+            text.extend_from_slice(&after);
+        }
+        written(text)
+    }
+}
+
+/// What a key and three numbers take up, more or less: the text then seldom moves while it grows.
+const NUMBERS: usize = 80;
+
+fn before(head: &Head<'_>) -> Vec<u8> {
+    let mut text = b"{\"release\":".to_vec();
+    put(&mut text, head.release);
+    text.extend_from_slice(b",\"window\":");
+    text.extend_from_slice(head.window.as_bytes());
+    text
+}
+
+fn after<K, T>(answer: &Answer<K, T>, head: &Head<'_>) -> Vec<u8> {
+    let mut text = Vec::new();
+    field(&mut text, "confidence", &answer.confidence);
+    match &*answer.noise {
+        [noise] => field(&mut text, "noise", &Law { number: None, ..Law::of(noise) }),
+        several => field(&mut text, "noise", &several.iter().map(Law::of).collect::<Vec<_>>()),
+    }
+    field(&mut text, "id", head.id);
+    field(&mut text, "promise", head.promise);
+    text.push(b'}');
+    text
+}
+
+#[derive(Serialize)]
+struct Law {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<&'static str>,
+    kind: &'static str,
+    scale: f64,
+}
+
+impl Law {
+    fn of(noise: &Noised) -> Law {
+        Law { number: Some(noise.number), kind: noise.family.name(), scale: noise.scale }
+    }
+}
+
+/// `,"name":value`
+fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serialize + ?Sized)) {
+    text.extend_from_slice(b",\"");
+    text.extend_from_slice(name.as_bytes());
+    text.extend_from_slice(b"\":");
+    put(text, value);
+}
+
+/// Numbers, text and lists of them have a JSON form, and a vector takes all of it in. What is no number is `null`.
+fn put(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    let _ = serde_json::to_writer(&mut *text, value);
+}
+
+/// Every part of it was text, so nothing is replaced.
+fn written(text: Vec<u8>) -> String {
+    String::from_utf8(text).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests;

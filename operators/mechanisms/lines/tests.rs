@@ -1,0 +1,116 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::mechanisms::answer::Estimate;
+use crate::mechanisms::{Edges, Family};
+
+const HEAD: Head<'_> = Head {
+    release: "visits \"by\" path",
+    window: r#"{"start":"2026-11-01T00:00:00Z","end":"2026-11-01T00:10:00Z"}"#,
+    id: "5f",
+    promise: "lifetime, a person, rho 0.01",
+};
+
+fn noise(number: &'static str, family: Family, scale: f64) -> Noised {
+    Noised { number, family, scale }
+}
+
+fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>) -> Answer<K, T> {
+    let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high };
+    let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
+    Answer { cells, noise, confidence: 0.9, room: None }
+}
+
+fn counts<K>(cells: Vec<(K, [i128; 3])>) -> Answer<K, i128> {
+    answer(cells, vec![noise("people", Family::Gaussian, 2.236)])
+}
+
+#[test]
+fn a_line_is_written_as_the_page_says() {
+    let told =
+        counts(vec![("/".to_owned(), [1216, 1234, 1252]), ("/about".to_owned(), [-20, -2, 16])]).tell(&HEAD);
+    let before = r#"{"release":"visits \"by\" path","window":{"start":"2026-11-01T00:00:00Z","end":"2026-11-01T00:10:00Z"}"#;
+    let after = r#""confidence":0.9,"noise":{"kind":"gaussian","scale":2.236},"id":"5f","promise":"lifetime, a person, rho 0.01"}"#;
+    let expected = [
+        format!(r#"{before},"key":"/","value":1234,"interval":[1216,1252],{after}"#),
+        format!(r#"{before},"key":"/about","value":-2,"interval":[-20,16],{after}"#),
+    ];
+    assert_eq!(told, expected.join("\n"));
+}
+
+#[test]
+fn a_mean_says_both_of_its_noises() {
+    let laws = vec![noise("sum", Family::Laplace, 35.5), noise("records", Family::Laplace, 7.0)];
+    let told: Value = serde_json::from_str(&answer(vec![((), [2.5, 3.0, 1e21])], laws).tell(&HEAD)).unwrap();
+    assert_eq!((&told["value"], &told["interval"]), (&json!(3.0), &json!([2.5, 1e21])));
+    let laws = json!([
+        {"number": "sum", "kind": "laplace", "scale": 35.5},
+        {"number": "records", "kind": "laplace", "scale": 7.0},
+    ]);
+    assert_eq!(told["noise"], laws);
+}
+
+#[test]
+fn keys_are_told_by_what_they_are() {
+    let key = |line: &str| serde_json::from_str::<Value>(line).unwrap().get("key").cloned();
+    assert_eq!(key(&counts(vec![((), [0, 1, 2])]).tell(&HEAD)), None);
+    assert_eq!(key(&counts(vec![(-7i64, [0, 1, 2])]).tell(&HEAD)), Some(json!(-7)));
+    assert_eq!(key(&counts(vec![(u64::MAX, [0, 1, 2])]).tell(&HEAD)), Some(json!(u64::MAX)));
+    let bucket = Edges::new([0, 10]).unwrap().bucket(3);
+    assert_eq!(key(&counts(vec![(bucket, [0, 1, 2])]).tell(&HEAD)), Some(json!("[0, 10)")));
+}
+
+#[test]
+fn nothing_to_tell_is_no_text() {
+    assert_eq!(counts::<String>(vec![]).tell(&HEAD), "");
+}
+
+#[test]
+fn whole_numbers_keep_all_of_their_digits() {
+    let told = counts(vec![((), [i128::MIN, (1 << 64) + 1, i128::MAX])]).tell(&HEAD);
+    let numbers = format!(r#""value":18446744073709551617,"interval":[{},{}],"#, i128::MIN, i128::MAX);
+    assert!(told.contains(&numbers), "{told}");
+}
+
+proptest! {
+    // The oracle is a JSON reader. Refutes a key that ends its line, its text or its object.
+    #[test]
+    fn whatever_a_key_holds_its_cell_is_one_line(
+        keys in prop::collection::vec(prop_oneof![any::<String>(), "[\\x00-\\x1f\"\\\\{}\u{7f}\u{85}\u{2028}é日]{0,9}"], 1..6),
+        release in any::<String>(),
+        promise in "\\PC*",
+        values in any::<[i64; 3]>(),
+    ) {
+        let cells = keys.iter().map(|key| (key.clone(), values.map(i128::from))).collect();
+        let head = Head { release: &release, promise: &promise, ..HEAD };
+        let told = counts(cells).tell(&head);
+        let lines: Vec<Value> = told.split('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
+        prop_assert_eq!(lines.len(), keys.len());
+        prop_assert!(!told.contains('\r'));
+        for (line, key) in lines.iter().zip(&keys) {
+            let expected = json!({
+                "release": release,
+                "window": {"start": "2026-11-01T00:00:00Z", "end": "2026-11-01T00:10:00Z"},
+                "key": key,
+                "value": values[1],
+                "interval": [values[0], values[2]],
+                "confidence": 0.9,
+                "noise": {"kind": "gaussian", "scale": 2.236},
+                "id": "5f",
+                "promise": promise,
+            });
+            prop_assert_eq!(line, &expected);
+        }
+    }
+
+    // To the last bit, as a reader of floats finds them.
+    #[test]
+    fn means_are_read_as_they_were(values in any::<[f64; 3]>().prop_filter("finite", |v| v.iter().all(|v| v.is_finite()))) {
+        let told = answer(vec![((), values)], vec![noise("sum", Family::Gaussian, 1.0)]).tell(&HEAD);
+        let number = |text: &str, end: char| text.split_once(end).unwrap().0.parse::<f64>().unwrap().to_bits();
+        let after = |name: &str| told.split_once(name).unwrap().1;
+        prop_assert_eq!(number(after("\"value\":"), ','), values[1].to_bits());
+        prop_assert_eq!(number(after("\"interval\":["), ','), values[0].to_bits());
+    }
+}

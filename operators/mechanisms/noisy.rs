@@ -1,0 +1,125 @@
+//! A cell for each key, under additive noise: all that totals and means settle alike.
+
+use super::additive::Additive;
+use super::answer::{Answer, Estimate, Noised};
+use super::keys::Key;
+use super::laws::Asked;
+use super::mechanism::{Drawn, Ready};
+use super::parameters::parameters;
+use super::selection::{Row, Selection, delta};
+use super::sensitivity::Sensitivity;
+use super::spend::Spend;
+use super::statistic::Stated;
+use super::tally::Cells;
+use super::threshold::Threshold;
+use crate::accounting::Cost;
+use crate::canonical::Digest;
+use crate::invalid::Invalid;
+use crate::noise::Noise;
+
+/// A number a key with additive noise, ready to be drawn: [`NoisyTotals`](super::NoisyTotals), or
+/// [`NoisyMeans`](super::NoisyMeans).
+///
+/// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks for as many
+/// draws as there are keys, of each number. With keys to discover, what is asked for differs between neighbours in two
+/// numbers of draws: that of the threshold, by the keys that only one of them has and that are not public; and, where the
+/// value has a draw of its own, that of the values, which is the number of rows told and so part of the answer that is
+/// paid for.
+#[derive(Clone, Debug)]
+pub struct Noisy<K, N> {
+    selection: Selection<K>,
+    numbers: N,
+    noise: Vec<Noised>,
+    confidence: f64,
+    cost: Cost,
+    parameters: Digest,
+}
+
+/// What is told of numbers. It is apart from them because the type of an answer is public.
+pub trait Tells: Send + Sync + 'static {
+    /// A whole number, or a mean.
+    type Told: Send + 'static;
+}
+
+/// What a key is told by: a number, or two that make one.
+pub(super) trait Numbers: Tells {
+    /// The noise of each.
+    fn noise(&self) -> Vec<Noised>;
+
+    /// The noise of the one that may be the number of people.
+    fn people(&self) -> &Additive;
+
+    /// One estimate a row.
+    fn estimates<K: Key>(
+        &self,
+        rows: &[Row<K>],
+        threshold: Option<&Threshold>,
+        noise: &mut Noise,
+    ) -> Vec<Estimate<Self::Told>>;
+}
+
+/// `numbers` is given what there is to spend on telling, and whether one draw both decides and tells.
+pub(super) fn settled<K: Key, N: Numbers>(
+    asked: &Asked,
+    stated: &Stated<'_, K>,
+    numbers: impl FnOnce(Spend, bool) -> Result<N, Invalid>,
+) -> Result<Noisy<K, N>, Invalid> {
+    let (spend, confidence) = (asked.spend()?, asked.confidence()?);
+    let discovers = stated.keys.discovers();
+    let shared = discovers && stated.counts_people;
+    let (selecting, telling) =
+        if discovers && !shared { spend.split(asked.selecting()?) } else { (spend, spend) };
+    let numbers = numbers(telling, shared)?;
+    let person = Sensitivity::each(stated.limits, 1)?;
+    let selection = Selection::new(stated.keys, stated.limits.keys(), || {
+        if shared { Ok(numbers.people().clone()) } else { Additive::within(asked.family, selecting, &person) }
+    })?;
+    let delta = delta(stated.keys)?;
+    Ok(Noisy {
+        selection,
+        noise: numbers.noise(),
+        numbers,
+        confidence,
+        cost: spend.cost(person.neighbours(), delta),
+        parameters: parameters(asked, spend, delta, stated),
+    })
+}
+
+impl<K: Key, N> Noisy<K, N> {
+    /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
+    pub fn noise(&self) -> &[Noised] {
+        &self.noise
+    }
+
+    /// The least noised number of people with which a key becomes public, where keys are discovered.
+    pub fn threshold(&self) -> Option<i64> {
+        self.selection.threshold().map(|threshold| threshold.least())
+    }
+}
+
+impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
+    type Tally = Cells<K>;
+    type Answer = Answer<K, N::Told>;
+
+    fn tally(&self) -> Cells<K> {
+        self.selection.tally()
+    }
+
+    fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    fn parameters(&self) -> Digest {
+        self.parameters
+    }
+
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        self.selection.accepts(state)
+    }
+
+    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, N::Told>> {
+        let rows = self.selection.rows(exact, state, noise);
+        let estimates = self.numbers.estimates(&rows.rows, self.selection.threshold(), noise);
+        rows.drawn(estimates, self.noise.clone(), self.confidence)
+    }
+}
