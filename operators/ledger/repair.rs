@@ -261,16 +261,19 @@ fn unreadable(trouble: Trouble) -> Trouble {
 fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), Trouble> {
     let until = [Value::Number(sound)];
     for (sequence, domain, chain) in
-        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated)?
+        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated).map_err(unreadable)?
     {
         write_domain(tables, &domain, sequence, &chain)?;
     }
     for (amendment, chain) in
-        all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)?
+        all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)
+            .map_err(unreadable)?
     {
         write_amendment(tables, &amendment, &chain)?;
     }
-    for (repair, chain) in all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair)? {
+    for (repair, chain) in
+        all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair).map_err(unreadable)?
+    {
         write_repair(tables, &repair, &chain)?;
     }
     Ok(())
