@@ -93,7 +93,7 @@ pub mod failpoint;
 mod forecast;
 mod journal;
 mod key;
-mod lines;
+pub(crate) mod lines;
 mod name;
 mod pace;
 mod place;

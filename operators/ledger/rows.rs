@@ -199,12 +199,20 @@ impl Row {
         self.life.unwrap_or(self.release.window)
     }
 
-    /// The text that may leave, byte by byte.
+    /// The text that may leave, byte by byte: one line, several that are separated by `\n`, or nothing.
     pub fn line(&self) -> &str {
         &self.line
     }
 
     /// Whether the ledger holds that the line has left.
+    /// The line that ends a sealed window's text, by which a reader knows that it has all of it; `None` for what was not
+    /// sealed, whose one line says so.
+    ///
+    /// `cells` is how many lines the text has: they are separated by `\n`, and an empty text has none.
+    pub fn closing(&self) -> Option<String> {
+        lines::closing(self)
+    }
+
     pub fn is_delivered(&self) -> bool {
         self.delivered
     }

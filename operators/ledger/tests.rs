@@ -1,5 +1,6 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
+mod lines;
 mod repairing;
 #[cfg(feature = "postgres")]
 mod server;
