@@ -14,6 +14,15 @@ pub enum Unit {
     Record,
 }
 
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Person => "person",
+            Unit::Record => "record",
+        })
+    }
+}
+
 /// Which two data sets must look alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
@@ -48,10 +57,7 @@ impl Neighbours {
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Person => "person",
-            Unit::Record => "record",
-        };
+        let unit = self.unit;
         match self.relation {
             Relation::AddRemove => write!(f, "one {unit} more or less"),
             Relation::Replace => write!(f, "one {unit} replaced by another"),

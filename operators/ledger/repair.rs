@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::agreement;
 use super::anchor;
 use super::book::Ledger;
 use super::canonical::Digest;
@@ -247,6 +248,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
         let values = [Value::Text(&job), Value::Number(generation)];
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
     }
+    agreement::rescue(torn, tables)?;
     transaction.commit()?;
     give_up(&mut store, &ledger, loss, debts)
 }

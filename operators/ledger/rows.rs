@@ -91,7 +91,8 @@ pub struct Release {
     pub domain: Name,
     /// The job that releases it.
     pub job: Name,
-    /// A hash of every parameter that privacy depends on, the version of the job's code included.
+    /// A hash of every parameter that privacy depends on, the version of the job's code included, as
+    /// [`Digest::of_version`] makes it.
     pub version: Digest,
     /// Which of the job's statistics.
     pub name: Name,
@@ -204,7 +205,6 @@ impl Row {
         &self.line
     }
 
-    /// Whether the ledger holds that the line has left.
     /// The line that ends a sealed window's text, by which a reader knows that it has all of it; `None` for what was not
     /// sealed, whose one line says so.
     ///
@@ -213,6 +213,7 @@ impl Row {
         lines::closing(self)
     }
 
+    /// Whether the ledger holds that the line has left.
     pub fn is_delivered(&self) -> bool {
         self.delivered
     }

@@ -5,6 +5,7 @@ mod repairing;
 #[cfg(feature = "postgres")]
 mod server;
 mod tampering;
+mod versions;
 
 use std::sync::Barrier;
 
