@@ -47,7 +47,7 @@
 //!     let plan = Plan::new(title.clone(), schedule.clone(), People(cost.clone())).late(minutes(1))?;
 //!     let windows = schedule.clone();
 //!     worker.dataflow(|scope| {
-//!         let own = (0..100).map(|person| person * minute / 2);          // this worker's part of the input
+//!         let own = (0..100).map(move |person| person * minute / 2);     // this worker's part of the input
 //!         feeds
 //!             .stream(scope, All::of(own))
 //!             .flat_map(move |time| windows.holding(time).map(|window| (window, 1)))
