@@ -34,12 +34,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let gate = Gate::open(&path, "hourly")?;
     let visitors = Name::new("release", "visitors")?;
-    let desk = gate.desk(&visitors, || ());
+    let parameters = Digest::of(b"variance 50, one count a person");
+    let desk = gate.desk(&visitors, &parameters, || ())?;
     for (hour, secret) in (9..).zip(VISITORS) {
         let release = Release {
             domain: visits.clone(),
             job: gate.job().clone(),
-            version: Digest::of(b"variance 50, one count a person"),
+            version: Digest::of_version(gate.version(), &parameters),
             name: visitors.clone(),
             window: Interval::new(hour * HOUR, (hour + 1) * HOUR)?,
         };

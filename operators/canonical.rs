@@ -17,6 +17,12 @@ impl Digest {
         Canonical::new("discreet bytes 1").bytes(bytes).finish()
     }
 
+    /// What [`Release::version`](super::Release::version) is of a job in this version with these parameters: another hash
+    /// where either is another.
+    pub fn of_version(version: u32, parameters: &Digest) -> Digest {
+        Canonical::new("discreet version 1").number(version.into()).digest(parameters).finish()
+    }
+
     /// Reads a hash as it is displayed; `None` where the text is none.
     pub fn parse(text: &str) -> Option<Digest> {
         let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };

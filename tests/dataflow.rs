@@ -20,7 +20,7 @@ use discreet::dataflow::{
     All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Outcomes, Plan, Pulled, Schedule, Source,
     Statistic, Title, Worker, execute,
 };
-use discreet::gate::{Gate, Sealable};
+use discreet::gate::{Gate, Opening, Sealable};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name};
 use discreet::noise::{DiscreteGaussian, Law, Noise};
 use discreet::time::{Span, Time};
@@ -417,4 +417,45 @@ fn a_process_without_the_ledger_cannot_hold_worker_0() {
         Ok(())
     });
     assert_eq!(ended.unwrap_err().exit_code(), 78);
+}
+
+/// Refutes a run that goes on with other parameters under the version that it had, by itself or beside a statistic of
+/// the same job that nothing speaks against.
+#[test]
+fn a_job_with_other_parameters_needs_a_new_version() {
+    let scratch = Scratch::new("versions", 100.0);
+    let run = |version, parameters: &'static [u8], names: &'static [&str]| {
+        let gate = Opening::new(scratch.ledger(), "web").unwrap().version(version).open().unwrap();
+        let ended = execute(Config::threads(2).unwrap(), move |worker, feeds| {
+            worker.dataflow(|scope| {
+                for name in names {
+                    let version = match *name {
+                        // Its parameters stay as they are.
+                        "hours" => Digest::of(b"hours"),
+                        _ => Digest::of_version(gate.version(), &Digest::of(parameters)),
+                    };
+                    let name = Name::new("release", name).unwrap();
+                    let plan = Plan::new(Title { version, name, ..title() }, schedule(), People);
+                    let records = feeds.stream(scope, All::of([3, 14]));
+                    let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
+                    parts.release(&gate, plan).releases.deliver(|_| Ok(()));
+                }
+            });
+            Ok(())
+        });
+        let rows = Ledger::open(scratch.ledger()).unwrap().head().unwrap().0 - 1;
+        let ended = ended.map(|finished| finished.released()).map_err(|failure| {
+            assert!(failure.to_string().contains("people in version"), "{failure}");
+            failure.exit_code()
+        });
+        (ended, rows)
+    };
+    assert_eq!(run(1, b"variance 50", &["people"]), (Ok(6), 6));
+    assert_eq!(run(1, b"variance 9", &["people"]), (Err(78), 6));
+    for names in [&["hours", "people"][..], &["people", "hours"]] {
+        assert_eq!(run(1, b"variance 9", names), (Err(78), 6), "{names:?}");
+    }
+    assert_eq!(run(1, b"variance 50", &["people"]), (Ok(6), 6));
+    assert_eq!(run(2, b"variance 9", &["people"]), (Ok(6), 12));
+    assert_eq!(run(2, b"variance 50", &["people"]), (Err(78), 12));
 }

@@ -128,7 +128,8 @@ fn the_child() {
         "victim" => {
             let key = std::env::var("KEY").unwrap();
             let gate = Opening::new(path, &job).unwrap().key(key).open().unwrap();
-            let desk = gate.desk(&Name::new("release", "by_path").unwrap(), || ());
+            let desk =
+                gate.desk(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
             ready();
             for first in (0..500).step_by(3).cycle() {
                 (first..first + 3).for_each(|window| submit(&desk, window, line(window)));
@@ -329,7 +330,7 @@ mod on_a_server {
         let draws: Arc<Vec<AtomicU32>> = Arc::new((0..WINDOWS).map(|_| AtomicU32::default()).collect());
         let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
         let gate = Opening::new(path, "web").unwrap().key(key).open().unwrap();
-        let desk = gate.desk(&Name::new("release", "by_path").unwrap(), || ());
+        let desk = gate.desk(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
         std::thread::scope(|scope| {
             let disturbing = scope.spawn(disturb);
             let mut windows = (0..WINDOWS).flat_map(|window| [window, window / 2]).cycle();

@@ -96,18 +96,7 @@ impl From<Gone> for Failure {
 
 impl From<Doubt> for Failure {
     fn from(doubt: Doubt) -> Failure {
-        let message = match doubt {
-            Doubt::Fenced => "ledger: a later process of this job has taken over",
-            Doubt::Ledger => "ledger: it is in doubt; nothing more is released from it",
-            Doubt::Unknown => {
-                "ledger: nobody knows whether the last commit took place; start again, and it is read"
-            }
-            Doubt::Behind => "ledger: it is an older copy; what was published from it is not in it",
-            Doubt::NoRandomness => "the operating system gives no randomness",
-            Doubt::Incomplete => "the input was abandoned before it was complete",
-            Doubt::Ended => "gate: its thread has ended",
-        };
-        Failure::new(FailureKind::Ledger, message)
+        Failure::new(FailureKind::Ledger, doubt.to_string())
     }
 }
 

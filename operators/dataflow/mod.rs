@@ -39,7 +39,8 @@
 //!
 //! let gate = Gate::open(&path, "visits")?;                               // once a process, before anything runs
 //! let name = Name::new("release", "people")?;
-//! let title = Title { domain: visits, job: gate.job().clone(), version: Digest::of(b"variance 50"), name };
+//! let version = Digest::of_version(gate.version(), &Digest::of(b"variance 50"));
+//! let title = Title { domain: visits, job: gate.job().clone(), version, name };
 //! let minute = 60_000_000;
 //! let schedule = Schedule::tumbling(minutes(10), 0, Some(60 * minute))?; // which windows exist: six
 //! let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {

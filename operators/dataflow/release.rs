@@ -168,15 +168,24 @@ type Outcome = (Row, Standing);
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// Releases a statistic: the stream holds parts of its tallies, each with the number of its window in the plan's
     /// schedule. A part must be sent before its window closes: at a time below the window's end and its lateness.
+    ///
+    /// The run fails where the gate refuses a [desk](Gate::desk): the same version of a job with another
+    /// [`Title::version`] is a bad configuration.
     pub fn release<S: Statistic<Part = P>>(self, gate: &Gate, plan: Plan<S>) -> Outcomes<'scope> {
-        let name = plan.title.name.clone();
+        let Title { name, version, .. } = plan.title.clone();
         let shared = Arc::clone(&self.context.shared);
+        shared.on_failure(Box::new(gate.halter()));
         if self.stream.scope().index() == 0 && gate.is_elsewhere() {
             shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
         }
-        let outcomes = release(self, plan, |wake| Some(Box::new(gate.desk(&name, wake))));
-        shared.on_failure(Box::new(gate.halter()));
-        outcomes
+        let open = |wake| match gate.desk(&name, &version, wake) {
+            Ok(desk) => Some(Box::new(desk) as Box<dyn Desk>),
+            Err(trouble) => {
+                shared.fail(trouble.into());
+                None
+            }
+        };
+        release(self, plan, open)
     }
 }
 

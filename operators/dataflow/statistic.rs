@@ -36,7 +36,7 @@ pub struct Title {
     pub domain: Name,
     /// The job that releases them.
     pub job: Name,
-    /// A hash of every parameter that privacy depends on.
+    /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`] makes it.
     pub version: Digest,
     /// Which of the job's statistics.
     pub name: Name,

@@ -21,6 +21,7 @@
 
 use std::collections::BTreeMap;
 
+use super::doubt::Doubt;
 use crate::ledger::Fate;
 
 /// A row of the ledger, as read back.
@@ -50,26 +51,6 @@ pub enum Uncertainty {
     Halt,
     /// Connect again, wait for the dead transaction's locks, and read by name. For a ledger behind a network.
     Reread,
-}
-
-/// Why the gate no longer releases anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Doubt {
-    /// A later process of the same job holds the fence.
-    Fenced,
-    /// The ledger is torn or edited.
-    Ledger,
-    /// The ledger is an older copy: it does not hold what has been published from it.
-    Behind,
-    /// The input was abandoned before it was complete.
-    Incomplete,
-    /// It is not known whether a commit took place.
-    Unknown,
-    /// The operating system gave no randomness.
-    NoRandomness,
-    /// The gate was closed, or its thread died.
-    Ended,
 }
 
 /// What happened.

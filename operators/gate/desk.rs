@@ -4,13 +4,17 @@ use std::fmt;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use zeroize::Zeroizing;
 
-use super::core::Doubt;
+use super::budget;
+use super::doubt::Doubt;
 use super::opening::Opening;
 use super::request::{Request, Told};
-use super::thread::Message;
-use crate::ledger::{Domain, Key, Name, Release, Row, Trouble};
+use super::thread::{Halted, Message};
+use super::welcome::Guest;
+use crate::accounting::Unit;
+use crate::ledger::{Digest, Domain, Key, Name, Release, Row, Trouble};
 
 /// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
 ///
@@ -18,10 +22,12 @@ use crate::ledger::{Domain, Key, Name, Release, Row, Trouble};
 #[derive(Debug)]
 pub struct Gate {
     job: Name,
+    version: u32,
     key: Key,
     domains: Vec<Domain>,
     messages: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
+    halted: Halted,
 }
 
 impl Gate {
@@ -42,7 +48,16 @@ impl Gate {
     /// As [`Key::open`], and if `job` is no name.
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, Trouble> {
         let (job, key) = (Name::new("job", job)?, Key::open(key)?);
-        Ok(Gate { job, key, domains: Vec::new(), messages: None, thread: None })
+        let (domains, halted) = (Vec::new(), Halted::default());
+        Ok(Gate { job, version: 1, key, domains, messages: None, thread: None, halted })
+    }
+
+    /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a gate
+    /// [elsewhere](Gate::elsewhere): one that opens a ledger is told [before](Opening::version).
+    #[must_use]
+    pub fn with_version(mut self, version: u32) -> Gate {
+        self.version = version;
+        self
     }
 
     /// Whether the ledger is held by another process.
@@ -51,18 +66,24 @@ impl Gate {
     }
 
     pub(super) fn new(
-        job: Name,
+        (job, version): (Name, u32),
         key: Key,
         domains: Vec<Domain>,
         messages: Sender<Message>,
-        thread: JoinHandle<()>,
+        (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
-        Gate { job, key, domains, messages: Some(messages), thread: Some(thread) }
+        let (messages, thread) = (Some(messages), Some(thread));
+        Gate { job, version, key, domains, messages, thread, halted }
     }
 
     /// The job.
     pub fn job(&self) -> &Name {
         &self.job
+    }
+
+    /// Which version of the job.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// The secret beside the ledger.
@@ -75,16 +96,57 @@ impl Gate {
         &self.domains
     }
 
-    /// A desk for one statistic of the job: what is told about that statistic is told there. `wake` is called on the
-    /// gate's thread: once at first, and whenever there is something to hear.
-    pub fn desk(&self, name: &Name, wake: impl Fn() + Send + 'static) -> Desk {
+    /// The budget of this name; where none is named, the only one that protects this unit. A ledger may protect persons
+    /// by one domain and single records by another, and neither stands for the other.
+    ///
+    /// # Errors
+    ///
+    /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
+    /// that [is elsewhere](Gate::is_elsewhere) knows of none.
+    pub fn domain(&self, named: Option<&Name>, unit: Unit) -> Result<&Domain, Trouble> {
+        budget::find(&self.domains, named, unit)
+    }
+
+    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` is a hash of
+    /// everything that its privacy depends on. `wake` is called on the gate's thread: once at first, and whenever there
+    /// is something to hear.
+    ///
+    /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A second desk of
+    /// the same name takes the place of the first. One of a gate [elsewhere](Gate::elsewhere) is a desk at which nothing
+    /// is ever told.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`] where this version of the job has opened the statistic with other parameters, as
+    /// [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept, which halts
+    /// the gate. A gate that has halted says why.
+    ///
+    /// [`TroubleKind::Refused`]: crate::ledger::TroubleKind::Refused
+    /// [`TroubleKind::Doubt`]: crate::ledger::TroubleKind::Doubt
+    /// [`Ledger::agree`]: crate::ledger::Ledger::agree
+    pub fn desk(
+        &self,
+        name: &Name,
+        parameters: &Digest,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<Desk, Trouble> {
         let (outbox, told) = unbounded();
-        let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
-        if let Some(messages) = &self.messages {
-            // A gate that has halted hears nothing; the desk's channel is closed then.
-            let _ = messages.send(Message::Desk(name.clone(), listener));
+        let (domains, messages) = (self.domains.clone(), self.messages.clone());
+        let mut state = None;
+        if let Some(messages) = &messages {
+            let guest = Guest { name: name.clone(), version: self.version, parameters: *parameters };
+            let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
+            let (answer, answered) = bounded(1);
+            // Where the thread has ended or ends, the question is dropped, and the way back with it.
+            let _ = messages.send(Message::Desk(guest, listener, answer));
+            state = answered.recv().unwrap_or_else(|_| Err(self.doubt().into()))?;
         }
-        Desk { domains: self.domains.clone(), messages: self.messages.clone(), told }
+        Ok(Desk { domains, messages, told, state })
+    }
+
+    /// Why nothing is released any more.
+    fn doubt(&self) -> Doubt {
+        self.halted.get().copied().unwrap_or(Doubt::Ended)
     }
 
     /// Says that some input will never be complete: nothing is sealed from now on.
@@ -150,14 +212,27 @@ impl fmt::Debug for Listener {
 }
 
 /// Where one statistic asks for its releases and hears of them.
-#[derive(Debug)]
 pub struct Desk {
     domains: Vec<Domain>,
     messages: Option<Sender<Message>>,
     told: Receiver<Told>,
+    state: Option<Zeroizing<Vec<u8>>>,
+}
+
+/// What a statistic keeps is as secret as what it counts.
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("domains", &self.domains).finish_non_exhaustive()
+    }
 }
 
 impl Desk {
+    /// What the statistic had kept when this desk was opened, in whichever version of the job; once, since it may be
+    /// large and is a secret. Erased when it is dropped.
+    pub fn take_state(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        self.state.take()
+    }
+
     /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it
     /// is on its way is asking once.
     ///

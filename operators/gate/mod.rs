@@ -47,16 +47,32 @@
 //!
 //! # How to use it
 //!
-//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`Desk`] there.
+//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`Desk`] there,
+//! which opens once the ledger agrees to its parameters and what the statistic kept could be read.
 //! Whoever has a complete window hands the desk a [`Request`], the secret sealed up with its mechanism, and goes on; rows
 //! come back once they are durable. The example `said_once` is a whole program.
+//!
+//! # Versions of a job
+//!
+//! A job is its name and the number of its [version](Opening::version). With which parameters a version first opened a
+//! desk is kept in the ledger, and the same version with others is refused: under their old names its windows would get
+//! the old text back, under new ones they would be paid for again, and neither is what a slip of the pen should do. A new
+//! version may have any parameters. Both are part of the names of its releases ([`Digest::of_version`]).
+//!
+//! A new version spends from the same budgets, and finds what the old one's mechanisms kept: state is a statistic's, by
+//! job and name. What of it still holds is decided by the mechanism, which sees the state before it draws, and whoever
+//! opens a desk, [at once](Desk::take_state). What was paid once was paid by that version, and is paid anew.
 //!
 //! # What may be lost
 //!
 //! Releases, and budget: a line that could not be sealed is charged and never told. Never privacy.
+//!
+//! [`Digest::of_version`]: crate::ledger::Digest::of_version
 
+mod budget;
 mod core;
 mod desk;
+mod doubt;
 #[cfg(test)]
 mod model;
 mod opening;
@@ -66,8 +82,10 @@ mod request;
 mod tests;
 mod thread;
 mod vault;
+mod welcome;
 
-pub use core::{Core, Delivery, Doubt, Effect, Event, Outcome, Record, Uncertainty};
+pub use core::{Core, Delivery, Effect, Event, Outcome, Record, Uncertainty};
 pub use desk::{Desk, Gate};
+pub use doubt::Doubt;
 pub use opening::Opening;
 pub use request::{Drawn, Request, Sealable, Standing, Told};

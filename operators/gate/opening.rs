@@ -15,6 +15,7 @@ use crate::ledger::{Anchor, Journal, Key, Ledger, Name, Trouble, TroubleKind, fa
 pub struct Opening {
     ledger: PathBuf,
     job: Name,
+    version: u32,
     delivery: Delivery,
     key: Option<PathBuf>,
     anchor: Option<PathBuf>,
@@ -31,11 +32,19 @@ impl Opening {
         Ok(Opening {
             ledger: ledger.as_ref().to_owned(),
             job: Name::new("job", job)?,
+            version: 1,
             delivery: Delivery::AtLeastOnce,
             key: None,
             anchor: None,
             seen: Vec::new(),
         })
+    }
+
+    /// The version of the job; 1 unless said. Other parameters, or code that counts otherwise, are another version.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Opening {
+        self.version = version;
+        self
     }
 
     /// When the ledger is told of deliveries; [`Delivery::AtLeastOnce`] unless said.
@@ -106,6 +115,7 @@ impl Opening {
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
         let mut driver = Driver::new(ledger, claim, vault, journal, core, pacing);
+        let halted = driver.halted();
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {
             return Err(trouble);
@@ -113,6 +123,6 @@ impl Opening {
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
         let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
-        Ok(Gate::new(self.job, key, domains, messages, thread))
+        Ok(Gate::new((self.job, self.version), key, domains, messages, (thread, halted)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::core::Doubt;
+use super::doubt::Doubt;
 use crate::ledger::{Claim, Ledger, Release, Row, Trouble, TroubleKind};
 
 /// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
@@ -19,8 +19,7 @@ pub(super) fn ask<T>(
         Err(trouble) if ledger.is_remote() && may_pass(&trouble) => {
             ask_anew(ledger, claim, &[], |ledger, _| question(ledger))
         }
-        Err(trouble) if trouble.kind() == TroubleKind::Unknown => Err(Doubt::Unknown),
-        Err(_) => Err(Doubt::Ledger),
+        Err(trouble) => Err(Doubt::about(&trouble)),
     }
 }
 
@@ -37,9 +36,8 @@ pub(super) fn ask_anew<T>(
         let rows = ledger.recover(claim, releases);
         match rows.and_then(|rows| question(ledger, rows)) {
             Ok(answer) => return Ok(answer),
-            Err(trouble) if trouble.kind() == TroubleKind::Fenced => return Err(Doubt::Fenced),
             Err(trouble) if may_pass(&trouble) => std::thread::sleep(pause),
-            Err(_) => return Err(Doubt::Ledger),
+            Err(trouble) => return Err(Doubt::about(&trouble)),
         }
         pause *= 2;
     }

@@ -7,7 +7,7 @@ use crate::accounting::{Amount, Interval};
 use crate::ledger::{Charge, Forecast, Name, Release, Row};
 use crate::noise::Noise;
 
-use super::core::Doubt;
+use super::doubt::Doubt;
 
 /// A window's exact statistic with the mechanism that will noise it.
 ///

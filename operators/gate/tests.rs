@@ -1,5 +1,8 @@
 //! The real thread over a real ledger: what is told, what is charged, and what a restart says.
 
+mod lines;
+mod versions;
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise};
 use crate::ledger::scratch::{At, Scratch, everywhere};
-use crate::ledger::{Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row};
+use crate::ledger::{
+    Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
+};
 use crate::noise::{DiscreteLaplace, Law, Noise};
 
 /// A power of two, so that sums of costs are exact.
@@ -37,8 +42,12 @@ fn spent(scratch: &Scratch) -> Amount {
 }
 
 fn at_a_desk(gate: Gate) -> (Gate, Desk) {
-    let desk = gate.desk(&name_of("by_path"), || ());
+    let desk = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap();
     (gate, desk)
+}
+
+fn parameters() -> Digest {
+    Digest::of(b"version 1")
 }
 
 fn name_of(text: &str) -> Name {
@@ -49,7 +58,7 @@ fn release(window: i64) -> Release {
     Release {
         domain: name_of("visits"),
         job: name_of("web"),
-        version: Digest::of(b"version 1"),
+        version: parameters(),
         name: name_of("by_path"),
         window: Interval::new(window, window + 1).unwrap(),
     }
@@ -287,7 +296,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(row(&desk).fate(), Fate::Refused);
     drop((gate, desk));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
-    assert_eq!(ledger.state(&release(2)).unwrap().unwrap().version, 3);
+    assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
 }
 
 /// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
@@ -316,8 +325,18 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
     // The key of another ledger.
     let key = scratch.directory().join("other.key");
     crate::ledger::Key::create(&key).unwrap();
-    let (gate, desk) = at_a_desk(opening(&scratch).key(&key).open().unwrap());
-    row(&desk);
+    let open = || opening(&scratch).key(&key).open().unwrap();
+    let gate = open();
+    let trouble = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt);
+    assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
+    // The gate has halted, and says so.
+    let trouble = gate.desk(&name_of("other"), &parameters(), || ()).unwrap_err();
+    assert_eq!(trouble.to_string(), Doubt::Ledger.to_string());
+    drop(gate);
+    // Asked for without a desk of its own, it is noticed at the draw.
+    let gate = open();
+    let desk = gate.desk(&name_of("other"), &parameters(), || ()).unwrap();
     desk.submit(total(1, 1)).unwrap();
     assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
     drop(gate);
@@ -351,7 +370,7 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
 
     fs::copy(&older, &ledger).unwrap();
     let trouble = open().unwrap_err();
-    assert_eq!(trouble.kind(), crate::ledger::TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains("older copy"), "{trouble}");
     // What a sink has seen tells as much as the file does; what it has seen of this copy tells nothing.
     let seen = |row: &Row| Anchor {

@@ -4,18 +4,21 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
+use zeroize::Zeroizing;
 
-use super::core::{Core, Doubt, Effect, Event, Outcome, Record};
+use super::core::{Core, Effect, Event, Outcome, Record};
 use super::desk::Listener;
+use super::doubt::Doubt;
 use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
 use super::vault::Vault;
+use super::welcome::{self, Guest};
 use crate::ledger::{
     Charge, Claim, Digest, Fate, Forecast, Journal, Ledger, Name, Pacing, Release, Row, Sealing, State,
-    TroubleKind, failpoint,
+    Trouble, TroubleKind, failpoint,
 };
 use crate::noise::Noise;
 
@@ -25,12 +28,18 @@ pub(super) enum Message {
     Wanted(Request),
     Missed(Release),
     Delivered(Digest),
-    Desk(Name, Listener),
+    Desk(Guest, Listener, Sender<Answer>),
     /// Some input will never be complete.
     Halt,
     /// Finish what was asked for, and end.
     Close,
 }
+
+/// What the statistic of a new desk kept, or why it gets none.
+pub(super) type Answer = Result<Option<Zeroizing<Vec<u8>>>, Trouble>;
+
+/// Why the gate stopped, for whoever asks after its thread has ended.
+pub(super) type Halted = Arc<OnceLock<Doubt>>;
 
 /// Requests that share a commit.
 const GROUP: usize = 256;
@@ -69,6 +78,7 @@ pub(super) struct Driver {
     unheard: HashMap<Name, Vec<Told>>,
     /// At which pace budgets are being spent.
     pacing: Pacing,
+    halted: Halted,
 }
 
 impl Driver {
@@ -92,7 +102,12 @@ impl Driver {
             desks: HashMap::new(),
             unheard: HashMap::new(),
             pacing,
+            halted: Halted::default(),
         }
+    }
+
+    pub(super) fn halted(&self) -> Halted {
+        Arc::clone(&self.halted)
     }
 
     /// The first step, taken before the thread begins.
@@ -128,6 +143,9 @@ impl Driver {
         let about = event.name().copied();
         let effects = self.core.step(event);
         for effect in &effects {
+            if let Effect::Halt(doubt) = effect {
+                self.halted.get_or_init(|| *doubt);
+            }
             if let Effect::Withhold(id) = effect
                 && let Some(row) = self.rows.remove(id)
             {
@@ -151,15 +169,35 @@ impl Driver {
                 Some(Event::Missed(self.keep(asked)))
             }
             Message::Delivered(id) => Some(Event::Delivered(id)),
-            Message::Desk(name, listener) => {
-                self.unheard.remove(&name).into_iter().flatten().for_each(|told| listener.tell(told));
-                listener.wake();
-                self.desks.insert(name, listener);
-                None
-            }
+            Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
             Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
             Message::Close => None,
         }
+    }
+
+    /// Gives a statistic its desk, if nothing speaks against it.
+    fn arrived(
+        &mut self,
+        guest: Guest,
+        listener: Listener,
+        answer: &Sender<Answer>,
+    ) -> Option<Event<Digest, String>> {
+        if self.core.is_halted() {
+            // Whoever waits learns why from what is kept there.
+            return None;
+        }
+        let welcomed = welcome::welcome(&mut self.ledger, &self.claim, &self.vault, &guest);
+        let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
+        let doubt = doubt.map(Doubt::about);
+        if welcomed.is_ok() {
+            let Guest { name, .. } = guest;
+            self.unheard.remove(&name).into_iter().flatten().for_each(|told| listener.tell(told));
+            listener.wake();
+            self.desks.insert(name, listener);
+        }
+        // Nobody may wait any more.
+        let _ = answer.send(welcomed.map(|kept| kept.map(|kept| kept.state)));
+        doubt.map(Event::Doubted)
     }
 
     fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
@@ -277,18 +315,11 @@ impl Driver {
         let Some(sealable) = asked.sealable.take() else { return Event::Drawn(id, None) };
         let (mut kept, mut version) = (None, 0);
         if sealable.keeps_state() {
-            let state = patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.state(&asked.release));
-            let state = match state {
-                Ok(state) => state,
-                Err(doubt) => return Event::Doubted(doubt),
-            };
-            if let Some(state) = state {
-                version = state.version;
-                kept = self.vault.open(&asked.release, &state);
-                // To go on without it would be to draw again what was drawn.
-                if kept.is_none() {
-                    return Event::Doubted(Doubt::Ledger);
-                }
+            let name = &asked.release.name;
+            match welcome::kept(&mut self.ledger, &self.claim, &self.vault, name) {
+                Ok(Some(before)) => (version, kept) = (before.version, Some(before.state)),
+                Ok(None) => {}
+                Err(trouble) => return Event::Doubted(Doubt::about(&trouble)),
             }
         }
         let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
@@ -300,7 +331,7 @@ impl Driver {
             return Event::Drawn(id, None);
         }
         if let Some(state) = drawn.state {
-            asked.state = self.vault.seal(&asked.release, version, &state);
+            asked.state = self.vault.seal((self.claim.job(), &asked.release.name), version, &state);
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }

@@ -4,10 +4,13 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
-use crate::ledger::{Digest, Key, Release, State};
+use crate::ledger::{Digest, Key, Name, State};
 
 /// The length of a nonce: long enough to be drawn at random for every seal.
 const NONCE: usize = 24;
+
+/// Whose state it is: a job's, and which of its statistics'.
+pub(super) type Statistic<'a> = (&'a Name, &'a Name);
 
 /// What seals and opens states of one ledger.
 pub(super) struct Vault {
@@ -22,33 +25,31 @@ impl Vault {
     }
 
     /// The state that follows version `after`; `None` where there is no randomness.
-    pub(super) fn seal(&self, release: &Release, after: i64, state: &[u8]) -> Option<State> {
+    pub(super) fn seal(&self, of: Statistic<'_>, after: i64, state: &[u8]) -> Option<State> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).ok()?;
         let version = after + 1;
-        let payload = Payload { msg: state, aad: &self.place(release, version) };
+        let payload = Payload { msg: state, aad: &place(&self.ledger, of, version) };
         let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
         Some(State { version, held: [&nonce[..], &sealed].concat() })
     }
 
     /// The state in clear; `None` where it was sealed by another key, for another place, or changed since.
-    pub(super) fn open(&self, release: &Release, state: &State) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn open(&self, of: Statistic<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, sealed) = state.held.split_first_chunk::<NONCE>()?;
-        let payload = Payload { msg: sealed, aad: &self.place(release, state.version) };
+        let payload = Payload { msg: sealed, aad: &place(&self.ledger, of, state.version) };
         self.cipher.decrypt(&XNonce::from(*nonce), payload).ok().map(Zeroizing::new)
     }
+}
 
-    /// Names are of a fixed alphabet without `/`, so no two places read alike.
-    fn place(&self, release: &Release, version: i64) -> Vec<u8> {
-        format!("{}/{}/{}/{version}", self.ledger, release.job, release.name).into_bytes()
-    }
+/// Names are of a fixed alphabet without `/`, so no two places read alike.
+fn place(ledger: &Digest, (job, name): Statistic<'_>, version: i64) -> Vec<u8> {
+    format!("{ledger}/{job}/{name}/{version}").into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::Interval;
-    use crate::ledger::Name;
 
     #[test]
     fn a_state_opens_in_its_own_place_alone() {
@@ -59,34 +60,24 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
 
         let name = |text| Name::new("name", text).unwrap();
-        let release = Release {
-            domain: name("visits"),
-            job: name("web"),
-            version: Digest::of(b"1"),
-            name: name("by_path"),
-            window: Interval::new(0, 1).unwrap(),
-        };
+        let [web, by_path, other] = ["web", "by_path", "other"].map(name);
+        let own = (&web, &by_path);
         let vault = Vault::new(&key, Digest::of(b"ledger"));
-        let state = vault.seal(&release, 4, b"what is kept").unwrap();
-        assert_eq!(vault.open(&release, &state).unwrap()[..], b"what is kept"[..]);
+        let state = vault.seal(own, 4, b"what is kept").unwrap();
+        assert_eq!(vault.open(own, &state).unwrap()[..], b"what is kept"[..]);
         assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
-        assert_ne!(vault.seal(&release, 4, b"what is kept").unwrap(), state, "a nonce was used twice");
+        assert_ne!(vault.seal(own, 4, b"what is kept").unwrap(), state, "a nonce was used twice");
 
-        let elsewhere = |change: fn(&mut Release)| {
-            let mut release = release.clone();
-            change(&mut release);
-            vault.open(&release, &state)
-        };
-        assert!(elsewhere(|release| release.job = Name::new("job", "other").unwrap()).is_none());
-        assert!(elsewhere(|release| release.name = Name::new("name", "other").unwrap()).is_none());
-        assert!(vault.open(&release, &State { version: 6, held: state.held.clone() }).is_none());
-        assert!(Vault::new(&other_key, Digest::of(b"ledger")).open(&release, &state).is_none());
-        assert!(Vault::new(&key, Digest::of(b"another")).open(&release, &state).is_none());
+        assert!(vault.open((&other, &by_path), &state).is_none());
+        assert!(vault.open((&web, &other), &state).is_none());
+        assert!(vault.open(own, &State { version: 6, held: state.held.clone() }).is_none());
+        assert!(Vault::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
+        assert!(Vault::new(&key, Digest::of(b"another")).open(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;
             assert!(
-                vault.open(&release, &State { version: 5, held }).is_none(),
+                vault.open(own, &State { version: 5, held }).is_none(),
                 "byte {byte} was changed unnoticed"
             );
         }

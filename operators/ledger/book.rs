@@ -25,7 +25,7 @@ use crate::accounting::{Amount, Interval};
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// An open ledger.
 ///
@@ -256,13 +256,14 @@ impl Ledger {
         find(&mut *self.store, release)
     }
 
-    /// What the mechanism of this release's statistic has kept, if anything.
+    /// What the mechanism of a job's statistic has kept, if anything: one state for all versions of the job, so that a new
+    /// one sees what the old one kept, and decides what of it still holds.
     ///
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn state(&mut self, release: &Release) -> Result<Option<State>, Trouble> {
-        state::find(&mut *self.store, release)
+    pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, Trouble> {
+        state::find(&mut *self.store, job, name)
     }
 
     /// The rows of a job whose delivery is not known, oldest first.

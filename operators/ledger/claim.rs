@@ -24,7 +24,7 @@ impl Claim {
     }
 
     /// The job.
-    pub(super) fn job(&self) -> &Name {
+    pub(crate) fn job(&self) -> &Name {
         &self.job
     }
 

@@ -17,7 +17,7 @@ use Kind::{Bytes, Number, Text};
 type Table = (&'static str, &'static str, &'static [Kind]);
 
 /// In an order in which no row comes before one that it names.
-const TABLES: [Table; 9] = [
+const TABLES: [Table; 10] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM fence", "INSERT INTO fence VALUES (?1, ?2)", &[Text, Number]),
@@ -45,6 +45,7 @@ const TABLES: [Table; 9] = [
         &[Number, Number, Number, Text, Bytes, Bytes],
     ),
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
+    ("SELECT * FROM agreed", "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Text, Bytes]),
     ("SELECT * FROM account", "INSERT INTO account VALUES (?1, ?2, ?3)", &[Text, Number, Bytes]),
 ];
 

@@ -1,6 +1,6 @@
 //! The lines that are written where no mechanism writes one.
 
-use super::rows::Release;
+use super::rows::{Fate, Release, Row};
 use crate::accounting::{Amount, Interval};
 
 /// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
@@ -21,12 +21,28 @@ pub(super) fn tombstone(release: &Release, fate: &str) -> String {
     format!("{{\"release\":\"{}\",\"window\":{},\"{fate}\":true}}", release.name, window(release.window))
 }
 
-fn window(window: Interval) -> String {
+/// The line after those of a sealed window: that there are no more, how many there were, and where they stand in the
+/// ledger. A refusal or a tombstone is the last word about its window already.
+pub(super) fn closing(row: &Row) -> Option<String> {
+    let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
+    (row.fate == Fate::Sealed).then(|| {
+        format!(
+            "{{\"release\":\"{}\",\"window\":{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
+            row.release.name,
+            window(row.release.window),
+            row.sequence,
+            row.chain,
+        )
+    })
+}
+
+/// A window, as every line says it.
+pub(crate) fn window(window: Interval) -> String {
     format!("{{\"start\":{},\"end\":{}}}", instant(window.start()), instant(window.end()))
 }
 
 /// RFC 3339 in UTC; what lies beyond the year 9999 has no such name.
-fn instant(time: i64) -> String {
+pub(crate) fn instant(time: i64) -> String {
     match jiff::Timestamp::from_microsecond(time) {
         Ok(instant) => format!("\"{instant}\""),
         Err(_) => "null".to_owned(),

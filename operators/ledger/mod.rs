@@ -42,6 +42,9 @@
 //! removed or moved, and an account that is not the sum of its rows, end in [`TroubleKind::Doubt`], before anything is
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
 //!
+//! Beside them it keeps what moves: fences, what mechanisms have kept, which lines were delivered; and with which parameters
+//! each version of a job began ([`Ledger::agree`]), which is bookkeeping and stands in no chain.
+//!
 //! # On a server
 //!
 //! With the feature `postgres`, the place of a ledger may also be an address, so that jobs on several machines share it:
@@ -68,7 +71,7 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.fence TO job;
+//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.fence, visits.agreed TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent) ON visits.account TO job;
@@ -76,6 +79,7 @@
 //! GRANT UPDATE (delivered) ON visits.release TO job;
 //! ```
 
+mod agreement;
 mod anchor;
 mod book;
 mod charge;
@@ -92,7 +96,7 @@ pub mod failpoint;
 mod forecast;
 mod journal;
 mod key;
-mod lines;
+pub(crate) mod lines;
 mod name;
 mod pace;
 mod place;

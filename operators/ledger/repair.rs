@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::agreement;
 use super::anchor;
 use super::book::Ledger;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
@@ -247,6 +248,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
         let values = [Value::Text(&job), Value::Number(generation)];
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
     }
+    agreement::rescue(torn, tables)?;
     transaction.commit()?;
     give_up(&mut store, &ledger, loss, debts)
 }
@@ -261,16 +263,19 @@ fn unreadable(trouble: Trouble) -> Trouble {
 fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), Trouble> {
     let until = [Value::Number(sound)];
     for (sequence, domain, chain) in
-        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated)?
+        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated).map_err(unreadable)?
     {
         write_domain(tables, &domain, sequence, &chain)?;
     }
     for (amendment, chain) in
-        all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)?
+        all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)
+            .map_err(unreadable)?
     {
         write_amendment(tables, &amendment, &chain)?;
     }
-    for (repair, chain) in all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair)? {
+    for (repair, chain) in
+        all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair).map_err(unreadable)?
+    {
         write_repair(tables, &repair, &chain)?;
     }
     Ok(())

@@ -91,7 +91,8 @@ pub struct Release {
     pub domain: Name,
     /// The job that releases it.
     pub job: Name,
-    /// A hash of every parameter that privacy depends on, the version of the job's code included.
+    /// A hash of every parameter that privacy depends on, the version of the job's code included, as
+    /// [`Digest::of_version`] makes it.
     pub version: Digest,
     /// Which of the job's statistics.
     pub name: Name,
@@ -199,9 +200,17 @@ impl Row {
         self.life.unwrap_or(self.release.window)
     }
 
-    /// The text that may leave, byte by byte.
+    /// The text that may leave, byte by byte: one line, several that are separated by `\n`, or nothing.
     pub fn line(&self) -> &str {
         &self.line
+    }
+
+    /// The line that ends a sealed window's text, by which a reader knows that it has all of it; `None` for what was not
+    /// sealed, whose one line says so.
+    ///
+    /// `cells` is how many lines the text has: they are separated by `\n`, and an empty text has none.
+    pub fn closing(&self) -> Option<String> {
+        lines::closing(self)
     }
 
     /// Whether the ledger holds that the line has left.

@@ -3,7 +3,15 @@
 //!
 //! It changes in the transaction that seals the release it comes from, or not at all; the row holds its hash, so that
 //! neither can be put back without the other. Only the newest is kept.
+//!
+//! It is a statistic's, not a version's: a new version of a job finds what the old one kept. What of it still holds (keys
+//! that are public already do, the noise of a running total does not) is for the mechanism to decide; here it is bytes.
 
+<<<<<<< HEAD
+=======
+use super::canonical::{Canonical, Digest};
+use super::name::Name;
+>>>>>>> versions
 use super::records::number;
 use super::rows::Release;
 use super::store::{Columns, Store, Value, first, odd};
@@ -31,8 +39,8 @@ pub(super) fn read(row: &dyn Columns, column: usize) -> Result<State, Trouble> {
     Ok(State { version: number(row, column)?, held })
 }
 
-pub(super) fn find(store: &mut dyn Store, release: &Release) -> Result<Option<State>, Trouble> {
-    let values = [Value::Text(release.job.as_str()), Value::Text(release.name.as_str())];
+pub(super) fn find(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Option<State>, Trouble> {
+    let values = [Value::Text(job.as_str()), Value::Text(name.as_str())];
     first(store, "SELECT version, held FROM state WHERE job = ?1 AND name = ?2", &values, |row| read(row, 0))
 }
 

@@ -1,9 +1,11 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
+mod lines;
 mod repairing;
 #[cfg(feature = "postgres")]
 mod server;
 mod tampering;
+mod versions;
 
 use std::sync::Barrier;
 

@@ -31,10 +31,14 @@ pub(crate) fn release(statistic: &str, window: i64) -> Release {
     Release {
         domain: name(DOMAIN),
         job: name(JOB),
-        version: Digest::of(b"version 1"),
+        version: parameters(),
         name: name(statistic),
         window: Interval::new(window * 10, window * 10 + 10).unwrap(),
     }
+}
+
+pub(crate) fn parameters() -> Digest {
+    Digest::of(b"version 1")
 }
 
 pub(crate) fn charge(statistic: &str) -> Charge {

@@ -83,9 +83,10 @@ impl Driver {
         let (wake, woken) = channel();
         let desk = |statistic| {
             let wake = wake.clone();
-            (statistic, gate.desk(&plan::name(statistic), move || wake.send(()).unwrap_or_default()))
+            let woken = move || wake.send(()).unwrap_or_default();
+            Ok((statistic, gate.desk(&plan::name(statistic), &plan::parameters(), woken)?))
         };
-        let desks = plan::STATISTICS.into_iter().map(desk).collect();
+        let desks = plan::STATISTICS.into_iter().map(desk).collect::<Result<_, Trouble>>()?;
         Ok(Driver { desks, woken, sink, ledger: Ledger::open(&path)?, path, draws })
     }
 

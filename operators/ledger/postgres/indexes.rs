@@ -6,8 +6,9 @@ use super::super::trouble::Trouble;
 use super::session::Session;
 
 /// Every index whose gaps would change what a ledger decides, as the columns that only a scan of it gives in order.
-/// A release that its index misses would be drawn again, an account would be lost, a fence would not stop a zombie.
-const INDEXES: [(&str, &str); 8] = [
+/// A release that its index misses would be drawn again, an account would be lost, a fence would not stop a zombie, a
+/// version would not be held to its word.
+const INDEXES: [(&str, &str); 9] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
     ("account", "domain, place"),
@@ -16,6 +17,7 @@ const INDEXES: [(&str, &str); 8] = [
     ("domain", "name"),
     ("amendment", "sequence"),
     ("repair", "sequence"),
+    ("agreed", "job, version, name"),
 ];
 
 /// Compares them, inside a transaction that reads.

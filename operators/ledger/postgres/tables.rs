@@ -32,6 +32,9 @@ CREATE TABLE state (
 CREATE TABLE account (
   domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), place BIGINT NOT NULL, spent BYTEA NOT NULL,
   PRIMARY KEY (domain, place));
+CREATE TABLE agreed (
+  job TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, name TEXT COLLATE "C" NOT NULL, parameters BYTEA NOT NULL,
+  PRIMARY KEY (job, version, name));
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
 CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
 CREATE TRIGGER server_kept BEFORE DELETE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
@@ -64,6 +67,8 @@ CREATE TRIGGER account_grows BEFORE UPDATE ON account FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');
 CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');
+CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
+CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
 CREATE TRIGGER server_full BEFORE TRUNCATE ON server EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER meta_full BEFORE TRUNCATE ON meta EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER head_full BEFORE TRUNCATE ON head EXECUTE FUNCTION refuse('no table is emptied');
@@ -74,4 +79,5 @@ CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refu
 CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;

@@ -37,6 +37,9 @@ CREATE TABLE state (
 CREATE TABLE account (
   domain TEXT NOT NULL REFERENCES domain (name), place INTEGER NOT NULL, spent BLOB NOT NULL,
   PRIMARY KEY (domain, place)) STRICT, WITHOUT ROWID;
+CREATE TABLE agreed (
+  job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL,
+  PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
 CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequence
   BEGIN SELECT raise(ABORT, 'the chain only grows'); END;
@@ -60,6 +63,8 @@ CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.ver
 CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
+CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 ";
 
 /// What is set on every connection, and what it must read as afterwards. In write-ahead mode, commits survive a power

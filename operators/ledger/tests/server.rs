@@ -88,7 +88,8 @@ fn the_triggers_of_a_server_refuse_more() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
     let state = Some(State { version: 1, held: b"what a mechanism keeps".to_vec() });
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
-    let tables = "server meta head fence domain release amendment repair state account";
+    let tables = "server meta head fence domain release amendment repair state account agreed";
+    ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
         assert!(trouble.contains("no table is emptied"), "{table}: {trouble}");
@@ -247,6 +248,11 @@ fn an_index_that_misses_a_row_is_noticed() {
              prepaid, state, line, 0, chain FROM release",
         ),
         ("account_pkey", "account (domain, place)", "INSERT INTO account SELECT name, 77, cap FROM domain"),
+        (
+            "agreed_pkey",
+            "agreed (job, version, name)",
+            "INSERT INTO agreed SELECT name, 77, name, cap FROM domain",
+        ),
     ] {
         let maintained = |maintained: bool| {
             let index = format!("WHERE indexrelid = '{index}'::regclass");
@@ -258,6 +264,7 @@ fn an_index_that_misses_a_row_is_noticed() {
         doubt(&scratch.ledger(), table);
         scratch.edit("DELETE FROM release WHERE sequence = 99", false).unwrap();
         scratch.edit("DELETE FROM account WHERE place = 77", false).unwrap();
+        scratch.edit("DELETE FROM agreed", false).unwrap();
         server.sql(scratch.name(), &format!("REINDEX INDEX {index}")).unwrap();
     }
     Ledger::open(scratch.ledger()).unwrap();
@@ -282,6 +289,9 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let place = PathBuf::from(scratch.ledger().to_str().unwrap().replace("discreet@", &format!("{role}@")));
     let mut ledger = Ledger::open(&place).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
+    for _ in 0..2 {
+        ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
+    }
     for version in [1, 2] {
         let window = (10 * version, 10 * version + 10);
         let state = Some(State { version, held: b"what a mechanism keeps".to_vec() });

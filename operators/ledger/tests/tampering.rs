@@ -21,6 +21,7 @@ fn history(scratch: &Scratch) -> Vec<Row> {
     let kept = State { version: 1, held: b"what a mechanism keeps".to_vec() };
     let batch = [vec![Sealing { state: Some(kept), ..batch[0].clone() }], batch[1..].to_vec()].concat();
     let rows = ledger.seal(&claim, &batch).unwrap();
+    ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"version 1")).unwrap();
     ledger.amend(&name("visits"), &rho(11), "an operator", "more room").unwrap();
     rows
 }
@@ -133,6 +134,8 @@ fn the_triggers_refuse_what_the_path_never_does(at: At) {
         "UPDATE head SET sequence = sequence",
         "UPDATE state SET held = zeroblob(22)",
         "UPDATE meta SET format = 9",
+        "UPDATE agreed SET parameters = zeroblob(32)",
+        "DELETE FROM agreed",
     ] {
         assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }

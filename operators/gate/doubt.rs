@@ -1,0 +1,64 @@
+//! Why a gate stops.
+
+use std::fmt;
+
+use crate::ledger::{Trouble, TroubleKind};
+
+/// Why the gate no longer releases anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// A later process of the same job holds the fence.
+    Fenced,
+    /// The ledger is torn or edited.
+    Ledger,
+    /// The ledger is an older copy: it does not hold what has been published from it.
+    Behind,
+    /// The input was abandoned before it was complete.
+    Incomplete,
+    /// It is not known whether a commit took place.
+    Unknown,
+    /// The operating system gave no randomness.
+    NoRandomness,
+    /// The gate was closed, or its thread died.
+    Ended,
+}
+
+impl Doubt {
+    /// What a ledger's trouble means for a gate that cannot go on with it.
+    pub(super) fn about(trouble: &Trouble) -> Doubt {
+        match trouble.kind() {
+            TroubleKind::Fenced => Doubt::Fenced,
+            TroubleKind::Unknown => Doubt::Unknown,
+            _ => Doubt::Ledger,
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Doubt::Fenced => "ledger: a later process of this job has taken over",
+            Doubt::Ledger => "ledger: it is in doubt; nothing more is released from it",
+            Doubt::Unknown => {
+                "ledger: nobody knows whether the last commit took place; start again, and it is read"
+            }
+            Doubt::Behind => "ledger: it is an older copy; what was published from it is not in it",
+            Doubt::NoRandomness => "the operating system gives no randomness",
+            Doubt::Incomplete => "the input was abandoned before it was complete",
+            Doubt::Ended => "gate: its thread has ended",
+        })
+    }
+}
+
+/// What is said to whoever asks a gate that has halted.
+impl From<Doubt> for Trouble {
+    fn from(doubt: Doubt) -> Trouble {
+        let kind = match doubt {
+            Doubt::Fenced => TroubleKind::Fenced,
+            Doubt::Unknown => TroubleKind::Unknown,
+            _ => TroubleKind::Doubt,
+        };
+        Trouble::new(kind, doubt.to_string())
+    }
+}

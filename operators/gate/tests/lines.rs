@@ -1,0 +1,35 @@
+//! What leaves is a text of any number of lines, and a restart tells it again to the byte.
+
+use super::*;
+
+everywhere! {
+    a_text_of_several_lines_or_of_none_is_told_again_to_the_byte
+}
+
+fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: At) {
+    let scratch = scratch(at, 10);
+    let texts = ["", "one\ntwo", "\n"];
+    let anchor = scratch.directory().join("anchor");
+    let open = || at_a_desk(opening(&scratch).anchor(&anchor).open().unwrap());
+    let (gate, desk) = open();
+    for (window, text) in (0..).zip(texts) {
+        let sealable = Box::new(move |_: &mut Noise| text.to_owned());
+        desk.submit(Request { sealable, ..request(window, &Arc::default()) }).unwrap();
+    }
+    let first = texts.map(|_| row(&desk));
+    desk.delivered(&first[0]);
+    drop((gate, desk));
+
+    let (gate, desk) = open();
+    let again = [row(&desk), row(&desk)];
+    for ((first, again), text) in first[1..].iter().zip(&again).zip(&texts[1..]) {
+        assert_eq!((first.line(), first.closing()), (again.line(), again.closing()));
+        assert_eq!(first.line(), *text);
+    }
+    again.iter().for_each(|row| desk.delivered(row));
+    drop((gate, desk));
+    let (gate, desk) = open();
+    drop(gate);
+    assert!(desk.wait().is_none(), "it was told a third time");
+    assert_eq!(Journal::read(&anchor).unwrap().len(), texts.len());
+}

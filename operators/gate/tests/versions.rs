@@ -1,0 +1,115 @@
+//! A desk opens with what is known then, or says why it does not; and it hangs nobody.
+
+use super::*;
+
+everywhere! {
+    a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
+    a_desk_opens_with_what_was_kept_in_whichever_version
+    a_zombie_gets_no_desk
+    a_gate_that_has_ended_refuses_desks_and_says_why
+}
+
+fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, Trouble> {
+    gate.desk(&name_of(name), &Digest::of(parameters), || ())
+}
+
+fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: At) {
+    let scratch = scratch(at, 10);
+    let draws = Arc::default();
+    let gate = opening(&scratch).open().unwrap();
+    assert_eq!(gate.version(), 1);
+    let by_path = desk(&gate, "by_path", b"first").unwrap();
+    let trouble = desk(&gate, "by_path", b"second").unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    assert!(trouble.to_string().contains("job web has opened by_path in version 1"), "{trouble}");
+    // Neither the gate nor the first desk is any worse for it.
+    by_path.submit(request(0, &draws)).unwrap();
+    assert_eq!(row(&by_path).fate(), Fate::Sealed);
+    drop((by_path, gate));
+
+    let gate = opening(&scratch).version(2).open().unwrap();
+    assert_eq!(gate.version(), 2);
+    // What was told to a statistic without a desk is not lost on the one that is refused.
+    desk(&gate, "other", b"first").unwrap();
+    assert!(desk(&gate, "other", b"second").is_err());
+    let by_path = desk(&gate, "by_path", b"second").unwrap();
+    assert_eq!(row(&by_path).release(), &release(0));
+    drop((by_path, gate));
+    assert!(desk(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
+}
+
+fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
+    let scratch = scratch(at, 10);
+    let (gate, mut first) = open(&scratch);
+    assert!(first.take_state().is_none(), "nothing was kept yet");
+    for (window, number) in [(0, 1), (1, 20)] {
+        first.submit(total(window, number)).unwrap();
+        first.delivered(&row(&first));
+    }
+    // As it was when the desk was opened.
+    assert!(first.take_state().is_none());
+    drop((gate, first));
+    let gate = opening(&scratch).version(2).open().unwrap();
+    let mut second = desk(&gate, "by_path", b"second").unwrap();
+    assert!(!format!("{second:?}").contains("state"), "a secret is printed");
+    assert_eq!(second.take_state().unwrap()[..], 21i64.to_be_bytes()[..]);
+    assert!(second.take_state().is_none(), "a secret was given twice");
+    assert!(desk(&gate, "by_hour", b"second").unwrap().take_state().is_none());
+    second.submit(total(2, 300)).unwrap();
+    assert_eq!(row(&second).line(), "321");
+}
+
+fn a_zombie_gets_no_desk(at: At) {
+    let scratch = scratch(at, 10);
+    let zombie = opening(&scratch).open().unwrap();
+    scratch.unlock("web");
+    let successor = opening(&scratch).open().unwrap();
+    for name in ["by_path", "by_hour"] {
+        let trouble = desk(&zombie, name, b"the zombie's").unwrap_err();
+        assert_eq!(trouble.kind(), TroubleKind::Fenced, "{trouble}");
+    }
+    desk(&successor, "by_path", b"the successor's").unwrap();
+}
+
+fn a_gate_that_has_ended_refuses_desks_and_says_why(at: At) {
+    let scratch = scratch(at, 10);
+    let (gate, _desk) = open(&scratch);
+    gate.halt();
+    // While the thread ends, and after it.
+    for _ in 0..100 {
+        let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
+        assert_eq!(trouble.to_string(), Doubt::Incomplete.to_string());
+    }
+    drop(gate);
+
+    let (gate, by_path) = open(&scratch);
+    let sealable = Box::new(|_: &mut Noise| -> String { panic!("a mechanism that panics, on purpose") });
+    by_path.submit(Request { sealable, ..request(0, &Arc::default()) }).unwrap();
+    assert!(by_path.wait().is_none());
+    for _ in 0..100 {
+        let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
+        assert_eq!(trouble.to_string(), Doubt::Ended.to_string());
+    }
+}
+
+#[test]
+fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
+    let scratch = scratch(At::File, 10);
+    let gate = Gate::elsewhere("web", scratch.key()).unwrap();
+    assert_eq!((gate.version(), gate.is_elsewhere()), (1, true));
+    let gate = gate.with_version(3);
+    assert_eq!(gate.version(), 3);
+    let mut desk = desk(&gate, "by_path", b"first").unwrap();
+    assert!(desk.take_state().is_none());
+    assert!(desk.wait().is_none());
+    assert!(gate.domain(None, crate::accounting::Unit::Person).is_err());
+}
+
+#[test]
+fn a_gate_knows_the_budgets_of_its_ledger() {
+    let scratch = scratch(At::File, 10);
+    let gate = opening(&scratch).open().unwrap();
+    let domain = gate.domain(None, crate::accounting::Unit::Person).unwrap();
+    assert_eq!(domain.name(), &name_of("visits"));
+    assert!(gate.domain(Some(&name_of("visit")), crate::accounting::Unit::Person).is_err());
+}
