@@ -14,21 +14,12 @@ pub enum Unit {
     Record,
 }
 
-<<<<<<< HEAD
-impl Unit {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Unit::Person => "person",
-            Unit::Record => "record",
-        }
-=======
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Unit::Person => "person",
             Unit::Record => "record",
         })
->>>>>>> versions
     }
 }
 
@@ -66,11 +57,7 @@ impl Neighbours {
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-<<<<<<< HEAD
-        let unit = self.unit.word();
-=======
         let unit = self.unit;
->>>>>>> versions
         match self.relation {
             Relation::AddRemove => write!(f, "one {unit} more or less"),
             Relation::Replace => write!(f, "one {unit} replaced by another"),

@@ -7,11 +7,7 @@
 //! It is a statistic's, not a version's: a new version of a job finds what the old one kept. What of it still holds (keys
 //! that are public already do, the noise of a running total does not) is for the mechanism to decide; here it is bytes.
 
-<<<<<<< HEAD
-=======
-use super::canonical::{Canonical, Digest};
 use super::name::Name;
->>>>>>> versions
 use super::records::number;
 use super::rows::Release;
 use super::store::{Columns, Store, Value, first, odd};
