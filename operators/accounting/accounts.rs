@@ -54,7 +54,7 @@ impl Promise {
     /// person, rho 0.01`. `span` says a length of time in words.
     pub fn briefly<S: Display>(&self, cost: &Cost, span: impl Fn(u64) -> S) -> String {
         let Neighbours { unit, relation } = cost.neighbours();
-        let (unit, amount) = (unit.word(), cost.amount());
+        let amount = cost.amount();
         let replaced = if relation == Relation::Replace { " replaced" } else { "" };
         let when = match self {
             Promise::Lifetime => "lifetime".to_owned(),

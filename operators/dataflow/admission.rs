@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::bounding::{Chooser, Used};
+use super::bounding::{Chooser, Identity, Used};
 use super::unit::Person;
 use crate::accounting::Interval;
 use crate::invalid::{Invalid, Kind};
@@ -163,7 +163,9 @@ impl<P: Person> Ledgered<P> {
             for Admitted { people, bytes } in entry.remove() {
                 let mut rest = &bytes[..];
                 // A worker of this job wrote it.
-                (0..people).map_while(|_| P::read(&mut rest)).for_each(|person| drop(used.admit(&person)));
+                for person in (0..people).map_while(|_| P::read(&mut rest)) {
+                    used.admit(&person);
+                }
             }
         }
         *through = window.end().max(*through);
@@ -177,6 +179,3 @@ impl<P: Person> Ledgered<P> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -29,21 +29,14 @@ use crate::time::Time;
 /// # }
 /// ```
 pub struct Bounded<'scope, D, U: Unit<D>, T> {
-    windowed: Windowed<'scope, D, U, T>,
+    windowed: Rc<Windowed<'scope, D, U, T>>,
     limits: Limits,
     gathered: Rc<OnceCell<Batches<'scope, U::Item>>>,
 }
 
 impl<D, U: Unit<D>, T> Clone for Bounded<'_, D, U, T> {
     fn clone(&self) -> Self {
-        let Windowed { items, unit, time, windows, refused } = &self.windowed;
-        let windowed = Windowed {
-            items: items.clone(),
-            unit: Rc::clone(unit),
-            time: Rc::clone(time),
-            windows: windows.clone(),
-            refused: refused.clone(),
-        };
+        let windowed = Rc::clone(&self.windowed);
         Bounded { windowed, limits: self.limits, gathered: Rc::clone(&self.gathered) }
     }
 }
@@ -64,7 +57,7 @@ impl<'scope, D, U: Unit<D>, T> Deref for Bounded<'scope, D, U, T> {
 
 impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
     pub(super) fn new(windowed: Windowed<'scope, D, U, T>, limits: Limits) -> Bounded<'scope, D, U, T> {
-        Bounded { windowed, limits, gathered: Rc::default() }
+        Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default() }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -86,11 +79,9 @@ impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
     }
 }
 
-/// A reader of nothing.
-type Nothing<D> = fn(&D);
-
 impl<'scope, D, U, T> Bounded<'scope, D, U, T>
 where
+    D: 'static,
     U: Unit<D>,
     T: Fn(&D) -> Time + 'static,
 {
@@ -99,15 +90,17 @@ where
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Counting<K>, G, Nothing<D>> {
+    ) -> Tallied<'scope, D, U, T, Counting<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
         let question = keys.and_then(|keys| Total::count(self.limits, keys)).map(Counting);
-        self.ask(key, |_| (), question)
+        self.ask(key, |_: &D| (), question)
     }
 
     /// How many records there are.
-    pub fn count(self) -> Tallied<'scope, D, U, T, Counting<()>, Nothing<D>, Nothing<D>> {
-        self.count_by(|_| (), Keys::whole())
+    pub fn count(
+        self,
+    ) -> Tallied<'scope, D, U, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static> {
+        self.count_by(|_: &D| (), Keys::whole())
     }
 
     /// The sum of the values of each key. A person's own sum in a key is clipped to the range.
@@ -133,8 +126,8 @@ where
         self,
         value: V,
         range: impl TryInto<Range, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Summing<()>, Nothing<D>, V> {
-        self.sum_by(|_| (), Keys::whole(), value, range)
+    ) -> Tallied<'scope, D, U, T, Summing<()>, impl Fn(&D) + 'static, V> {
+        self.sum_by(|_: &D| (), Keys::whole(), value, range)
     }
 
     /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped to the range.
@@ -157,8 +150,8 @@ where
         self,
         value: V,
         range: impl TryInto<Range, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Averaging<()>, Nothing<D>, V> {
-        self.mean_by(|_| (), Keys::whole(), value, range)
+    ) -> Tallied<'scope, D, U, T, Averaging<()>, impl Fn(&D) + 'static, V> {
+        self.mean_by(|_: &D| (), Keys::whole(), value, range)
     }
 
     /// How many records have their value in each bucket; a person is in at most `keys` buckets, with at most `per_key`
@@ -167,21 +160,23 @@ where
         self,
         value: V,
         edges: impl TryInto<Edges, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Counting<Bucket>, impl Fn(&D) -> Bucket + 'static, Nothing<D>> {
+    ) -> Tallied<'scope, D, U, T, Counting<Bucket>, impl Fn(&D) -> Bucket + 'static, impl Fn(&D) + 'static>
+    {
         let edges = edges.try_into().map_err(Into::into);
         let question = edges.clone().and_then(|edges: Edges| Total::count(self.limits, edges.keys()));
         // Without edges the run is refused, and nothing is counted.
         let edges = edges.ok();
         let bucket = move |record: &D| match &edges {
             Some(edges) => edges.bucket(value(record)),
-            None => Bucket::default(),
+            None => Bucket::EVERY,
         };
-        self.ask(bucket, |_| (), question.map(Counting))
+        self.ask(bucket, |_: &D| (), question.map(Counting))
     }
 }
 
 impl<'scope, D, P, F, N, T> Bounded<'scope, D, People<P, F, N>, T>
 where
+    D: 'static,
     People<P, F, N>: Unit<D>,
     T: Fn(&D) -> Time + 'static,
 {
@@ -190,15 +185,18 @@ where
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<K>, G, Nothing<D>> {
+    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
         let question = keys.and_then(|keys| Total::people(self.limits, keys)).map(Counting);
-        self.ask(key, |_| (), question)
+        self.ask(key, |_: &D| (), question)
     }
 
     /// How many people there are.
-    pub fn people(self) -> Tallied<'scope, D, People<P, F, N>, T, Counting<()>, Nothing<D>, Nothing<D>> {
-        self.people_by(|_| (), Keys::whole())
+    pub fn people(
+        self,
+    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static>
+    {
+        self.people_by(|_: &D| (), Keys::whole())
     }
 }
 

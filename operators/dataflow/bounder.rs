@@ -60,7 +60,8 @@ where
             // Inputs that vanished have completed nothing.
             let complete = frontiers[0].frontier().first().copied();
             let ended = complete.is_none() || (complete == Some(Time::MAX) && !panes.is_bounded());
-            while let (Some(capability), Some(complete), Some((window, close))) = (&mut held, complete, panes.next())
+            while let (Some(capability), Some(complete), Some((window, close))) =
+                (&mut held, complete, panes.next())
                 && !ended
                 && close <= complete
             {

@@ -14,16 +14,20 @@ pub(crate) use timely::dataflow::InputHandle;
 pub(crate) use timely::dataflow::channels::pact::{Exchange, Pipeline};
 pub(crate) use timely::dataflow::operators::generic::OutputBuilder;
 pub(crate) use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+pub(crate) use timely::dataflow::operators::generic::operator::empty;
 pub(crate) use timely::dataflow::operators::probe::Handle as Probe;
-pub(crate) use timely::dataflow::operators::vec::{Filter, Map};
+pub(crate) use timely::dataflow::operators::vec::{Filter, Map, ToStream};
 pub(crate) use timely::dataflow::operators::{Capability, Concat, Operator, Probe as Probing};
 pub(crate) use timely::progress::frontier::MutableAntichain;
+pub(crate) use timely::scheduling::SyncActivator;
 pub(crate) use timely::worker::Worker as Engine;
 
 /// What may travel between workers.
 pub use timely::ExchangeData as Travels;
 /// Where a dataflow is built.
 pub use timely::dataflow::Scope;
+/// A stream of anything that holds records.
+pub(crate) use timely::dataflow::Stream as Shared;
 /// A stream of records in vectors.
 pub use timely::dataflow::StreamVec;
 /// One thread of a job.

@@ -10,7 +10,7 @@ use crate::time::Time;
 /// What makes a record that record. Implemented here, for [`Unnamed`], [`Named`], [`Once`] and [`Changing`].
 pub trait Naming<D>: Clone + 'static {
     /// A record on its way.
-    type Item: Travels;
+    type Item: Travels + Clone;
     /// How what is held is combined.
     type Rule<M: Measure>: Rule<Share = M::Share>;
 
@@ -41,7 +41,7 @@ pub trait Naming<D>: Clone + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct Unnamed;
 
-impl<D: Travels> Naming<D> for Unnamed {
+impl<D: Travels + Clone> Naming<D> for Unnamed {
     type Item = D;
     type Rule<M: Measure> = M::Plain;
 
@@ -85,7 +85,7 @@ impl<I, G> Clone for Named<I, G> {
     }
 }
 
-impl<D: Travels, I, G> Naming<D> for Named<I, G>
+impl<D: Travels + Clone, I, G> Naming<D> for Named<I, G>
 where
     I: Identity + Ord + Clone + 'static,
     G: Fn(&D) -> I + 'static,
@@ -111,7 +111,7 @@ where
 #[derive(Clone, Copy, Debug)]
 pub struct Once;
 
-impl<D: Travels> Naming<D> for Once {
+impl<D: Travels + Clone> Naming<D> for Once {
     type Item = D;
     type Rule<M: Measure> = Identified<(), M>;
 
@@ -133,7 +133,7 @@ impl<D: Travels> Naming<D> for Once {
 #[derive(Clone, Copy, Debug)]
 pub struct Changing;
 
-impl<D: Travels + Identity + Ord> Naming<D> for Changing {
+impl<D: Travels + Clone + Identity + Ord> Naming<D> for Changing {
     type Item = (D, Time, isize);
     type Rule<M: Measure> = Net<D, M>;
 

@@ -1,33 +1,31 @@
 //! What the sentence asks of whoever seals: the gate, and in tests what stands in for it.
 
+use zeroize::Zeroizing;
+
 use super::desk::{Desk, Wake};
 use super::shared::Shared;
-use super::statistic::Title;
 use crate::accounting::Unit;
 use crate::gate::Gate;
 use crate::ledger::{Digest, Domain, Name, Trouble};
 
 /// A desk, and what was kept for its statistic.
-pub(super) type Opened = (Box<dyn Desk>, Option<Vec<u8>>);
+pub(super) type Opened = (Box<dyn Desk>, Option<Zeroizing<Vec<u8>>>);
 
 /// Where releases are paid for and sealed.
 pub(super) trait Office {
     /// Is halted when the run fails, and refuses to be elsewhere than worker 0 is.
     fn answers_for(&self, shared: &Shared);
 
-    fn job(&self) -> &Name;
+    fn job(&self) -> Name;
 
     /// The identity that a statistic of this version of the job has with these parameters.
     fn version(&self, parameters: &Digest) -> Digest;
 
     /// What chooses the records that are kept.
-    fn secret(&self) -> zeroize::Zeroizing<[u8; 32]>;
+    fn secret(&self) -> Zeroizing<[u8; 32]>;
 
     /// The budget that pays: the one of that name, or the only one for such a unit.
     fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble>;
-
-    /// What is promised to whom, in public words.
-    fn promise(&self, domain: &Domain) -> String;
 
     fn open(&self, name: &Name, parameters: &Digest, wake: Wake) -> Result<Opened, Trouble>;
 }
@@ -40,15 +38,15 @@ impl Office for AtGate<'_> {
         shared.on_failure(Box::new(self.0.halter()));
     }
 
-    fn job(&self) -> &Name {
-        self.0.job()
+    fn job(&self) -> Name {
+        self.0.job().clone()
     }
 
     fn version(&self, parameters: &Digest) -> Digest {
-        Title::version_of(self.0.version(), parameters)
+        Digest::of_version(self.0.version(), parameters)
     }
 
-    fn secret(&self) -> zeroize::Zeroizing<[u8; 32]> {
+    fn secret(&self) -> Zeroizing<[u8; 32]> {
         self.0.key().derive("discreet-dataflow 2026-11 what is kept of a person")
     }
 
@@ -57,17 +55,12 @@ impl Office for AtGate<'_> {
         self.0.domain(named.as_ref(), unit).cloned()
     }
 
-    fn promise(&self, domain: &Domain) -> String {
-        domain.promised()
-    }
-
     fn open(&self, name: &Name, parameters: &Digest, wake: Wake) -> Result<Opened, Trouble> {
         if self.0.is_elsewhere() {
             return Err(Trouble::refused("ledger: the process that holds worker 0 must open it"));
         }
-        let desk = self.0.desk(name, parameters, wake)?;
-        let state = desk.state().map(<[u8]>::to_vec);
+        let mut desk = self.0.desk(name, parameters, wake)?;
+        let state = desk.take_state();
         Ok((Box::new(desk), state))
     }
 }
-

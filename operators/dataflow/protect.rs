@@ -4,10 +4,11 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::bounding::Identity;
+use super::calendar::Calendar;
 use super::engine::Travels;
 use super::feed::Fed;
 use super::naming::{Changing, Named, Once, Unnamed};
-use super::schedule::{Calendar, Schedule};
+use super::schedule::Schedule;
 use super::unit::{NamedRecords, People, Person, Records, Unit};
 use super::window::Windowed;
 use crate::invalid::Invalid;
@@ -44,7 +45,7 @@ impl<D, U: Unit<D>> fmt::Debug for Private<'_, D, U> {
     }
 }
 
-impl<'scope, D: Travels> Fed<'scope, D> {
+impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     /// Protects everything that one person did: adding or removing all records of a person changes what is released no
     /// more than its price says. `person` tells whose a record is; whom it does not tell apart is one person.
     pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
@@ -61,7 +62,7 @@ impl<'scope, D: Travels> Fed<'scope, D> {
     }
 }
 
-impl<'scope, D: Travels + Identity + Ord> Fed<'scope, (D, Time, isize)> {
+impl<'scope, D: Travels + Clone + Identity + Ord> Fed<'scope, (D, Time, isize)> {
     /// Protects everything that one person did, in a collection whose records may be taken back: of each person's record
     /// all changes until its window closes are added up, and it counts if what is left is above zero. After that, a
     /// change changes nothing: a released window is final.
@@ -75,7 +76,9 @@ impl<'scope, D: Travels + Identity + Ord> Fed<'scope, (D, Time, isize)> {
     }
 }
 
-impl<'scope, D: Travels, P: Person, F: Fn(&D) -> P + 'static> Private<'scope, D, People<P, F, Unnamed>> {
+impl<'scope, D: Travels + Clone, P: Person, F: Fn(&D) -> P + 'static>
+    Private<'scope, D, People<P, F, Unnamed>>
+{
     /// Records have an id: duplicates of one id of a person count once while their window is open. Of duplicates that
     /// differ, one counts, whichever came first.
     pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, People<P, F, Named<I, G>>>
@@ -87,7 +90,7 @@ impl<'scope, D: Travels, P: Person, F: Fn(&D) -> P + 'static> Private<'scope, D,
     }
 }
 
-impl<'scope, D: Travels> Private<'scope, D, Records> {
+impl<'scope, D: Travels + Clone> Private<'scope, D, Records> {
     /// Records have an id: duplicates of one id count once while their window is open.
     pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, NamedRecords<I, G>>
     where

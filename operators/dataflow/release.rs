@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::clock::Clock;
@@ -15,7 +15,7 @@ use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
 use super::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
-    Probing, StreamVec, Travels,
+    Probing, StreamVec, SyncActivator, Travels,
 };
 use super::failure::{Failure, FailureKind};
 use super::faults;
@@ -23,6 +23,7 @@ use super::feed::Fed;
 use super::schedule::Schedule;
 use super::shared::Shared;
 use super::statistic::{Statistic, Title};
+use super::window::Windows;
 use crate::accounting::Interval;
 use crate::gate::{Gate, Standing, Told};
 use crate::invalid::Invalid;
@@ -30,6 +31,7 @@ use crate::ledger::{Digest, Fate, Name, Row};
 use crate::time::{Span, Time};
 
 /// A statistic, and which windows of it are released when.
+#[doc(hidden)]
 pub struct Plan<S> {
     title: Title,
     schedule: Schedule,
@@ -52,6 +54,11 @@ impl<S: Statistic> Plan<S> {
     /// Every window of the schedule, as soon as it is complete.
     pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
         Plan { title, schedule, statistic, late: None, skipping: None }
+    }
+
+    pub(super) fn of(title: Title, windows: &Windows, schedule: Schedule, statistic: S) -> Plan<S> {
+        let Windows { late, skipping, .. } = windows.clone();
+        Plan { title, schedule, statistic, late, skipping }
     }
 
     /// Windows stay open for so long after their end.
@@ -79,19 +86,11 @@ impl<S: Statistic> Plan<S> {
     }
 }
 
-/// What comes of a statistic.
-#[derive(Debug)]
-pub struct Outcomes<'scope> {
-    /// What there is to say, in order of windows. Rows that a former process sealed and did not deliver come first.
-    pub releases: StreamVec<'scope, Time, Release>,
-    /// Beside each of them, what is left of its budget.
-    pub standings: StreamVec<'scope, Time, Standing>,
-}
-
 /// A row of the ledger on its way to a sink: the one form in which anything leaves.
 #[derive(Clone)]
 pub struct Release {
     row: Arc<Row>,
+    standing: Arc<Standing>,
     ticket: Arc<Ticket>,
 }
 
@@ -131,9 +130,20 @@ impl Release {
         self.row.line()
     }
 
+    /// The line that ends the lines of a released window, with how many they are and its place in the ledger; `None`
+    /// where the window was not released.
+    pub fn closing(&self) -> Option<String> {
+        self.row.closing()
+    }
+
     /// The row, as it was read back.
     pub fn row(&self) -> &Row {
         &self.row
+    }
+
+    /// What was spent of its budget, what is left, and until when it lasts.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
@@ -151,9 +161,15 @@ impl Release {
     }
 }
 
+/// All lines of its window.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.line())
+        f.write_str(self.line())?;
+        let Some(closing) = self.closing() else { return Ok(()) };
+        if !self.line().is_empty() {
+            f.write_str("\n")?;
+        }
+        f.write_str(&closing)
     }
 }
 
@@ -166,57 +182,77 @@ impl fmt::Debug for Release {
 type Outcome = (Row, Standing);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
-    /// Releases a statistic: the stream holds parts of its tallies, each with the number of its window in the plan's
-    /// schedule. A part must be sent before its window closes: at a time below the window's end and its lateness.
+    /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For tests and benches
+    /// of this library itself; what people use says [`protect`](Fed::protect) first.
     ///
-    /// The run fails where the gate refuses a [desk](Gate::desk): the same version of a job with another
-    /// [`Title::version`] is a bad configuration.
-    pub fn release<S: Statistic<Part = P>>(self, gate: &Gate, plan: Plan<S>) -> Outcomes<'scope> {
+    /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at a time below
+    /// the window's end and its lateness. The run fails where the gate refuses a [desk](Gate::desk).
+    #[doc(hidden)]
+    pub fn release_unproved_for_tests_of_the_library_itself<S: Statistic<Part = P>>(
+        self,
+        gate: &Gate,
+        plan: Plan<S>,
+    ) -> StreamVec<'scope, Time, Release> {
         let Title { name, version, .. } = plan.title.clone();
         let shared = Arc::clone(&self.context.shared);
         shared.on_failure(Box::new(gate.halter()));
-        if self.stream.scope().index() == 0 && gate.is_elsewhere() {
-            shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
-        }
-        let open = |wake| match gate.desk(&name, &version, wake) {
-            Ok(desk) => Some(Box::new(desk) as Box<dyn Desk>),
+        let waker = Waker::default();
+        let desk = (self.stream.scope().index() == 0).then(|| {
+            if gate.is_elsewhere() {
+                shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
+            }
+            gate.desk(&name, &version, waker.wake())
+        });
+        let at_desk = desk.and_then(|desk| match desk {
+            Ok(desk) => Some((plan, Box::new(desk) as Box<dyn Desk>, waker)),
             Err(trouble) => {
                 shared.fail(trouble.into());
                 None
             }
-        };
-        release(self, plan, open)
+        });
+        release(self, at_desk)
     }
 }
 
-/// As [`Fed::release`], at whatever desk opens on worker 0.
+/// Wakes the operator that releases, once it is there; before that, it needs no waking.
+#[derive(Clone, Default)]
+pub(crate) struct Waker(Arc<OnceLock<SyncActivator>>);
+
+impl Waker {
+    pub(crate) fn wake(&self) -> Wake {
+        let waker = self.clone();
+        Box::new(move || {
+            faults::draws_for_a_dataflow();
+            if let Some(activator) = waker.0.get() {
+                // A worker that is gone needs no waking.
+                let _ = activator.activate();
+            }
+        })
+    }
+}
+
+/// Releases a statistic where its desk is, on worker 0.
 pub(crate) fn release<'scope, S: Statistic>(
     parts: Fed<'scope, (u64, S::Part)>,
-    plan: Plan<S>,
-    open: impl FnOnce(Wake) -> Option<Box<dyn Desk>>,
-) -> Outcomes<'scope> {
+    at_desk: Option<(Plan<S>, Box<dyn Desk>, Waker)>,
+) -> StreamVec<'scope, Time, Release> {
     let Fed { stream, context } = parts;
     let scope = stream.scope();
     let mut builder = OperatorBuilder::new("Release".to_owned(), scope);
     let mut input = builder.new_input(stream, Exchange::new(|_: &(u64, S::Part)| 0));
     let (releases, release_stream) = builder.new_output::<Vec<Release>>();
-    let (standings, standing_stream) = builder.new_output::<Vec<Standing>>();
     let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<Release>>>::from(releases);
-    let mut standings = OutputBuilder::<_, CapacityContainerBuilder<Vec<Standing>>>::from(standings);
 
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
-    let sync = scope.worker().sync_activator_for(address.to_vec());
-    // A worker that is gone needs no waking.
-    let wake = Box::new(move || {
-        faults::draws_for_a_dataflow();
-        let _ = sync.activate();
-    });
-    let desk = if scope.index() == 0 { open(wake) } else { None };
+    if let Some((_, _, waker)) = &at_desk {
+        // It was made for this operator.
+        let _ = waker.0.set(scope.worker().sync_activator_for(address.to_vec()));
+    }
 
     let shared = Arc::clone(&context.shared);
-    builder.build(move |capabilities| {
-        let mut clerk = desk.map(|desk| Clerk::new(plan, desk, shared, capabilities));
+    builder.build(move |mut capabilities| {
+        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, shared, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -230,17 +266,14 @@ pub(crate) fn release<'scope, S: Statistic>(
             // One input, whose times are in one order: its frontier is one time, or none.
             let complete =
                 frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
-            let (mut releases, mut standings) = (releases.activate(), standings.activate());
-            clerk.serve(complete, &mut |[first, second], release, standing| {
-                releases.session(first).give(release);
-                standings.session(second).give(standing);
-            });
+            let mut releases = releases.activate();
+            clerk.serve(complete, &mut |capability, release| releases.session(capability).give(release));
             if let Some(wait) = clerk.patience() {
                 activator.activate_after(wait);
             }
         }
     });
-    Outcomes { releases: release_stream.probe_with(&context.probe()), standings: standing_stream }
+    release_stream.probe_with(&context.probe())
 }
 
 /// How often the clock is looked at while a window may be missed: a clock can be set.
@@ -252,19 +285,19 @@ struct Clerk<S: Statistic> {
     desk: SharedDesk,
     shared: Arc<Shared>,
     clock: Option<Arc<dyn Clock>>,
-    /// One for releases, one for standings; gone when no more of either can come.
-    capabilities: Option<[Capability<Time>; 2]>,
+    /// Gone when nothing more can come.
+    capability: Option<Capability<Time>>,
 }
 
-/// Where releases and standings go, at these capabilities.
-type Tell<'a> = dyn FnMut([&Capability<Time>; 2], Release, Standing) + 'a;
+/// Where releases go, at this capability.
+type Tell<'a> = dyn FnMut(&Capability<Time>, Release) + 'a;
 
 impl<S: Statistic> Clerk<S> {
     fn new(
         plan: Plan<S>,
         desk: Box<dyn Desk>,
         shared: Arc<Shared>,
-        capabilities: Vec<Capability<Time>>,
+        capability: Option<Capability<Time>>,
     ) -> Clerk<S> {
         let Plan { title, schedule, statistic, late, skipping } = plan;
         let (clock, patience) = skipping.unzip();
@@ -273,33 +306,29 @@ impl<S: Statistic> Clerk<S> {
             desk: Arc::new(Mutex::new(desk)),
             shared,
             clock,
-            capabilities: capabilities.try_into().ok(),
+            capability,
         }
     }
 
     fn serve(&mut self, complete: Option<Time>, tell: &mut Tell<'_>) {
-        let Some(mut capabilities) = self.capabilities.take() else { return };
+        let Some(mut capability) = self.capability.take() else { return };
         let before = self.docket.awaited();
-        self.hear(&capabilities, tell);
+        self.hear(&capability, tell);
         // After a failure nothing leaves, and nothing is settled that is not.
         if !self.shared.has_failed() {
             self.submit(complete);
             while let Some((close, outcome)) = self.docket.tell() {
-                let capabilities = capabilities.each_ref().map(|capability| capability.delayed(&close));
-                self.leave(capabilities.each_ref(), outcome, tell);
+                self.leave(&capability.delayed(&close), outcome, tell);
             }
         }
         self.shared.awaits(before, self.docket.awaited());
-        self.capabilities = match self.docket.settled() {
-            Some(settled) => {
-                capabilities.iter_mut().for_each(|capability| capability.downgrade(&settled));
-                Some(capabilities)
-            }
-            None => None,
-        };
+        self.capability = self.docket.settled().map(|settled| {
+            capability.downgrade(&settled);
+            capability
+        });
     }
 
-    fn hear(&mut self, capabilities: &[Capability<Time>; 2], tell: &mut Tell<'_>) {
+    fn hear(&mut self, capability: &Capability<Time>, tell: &mut Tell<'_>) {
         loop {
             let heard = lock(&self.desk).hear();
             match heard {
@@ -310,7 +339,7 @@ impl<S: Statistic> Clerk<S> {
                 Some(Told::Row(row, standing)) => {
                     let early = self.docket.hear(row.release().id(), (*row, *standing));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
-                        self.leave(capabilities.each_ref(), early, tell);
+                        self.leave(capability, early, tell);
                     }
                 }
             }
@@ -333,14 +362,15 @@ impl<S: Statistic> Clerk<S> {
         }
     }
 
-    fn leave(&self, capabilities: [&Capability<Time>; 2], (row, standing): Outcome, tell: &mut Tell<'_>) {
+    fn leave(&self, capability: &Capability<Time>, (row, standing): Outcome, tell: &mut Tell<'_>) {
         self.shared.tell(row.fate());
         let ticket = Ticket {
             desk: Arc::clone(&self.desk),
             shared: Arc::clone(&self.shared),
             _leaving: self.shared.leaving(),
         };
-        tell(capabilities, Release { row: Arc::new(row), ticket: Arc::new(ticket) }, standing);
+        let (row, standing, ticket) = (Arc::new(row), Arc::new(standing), Arc::new(ticket));
+        tell(capability, Release { row, standing, ticket });
     }
 
     /// How long nothing has to be looked at.

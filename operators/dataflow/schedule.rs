@@ -148,7 +148,6 @@ impl Schedule {
     }
 
     /// When a pane is; `None` where there is none.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
     pub(crate) fn span_of_pane(&self, pane: u64) -> Option<Interval> {
         self.ticks.between(pane, pane.checked_add(1)?)
     }
@@ -172,15 +171,32 @@ impl Schedule {
         before.min(self.windows)..after.min(self.windows)
     }
 
+    /// The first window that ends after a moment; as many as there are where none does.
+    pub(crate) fn first_ending_after(&self, time: Time) -> u64 {
+        match self.ticks.pane(time) {
+            Some(pane) => self.windows_of(pane).start,
+            None if self.window(0).is_some_and(|first| time < first.start()) => 0,
+            None => self.windows,
+        }
+    }
+
+    /// How many windows there are; without a last one, more than anybody will see.
+    pub(crate) fn count(&self) -> u64 {
+        self.windows
+    }
+
+    /// All of the time that windows are about.
+    pub(crate) fn life(&self) -> Result<Interval, Invalid> {
+        self.ticks.between(0, self.ticks.panes()).ok_or_else(no_room)
+    }
+
     /// Whether a pane can be part of several windows.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
     pub(crate) fn overlaps(&self) -> bool {
         self.stride < self.width
     }
 
     /// What windows are: their size, step, unit and zone. Not which exist, so that a schedule that goes on for longer
     /// has the same name, and the same windows where it had some.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the operators that count by panes come next"))]
     pub(crate) fn describe(&self) -> String {
         match &self.rule {
             Rule::Spans { size, step } => format!("{size} microseconds every {step}"),

@@ -35,7 +35,7 @@ impl<R> Script<R> {
     }
 }
 
-impl<R: 'static> Source for Scripted<R> {
+impl<R: Clone + 'static> Source for Scripted<R> {
     type Record = R;
 
     fn pull(&mut self, batch: &mut Vec<R>) -> Result<Pulled, Gone> {
@@ -171,4 +171,11 @@ where
             (window.start(), table.close(&mut admit, add))
         })
         .collect()
+}
+
+impl<D, U: Unit<D>, T> Windowed<'_, D, U, T> {
+    /// So late, or not at all.
+    fn late_by(self, late: i64) -> Self {
+        if late == 0 { self } else { self.late(Span::microseconds(late)) }
+    }
 }

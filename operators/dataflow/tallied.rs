@@ -9,7 +9,7 @@ use super::admission::{Admission, Ledgered, Restored};
 use super::bounded::Bounded;
 use super::bounder::{Part, bounded};
 use super::bounding::{Cap, Chooser, Measure};
-use super::engine::{Empty, Scope, StreamVec, ToStream, Travels};
+use super::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use super::failure::Failure;
 use super::feed::Fed;
 use super::office::{AtGate, Office};
@@ -20,13 +20,13 @@ use super::schedule::Schedule;
 use super::statistic::Title;
 use super::told::{Portion, Remembered, Telling};
 use super::unit::Unit;
-use super::version::version;
 use crate::accounting::Cost;
+use crate::canonical::{Canonical, Digest};
 use crate::gate::Gate;
 use crate::invalid::Invalid;
 use crate::ledger::{Charge, Name};
-use crate::mechanisms::{Mechanism, Ready, Statistic, Tellable};
-use crate::time::Time;
+use crate::mechanisms::{Mechanism, Ready, Tellable};
+use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
 ///
@@ -116,7 +116,7 @@ where
             Ok(releases) => releases,
             Err(failure) => {
                 context.shared.fail(failure);
-                Empty::empty(scope)
+                empty(scope)
             }
         }
     }
@@ -135,7 +135,8 @@ where
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
-        let schedule = people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+        let schedule =
+            people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
         let ready = mechanism.ready(question.statistic())?;
         let name = Name::new("release", name)?;
@@ -148,16 +149,16 @@ where
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge(ready.cost(), limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;
-            let parameters = version(&ready, &schedule);
+            let parameters = parameters(&ready, &schedule, domain.name());
             let title = Title {
                 domain: domain.name().clone(),
-                job: office.job().clone(),
+                job: office.job(),
                 version: office.version(&parameters),
                 name: name.clone(),
             };
             let waker = Waker::default();
             let (desk, state) = office.open(&name, &parameters, waker.wake())?;
-            let remembered = state.as_deref().map(Remembered::read).transpose()?;
+            let remembered = state.as_deref().map(|state| Remembered::read(state)).transpose()?;
             if let Some(kept) = remembered.as_ref().and_then(|remembered| remembered.mechanism) {
                 ready.accepts(kept)?;
             }
@@ -169,10 +170,10 @@ where
                 (Some(windows), None) => Some(Ledgered::new(windows)?),
             };
             restored = counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
-            let promise = office.promise(&domain).into();
+            let promise = domain.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
             let telling = Telling { ready, title: title.clone(), promise, charge, counters };
-            let plan = Plan::of(title, schedule.clone(), telling, people.windows.late, people.windows.skipping.clone());
+            let plan = Plan::of(title, &people.windows, schedule.clone(), telling);
             at_desk = Some((plan, desk, waker));
         }
 
@@ -193,6 +194,12 @@ where
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
         Ok(release::<Telling<X::Ready, U::Person>>(parts, at_desk))
     }
+}
+
+/// Everything that privacy depends on, in one hash.
+fn parameters(ready: &impl Ready, schedule: &Schedule, domain: &Name) -> Digest {
+    let fields = Canonical::new("discreet sentence 1").text(domain.as_str());
+    fields.digest(&ready.parameters()).text(&schedule.describe()).finish()
 }
 
 /// How a window is paid for: by itself, or, where the windows of a person are bounded, as many as that before the first.

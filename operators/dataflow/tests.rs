@@ -14,7 +14,8 @@ use crossbeam_channel::{Receiver, unbounded};
 use proptest::prelude::*;
 use timely::dataflow::operators::Inspect;
 
-use super::release::release;
+use super::desk::Desk;
+use super::release::{Waker, release};
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours};
 use crate::gate::Sealable;
@@ -23,7 +24,7 @@ use crate::noise::Noise;
 use crate::time::{Span, Time};
 
 mod external;
-mod stand_in;
+pub(super) mod stand_in;
 
 use stand_in::{Delivered, StandIn, row};
 
@@ -106,17 +107,30 @@ impl Ears {
         let parts =
             records.flat_map(move |(time, count)| windows.holding(time).map(move |window| (window, count)));
         let delivered = Arc::clone(&self.delivered);
-        let outcomes =
-            release(parts, plan, |wake| Some(Box::new(StandIn::new(wake, before, answers, delivered))));
+        let at_desk = at_desk(&parts, plan, before, answers, delivered);
         let (lines, standings) = (Arc::clone(&self.lines), Arc::clone(&self.standings));
-        outcomes.releases.deliver(move |release| {
+        release(parts, at_desk).deliver(move |release| {
+            let standing = release.standing();
+            standings.fetch_add(usize::from(standing.spent.within(&standing.cap)), Ordering::SeqCst);
             lines.lock().unwrap().push(release.line().to_owned());
             Ok(())
         });
-        outcomes.standings.inspect(move |standing| {
-            standings.fetch_add(usize::from(standing.spent.within(&standing.cap)), Ordering::SeqCst);
-        });
     }
+}
+
+/// A stand-in on worker 0.
+fn at_desk<S: Statistic>(
+    parts: &Fed<'_, (u64, S::Part)>,
+    plan: Plan<S>,
+    before: Vec<Row>,
+    answers: usize,
+    delivered: Delivered,
+) -> Option<(Plan<S>, Box<dyn Desk>, Waker)> {
+    (parts.stream.scope().index() == 0).then(|| {
+        let waker = Waker::default();
+        let desk = StandIn::new(waker.wake(), before, answers, delivered);
+        (plan, Box::new(desk) as Box<dyn Desk>, waker)
+    })
 }
 
 /// A run of one script a worker, all of them counted.
@@ -449,10 +463,8 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
         worker.dataflow(|scope| {
             let parts = feeds.stream(scope, All::of(Vec::<(u64, i64)>::new()));
             let plan = Plan::new(title("visits"), tens(Some(100)), Counts);
-            let outcomes = release(parts, plan, |wake| {
-                Some(Box::new(StandIn::new(wake, Vec::new(), usize::MAX, Arc::default())))
-            });
-            outcomes.releases.deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
+            let at_desk = at_desk(&parts, plan, Vec::new(), usize::MAX, Arc::default());
+            release(parts, at_desk).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
                 2 => Err(io::ErrorKind::StorageFull.into()),
                 _ => Ok(()),
             });

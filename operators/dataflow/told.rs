@@ -12,8 +12,8 @@ use super::unit::Person;
 use crate::accounting::Interval;
 use crate::gate::{self, Sealable};
 use crate::invalid::{Invalid, Kind};
-use crate::ledger::{Charge, Digest};
-use crate::mechanisms::{Ready, Tally, Tellable};
+use crate::ledger::{Charge, Digest, lines};
+use crate::mechanisms::{Head, Ready, Tally, Tellable};
 use crate::noise::Noise;
 
 /// What a worker sends of a window. Prints as `<private>`.
@@ -99,14 +99,12 @@ impl<R: Ready<Answer: Tellable>, P: Person> Sealable for Draw<R, P> {
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
         let drawn = ready.draw(tally, before.and_then(|before| before.mechanism), noise);
         let used = counters.map(|counters| counters.sealed(window));
-        let remembered = Remembered {
-            version: title.version,
-            mechanism: drawn.state.as_deref(),
-            used: used.as_deref(),
-        };
+        let remembered =
+            Remembered { version: title.version, mechanism: drawn.state.as_deref(), used: used.as_deref() };
         let state = (remembered.mechanism.is_some() || remembered.used.is_some()).then(|| remembered.write());
-        let id = title.of(window).id();
-        gate::Drawn { line: drawn.answer.tell(title.name.as_str(), window, &id, &promise), state }
+        let (id, window) = (title.of(window).id().to_string(), lines::window(window));
+        let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
+        gate::Drawn { line: drawn.answer.tell(&head), state }
     }
 }
 
@@ -143,7 +141,8 @@ impl<'a> Remembered<'a> {
             let mut part = || -> Option<Option<&'a [u8]>> {
                 let (&there, after) = rest.split_first()?;
                 let (length, after) = after.split_first_chunk()?;
-                let (part, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+                let (part, after) =
+                    after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
                 rest = after;
                 Some((there == 1).then_some(part))
             };

@@ -18,7 +18,7 @@ impl<P: Identity + Ord + Clone + Send + 'static> Person for P {}
 /// What one record, or everything of one person, is to the operators. Implemented here, for [`People`] and [`Records`].
 pub trait Unit<D>: Clone + 'static {
     /// A record on its way.
-    type Item: Travels;
+    type Item: Travels + Clone;
     /// Who is bounded.
     type Person: Person;
     /// What is held of one pane.
@@ -188,7 +188,7 @@ pub struct Records;
 /// Records with an id: each id is protected, and counts once.
 pub type NamedRecords<I, G> = People<I, G, Once>;
 
-impl<D: Travels> Unit<D> for Records {
+impl<D: Travels + Clone> Unit<D> for Records {
     type Item = D;
     type Person = ();
     type Pane<Q: Question> = Each<Q::Key, Q::Total>;

@@ -127,14 +127,14 @@ where
     }
 }
 
-impl<'scope, D: Travels, T: Fn(&D) -> Time + 'static> Windowed<'scope, D, Records, T> {
+impl<'scope, D: Travels + Clone, T: Fn(&D) -> Time + 'static> Windowed<'scope, D, Records, T> {
     /// Each record by itself is what is bounded: one record, in one key.
     pub fn one_by_one(self) -> Bounded<'scope, D, Records, T> {
         self.within(Ok(Limits::RECORD))
     }
 }
 
-impl<'scope, D: Travels, I, G, T> Windowed<'scope, D, NamedRecords<I, G>, T>
+impl<'scope, D: Travels + Clone, I, G, T> Windowed<'scope, D, NamedRecords<I, G>, T>
 where
     I: Person,
     G: Fn(&D) -> I + 'static,

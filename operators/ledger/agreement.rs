@@ -6,12 +6,12 @@
 //! So a repair keeps what can be read, and nothing recomputes it.
 
 use super::book::Ledger;
-use super::canonical::Digest;
 use super::claim::Claim;
 use super::name::Name;
 use super::records::{digest, name, number};
 use super::store::{Store, Transaction, Value, first};
 use super::trouble::Trouble;
+use crate::canonical::Digest;
 
 impl Ledger {
     /// Holds a version of a job to its word: the parameters that it first opened a statistic with are its parameters.

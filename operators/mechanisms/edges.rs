@@ -70,6 +70,9 @@ pub struct Bucket {
 }
 
 impl Bucket {
+    /// All values.
+    pub(crate) const EVERY: Bucket = Bucket { low: None, high: None };
+
     /// The least value in it.
     pub fn low(&self) -> Option<i64> {
         self.low

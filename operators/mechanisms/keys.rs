@@ -153,11 +153,11 @@ impl<K: Key> Keys<K> {
         Keys(Choice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
     }
 
-    /// Whether anything that is recorded under this key can be told: all keys are taken where they are discovered.
-    pub(crate) fn accepts(&self, key: &K) -> bool {
+    /// The list, where it is public.
+    pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         match &self.0 {
-            Choice::Public(list) => list.binary_search(key).is_ok(),
-            Choice::Discover { .. } => true,
+            Choice::Public(keys) => Some(Arc::clone(keys)),
+            Choice::Discover { .. } => None,
         }
     }
 
@@ -220,13 +220,11 @@ mod tests {
         assert_eq!(Keys::<u32>::public([]).unwrap_err().kind(), Kind::Empty);
     }
 
-    // Refutes a search that goes by the order of the list as it was written.
+    // Refutes a list in the order in which it was written, and one where keys are discovered.
     #[test]
-    fn what_is_not_on_a_public_list_is_told_apart_from_what_is() {
-        let keys = Keys::public([7u32, 1, 3]).unwrap();
-        assert_eq!([0, 1, 2, 3, 7, 8].map(|key| keys.accepts(&key)), [false, true, false, true, true, false]);
-        assert!(Keys::<u32>::discover(1e-6).accepts(&9));
-        assert!(Keys::whole().accepts(&()));
+    fn only_public_keys_are_listed() {
+        assert_eq!(Keys::public([7u32, 1, 3]).unwrap().listed().as_deref(), Some(&[1, 3, 7][..]));
+        assert!(Keys::<u32>::discover(1e-6).listed().is_none());
         fn asked(keys: impl TryInto<Keys<u32>, Error: Into<Invalid>>) -> Result<bool, Kind> {
             keys.try_into().map(|keys| keys.discovers()).map_err(|refused| refused.into().kind())
         }

@@ -40,6 +40,9 @@ pub trait Ready: Send + Sync + 'static {
     /// back their [`Digest::of`].
     fn parameters(&self) -> Digest;
 
+    /// Whether it remembers something from one window to the next: then windows are drawn one after another.
+    fn remembers(&self) -> bool;
+
     /// Whether state that a former window left can be read: asked once, before the first draw of a process.
     ///
     /// # Errors

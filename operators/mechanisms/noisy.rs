@@ -113,6 +113,10 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         self.parameters
     }
 
+    fn remembers(&self) -> bool {
+        self.selection.threshold().is_some()
+    }
+
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
         self.selection.accepts(state)
     }

@@ -44,7 +44,7 @@ fn range(form: Canonical, range: Option<Range>) -> Canonical {
 
 fn limits(form: Canonical, limits: &Limits) -> Canonical {
     let form = form
-        .text(limits.unit().word())
+        .text(&limits.unit().to_string())
         .bytes(&limits.keys().to_be_bytes())
         .bytes(&limits.per_key().to_be_bytes());
     match limits.windows() {

@@ -1,5 +1,7 @@
 //! What is asked of a window: one number a key, or one mean a key. Each knows how far one person can move it.
 
+use std::sync::Arc;
+
 use super::bound::{Limits, Range};
 use super::keys::{Key, Keys};
 use super::sensitivity::Sensitivity;
@@ -106,13 +108,9 @@ impl<K: Key> Total<K> {
         Cell { people: 1, records: records.min(self.limits.per_key()), sum }
     }
 
-    /// Whether anything that is recorded under this key can be told.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for operators that leave out the rest before they bound")
-    )]
-    pub(crate) fn accepts_key(&self, key: &K) -> bool {
-        self.keys.accepts(key)
+    /// The only keys that it is told for, where they are public.
+    pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
+        self.keys.listed()
     }
 
     pub(super) fn measure(&self) -> Measure {
@@ -189,13 +187,9 @@ impl<K: Key> Mean<K> {
         Cell { people: 1, records, sum: sum.clamp(-most, most) }
     }
 
-    /// Whether anything that is recorded under this key can be told.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for operators that leave out the rest before they bound")
-    )]
-    pub(crate) fn accepts_key(&self, key: &K) -> bool {
-        self.keys.accepts(key)
+    /// The only keys that it is told for, where they are public.
+    pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
+        self.keys.listed()
     }
 
     pub(super) fn range(&self) -> &Range {

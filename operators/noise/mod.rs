@@ -66,6 +66,8 @@ pub use laplace::DiscreteLaplace;
 pub use lattice::Lattice;
 pub use polynomial::Polynomial;
 pub use ratio::Ratio;
+#[cfg(test)]
+pub(crate) use source::Request;
 pub use source::{NoRandomness, Noise};
 pub use weights::Weights;
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::mixer::Mixer;
+use crate::mechanisms::{Bucket, Key};
 
 /// Something that is identified by bytes: a person, a key, a record.
 ///
@@ -234,7 +235,19 @@ macro_rules! tuples {
     )*};
 }
 
-tuples!((A), (A, B), (A, B, C), (A, B, C, D));
+tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E), (A, B, C, D, E, F));
+
+/// Two ends, written as the key writes them.
+impl Identity for Bucket {
+    fn write<S: Sink>(&self, sink: &mut S) {
+        sink.bytes(&self.to_bytes());
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let length = Bucket::EVERY.to_bytes().len();
+        Bucket::from_bytes(split(bytes, length)?)
+    }
+}
 
 /// Nobody, nothing: for tables over one key.
 impl Identity for () {

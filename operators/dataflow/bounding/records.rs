@@ -47,7 +47,12 @@ impl<M: Measure> Rule for Kept<M> {
     type Held = Ranked<(), M::Value>;
     type Share = M::Share;
 
-    fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, (record, value): Self::Value) -> Self::Held {
+    fn hold(
+        &self,
+        chooser: &Chooser,
+        choice: impl FnOnce() -> u64,
+        (record, value): Self::Value,
+    ) -> Self::Held {
         // Where two hashes are equal the lower value is kept, and equal values may stand for each other.
         Ranked { rank: chooser.rank(choice(), record), identity: (), value }
     }

@@ -40,9 +40,9 @@ fn counted(sealed: &[Sealed]) -> BTreeMap<String, Vec<Time>> {
 fn expected(visits: &[(Time, Visit)], windows: usize) -> BTreeMap<String, Vec<Time>> {
     let mut expected: BTreeMap<String, Vec<Time>> = BTreeMap::new();
     for start in (0..HORIZON).step_by(10) {
-        let inside = visits.iter().filter(|(given, (_, time))| {
-            (start..start + 10).contains(time) && *given < start + 10
-        });
+        let inside = visits
+            .iter()
+            .filter(|(given, (_, time))| (start..start + 10).contains(time) && *given < start + 10);
         let mut people: Vec<u64> = inside.map(|(_, (person, _))| *person).collect();
         people.sort_unstable();
         people.dedup();
@@ -94,10 +94,13 @@ fn what_was_counted_survives_the_process() {
         let (before, after): (Vec<Visit>, Vec<Visit>) = ordered.iter().partition(|visit| visit.1 < half);
 
         let whole = Recorder::new(Unit::Person);
-        assert!(run(&[Script(vec![(ordered.clone(), Pulled::More)])], release(&whole, windows as u64)).is_ok());
+        assert!(
+            run(&[Script(vec![(ordered.clone(), Pulled::More)])], release(&whole, windows as u64)).is_ok()
+        );
         let expected = counted(&whole.sealed());
 
-        let stops = Script(vec![(before.clone(), Pulled::Complete(half)), (Vec::new(), Pulled::Complete(half))]);
+        let stops =
+            Script(vec![(before.clone(), Pulled::Complete(half)), (Vec::new(), Pulled::Complete(half))]);
         let stopped = stopped_at(&recorder, stops, half, windows as u64);
         let again = if random.below(2) == 0 { ordered } else { after };
         let rest = recorder.clone();

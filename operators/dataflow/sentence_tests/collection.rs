@@ -41,7 +41,10 @@ fn what_was_taken_back_in_time_never_counted() {
         let all = given(&scripts);
         let fill = |window: Interval, table: &mut Table<u64, u32, Net<Event, Count>>| {
             for (declared, (event, change)) in &all {
-                if event.1 != 3 && window.contains(event.3) && *declared < window.end() {
+                if event.1 != 3
+                    && (window.start()..window.end()).contains(&event.3)
+                    && *declared < window.end()
+                {
                     table.add(event.0, &event.1, (*event, (), *change as i64));
                 }
             }

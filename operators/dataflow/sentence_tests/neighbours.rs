@@ -64,6 +64,7 @@ fn pair(seed: u64) -> [Vec<Sealed>; 2] {
         0 => Schedule::tumbling(span(20), 0, Some(HORIZON)),
         _ => Schedule::sliding(span(40), span(20), 0, Some(HORIZON)),
     };
+    let schedule = schedule.unwrap();
     let mut records = events(&mut random);
     let target = random.below(8) as u64;
     // The target has many values at an end of the range, or a few of any.
@@ -78,7 +79,8 @@ fn pair(seed: u64) -> [Vec<Sealed>; 2] {
     let without: Vec<Script<Event>> = scripts
         .iter()
         .map(|script| {
-            let others = |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
+            let others =
+                |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
             Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
         })
         .collect();
@@ -95,7 +97,10 @@ fn pair(seed: u64) -> [Vec<Sealed>; 2] {
 
 /// The keys that a text tells of.
 fn keys(told: &str) -> Vec<&str> {
-    told.lines().filter_map(|line| line.split_once("\"key\":")?.1.split_once(',')).map(|(key, _)| key).collect()
+    told.lines()
+        .filter_map(|line| line.split_once("\"key\":")?.1.split_once(','))
+        .map(|(key, _)| key)
+        .collect()
 }
 
 // Refutes: a bound by window where one by person was asked for; one window, key or record too many; a sum clipped at one
@@ -126,10 +131,12 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
             let mut moved = [0i128; 4];
             let mut windows = 0;
             for (start, cells) in &one {
-                let names: std::collections::BTreeSet<&String> = cells.keys().chain(other[start].keys()).collect();
+                let names: std::collections::BTreeSet<&String> =
+                    cells.keys().chain(other[start].keys()).collect();
                 let mut differs = false;
                 for name in names {
-                    let cell = |cells: &BTreeMap<String, [i128; 3]>| cells.get(name).copied().unwrap_or_default();
+                    let cell =
+                        |cells: &BTreeMap<String, [i128; 3]>| cells.get(name).copied().unwrap_or_default();
                     let (one, other) = (cell(cells), cell(&other[start]));
                     for &number in most.told {
                         let difference = (one[number] - other[number]).abs();

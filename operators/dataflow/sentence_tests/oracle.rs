@@ -48,7 +48,7 @@ impl Case {
     fn in_time(&self, window: Interval) -> Vec<Event> {
         let all = given(&self.scripts);
         let in_time = all.into_iter().filter(|(declared, (_, _, _, time, _))| {
-            window.contains(*time) && declared.saturating_sub(self.late) < window.end()
+            (window.start()..window.end()).contains(time) && declared.saturating_sub(self.late) < window.end()
         });
         in_time.map(|(_, record)| record).collect()
     }
@@ -202,7 +202,11 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
                 .bound(case.bound());
             let noise = || Exactly(Gaussian::rho(0.5));
             people.clone().count_by(|v| v.1, Keys::discover(1e-3)).release_at(&sealing, "count", noise());
-            people.sum_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -30..=50).release_at(&sealing, "sum", noise());
+            people.sum_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -30..=50).release_at(
+                &sealing,
+                "sum",
+                noise(),
+            );
         });
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();
@@ -239,7 +243,11 @@ fn a_record_by_itself_counts_by_itself() {
                 .late_by(case.late)
                 .one_by_one();
             each.clone().count_by(|v| v.1, Keys::public(0..9)).release_at(&sealing, "count", noise());
-            each.mean_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -40..=41).release_at(&sealing, "mean", noise());
+            each.mean_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -40..=41).release_at(
+                &sealing,
+                "mean",
+                noise(),
+            );
         });
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();

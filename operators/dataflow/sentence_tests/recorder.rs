@@ -14,7 +14,7 @@ use crate::gate::{Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
 use crate::mechanisms::{Cells, Drawn, Head, Key, Label, Mechanism, Ready, Statistic, Tellable};
-use crate::noise::{self, Noise};
+use crate::noise::{Noise, Request as Asked};
 use crate::time::Time;
 
 /// What chooses in all of these tests.
@@ -26,7 +26,7 @@ pub(in super::super) struct Sealed {
     pub(in super::super) release: Release,
     pub(in super::super) charge: crate::ledger::Charge,
     /// Which laws were drawn from, and how often.
-    pub(in super::super) requests: Vec<noise::Request>,
+    pub(in super::super) requests: Vec<Asked>,
     /// The exact tally: people, records and sum by key.
     pub(in super::super) exact: BTreeMap<String, [i128; 3]>,
     /// What would have been told, with the noise of a seed that is the same for every release.
@@ -41,12 +41,13 @@ pub(in super::super) struct Recorder {
     kept: Arc<Mutex<HashMap<Name, Vec<u8>>>>,
     sealed: Arc<Mutex<Vec<Sealed>>>,
     refusing: Arc<Mutex<Vec<Time>>>,
+    answered: Arc<Mutex<usize>>,
 }
 
 impl Recorder {
     pub(in super::super) fn new(unit: Unit) -> Recorder {
-        let (kept, sealed, refusing) = (Arc::default(), Arc::default(), Arc::default());
-        Recorder { unit, version: 1, kept, sealed, refusing }
+        let (kept, sealed, refusing, answered) = Default::default();
+        Recorder { unit, version: 1, kept, sealed, refusing, answered }
     }
 
     /// The same for a later version of the job.
@@ -59,13 +60,26 @@ impl Recorder {
         self.refusing.lock().unwrap().extend(starts);
     }
 
+    /// Whether it refuses the window that starts then.
+    pub(in super::super) fn is_refusing(&self, start: Time) -> bool {
+        self.refusing.lock().unwrap().contains(&start)
+    }
+
+    /// How many windows were answered for so far.
+    pub(in super::super) fn answered(&self) -> usize {
+        *self.answered.lock().unwrap()
+    }
+
     /// What was sealed since it was asked last.
     pub(in super::super) fn sealed(&self) -> Vec<Sealed> {
         std::mem::take(&mut *self.sealed.lock().unwrap())
     }
 
     /// The exact tallies of a statistic, by the start of its windows.
-    pub(in super::super) fn exact(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [i128; 3]>> {
+    pub(in super::super) fn exact(
+        sealed: &[Sealed],
+        name: &str,
+    ) -> BTreeMap<Time, BTreeMap<String, [i128; 3]>> {
         let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
         of_name.map(|sealed| (sealed.release.window.start(), sealed.exact.clone())).collect()
     }
@@ -94,7 +108,7 @@ impl Office for Recorder {
     }
 
     fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {
-        let state = self.kept.lock().unwrap().get(name).cloned();
+        let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
         let desk = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
         Ok((Box::new(desk), state))
     }
@@ -116,6 +130,7 @@ impl Recording {
             forecast: Arc::new(Forecast::unseen()),
         };
         let row = crate::dataflow::tests::stand_in::row(release, fate, line);
+        *self.recorder.answered.lock().unwrap() += 1;
         self.told.lock().unwrap().push_back(Told::Row(Box::new(row), Box::new(standing)));
         (self.wake.lock().unwrap())();
     }
@@ -236,8 +251,8 @@ where
 }
 
 impl<A: Tellable> Tellable for Both<A> {
-    fn lines(&self, head: &Head<'_>) -> String {
-        format!("{}\u{1}{}", self.0, self.1.lines(head))
+    fn tell(&self, head: &Head<'_>) -> String {
+        format!("{}\u{1}{}", self.0, self.1.tell(head))
     }
 }
 

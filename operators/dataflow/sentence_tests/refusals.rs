@@ -8,7 +8,8 @@ use crate::time::minutes;
 fn refused(build: impl for<'scope> Fn(Fed<'scope, Event>, &Recorder) + Send + Sync + 'static) -> String {
     let recorder = Recorder::new(Unit::Person);
     let sealing = recorder.clone();
-    let failure = run(&[Script::default(), Script::default()], move |visits| build(visits, &sealing)).unwrap_err();
+    let failure =
+        run(&[Script::default(), Script::default()], move |visits| build(visits, &sealing)).unwrap_err();
     assert_eq!((failure.kind(), failure.exit_code()), (FailureKind::Configuration, 78));
     assert_eq!(recorder.sealed(), []);
     failure.to_string()

@@ -13,7 +13,7 @@ use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
 use crate::noise::Noise;
 use crate::time::Time;
 
-pub(super) fn row(release: Release, fate: Fate, line: String) -> Row {
+pub(in super::super) fn row(release: Release, fate: Fate, line: String) -> Row {
     let (sequence, generation, chain) = (1, 1, Digest::of(b""));
     Row {
         sequence,

@@ -174,17 +174,3 @@ fn one_person_moves_the_vector_by_the_sensitivity_and_no_more() {
         }
     }
 }
-
-#[test]
-fn what_has_no_place_in_the_answer_is_told_apart_beforehand() {
-    let limits = limits(1, 1);
-    let total = Total::count(limits, Keys::public([1u32, 3]).unwrap()).unwrap();
-    let mean = Mean::new(range(0, 1), limits, Keys::public([1u32, 3]).unwrap()).unwrap();
-    for key in 0..5 {
-        assert_eq!(
-            (total.accepts_key(&key), mean.accepts_key(&key)),
-            (key == 1 || key == 3, key == 1 || key == 3)
-        );
-    }
-    assert!(Total::count(limits, Keys::discover(1e-6)).unwrap().accepts_key(&2u32));
-}

@@ -29,7 +29,8 @@ fn one_person_with_a_million_records_takes_little() {
 #[test]
 fn texts_and_vectors_are_counted_while_they_are_held() {
     let long = |person: u32| format!("{person:01000}");
-    let mut table = Table::new(Chooser::new([5; 32]), Cap::new(1, 1).unwrap(), Kept::new(Values::<Vec<i64>>::new()));
+    let mut table =
+        Table::new(Chooser::new([5; 32]), Cap::new(1, 1).unwrap(), Kept::new(Values::<Vec<i64>>::new()));
     let empty = table.bytes();
     for person in 0..500 {
         table.add(long(person), &(), (1, vec![7; 100]));

@@ -250,19 +250,19 @@ fn a_record_by_itself_moves_one_key_by_itself() {
     let chooser = chooser(&mut random);
     let new = |only: Option<&[u32]>| Each::new(chooser.clone(), only.map(Into::into));
     let (mut each, mut pane, mut listed) = (new(None), new(None), new(Some(&[3, 5, 1_000_000])));
-    let mut totals: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut totals: BTreeMap<u32, i128> = BTreeMap::new();
     for _ in 0..2 {
         for (number, record) in records.iter().enumerate() {
             let pane = if number % 3 == 0 { &mut pane } else { &mut each };
-            pane.add(&record.key, |total| *total += record.value);
-            listed.add(&record.key, |total| *total += record.value);
-            *totals.entry(record.key).or_default() += record.value;
+            pane.add(&record.key, |total| *total += i128::from(record.value));
+            listed.add(&record.key, |total| *total += i128::from(record.value));
+            *totals.entry(record.key).or_default() += i128::from(record.value);
         }
         each.merge(&pane, |ours, theirs| *ours += theirs);
         pane.choose_by(chooser.clone());
         assert_eq!(each.close(), totals.clone().into_iter().collect::<Vec<_>>());
         totals.retain(|key, _| [3, 5, 1_000_000].contains(key));
-        let mut found: BTreeMap<u32, i64> = listed.close().into_iter().collect();
+        let mut found: BTreeMap<u32, i128> = listed.close().into_iter().collect();
         found.retain(|key, _| totals.contains_key(key));
         assert_eq!(found, totals);
         totals.clear();
