@@ -104,7 +104,7 @@ impl Office for Recorder {
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
         let name = Name::new("domain", "visits").unwrap();
         let neighbours = Neighbours { unit, ..Neighbours::PERSON };
-        Ok(Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(1e6).unwrap()).unwrap())
+        Ok(Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(500.0).unwrap()).unwrap())
     }
 
     fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {
@@ -254,9 +254,4 @@ impl<A: Tellable> Tellable for Both<A> {
     fn tell(&self, head: &Head<'_>) -> String {
         format!("{}\u{1}{}", self.0, self.1.tell(head))
     }
-}
-
-/// The windows of what was sealed, in the order in which it was.
-pub(in super::super) fn windows(sealed: &[Sealed]) -> Vec<Interval> {
-    sealed.iter().map(|sealed| sealed.release.window).collect()
 }
