@@ -107,7 +107,7 @@ fn what_was_counted_survives_the_process() {
         let scripts = divided_in_order(&mut random, &again, 2);
         assert!(run(&scripts, release(&rest, windows as u64)).is_ok());
         let mut sealed = stopped;
-        sealed.extend(recorder.sealed().into_iter().filter(|sealed| sealed.release.window.start() >= half));
+        sealed.extend(recorder.sealed());
         let refused = |start: &Time| recorder.is_refusing(*start);
         let expected: BTreeMap<String, Vec<Time>> = expected
             .into_iter()
@@ -173,5 +173,5 @@ fn a_new_version_pays_and_counts_anew() {
     }
     assert_eq!(counts, [3, 3]);
     assert!(run(&script, release(&recorder.of_version(2), 3)).is_ok());
-    assert_eq!(counted(&recorder.sealed()), BTreeMap::new(), "the same version has counted these windows");
+    assert_eq!(recorder.sealed(), [], "the same version has told these windows");
 }

@@ -68,17 +68,17 @@ impl Case {
         read: impl Fn(&Chooser, &Event) -> Option<(K, R::Value)>,
         add: impl Fn(&mut T, R::Share) + Copy,
         cell: impl Fn(&T) -> [i128; 3],
-        chooser: impl Fn(Interval) -> Chooser,
     ) -> Tallies
     where
         K: bounding::Identity + Ord + Clone + ToString,
         R: Rule,
         T: Default,
     {
+        let base = Chooser::new(recorder::SECRET);
         let table = |chooser| Table::<u64, K, R>::new(chooser, self.cap(), rule.clone());
         let fill = |window, table: &mut Table<u64, K, R>| {
             for event in self.in_time(window) {
-                if let Some((key, value)) = read(&chooser(window), &event) {
+                if let Some((key, value)) = read(&base, &event) {
                     table.add(event.0, &key, value);
                 }
             }
@@ -90,10 +90,6 @@ impl Case {
             })
             .collect()
     }
-}
-
-fn chooser(_: Interval) -> Chooser {
-    Chooser::new(recorder::SECRET)
 }
 
 type Three = [i128; 3];
@@ -141,13 +137,13 @@ fn every_word_tells_what_one_table_would() {
         let count = |total: &mut Three, records: u32| {
             *total = [total[0] + 1, total[1] + i128::from(records), 0];
         };
-        let expected = case.expect(Count, |_, event| listed(event), count, three, chooser);
+        let expected = case.expect(Count, |_, event| listed(event), count, three);
         assert_eq!(exact("count"), expected, "seed {seed}");
         assert_eq!(exact("people"), expected, "seed {seed}");
-        let open = case.expect(Count, |_, event| Some((event.1, ())), count, three, chooser);
+        let open = case.expect(Count, |_, event| Some((event.1, ())), count, three);
         assert_eq!(exact("open"), open, "seed {seed}");
 
-        let whole = case.expect(Count, |_, _| Some((0, ())), count, three, chooser);
+        let whole = case.expect(Count, |_, _| Some((0, ())), count, three);
         let unnamed = |tallies: Tallies| -> Vec<Vec<Three>> {
             tallies.into_values().map(|keys| keys.into_values().collect()).collect()
         };
@@ -159,7 +155,7 @@ fn every_word_tells_what_one_table_would() {
         let add = |total: &mut Three, share: bounding::Summed| {
             *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
         };
-        let expected = case.expect(sum, |_, event| value(event), add, three, chooser);
+        let expected = case.expect(sum, |_, event| value(event), add, three);
         assert_eq!(exact("sum"), expected, "seed {seed}");
 
         let terms = Terms(Range::new(-40, 41).unwrap());
@@ -169,17 +165,12 @@ fn every_word_tells_what_one_table_would() {
         let read = |chooser: &Chooser, event: &Event| {
             listed(event).map(|(key, ())| (key, (chooser.record(&(event.3, event.2)), event.2)))
         };
-        let base = Chooser::new(recorder::SECRET);
-        let own = |window: Interval| match case.schedule.overlaps() {
-            true => base.clone(),
-            false => base.within(window.start()),
-        };
-        let expected = case.expect(Kept::new(terms), read, term, three, own);
+        let expected = case.expect(Kept::new(terms), read, term, three);
         assert_eq!(exact("mean"), expected, "seed {seed}");
 
         let edges = Edges::new([-1, 1, 8]).unwrap();
         let bucket = |_: &Chooser, event: &Event| Some((edges.bucket(event.2), ()));
-        let expected = case.expect(Count, bucket, count, three, chooser);
+        let expected = case.expect(Count, bucket, count, three);
         assert_eq!(exact("histogram"), expected, "seed {seed}");
     }
 }
@@ -214,14 +205,14 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
             *total = [total[0] + 1, total[1] + i128::from(records), 0];
         };
         let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, ())));
-        let expected = case.expect(Identified::new(Count), once, count, three, chooser);
+        let expected = case.expect(Identified::new(Count), once, count, three);
         assert_eq!(Recorder::exact(&sealed, "count"), expected, "seed {seed}");
         let add = |total: &mut Three, share: bounding::Summed| {
             *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
         };
         let sum = Identified::new(Sum::clipped(-30, 50).unwrap());
         let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, event.2)));
-        let expected = case.expect(sum, once, add, three, chooser);
+        let expected = case.expect(sum, once, add, three);
         assert_eq!(Recorder::exact(&sealed, "sum"), expected, "seed {seed}");
     }
 }
