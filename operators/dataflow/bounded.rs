@@ -86,6 +86,9 @@ where
     T: Fn(&D) -> Time + 'static,
 {
     /// How many records each key has, at most `per_key` of one person.
+    ///
+    /// One person more or less moves at most `keys` counts of a window, each by at most `per_key`; one record, one count
+    /// by 1.
     pub fn count_by<K: Grouping, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
@@ -96,14 +99,18 @@ where
         self.ask(key, |_: &D| (), question)
     }
 
-    /// How many records there are.
+    /// How many records there are. One person more or less moves it by at most `per_key`; one record, by 1.
     pub fn count(
         self,
     ) -> Tallied<'scope, D, U, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static> {
         self.count_by(|_: &D| (), Keys::whole())
     }
 
-    /// The sum of the values of each key. A person's own sum in a key is clipped to the range.
+    /// The sum of the values of each key. A person's own sum in a key is clipped to the range, once, when everything of the
+    /// person in the window has been added up.
+    ///
+    /// One person more or less moves at most `keys` sums of a window, each by at most the farther end of the range from
+    /// zero; one record, one sum.
     pub fn sum_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -121,7 +128,8 @@ where
         self.ask(key, value, question)
     }
 
-    /// The sum of all values. A person's own sum is clipped to the range.
+    /// The sum of all values. A person's own sum is clipped to the range, and one person more or less moves it by at most
+    /// its farther end from zero.
     pub fn sum<V: Fn(&D) -> i64 + 'static>(
         self,
         value: V,
@@ -131,6 +139,9 @@ where
     }
 
     /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped to the range.
+    ///
+    /// It is told as a noised sum over a noised count. One person more or less moves at most `keys` of each: a count by at
+    /// most `per_key`, and a sum, taken from the middle of the range, by at most `per_key` times half its width.
     pub fn mean_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -145,7 +156,7 @@ where
         self.ask(key, value, question)
     }
 
-    /// The mean of all values, each clipped to the range.
+    /// The mean of all values, each clipped to the range; as [`mean_by`](Bounded::mean_by) of a single key.
     pub fn mean<V: Fn(&D) -> i64 + 'static>(
         self,
         value: V,
@@ -154,8 +165,10 @@ where
         self.mean_by(|_: &D| (), Keys::whole(), value, range)
     }
 
-    /// How many records have their value in each bucket; a person is in at most `keys` buckets, with at most `per_key`
-    /// records in each.
+    /// How many records have their value in each bucket. Every value has one, so that leaving out tells nothing.
+    ///
+    /// One person more or less moves at most `keys` buckets of a window, each by at most `per_key`; one record, one bucket
+    /// by 1.
     pub fn histogram_by<V: Fn(&D) -> i64 + 'static>(
         self,
         value: V,
@@ -180,7 +193,7 @@ where
     People<P, F, N>: Unit<D>,
     T: Fn(&D) -> Time + 'static,
 {
-    /// How many people each key has.
+    /// How many people each key has. One person more or less moves at most `keys` of them, by 1 each, whatever `per_key` is.
     pub fn people_by<K: Grouping, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
@@ -191,7 +204,7 @@ where
         self.ask(key, |_: &D| (), question)
     }
 
-    /// How many people there are.
+    /// How many people there are. One person more or less moves it by 1.
     pub fn people(
         self,
     ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static>

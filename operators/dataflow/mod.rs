@@ -1,59 +1,38 @@
-//! From streams to the gate: what is fed, when a window is complete, and how a run ends.
+//! The sentence: from a stream to a private release, and why a window that is released was whole.
 //!
-//! This page is for the reader who must decide whether a window that is released was whole.
+//! A private job reads as one sentence. Each word is a method and each step a type, so that the compiler keeps the order.
 //!
 //! ```
-//! use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-//! use discreet::dataflow::{All, Config, Deliver, Plan, Schedule, Statistic, Title};
-//! use discreet::gate::{Gate, Sealable};
-//! use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
-//! use discreet::noise::{DiscreteGaussian, Law, Noise};
-//! use discreet::time::minutes;
-//!
-//! /// How many came: each person once, so that one moves it by at most 1, and rho is 1 / (2 * 50).
-//! struct People(Cost);
-//!
-//! impl Statistic for People {
-//!     type Part = i64;
-//!     type Tally = i64;
-//!     fn tally(&self, _: Interval) -> i64 { 0 }
-//!     fn absorb(&self, tally: &mut i64, part: i64) { *tally += part }
-//!     fn charge(&self, _: Interval) -> Charge { Charge::Cost(self.0.clone()) }
-//!     fn seal(&self, window: Interval, people: i64) -> Box<dyn Sealable> {
-//!         let law = DiscreteGaussian::new(50.0);
-//!         Box::new(move |noise: &mut Noise| match &law {
-//!             Ok(law) => format!("{}: about {} people", window.start(), people + law.draw(noise)),
-//!             Err(_) => String::new(),                    // not reached: 50 is a variance
-//!         })
-//!     }
-//! }
+//! use discreet::accounting::{Amount, Neighbours, Promise};
+//! use discreet::dataflow::{All, Config, Deliver};
+//! use discreet::gate::Gate;
+//! use discreet::ledger::{Domain, Ledger, Name};
+//! use discreet::mechanisms::{Bound, Gaussian, Keys};
+//! use discreet::time::{hours, minutes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = std::env::temp_dir().join(format!("discreet-page-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
-//! let visits = Name::new("domain", "visits")?;
-//! let domain = Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, cost.amount().times(6)?)?;
-//! Ledger::create(&path)?.register(&domain)?;                             // once, by hand
+//! let budget = Amount::zcdp(0.1)?;
+//! let domain = Domain::new(Name::new("domain", "visits")?, Neighbours::PERSON, Promise::Lifetime, budget)?;
+//! Ledger::create(&path)?.register(&domain)?;                 // once, by hand
 //!
-//! let gate = Gate::open(&path, "visits")?;                               // once a process, before anything runs
-//! let name = Name::new("release", "people")?;
-//! let version = Digest::of_version(gate.version(), &Digest::of(b"variance 50"));
-//! let title = Title { domain: visits, job: gate.job().clone(), version, name };
-//! let minute = 60_000_000;
-//! let schedule = Schedule::tumbling(minutes(10), 0, Some(60 * minute))?; // which windows exist: six
+//! let gate = Gate::open(&path, "visits")?;                   // once a process, before anything runs
+//! let hour = hours(1)?.as_microseconds();
 //! let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {
-//!     let plan = Plan::new(title.clone(), schedule.clone(), People(cost.clone())).late(minutes(1))?;
-//!     let windows = schedule.clone();
 //!     worker.dataflow(|scope| {
-//!         let own = (0..100).map(move |person| person * minute / 2);     // this worker's part of the input
+//!         // This worker's part of the input: who, which page, when.
+//!         let visits = (0..1000).map(|n: i64| (n as u64 % 97, n % 7, n * hour / 1000));
 //!         feeds
-//!             .stream(scope, All::of(own))
-//!             .flat_map(move |time| windows.holding(time).map(|window| (window, 1)))
-//!             .release(&gate, plan)
-//!             .releases
-//!             .deliver(|_release| Ok(()));                               // or append it to a file, and sync that
+//!             .stream(scope, All::of(visits))
+//!             .protect(|visit| visit.0)                      // Private: who is protected
+//!             .tumbling(minutes(10), |visit| visit.2)        // Windowed: over which spans
+//!             .between(0, hour)
+//!             .bound(Bound::keys(3).per_key(10))             // Bounded: how much one person can matter
+//!             .count_by(|visit| visit.1, Keys::public(0..7)) // Tallied: exact, and still private
+//!             .release(&gate, "visits_by_page", Gaussian::rho(0.01)) // an ordinary stream of releases
+//!             .deliver(|_release| Ok(()));                   // or append it to a file, and sync that
 //!     });
 //!     Ok(())
 //! })?;
@@ -62,6 +41,57 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # The words
+//!
+//! | step | word | what it says |
+//! |---|---|---|
+//! | protect | [`protect`](Fed::protect) | everything that one person did is hidden |
+//! | | [`protect_each`](Fed::protect_each) | one record is hidden: another unit, paid by another budget |
+//! | | [`protect_collection`](Fed::protect_collection) | a person's records, which may be taken back while their window is open |
+//! | | [`identified_by`](Private::identified_by) | duplicates of an id count once |
+//! | windows | [`tumbling`](Private::tumbling), [`sliding`](Private::sliding), [`windows`](Private::windows), [`whole`](Private::whole) | half-open spans of event time |
+//! | | [`between`](Unplaced::between), [`from`](Unplaced::from) | which of them exist |
+//! | | [`late`](Windowed::late), [`skipping`](Windowed::skipping) | how long one stays open, and when it is given up |
+//! | bound | [`bound`](Windowed::bound) | at most so many keys and records of a person a window, and so many windows |
+//! | | [`one_by_one`](Windowed::one_by_one) | each record by itself |
+//! | statistic | [`count_by`](Bounded::count_by), [`people_by`](Bounded::people_by), [`sum_by`](Bounded::sum_by), [`mean_by`](Bounded::mean_by), [`histogram_by`](Bounded::histogram_by) | by key; without `_by`, of everything |
+//! | release | [`release`](Tallied::release) | a name, and a mechanism with its price |
+//!
+//! [`Private`], [`Windowed`], [`Bounded`] and [`Tallied`] cannot be looked at, captured or mapped, and print as
+//! `<private>`. Bounding is the last thing that happens to a record before it counts, so no map and no other key can follow
+//! it. Sensitivity follows from the bound ([`mechanisms`](crate::mechanisms)); there is nowhere to state one.
+//!
+//! # What is promised
+//!
+//! The relation is the same on the whole of this page: one unit more or less ([`AddRemove`](crate::accounting::Relation)).
+//! Nothing on it panics, whatever the parameters, the records and the state; a closure of yours that does ends the process
+//! before anything incomplete is released.
+//!
+//! Two inputs that differ by one unit, a person with everything that the person did or a record, give streams of releases
+//! that cannot be told apart beyond what was charged for them. Adding or taking away one unit moves the exact tallies of
+//! each window by no more than the sensitivity that the noise was made for, whatever the order, the batches, the
+//! duplicates, the lateness and the number of workers and processes: what is kept of a person is chosen by a keyed hash
+//! ([`bounding`]). Which releases there are, of which windows, in which order and at which price is decided by
+//! configuration and the clock alone; so is how much noise is asked for, but where keys are discovered, which is paid for.
+//!
+//! * **Windows of a person.** A person counts in every window in which the person has a kept record, and each is charged.
+//!   With [`windows(n)`](crate::mechanisms::Bound::windows) it is the first `n` in order of their end, by a count that is
+//!   sealed with the windows, and the first release pays for `n` of them together.
+//! * **Sliding windows** hold a record once, in a pane, and pay for every window over it.
+//! * **Keys.** Public ones are told in every window, and what has another key is left out before it takes a place from its
+//!   person's others. Discovered ones stay public once they are, across restarts and versions.
+//! * **Identity.** Every parameter that privacy depends on is part of a release's name. A version of a job that asks for
+//!   the same statistic with other parameters is refused; a changed closure needs a new
+//!   [version](crate::gate::Opening::version), since nobody can see it change.
+//! * **Several statistics** of one [`Bounded`] share the way of the records to the workers that bound them. Each has its own
+//!   keys, its own choice and its own price.
+//!
+//! # What travels
+//!
+//! *source → (by person) → bounded, panes of partial sums → to worker 0 → every input complete → gate: look up, draw, seal,
+//! read back → release → sink.* Records travel once, partial sums once for each window and key of a worker. The records of
+//! [`protect_each`](Fed::protect_each) do not travel at all.
 //!
 //! # Complete is somebody's word
 //!
@@ -107,7 +137,7 @@
 //! The [`Schedule`] decides which windows exist, fixed spans or the months and days of a [`Calendar`], and nothing else
 //! does: a window without a record is released like a full one, a record outside the schedule leaves no trace, and a
 //! record from the year 9999 opens at most its own window.
-//! No record moves a frontier. A public [`Clock`] may say that a window is too late ([`Plan::skipping`]): then it is
+//! No record moves a frontier. A public [`Clock`] may say that a window is too late ([`Windowed::skipping`]): then it is
 //! skipped, at no cost, and never released late. It may not say that a window is complete.
 //!
 //! # What is told, and how often

@@ -1,13 +1,14 @@
 //! What the workers of one process know of each other: whether to go on, and what has come of it so far.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::Probe;
 use super::failure::{Failure, Finished};
-use crate::ledger::Fate;
+use crate::ledger::{Fate, Name};
 use crate::time::Time;
 
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what was handed
@@ -133,11 +134,23 @@ pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     /// One for each operator that releases: how far everything is settled, durably.
     probes: RefCell<Vec<Probe<Time>>>,
+    /// The statistics that are released here, by job and name.
+    names: RefCell<BTreeSet<(Name, Name)>>,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
-        Rc::new(Context { shared, probes: RefCell::default() })
+        Rc::new(Context { shared, probes: RefCell::default(), names: RefCell::default() })
+    }
+
+    /// Takes a name for a statistic, once.
+    pub(crate) fn name(&self, job: Name, name: &str) -> Result<Name, Failure> {
+        let name = Name::new("release", name)?;
+        if self.names.borrow_mut().insert((job, name.clone())) {
+            return Ok(name);
+        }
+        let message = format!("release {name}: found two of that name; give each statistic of a job its own");
+        Err(Failure::configuration(message))
     }
 
     pub(crate) fn probe(&self) -> Probe<Time> {

@@ -139,7 +139,7 @@ where
             people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
         let ready = mechanism.ready(question.statistic())?;
-        let name = Name::new("release", name)?;
+        let name = people.items.context.name(office.job(), name)?;
         let chooser = Chooser::new(*office.secret());
 
         // Worker 0 alone has a desk, and knows what was kept.

@@ -82,6 +82,17 @@ fn every_word_refuses_by_name() {
     );
 }
 
+// Refutes two statistics that would be one row.
+#[test]
+fn a_name_stands_for_one_statistic() {
+    let message = refused(move |visits, gate| {
+        let people = visits.protect(|v| v.0).tumbling(span(10), |v| v.3).from(0).bound(Bound::keys(1));
+        people.clone().count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        people.people().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+    });
+    assert_eq!(message, "release a: found two of that name; give each statistic of a job its own");
+}
+
 // Refutes a stream that tells what it holds when it is printed.
 #[test]
 fn everything_on_the_way_prints_as_private() {
