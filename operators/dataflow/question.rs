@@ -189,3 +189,23 @@ impl Measure for Terms {
         (counted, sum)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a copy too many, a copy of a net below zero, and a value that is not clipped.
+    #[test]
+    fn terms_are_of_the_first_records_and_no_more_than_the_cap() {
+        let terms = Terms(Range::new(-10, 21).unwrap());
+        let cap = Cap::new(1, 5).unwrap();
+        let share = |records: &[(i64, i128)]| {
+            terms.share(cap, records.iter().map(|(value, copies)| (value, *copies)))
+        };
+        // In half units from the middle, 5.5.
+        assert_eq!(share(&[(5, 2), (1000, 1)]), (3, -1 - 1 + 31));
+        assert_eq!(share(&[(6, 3), (-1000, 7), (6, 1)]), (5, 3 - 31 - 31));
+        assert_eq!(share(&[(6, -3), (6, i128::MAX)]), (5, 5));
+        assert_eq!(share(&[]), (0, 0));
+    }
+}

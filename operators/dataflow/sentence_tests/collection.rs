@@ -30,7 +30,9 @@ fn what_was_taken_back_in_time_never_counted() {
         let delay = random.pick(&[0, 0, 15]);
         let finished = run(&scripts, move |changes: Fed<'_, Change>| {
             changes
-                .collection(|visits| visits.filter(|visit| visit.1 != 3).consolidate().delay(move |time| time + delay))
+                .collection(|visits| {
+                    visits.filter(|visit| visit.1 != 3).consolidate().delay(move |time| time + delay)
+                })
                 .protect_collection(|visit| visit.0)
                 .scheduled(windows.clone(), |visit| visit.3)
                 .bound(Bound::keys(2).per_key(2))

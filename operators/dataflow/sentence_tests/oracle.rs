@@ -292,3 +292,28 @@ fn an_id_by_itself_counts_once() {
         }
     }
 }
+
+// Refutes a public key that is forgotten from one window to the next, or by the next process.
+#[test]
+fn a_key_that_was_told_once_is_told_in_every_later_window() {
+    let recorder = Recorder::new(Unit::Person);
+    let (crowd, rest): (Vec<Event>, Vec<Event>) =
+        ((0..200).map(|person| (person, 7, 0, 15, person)).collect(), vec![(1, 8, 0, 25, 0)]);
+    for (records, until, told) in [(crowd, 40, &[0, 1, 1, 1][..]), (rest, 60, &[1, 1])] {
+        let sealing = recorder.clone();
+        let finished = run(&[Script(vec![(records, Pulled::More)])], move |visits| {
+            visits
+                .protect(|visit: &Event| visit.0)
+                .tumbling(span(10), |visit| visit.3)
+                .between(0, until)
+                .bound(Bound::keys(1))
+                .count_by(|visit| visit.1, Keys::discover(1e-6))
+                .release_at(&sealing, "visits", Exactly(Gaussian::rho(0.5)));
+        });
+        assert!(finished.is_ok(), "{finished:?}");
+        let sealed = recorder.sealed();
+        let keys: Vec<usize> = sealed.iter().map(|sealed| sealed.told.lines().count()).collect();
+        assert_eq!(keys, told);
+        assert!(sealed.iter().all(|sealed| sealed.told.lines().all(|line| line.contains("\"key\":7,"))));
+    }
+}
