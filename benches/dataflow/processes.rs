@@ -4,6 +4,7 @@ use std::error::Error;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use discreet::dataflow::Config;
 use discreet::gate::Gate;
@@ -66,12 +67,12 @@ pub(crate) fn is_one_of_them() -> Result<bool, Box<dyn Error>> {
     let events = Events::of(people);
     for place in 0..rounds * WORKS.len() {
         let ledger = ledger(&directory, place);
-        let gate = match process {
+        let gate = Arc::new(match process {
             0 => Gate::open(&ledger, JOB)?,
             _ => Gate::elsewhere(JOB, ledger.with_extension("ledger.key"))?,
-        };
+        });
         let config = Config::cluster(1, process, addresses.clone())?;
-        let spent = run(config, &events, WORKS[place % WORKS.len()], gate)?;
+        let spent = run(config, &events, WORKS[place % WORKS.len()], &gate)?;
         println!("{TOLD} {} {}", spent.cpu, spent.wall);
     }
     Ok(true)

@@ -48,10 +48,15 @@ impl Spent {
 }
 
 /// Does the work once. Processes that have none of worker 0 release nothing.
-pub(crate) fn run(config: Config, events: &Events, work: Work, gate: Gate) -> Result<Spent, Box<dyn Error>> {
+pub(crate) fn run(
+    config: Config,
+    events: &Events,
+    work: Work,
+    gate: &Arc<Gate>,
+) -> Result<Spent, Box<dyn Error>> {
     let holds_the_gate = !gate.is_elsewhere();
     let started = Arc::new(OnceLock::new());
-    let (starting, events) = (Arc::clone(&started), events.clone());
+    let (starting, events, gate) = (Arc::clone(&started), events.clone(), Arc::clone(gate));
     let finished = execute(config, move |worker, feeds| {
         starting.get_or_init(|| (cpu(), Instant::now()));
         let part = events.part(worker.index(), worker.peers());
