@@ -54,14 +54,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let windows = events(100_000);
-    let mut each = Each::new(Chooser::new([7; 32]), Count);
+    let mut each = Each::new(Chooser::new([7; 32]), None);
     let [floor, record] = measure(
         &windows,
         [&mut |window: &[(u64, u32)]| count(window.iter().map(|(_, key)| *key)), &mut |window: &[(
             u64,
             u32,
         )]| {
-            window.iter().for_each(|(_, key)| each.add(key, ()));
+            window.iter().for_each(|(_, key)| each.add(key, |count: &mut u64| *count += 1));
             black_box(each.close().len());
         }],
     );
