@@ -14,12 +14,16 @@
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
+#[path = "dataflow/hash.rs"]
+mod hash;
+
 use std::error::Error;
 use std::fs;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::hint::black_box;
 
 use discreet::dataflow::bounding::{Cap, Chooser, Count, Each, Identity, Table};
+use hash::Fast;
 
 const WINDOW: usize = 500_000;
 const WINDOWS: usize = 8;
@@ -50,14 +54,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let windows = events(100_000);
-    let mut each = Each::new(Chooser::new([7; 32]), Count);
+    let mut each = Each::new(Chooser::new([7; 32]), None);
     let [floor, record] = measure(
         &windows,
         [&mut |window: &[(u64, u32)]| count(window.iter().map(|(_, key)| *key)), &mut |window: &[(
             u64,
             u32,
         )]| {
-            window.iter().for_each(|(_, key)| each.add(key, ()));
+            window.iter().for_each(|(_, key)| each.add(key, |count: &mut u64| *count += 1));
             black_box(each.close().len());
         }],
     );
@@ -176,34 +180,4 @@ fn events(people: u64) -> Vec<Vec<(u64, u32)>> {
             .collect()
     };
     (0..WINDOWS).map(|_| window()).collect()
-}
-
-#[derive(Default)]
-struct Fast(u64);
-
-impl Hasher for Fast {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for word in bytes.chunks(8) {
-            let mut padded = [0; 8];
-            padded[..word.len()].copy_from_slice(word);
-            self.write_u64(u64::from_le_bytes(padded) ^ self.0);
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let fold = |a: u64, b: u64| {
-            let product = u128::from(a) * u128::from(b);
-            product as u64 ^ (product >> 64) as u64
-        };
-        self.0 =
-            fold(fold(number ^ 0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345) ^ number, 0xa409_3822_299f_31d1);
-    }
 }

@@ -1,0 +1,88 @@
+//! The same on two processes of one worker each, over the loopback: this program starts itself twice.
+
+use std::error::Error;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use discreet::dataflow::Config;
+use discreet::gate::Gate;
+
+use super::events::Events;
+use super::run::{Spent, Work, run};
+use super::sentence::{JOB, lay_down};
+
+const PROCESSES: usize = 2;
+const WORKS: [Work; 2] = [Work::Floor, Work::Person];
+const TOLD: &str = "spent";
+
+/// What the floor and the sentence take on two processes, the best of so many rounds in which they take turns.
+pub(crate) fn measure(directory: &Path, people: u64, rounds: usize) -> Result<[Spent; 2], Box<dyn Error>> {
+    for place in 0..rounds * WORKS.len() {
+        lay_down(&ledger(directory, place))?;
+    }
+    // Both are free now, and are taken again before anybody else is likely to ask.
+    let doors: Vec<TcpListener> =
+        (0..PROCESSES).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    let addresses: Vec<String> =
+        doors.iter().map(|door| Ok(door.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
+    drop(doors);
+    let children: Vec<Child> = (0..PROCESSES)
+        .map(|process| {
+            Command::new(std::env::current_exe()?)
+                .args(["process", &process.to_string(), &people.to_string(), &rounds.to_string()])
+                .arg(directory)
+                .args(&addresses)
+                .stdout(Stdio::piped())
+                .spawn()
+        })
+        .collect::<Result<_, _>>()?;
+    let mut told = Vec::new();
+    for child in children {
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            return Err("one of the processes failed".into());
+        }
+        told.push(read(&String::from_utf8(output.stdout)?)?);
+    }
+    let mut best = [Spent::MOST; WORKS.len()];
+    for (place, (&first, &second)) in told[0].iter().zip(&told[1]).enumerate() {
+        let which = place % WORKS.len();
+        best[which] = best[which].best(first.beside(second));
+    }
+    Ok(best)
+}
+
+/// What a process does, and tells on its standard output, if it was started as one of these.
+pub(crate) fn is_one_of_them() -> Result<bool, Box<dyn Error>> {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() != Some("process") {
+        return Ok(false);
+    }
+    let mut word = || words.next().ok_or("a word is missing");
+    let (process, people, rounds) = (word()?.parse::<usize>()?, word()?.parse()?, word()?.parse::<usize>()?);
+    let directory = PathBuf::from(word()?);
+    let addresses: Vec<String> = words.collect();
+    let events = Events::of(people);
+    for place in 0..rounds * WORKS.len() {
+        let ledger = ledger(&directory, place);
+        let gate = Arc::new(match process {
+            0 => Gate::open(&ledger, JOB)?,
+            _ => Gate::elsewhere(JOB, ledger.with_extension("ledger.key"))?,
+        });
+        let config = Config::cluster(1, process, addresses.clone())?;
+        let spent = run(config, &events, WORKS[place % WORKS.len()], &gate)?;
+        println!("{TOLD} {} {}", spent.cpu, spent.wall);
+    }
+    Ok(true)
+}
+
+fn read(told: &str) -> Result<Vec<Spent>, Box<dyn Error>> {
+    let lines = told.lines().filter_map(|line| line.strip_prefix(TOLD)?.trim().split_once(' '));
+    lines.map(|(cpu, wall)| Ok(Spent { cpu: cpu.parse()?, wall: wall.parse()? })).collect()
+}
+
+fn ledger(directory: &Path, place: usize) -> PathBuf {
+    directory.join(format!("processes-{place}.ledger"))
+}

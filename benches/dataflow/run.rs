@@ -1,0 +1,84 @@
+//! One run of one work, and what it takes.
+
+use std::error::Error;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use discreet::dataflow::{Config, execute};
+use discreet::gate::Gate;
+
+use super::events::{Events, WINDOWS};
+use super::{floor, sentence};
+
+/// What is done with the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// They are counted.
+    Floor,
+    /// They are counted, and every person is protected.
+    Person,
+    /// They are counted, and every record is protected.
+    Record,
+}
+
+/// What one process took, in nanoseconds, from the moment its workers began to build until everything was released.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    /// Of all threads, the gate's among them.
+    pub(crate) cpu: u64,
+    /// By the clock on the wall.
+    pub(crate) wall: u64,
+}
+
+impl Spent {
+    /// The least of everything: what else runs on the machine only adds.
+    pub(crate) const MOST: Spent = Spent { cpu: u64::MAX, wall: u64::MAX };
+
+    /// The better of each.
+    pub(crate) fn best(self, other: Spent) -> Spent {
+        Spent { cpu: self.cpu.min(other.cpu), wall: self.wall.min(other.wall) }
+    }
+
+    /// What two processes took together, side by side.
+    pub(crate) fn beside(self, other: Spent) -> Spent {
+        Spent { cpu: self.cpu + other.cpu, wall: self.wall.max(other.wall) }
+    }
+}
+
+/// Does the work once. Processes that have none of worker 0 release nothing.
+pub(crate) fn run(
+    config: Config,
+    events: &Events,
+    work: Work,
+    gate: &Arc<Gate>,
+) -> Result<Spent, Box<dyn Error>> {
+    let holds_the_gate = !gate.is_elsewhere();
+    let started = Arc::new(OnceLock::new());
+    let (starting, events, gate) = (Arc::clone(&started), events.clone(), Arc::clone(gate));
+    let finished = execute(config, move |worker, feeds| {
+        starting.get_or_init(|| (cpu(), Instant::now()));
+        let part = events.part(worker.index(), worker.peers());
+        worker.dataflow(|scope| {
+            let events = feeds.stream(scope, part);
+            match work {
+                Work::Floor => floor::count(events),
+                Work::Person => sentence::person(events, &gate),
+                Work::Record => sentence::record(events, &gate),
+            }
+        });
+        Ok(())
+    })?;
+    let (cpu_before, start) = started.get().copied().unwrap_or_else(|| (cpu(), Instant::now()));
+    let spent = Spent { cpu: cpu() - cpu_before, wall: start.elapsed().as_nanos() as u64 };
+    let expected = if holds_the_gate && work != Work::Floor { WINDOWS as u64 } else { 0 };
+    assert_eq!(finished.released(), expected, "every window was meant to be released, and paid for");
+    Ok(spent)
+}
+
+/// Nanoseconds that all threads of this process have run, those that have ended included.
+fn cpu() -> u64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
+}

@@ -1,0 +1,53 @@
+//! The work that is measured: two sentences, and the ledgers that pay for them.
+
+use std::error::Error;
+use std::path::Path;
+
+use discreet::accounting::{Amount, Neighbours, Promise, Unit};
+use discreet::dataflow::{Deliver, Fed};
+use discreet::gate::Gate;
+use discreet::ledger::{Domain, Ledger, Name};
+use discreet::mechanisms::{Bound, Gaussian, Keys};
+use discreet::time::{Time, minutes};
+
+use super::events::{Event, KEYS, SPAN, WINDOWS};
+
+/// The job that every ledger here is for.
+pub(crate) const JOB: &str = "bench";
+
+const END: Time = WINDOWS as Time * SPAN;
+
+/// A ledger that can pay for every window of either sentence.
+pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
+    let name = |name| Name::new("domain", name);
+    let record = Neighbours { unit: Unit::Record, ..Neighbours::PERSON };
+    let mut laid = Ledger::create(ledger)?;
+    for (name, neighbours) in [(name("people")?, Neighbours::PERSON), (name("records")?, record)] {
+        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(1.0)?)?)?;
+    }
+    Ok(())
+}
+
+/// At most four keys of a person, and two records in each.
+pub(crate) fn person(events: Fed<'_, Event>, gate: &Gate) {
+    events
+        .protect(|event| event.person)
+        .tumbling(minutes(10), |event| event.time)
+        .between(0, END)
+        .bound(Bound::keys(4).per_key(2))
+        .count_by(|event| event.key, Keys::public(0..KEYS))
+        .release(gate, "person", Gaussian::rho(0.01))
+        .deliver(|_| Ok(()));
+}
+
+/// Every record by itself.
+pub(crate) fn record(events: Fed<'_, Event>, gate: &Gate) {
+    events
+        .protect_each()
+        .tumbling(minutes(10), |event| event.time)
+        .between(0, END)
+        .one_by_one()
+        .count_by(|event| event.key, Keys::public(0..KEYS))
+        .release(gate, "record", Gaussian::rho(0.01))
+        .deliver(|_| Ok(()));
+}
