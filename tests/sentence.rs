@@ -19,6 +19,8 @@ mod restart;
 mod scene;
 #[path = "sentence/tallies.rs"]
 mod tallies;
+#[path = "sentence/versions.rs"]
+mod versions;
 
 use std::path::PathBuf;
 
