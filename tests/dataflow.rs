@@ -5,15 +5,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod children;
+
 use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
 use discreet::dataflow::{
@@ -26,8 +27,8 @@ use discreet::noise::{DiscreteGaussian, Law, Noise};
 use discreet::time::{Span, Time};
 use timely::dataflow::operators::ToStream;
 
-/// Every failure must be over by then.
-const SOON: Duration = Duration::from_secs(5);
+use children::{child, end, hosts, process};
+
 /// A power of two, so that sums of costs are exact whatever adds them.
 const COST: f64 = 1.0 / 1024.0;
 const WINDOWS: usize = 6;
@@ -228,36 +229,11 @@ fn job(config: Config, task: String, directory: PathBuf, gate: Gate) -> Result<F
     })
 }
 
-fn child(task: &str, scratch: &Scratch) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "the_child", "--nocapture"])
-        .env("TASK", task)
-        .env("DIRECTORY", &scratch.0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-/// How a child ended, in time, and what it said.
-fn end(mut child: Child) -> (ExitStatus, String) {
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > SOON {
-            child.kill().unwrap();
-            panic!("it did not end");
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().unwrap();
-    (output.status, String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-}
-
 #[test]
 fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
     let scratch = Scratch::new("whole", 100.0);
     for round in 1..=2 {
-        let (status, said) = end(child("whole", &scratch).spawn().unwrap());
+        let (status, said) = end(child("whole", &scratch.0).spawn().unwrap());
         assert_eq!(status.code(), Some(0), "{said}");
         let lines = scratch.lines();
         let windows: Vec<_> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
@@ -270,7 +246,7 @@ fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
 #[test]
 fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so() {
     let scratch = Scratch::new("poor", 4.0);
-    let (status, said) = end(child("poor", &scratch).spawn().unwrap());
+    let (status, said) = end(child("poor", &scratch.0).spawn().unwrap());
     assert_eq!(status.code(), Some(75), "{said}");
     let fates = scratch.fates();
     assert_eq!(fates.iter().filter(|fate| **fate == Some(Fate::Sealed)).count(), 4);
@@ -291,7 +267,7 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
         ("external", 70),
     ] {
         let scratch = Scratch::new(&task.replace(' ', "-"), 100.0);
-        let (status, said) = end(child(task, &scratch).spawn().unwrap());
+        let (status, said) = end(child(task, &scratch.0).spawn().unwrap());
         assert_eq!(status.code(), Some(code), "{task}: {said}");
         assert_eq!(scratch.fates(), [None; WINDOWS], "{task}");
         assert_eq!(scratch.lines().len(), 0, "{task}");
@@ -299,22 +275,10 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
     }
 }
 
-/// Two addresses that nobody listens on.
-fn hosts() -> String {
-    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")
-}
-
-fn process(task: &str, scratch: &Scratch, hosts: &str, process: usize) -> Command {
-    let mut command = child(task, scratch);
-    command.env("HOSTS", hosts).env("PROCESS", process.to_string());
-    command
-}
-
 #[test]
 fn two_processes_release_what_one_would() {
     let (scratch, hosts) = (Scratch::new("two", 100.0), hosts());
-    let both = [0, 1].map(|index| process("whole", &scratch, &hosts, index).spawn().unwrap());
+    let both = [0, 1].map(|index| process("whole", &scratch.0, &hosts, index).spawn().unwrap());
     for (status, said) in both.map(end) {
         assert_eq!(status.code(), Some(0), "{said}");
     }
@@ -325,7 +289,7 @@ fn two_processes_release_what_one_would() {
 fn when_one_of_two_processes_is_killed_the_other_ends_and_nothing_partial_is_sealed() {
     for killed in [0, 1] {
         let (scratch, hosts) = (Scratch::new(&format!("killed-{killed}"), 100.0), hosts());
-        let mut both = [0, 1].map(|index| process("waits", &scratch, &hosts, index).spawn().unwrap());
+        let mut both = [0, 1].map(|index| process("waits", &scratch.0, &hosts, index).spawn().unwrap());
         // Both have declared the time before 9 complete, and hold records of every window.
         thread::sleep(Duration::from_millis(700));
         both[killed].kill().unwrap();
@@ -342,7 +306,8 @@ fn when_one_of_two_processes_is_killed_the_other_ends_and_nothing_partial_is_sea
 fn when_the_input_of_one_process_fails_both_end_and_nothing_is_sealed() {
     for (task, code) in [("errs", 69), ("returns early", 70), ("panics", 70)] {
         let (scratch, hosts) = (Scratch::new(&format!("cluster-{}", task.replace(' ', "-")), 100.0), hosts());
-        let [healthy, failing] = [0, 1].map(|index| process(task, &scratch, &hosts, index).spawn().unwrap());
+        let [healthy, failing] =
+            [0, 1].map(|index| process(task, &scratch.0, &hosts, index).spawn().unwrap());
         let (status, said) = end(failing);
         assert_eq!(status.code(), Some(code), "{task}: {said}");
         let (status, said) = end(healthy);
@@ -355,7 +320,7 @@ fn when_the_input_of_one_process_fails_both_end_and_nothing_is_sealed() {
 fn a_process_waits_for_its_peers_until_a_deadline_and_lets_no_stranger_in() {
     for stranger in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 200]] {
         let (scratch, hosts) = (Scratch::new("alone", 100.0), hosts());
-        let alone = process("whole", &scratch, &hosts, 0).spawn().unwrap();
+        let alone = process("whole", &scratch.0, &hosts, 0).spawn().unwrap();
         let address = hosts.split(' ').next().unwrap().to_owned();
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, stranger) = (Arc::clone(&stop), stranger.to_vec());
@@ -380,7 +345,7 @@ fn a_process_waits_for_its_peers_until_a_deadline_and_lets_no_stranger_in() {
 fn processes_of_different_configurations_do_not_find_together() {
     let (scratch, hosts) = (Scratch::new("unlike", 100.0), hosts());
     let both = [0, 1].map(|index| {
-        process("whole", &scratch, &hosts, index).env("AGREEMENT", index.to_string()).spawn().unwrap()
+        process("whole", &scratch.0, &hosts, index).env("AGREEMENT", index.to_string()).spawn().unwrap()
     });
     for (status, said) in both.map(end) {
         assert_eq!(status.code(), Some(78), "{said}");
@@ -394,13 +359,13 @@ fn processes_of_different_configurations_do_not_find_together() {
 fn a_job_that_is_killed_goes_on_with_the_same_texts() {
     let scratch = Scratch::new("again", 100.0);
     for round in 0..4 {
-        let mut victim = child("whole", &scratch).spawn().unwrap();
+        let mut victim = child("whole", &scratch.0).spawn().unwrap();
         let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
         let _ = out.by_ref().map_while(Result::ok).filter(|line| line.starts_with("said")).nth(round);
         victim.kill().unwrap();
         victim.wait().unwrap();
     }
-    let (status, said) = end(child("whole", &scratch).spawn().unwrap());
+    let (status, said) = end(child("whole", &scratch.0).spawn().unwrap());
     assert_eq!(status.code(), Some(0), "{said}");
     let mut texts: Vec<String> = scratch.lines().into_iter().filter(|line| line.contains("about")).collect();
     texts.sort();

@@ -1,0 +1,51 @@
+//! Children of a test: the same program again, which does what its environment says.
+
+#![allow(clippy::unwrap_used)]
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Every failure must be over by then.
+const SOON: Duration = Duration::from_secs(5);
+
+/// This program again, at its test `the_child`.
+pub(crate) fn child(task: &str, directory: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "the_child", "--nocapture"])
+        .env("TASK", task)
+        .env("DIRECTORY", directory)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The same, as one of two processes.
+pub(crate) fn process(task: &str, directory: &Path, hosts: &str, process: usize) -> Command {
+    let mut command = child(task, directory);
+    command.env("HOSTS", hosts).env("PROCESS", process.to_string());
+    command
+}
+
+/// Two addresses that nobody listens on.
+pub(crate) fn hosts() -> String {
+    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// How a child ended, in time, and what it said.
+pub(crate) fn end(mut child: Child) -> (ExitStatus, String) {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > SOON {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    (output.status, String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}

@@ -1,0 +1,47 @@
+//! The sentence end to end, on the public interface and a real ledger: what it tells, on one worker and on two processes;
+//! what is left of it when something goes wrong; and how likely it tells what.
+//!
+//! Where noise would hide what is asked, there is so little of it that it is zero but for one run in 10^30.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod children;
+
+#[path = "sentence/calendar.rs"]
+mod calendar;
+#[path = "sentence/chances.rs"]
+mod chances;
+#[path = "sentence/left.rs"]
+mod left;
+#[path = "sentence/restart.rs"]
+mod restart;
+#[path = "sentence/scene.rs"]
+mod scene;
+#[path = "sentence/tallies.rs"]
+mod tallies;
+#[path = "sentence/versions.rs"]
+mod versions;
+
+use std::path::PathBuf;
+
+/// Not a test by itself: what the children do. Without a task it does nothing.
+#[test]
+fn the_child() {
+    let Ok(task) = std::env::var("TASK") else { return };
+    let directory = PathBuf::from(std::env::var("DIRECTORY").unwrap());
+    let (task, detail) = task.split_once(' ').unwrap_or((&task, ""));
+    let ended = match task {
+        "tallies" => tallies::child(detail, directory),
+        "left" => left::child(detail.to_owned(), directory),
+        "restart" => restart::child(detail, directory),
+        other => panic!("nobody knows how to {other}"),
+    };
+    let code = match &ended {
+        Ok(finished) => finished.exit_code(),
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.exit_code()
+        }
+    };
+    std::process::exit(code.into());
+}

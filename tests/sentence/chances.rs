@@ -1,0 +1,135 @@
+//! How likely what is told is, where nothing can be seeded: the gate draws from the operating system. So every test here
+//! fails by chance once in a million runs or less, and says how surely it finds what it looks for.
+
+use std::sync::{Arc, Mutex};
+
+use discreet::accounting::Amount;
+use discreet::dataflow::{All, Config, Deliver, Fed, Release, StreamVec, execute};
+use discreet::gate::Gate;
+use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
+use discreet::time::Time;
+
+use crate::scene::{JOB, Scratch, json, pure, size, span, zcdp};
+
+/// A person who is alone with a key, and when.
+type Alone = (u32, Time);
+
+/// Runs a sentence on two workers, over people each of whom is alone with a key: what was told, window by window.
+fn told(
+    cap: &Amount,
+    people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
+    sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, Release>
+    + Send
+    + Sync
+    + 'static,
+) -> Vec<String> {
+    let scratch = Scratch::new("chances", cap);
+    let gate = Gate::open(scratch.ledger(), JOB).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    execute(Config::threads(2).unwrap(), move |worker, feeds| {
+        let heard = Arc::clone(&heard);
+        let own = people.clone().skip(worker.index()).step_by(2);
+        worker.dataflow(|scope| {
+            sentence(feeds.stream(scope, All::of(own)), &gate).deliver(move |release| {
+                heard.lock().unwrap().push(release.line().to_owned());
+                Ok(())
+            });
+        });
+        Ok(())
+    })
+    .unwrap();
+    let mut told = told.lock().unwrap();
+    std::mem::take(&mut *told)
+}
+
+/// `P[N >= least]` for the integer Gaussian of this sigma, by its own sum.
+fn tail(sigma: f64, least: i64) -> f64 {
+    let weight = |z: i64| (-((z * z) as f64) / (2.0 * sigma * sigma)).exp();
+    (least..200).map(weight).sum::<f64>() / (-200..200).map(weight).sum::<f64>()
+}
+
+/// How many standard deviations a number of successes is from what it should be.
+fn deviations(found: usize, of: usize, p: f64) -> f64 {
+    let n = of as f64;
+    (found as f64 - n * p) / (n * p * (1.0 - p)).sqrt()
+}
+
+// A key that one person alone has is told as often as the exact tail at the integer threshold says. Two-sided, alpha 1e-9:
+// 6.11 standard deviations. In half a million keys 180 are due; a threshold of one less tells some 844, and one of one
+// more some 32, each found with a power beyond 1 - 1e-9.
+#[test]
+fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
+    let (windows, keys) = (4, size(125_000, 250_000) as u32);
+    let all = windows * keys;
+    let people = (0..all).map(move |key| (key, Time::from(key / keys)));
+    let told = told(&zcdp(), people, move |people, gate| {
+        people
+            .protect(|one| one.0)
+            .tumbling(span(1), |one| one.1)
+            .between(0, windows.into())
+            .bound(Bound::keys(1))
+            .people_by(|one| one.0, Keys::discover(1e-3))
+            .release(gate, "keys", Gaussian::rho(0.1))
+    });
+    assert_eq!(told.len(), windows as usize);
+    // Once told, a key is told for ever: the last window has all of them.
+    let last: Vec<&str> = told[told.len() - 1].lines().collect();
+    assert!(told.windows(2).all(|pair| pair[0].lines().count() < pair[1].lines().count()));
+
+    let sigma = json(last[0])["noise"]["scale"].as_f64().unwrap();
+    let threshold = 1 + (0..).find(|least| tail(sigma, *least) <= 1e-3).unwrap();
+    let p = tail(sigma, threshold - 1);
+    assert!((p - 3.598e-4).abs() < 1e-7, "{p}");
+    let z = |p| deviations(last.len(), all as usize, p);
+    assert!(z(p).abs() < 6.11, "{} of {all}, where {p} is due", last.len());
+    // The same number refutes a threshold on either side.
+    assert!(z(tail(sigma, threshold - 2)) < -6.11 && z(tail(sigma, threshold)) > 6.11);
+}
+
+/// In every second window each key has one person, in the others none has: how many of each are told as 1 or more.
+fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
+    let people = (0..pairs * keys).map(move |one| (one, Time::from(2 * (one / keys))));
+    let told = told(&pure(), people, move |people, gate| {
+        people
+            .protect(|one| one.0)
+            .tumbling(span(1), |one| one.1)
+            .between(0, 2 * Time::from(pairs))
+            .bound(Bound::keys(1).per_key(1))
+            .count_by(move |one| one.0 % keys, Keys::public(0..keys))
+            .release(gate, "people", Laplace::epsilon(epsilon))
+    });
+    let one_or_more = |line: &&str| {
+        let (_, value) = line.split_once("\"value\":").unwrap();
+        !value.starts_with(['-', '0'])
+    };
+    assert!(
+        told.len() == 2 * pairs as usize && told.iter().all(|text| text.lines().count() == keys as usize)
+    );
+    [0, 1].map(|side| {
+        told.iter().skip(side).step_by(2).flat_map(|text| text.lines()).filter(one_or_more).count()
+    })
+}
+
+/// By how many standard deviations the odds of being told as 1 or more grow by more than `e^epsilon` through one person.
+fn excess([with, without]: [usize; 2], of: usize, epsilon: f64) -> f64 {
+    let (n, factor) = (of as f64, epsilon.exp());
+    let [p, q] = [with, without].map(|count| count as f64 / n);
+    let variance = (p * (1.0 - p) + factor * factor * q * (1.0 - q)) / n;
+    (p - factor * q) / variance.sqrt()
+}
+
+// One person changes what is told by the epsilon that was paid, and no more: one-sided, alpha 1e-6, 4.753 standard
+// deviations. At 120,000 cells a side an epsilon of 1.1 for 1 is 19 standard deviations beyond, and found with a power
+// beyond 1 - 1e-40; 1.05 is found with 1 - 1e-6.
+#[test]
+fn one_person_matters_by_epsilon() {
+    let (pairs, keys) = (12, 10_000);
+    let all = (pairs * keys) as usize;
+    let z = excess(ones(1.0, pairs, keys), all, 1.0);
+    assert!(z < 4.753, "more than epsilon, by {z} standard deviations");
+    // Neither is it much less: what is tight is not refuted, from either side.
+    assert!(z > -6.11, "less than epsilon, by {z} standard deviations");
+    let z = excess(ones(1.1, pairs, keys), all, 1.0);
+    assert!(z > 4.753, "the test would not notice a tenth: {z} standard deviations");
+}

@@ -1,0 +1,204 @@
+//! What every part of these tests stands on: a ledger in a directory of its own, visits, and what was told of them.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use discreet::accounting::{Amount, Neighbours, Omega, Promise};
+use discreet::dataflow::{Config, Deliver, Gone, Pulled, Release, Source, StreamVec};
+use discreet::gate::Gate;
+use discreet::ledger::{Domain, Ledger, Name};
+use discreet::time::{Span, Time};
+use serde_json::Value;
+
+/// Person, key, value, time, id.
+pub(crate) type Visit = (u64, u32, i64, Time, u64);
+
+pub(crate) const JOB: &str = "web";
+
+/// Small in an ordinary run, full in `bash .ci/run --full`.
+pub(crate) fn size(small: usize, full: usize) -> usize {
+    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
+}
+
+pub(crate) fn span(microseconds: i64) -> Span {
+    Span::microseconds(microseconds).unwrap()
+}
+
+/// A budget in pure epsilon that nothing here exhausts.
+pub(crate) fn pure() -> Amount {
+    Amount::pure(500.0).unwrap().times(1000).unwrap()
+}
+
+/// The same in zCDP, with room for a delta.
+pub(crate) fn zcdp() -> Amount {
+    Amount::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
+}
+
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// A ledger with one budget for persons.
+    pub(crate) fn new(name: &str, cap: &Amount) -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("discreet-sentence-{name}-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        let scratch = Scratch(path);
+        let domain = Domain::new(domain(), Neighbours::PERSON, Promise::Lifetime, cap.clone()).unwrap();
+        Ledger::create(scratch.ledger()).unwrap().register(&domain).unwrap();
+        scratch
+    }
+
+    /// With the key of another: what is kept of a person depends on it.
+    pub(crate) fn like(name: &str, cap: &Amount, other: &Scratch) -> Scratch {
+        let scratch = Scratch::new(name, cap);
+        fs::copy(key(&other.0), key(&scratch.0)).unwrap();
+        scratch
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        ledger(&self.0)
+    }
+
+    /// What was charged in all.
+    pub(crate) fn spent(&self) -> Amount {
+        let window = discreet::accounting::Interval::new(0, 1).unwrap();
+        Ledger::open(self.ledger()).unwrap().spent(&domain(), window).unwrap().0
+    }
+
+    /// Every row of the ledger, in order. Opening it has verified them.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        drop(Ledger::open(self.ledger()).unwrap());
+        let tables = rusqlite::Connection::open(self.ledger()).unwrap();
+        let rows = "SELECT name, window_start, window_end, fate, line FROM release ORDER BY sequence";
+        let mut rows = tables.prepare(rows).unwrap();
+        let row = |row: &rusqlite::Row<'_>| {
+            let window = (row.get(1)?, row.get(2)?);
+            Ok(Row { name: row.get(0)?, window, fate: row.get(3)?, text: row.get(4)? })
+        };
+        rows.query_map([], row).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// The lines that left.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        fs::read_to_string(self.0.join("out")).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A row of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) window: (Time, Time),
+    pub(crate) fate: String,
+    pub(crate) text: String,
+}
+
+impl Row {
+    /// What it tells, by key.
+    pub(crate) fn values(&self) -> Vec<(u64, i64)> {
+        let told = |line: &str| {
+            let line = json(line);
+            (line["key"].as_u64().unwrap(), line["value"].as_i64().unwrap())
+        };
+        self.text.lines().map(told).collect()
+    }
+}
+
+pub(crate) fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
+}
+
+pub(crate) fn domain() -> Name {
+    Name::new("domain", "visits").unwrap()
+}
+
+fn ledger(directory: &Path) -> PathBuf {
+    directory.join("visits.ledger")
+}
+
+fn key(directory: &Path) -> PathBuf {
+    directory.join("visits.ledger.key")
+}
+
+/// How a child is run, and its gate: alone, or as the process that its environment says.
+pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
+    let Ok(hosts) = std::env::var("HOSTS") else {
+        return (Config::threads(threads).unwrap(), Gate::open(ledger(directory), JOB).unwrap());
+    };
+    let process = std::env::var("PROCESS").unwrap().parse().unwrap();
+    let gate = match process {
+        0 => Gate::open(ledger(directory), JOB).unwrap(),
+        _ => Gate::elsewhere(JOB, key(directory)).unwrap(),
+    };
+    let config = Config::cluster(threads, process, hosts.split(' ').map(str::to_owned).collect()).unwrap();
+    (config.connect_within(Duration::from_secs(3)), gate)
+}
+
+/// Every release and its closing line are lines of the file `out`. A release is a word of the standard output, too.
+pub(crate) fn write_down(releases: StreamVec<'_, Time, Release>, directory: &Path) {
+    let out = directory.join("out");
+    releases.deliver(move |release| {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
+        let closing = release.closing().unwrap_or_default();
+        let text = [release.line(), &closing].join("\n");
+        file.write_all(format!("{}\n", text.trim_start_matches('\n')).as_bytes())?;
+        println!("\nsaid {}", release.window().start());
+        Ok(())
+    });
+}
+
+/// What a source gives, a step at a time.
+pub(crate) struct Script(std::vec::IntoIter<(Vec<Visit>, Pulled)>);
+
+impl Script {
+    pub(crate) fn of(steps: Vec<(Vec<Visit>, Pulled)>) -> Script {
+        Script(steps.into_iter())
+    }
+}
+
+impl Source for Script {
+    type Record = Visit;
+
+    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+        let Some((records, pulled)) = self.0.next() else { return Ok(Pulled::End) };
+        batch.extend(records);
+        Ok(pulled)
+    }
+}
+
+/// A random sequence, the same every time: SplitMix64.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((u128::from(mixed ^ (mixed >> 31))) * limit as u128) >> 64) as usize
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What is told is what happened: against a reference that sees every visit at once, on one to four workers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use discreet::dataflow::{Config, Failure, Finished, Pulled, Schedule, execute};
+use discreet::gate::Gate;
+use discreet::mechanisms::{Bound, Keys, Laplace};
+use discreet::time::Time;
+
+use crate::children::{end, hosts, process};
+use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, span, write_down};
+
+const HORIZON: Time = 120;
+const LATE: Time = 5;
+const LISTED: [u32; 4] = [0, 1, 2, 77];
+/// What a person may have in a window where nothing is left out: see [`History::new`].
+const WIDE: Bound = Bound::keys(2).per_key(2);
+const TIGHT: Bound = Bound::keys(1);
+/// One person moves a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2 exp(-125).
+const COST: f64 = 500.0;
+
+/// What happened, in the order in which it is told: all visits of a phase, and the time that is complete then. Workers
+/// share a phase as they like, so that which visits come late is the same for any number of them.
+struct History {
+    phases: Vec<(Vec<Visit>, Time)>,
+    schedule: Schedule,
+}
+
+impl History {
+    /// A person comes once in every 10, and so twice in every window; some visits come twice, some late, and some are of
+    /// no window. Values are -1, 0 and 1.
+    fn new(seed: u64) -> History {
+        let mut random = Random::new(seed);
+        let schedule = match seed % 2 {
+            0 => Schedule::tumbling(span(20), 0, Some(HORIZON)),
+            _ => Schedule::sliding(span(20), span(10), 0, Some(HORIZON)),
+        };
+        let mut visits = Vec::new();
+        for person in 0..60 {
+            for id in 0..13 {
+                let time = 10 * (id as Time - 1) + random.below(10) as Time;
+                let key = random.pick(&[0, 1, 2, 5]);
+                visits.push((person, key, random.below(3) as i64 - 1, time, id));
+            }
+            let beyond = random.pick(&[i64::MIN, i64::MAX, -1, HORIZON, 253_370_764_800_000_000]);
+            visits.push((person, 1, 1, beyond, 13));
+        }
+        let duplicates: Vec<Visit> = visits.iter().copied().filter(|_| random.below(4) == 0).collect();
+        visits.extend(duplicates);
+        let mut phases: Vec<(Vec<Visit>, Time)> =
+            (1..=13).map(|phase| (Vec::new(), phase * 10 + random.below(8) as Time)).collect();
+        for visit in visits {
+            // About when it happened, or at some other time.
+            let due = (visit.3.clamp(0, HORIZON) / 10) as usize;
+            let phase = if random.below(6) == 0 { random.below(13) } else { due };
+            phases[phase].0.push(visit);
+        }
+        phases.iter_mut().for_each(|(visits, _)| random.shuffle(visits));
+        History { phases, schedule: schedule.unwrap() }
+    }
+
+    /// One worker's part, in odd batches.
+    fn part(&self, worker: usize, workers: usize) -> Script {
+        let mut random = Random::new(worker as u64);
+        let mut steps = Vec::new();
+        for (visits, complete) in &self.phases {
+            let own: Vec<Visit> = visits.iter().copied().skip(worker).step_by(workers).collect();
+            let mut rest = &own[..];
+            while !rest.is_empty() {
+                let (batch, after) = rest.split_at((1 + random.below(40)).min(rest.len()));
+                steps.push((batch.to_vec(), Pulled::More));
+                rest = after;
+            }
+            steps.push((Vec::new(), Pulled::Complete(*complete)));
+        }
+        Script::of(steps)
+    }
+
+    /// The reference: visits, people and values by window and listed key, where nobody is bounded.
+    fn tallies(&self) -> BTreeMap<(&'static str, Time), Vec<(u64, i64)>> {
+        let mut tallies = BTreeMap::new();
+        for window in (0..).map_while(|number| self.schedule.window(number)) {
+            let mut kept: BTreeSet<&Visit> = BTreeSet::new();
+            let mut declared = Time::MIN;
+            for (visits, complete) in &self.phases {
+                let in_time = declared.saturating_sub(LATE) < window.end();
+                let inside = |visit: &&Visit| (window.start()..window.end()).contains(&visit.3);
+                kept.extend(visits.iter().filter(inside).filter(|_| in_time));
+                declared = *complete;
+            }
+            let told = |tally: &dyn Fn(Vec<&Visit>) -> i64| {
+                let with = |key: &u32| kept.iter().copied().filter(|visit| visit.1 == *key).collect();
+                LISTED.iter().map(|key| (u64::from(*key), tally(with(key)))).collect()
+            };
+            let people = |visits: Vec<&Visit>| {
+                visits.iter().map(|visit| visit.0).collect::<BTreeSet<_>>().len() as i64
+            };
+            tallies.insert(("visits", window.start()), told(&|visits| visits.len() as i64));
+            tallies.insert(("people", window.start()), told(&people));
+            tallies.insert(("values", window.start()), told(&|visits| visits.iter().map(|v| v.2).sum()));
+        }
+        tallies
+    }
+}
+
+fn job(config: Config, gate: Gate, seed: u64, bound: Bound, directory: PathBuf) -> Result<Finished, Failure> {
+    let history = History::new(seed);
+    execute(config, move |worker, feeds| {
+        let part = history.part(worker.index(), worker.peers());
+        worker.dataflow(|scope| {
+            let visits = feeds
+                .stream(scope, part)
+                .protect(|visit| visit.0)
+                .identified_by(|visit| visit.4)
+                .scheduled(history.schedule.clone(), |visit| visit.3)
+                .late(span(LATE))
+                .bound(bound);
+            let noise = || Laplace::epsilon(COST);
+            let told = [
+                visits.clone().count_by(|v| v.1, Keys::public(LISTED)).release(&gate, "visits", noise()),
+                visits.clone().people_by(|v| v.1, Keys::public(LISTED)).release(&gate, "people", noise()),
+                visits.sum_by(|v| v.1, Keys::public(LISTED), |v| v.2, -2..=2).release(
+                    &gate,
+                    "values",
+                    noise(),
+                ),
+            ];
+            told.into_iter().for_each(|told| write_down(told, &directory));
+        });
+        Ok(())
+    })
+}
+
+/// `seed workers wide`, or not so wide.
+pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, Failure> {
+    let [seed, workers, bound] = detail.split(' ').collect::<Vec<_>>().try_into().unwrap();
+    let (config, gate) = cast(&directory, workers.parse().unwrap());
+    job(config, gate, seed.parse().unwrap(), if bound == "wide" { WIDE } else { TIGHT }, directory)
+}
+
+/// As it stands in the ledger and has left, in order of name and window.
+fn told(scratch: &Scratch) -> Vec<Row> {
+    let mut rows = scratch.rows();
+    rows.sort_by(|a, b| (&a.name, a.window).cmp(&(&b.name, b.window)));
+    let lines = scratch.lines();
+    let left: BTreeSet<&str> = lines.iter().map(String::as_str).collect();
+    assert!(rows.iter().flat_map(|row| row.text.lines()).all(|line| left.contains(line)));
+    assert_eq!(lines.len(), rows.len() * (LISTED.len() + 1), "a line for each key, and one that closes");
+    rows
+}
+
+fn alone(seed: u64, workers: usize, bound: Bound, like: Option<&Scratch>) -> Scratch {
+    let scratch = match like {
+        Some(other) => Scratch::like("alone", &pure(), other),
+        None => Scratch::new("alone", &pure()),
+    };
+    let (config, gate) = (Config::threads(workers).unwrap(), Gate::open(scratch.ledger(), "web").unwrap());
+    let finished = job(config, gate, seed, bound, scratch.0.clone()).unwrap();
+    assert_eq!(finished.exit_code(), 0);
+    scratch
+}
+
+/// Two processes with so many workers each.
+fn together(seed: u64, workers: usize, bound: &str, scratch: &Scratch) {
+    let (hosts, task) = (hosts(), format!("tallies {seed} {workers} {bound}"));
+    let both = [0, 1].map(|index| process(&task, &scratch.0, &hosts, index).spawn().unwrap());
+    for (status, said) in both.map(end) {
+        assert_eq!(status.code(), Some(0), "seed {seed}: {said}");
+    }
+}
+
+fn compare(seed: u64, scratch: &Scratch) {
+    let expected = History::new(seed).tallies();
+    let rows = told(scratch);
+    assert!(rows.iter().all(|row| row.fate == "sealed"));
+    let told: BTreeMap<_, _> =
+        rows.iter().map(|row| ((row.name.as_str(), row.window.0), row.values())).collect();
+    assert_eq!(told.len(), rows.len(), "seed {seed}: a window twice");
+    assert_eq!(told, expected, "seed {seed}");
+}
+
+// Refutes a record that is lost or counted twice on its way between processes, a duplicate or a late record that counts,
+// a window that is missing or another's, and noise on what is told that is not the noise that was asked for.
+#[test]
+fn two_processes_tell_what_happened() {
+    for (seed, workers) in [(0, 1), (1, 1), (2, 2), (3, 2)] {
+        let scratch = Scratch::new("together", &pure());
+        together(seed, workers, "wide", &scratch);
+        compare(seed, &scratch);
+    }
+}
+
+// Refutes a choice of what is kept that depends on who is asked, on batches, order or duplicates.
+#[test]
+fn what_is_told_does_not_depend_on_how_many_work_at_it() {
+    for seed in [4, 5] {
+        let first = alone(seed, 1, TIGHT, None);
+        let expected = told(&first);
+        assert_ne!(
+            expected.iter().map(Row::values).collect::<Vec<_>>(),
+            told(&alone(seed, 1, WIDE, None)).iter().map(Row::values).collect::<Vec<_>>(),
+            "nothing was left out"
+        );
+        for workers in [2, 4] {
+            assert_eq!(told(&alone(seed, workers, TIGHT, Some(&first))), expected, "{workers} workers");
+        }
+        for workers in [1, 2] {
+            let scratch = Scratch::like("together", &pure(), &first);
+            together(seed, workers, "tight", &scratch);
+            assert_eq!(told(&scratch), expected, "two processes of {workers}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A version of a job is held to its parameters; another one goes on with the keys that are public.
+
+use std::path::PathBuf;
+
+use discreet::dataflow::{All, Config, FailureKind, execute};
+use discreet::gate::Opening;
+use discreet::mechanisms::{Bound, Gaussian, Keys};
+use discreet::time::Time;
+
+use crate::scene::{JOB, Scratch, Visit, span, write_down, zcdp};
+
+/// A job with two statistics over two windows.
+#[derive(Clone)]
+struct Job {
+    version: u32,
+    domain: &'static str,
+    bound: Bound,
+    listed: &'static [u32],
+    delta: f64,
+    from: Time,
+    visits: &'static [Visit],
+}
+
+/// Two people of one key.
+const VISITS: &[Visit] = &[(1, 7, 0, 3, 0), (2, 7, 0, 4, 0)];
+const FIRST: Job = Job {
+    version: 1,
+    domain: "visits",
+    bound: Bound::keys(1),
+    listed: &[7, 8],
+    delta: 1e-9,
+    from: 0,
+    visits: VISITS,
+};
+
+impl Job {
+    /// Its exit code, and what it said of a failure.
+    fn run(self, scratch: &Scratch) -> (u8, String) {
+        let gate = Opening::new(scratch.ledger(), JOB).unwrap().version(self.version).open().unwrap();
+        let directory: PathBuf = scratch.0.clone();
+        let ended = execute(Config::threads(2).unwrap(), move |worker, feeds| {
+            let job = self.clone();
+            let own = job.visits.iter().copied().skip(worker.index()).step_by(2);
+            worker.dataflow(|scope| {
+                let visits = feeds
+                    .stream(scope, All::of(own))
+                    .protect(|visit| visit.0)
+                    .tumbling(span(10), |visit| visit.3)
+                    .between(job.from, job.from + 20)
+                    .bound(job.bound);
+                let (listed, open) = (Keys::public(job.listed.to_vec()), Keys::discover(job.delta));
+                let noise = || Gaussian::rho(100.0);
+                let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.domain);
+                let open = visits.people_by(|visit| visit.1, open).charged_to(job.domain);
+                write_down(listed.release(&gate, "listed", noise()), &directory);
+                write_down(open.release(&gate, "open", noise()), &directory);
+            });
+            Ok(())
+        });
+        match ended {
+            Ok(finished) => (finished.exit_code(), String::new()),
+            Err(failure) => {
+                assert_eq!(failure.kind(), FailureKind::Configuration, "{failure}");
+                (failure.exit_code(), failure.to_string())
+            }
+        }
+    }
+}
+
+fn told(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
+    let rows = scratch.rows().into_iter().filter(|row| row.name == name);
+    rows.map(|row| (row.window.0, row.values())).collect()
+}
+
+// Refutes a run that goes on with another bound, list, delta or cost under the version that it had; a message that does not
+// say of what, or what to do; and a new version that forgets what is public.
+#[test]
+fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
+    let scratch = Scratch::new("versions", &zcdp());
+    assert_eq!(FIRST.run(&scratch), (0, String::new()));
+    assert_eq!(told(&scratch, "listed"), [(0, vec![(7, 2), (8, 0)]), (10, vec![(7, 0), (8, 0)])]);
+    assert_eq!(told(&scratch, "open"), [(0, vec![(7, 2)]), (10, vec![(7, 0)])]);
+    let (rows, spent) = (scratch.rows(), scratch.spent());
+
+    let slips = [
+        (Job { bound: Bound::keys(2), ..FIRST }, "listed"),
+        (Job { bound: Bound::keys(1).windows(1), ..FIRST }, "listed"),
+        (Job { listed: &[7, 9], ..FIRST }, "listed"),
+        (Job { delta: 1e-8, ..FIRST }, "open"),
+    ];
+    for (job, name) in slips {
+        let (code, said) = job.run(&scratch);
+        assert_eq!(code, 78, "{said}");
+        for word in [name, JOB, "version 1", "give the job a new version"] {
+            assert!(said.contains(word), "{said}");
+        }
+    }
+    assert_eq!((scratch.rows(), scratch.spent()), (rows.clone(), spent), "a slip was sealed");
+    assert_eq!(FIRST.run(&scratch).0, 0);
+    assert_eq!(scratch.rows(), rows);
+
+    // Nobody comes, and one key is known all the same; so it is to who asks about the past.
+    let second = Job { version: 2, bound: Bound::keys(2), visits: &[], ..FIRST };
+    assert_eq!(Job { from: 20, ..second.clone() }.run(&scratch), (0, String::new()));
+    assert_eq!(told(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
+    assert_eq!(second.run(&scratch).0, 0);
+    assert_eq!(told(&scratch, "open")[4..], [(0, vec![(7, 0)]), (10, vec![(7, 0)])]);
+    // And the first is not the second's.
+    assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);
+}
+
+// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they would take the
+// next statistic's channels, or the driver's, for others, and end without a word.
+#[test]
+fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
+    let scratch = Scratch::new("nowhere", &zcdp());
+    let (code, said) = Job { domain: "visit", ..FIRST }.run(&scratch);
+    assert_eq!(code, 78);
+    assert!(said.starts_with("domain") && said.contains("visits"), "{said}");
+    assert_eq!(scratch.rows(), []);
+}
