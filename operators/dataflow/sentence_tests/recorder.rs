@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use zeroize::Zeroizing;
 
-use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise, Unit};
+use crate::accounting::{Amount, Cost, Neighbours, Promise, Unit};
 use crate::dataflow::desk::{Desk, Wake};
 use crate::dataflow::office::{Office, Opened};
 use crate::dataflow::shared::Shared;
