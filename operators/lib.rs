@@ -46,6 +46,7 @@ pub mod job;
 pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
+pub mod prelude;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/server/mod.rs"]
 mod server;
