@@ -1,58 +1,37 @@
 //! From streams to the gate: what is fed, when a window is complete, and how a run ends.
 //!
-//! This page is for the reader who must decide whether a window that is released was whole.
+//! This page is for whoever writes a sentence, and for the reader who must decide whether a window that is released was
+//! whole.
+//!
+//! # The sentence
+//!
+//! Each word is a method, each step a type of its own, and the compiler keeps their order. What stands between
+//! [`protect`](Fed::protect) and [`release`](Tallied::release) has no way out.
 //!
 //! ```
-//! use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-//! use discreet::dataflow::{All, Config, Deliver, Plan, Schedule, Statistic, Title};
-//! use discreet::gate::{Gate, Sealable};
-//! use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
-//! use discreet::noise::{DiscreteGaussian, Law, Noise};
-//! use discreet::time::minutes;
-//!
-//! /// How many came: each person once, so that one moves it by at most 1, and rho is 1 / (2 * 50).
-//! struct People(Cost);
-//!
-//! impl Statistic for People {
-//!     type Part = i64;
-//!     type Tally = i64;
-//!     fn tally(&self, _: Interval) -> i64 { 0 }
-//!     fn absorb(&self, tally: &mut i64, part: i64) { *tally += part }
-//!     fn charge(&self, _: Interval) -> Charge { Charge::Cost(self.0.clone()) }
-//!     fn seal(&self, window: Interval, people: i64) -> Box<dyn Sealable> {
-//!         let law = DiscreteGaussian::new(50.0);
-//!         Box::new(move |noise: &mut Noise| match &law {
-//!             Ok(law) => format!("{}: about {} people", window.start(), people + law.draw(noise)),
-//!             Err(_) => String::new(),                    // not reached: 50 is a variance
-//!         })
-//!     }
-//! }
+//! use discreet::prelude::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = std::env::temp_dir().join(format!("discreet-page-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
-//! let visits = Name::new("domain", "visits")?;
-//! let domain = Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, cost.amount().times(6)?)?;
-//! Ledger::create(&path)?.register(&domain)?;                             // once, by hand
+//! let visits = Domain::lifetime("visits", Budget::zcdp(0.06))?;
+//! Ledger::create(&path)?.register(&visits)?;                             // once, by hand
 //!
-//! let gate = Gate::open(&path, "visits")?;                               // once a process, before anything runs
-//! let name = Name::new("release", "people")?;
-//! let version = Digest::of_version(gate.version(), &Digest::of(b"variance 50"));
-//! let title = Title { domain: visits, job: gate.job().clone(), version, name };
-//! let minute = 60_000_000;
-//! let schedule = Schedule::tumbling(minutes(10), 0, Some(60 * minute))?; // which windows exist: six
+//! let gate = Gate::open(&path, "web")?;                                  // once a process, before anything runs
 //! let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {
-//!     let plan = Plan::new(title.clone(), schedule.clone(), People(cost.clone())).late(minutes(1))?;
-//!     let windows = schedule.clone();
+//!     let own = worker.index() as i64;
+//!     let own_part = (0..300).map(move |visit| (visit % 90, visit * 10_000_000 + own));
 //!     worker.dataflow(|scope| {
-//!         let own = (0..100).map(move |person| person * minute / 2);     // this worker's part of the input
 //!         feeds
-//!             .stream(scope, All::of(own))
-//!             .flat_map(move |time| windows.holding(time).map(|window| (window, 1)))
-//!             .release(&gate, plan)
-//!             .releases
+//!             .stream(scope, All::of(own_part))                          // this worker's part of the input
+//!             .protect(|(person, _)| *person)                            // who is protected
+//!             .tumbling(minutes(10), |(_, time)| *time)                  // over which spans
+//!             .between(0, "1970-01-01T01:00:00Z")                        // which windows there are: six
+//!             .late(minutes(1))
+//!             .bound(Bound::keys(1).per_key(5))                          // how much one person can matter
+//!             .count()                                                   // exact, and still private
+//!             .release(&gate, "visits", Gaussian::rho(0.01))             // an ordinary stream of releases
 //!             .deliver(|_release| Ok(()));                               // or append it to a file, and sync that
 //!     });
 //!     Ok(())
@@ -62,6 +41,17 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | step | words |
+//! |---|---|
+//! | whom | [`protect`](Fed::protect), [`protect_each`](Fed::protect_each) (single records), [`protect_collection`](Fed::protect_collection) (records that may be taken back); [`identified_by`](Private::identified_by) |
+//! | when | [`tumbling`](Private::tumbling), [`sliding`](Private::sliding), [`windows`](Private::windows) of a [`Calendar`], each with [`from`](Unplaced::from) or [`between`](Unplaced::between); [`whole`](Private::whole); [`late`](Windowed::late) |
+//! | how much | [`bound`](Windowed::bound), or [`one_by_one`](Windowed::one_by_one) for records; cloned, it serves several statistics |
+//! | what | [`count`](Bounded::count), [`people`](Bounded::people), [`sum`](Bounded::sum), [`mean`](Bounded::mean), each also `_by` a key; [`histogram_by`](Bounded::histogram_by) |
+//! | at what price | [`release`](Tallied::release), by a [`Gaussian`](crate::mechanisms::Gaussian) or [`Laplace`](crate::mechanisms::Laplace); [`charged_to`](Tallied::charged_to) |
+//!
+//! Records travel by `serde`'s `Serialize` and `Deserialize`. Keys are whole numbers or texts; people and ids may be tuples
+//! of them too. What is done before `protect` is the caller's: it must keep each person's records their own.
 //!
 //! # Complete is somebody's word
 //!
