@@ -20,7 +20,8 @@ pub struct Domain {
 impl Domain {
     /// All that a person ever does is hidden; when the budget is spent, releases stop.
     ///
-    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`Amount`].
+    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`Amount`]. Leave a little room: it is rounded down and
+    /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
     ///
     /// ```
     /// use discreet::accounting::{Amount, Budget};
