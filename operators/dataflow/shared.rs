@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::Probe;
 use super::failure::{Failure, Finished};
-use crate::ledger::Fate;
+use crate::ledger::{Fate, Name};
 use crate::time::Time;
 
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what was handed
@@ -133,17 +133,30 @@ pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     /// One for each operator that releases: how far everything is settled, durably.
     probes: RefCell<Vec<Probe<Time>>>,
+    /// The statistics that are released, by job and name.
+    names: RefCell<Vec<(Name, Name)>>,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
-        Rc::new(Context { shared, probes: RefCell::default() })
+        Rc::new(Context { shared, probes: RefCell::default(), names: RefCell::default() })
     }
 
     pub(crate) fn probe(&self) -> Probe<Time> {
         let probe = Probe::new();
         self.probes.borrow_mut().push(probe.clone());
         probe
+    }
+
+    /// Takes a name for a statistic of a job, unless another has it.
+    pub(crate) fn names(&self, job: Name, name: &Name) -> Result<(), Failure> {
+        let (mut names, wanted) = (self.names.borrow_mut(), (job, name.clone()));
+        if names.contains(&wanted) {
+            let message = format!("release: two statistics are called {name}; give each a name of its own");
+            return Err(Failure::configuration(message));
+        }
+        names.push(wanted);
+        Ok(())
     }
 
     /// Whether every window that closes before `time` has its outcome.

@@ -146,6 +146,7 @@ where
         let mut at_desk = None;
         let mut restored = Vec::new();
         if scope.index() == 0 {
+            people.items.context.names(office.job(), &name)?;
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge(ready.cost(), limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;

@@ -89,6 +89,18 @@ fn every_word_refuses_by_name() {
     );
 }
 
+// Refutes two statistics at one desk, where each would wait for what the other is told.
+#[test]
+fn no_two_statistics_have_one_name() {
+    let message = refused(move |visits, gate| {
+        let windows = visits.protect(|v| v.0).tumbling(span(10), |v| v.3).between(0, 20);
+        let people = windows.bound(Bound::keys(1));
+        people.clone().count().release_at(gate, "visits", Exactly(Gaussian::rho(0.1)));
+        people.count().release_at(gate, "visits", Exactly(Gaussian::rho(0.1)));
+    });
+    assert_eq!(message, "release: two statistics are called visits; give each a name of its own");
+}
+
 // Refutes a stream that tells what it holds when it is printed.
 #[test]
 fn everything_on_the_way_prints_as_private() {
