@@ -1,61 +1,59 @@
-//! A gate over a ledger: what was said about a window is said again, to the byte, and paid for once.
+//! A job that is killed in the middle, and started again: what it said is said again, to the byte, and paid for once.
 //!
-//! The lesson: noise is drawn after the ledger has been asked and before the commit that charges for it; only what is
-//! read back from that commit leaves. Run it twice, or kill it in between: the second run repeats the first.
+//! The lesson: noise is drawn after the ledger was asked, and what leaves was read back from the commit that charged for
+//! it. So a restart needs nothing but the same input, from its start. This program starts itself twice, and kills the first.
 //!
 //! ```text
-//! cargo run --release --example said_once
 //! cargo run --release --example said_once
 //! ```
 #![allow(clippy::print_stdout)]
 
-use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-use discreet::gate::{Gate, Request, Told};
-use discreet::ledger::{Charge, Digest, Domain, Ledger, Name, Release};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::prelude::*;
 
-/// The secret: visitors by the hour. Nobody is counted in more than one hour.
-const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
-const HOUR: i64 = 3_600_000_000;
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let path =
-        std::env::temp_dir().join(concat!("discreet-said-once-", env!("CARGO_PKG_VERSION"), ".ledger"));
-    let visits = Name::new("domain", "visits")?;
-    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?);
-    if !path.exists() {
-        // Made once, on purpose; opening a ledger never makes one. The budget holds six of the eight hours.
-        let cap = cost.amount().times(6)?;
-        let domain = Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, cap)?;
-        Ledger::create(&path)?.register(&domain)?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(ledger) = std::env::args().nth(1) {
+        return job(ledger).map(drop);
     }
+    let directory = std::env::temp_dir().join(format!("discreet-said-once-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let ledger = directory.join("visits.ledger");
+    let visits = Domain::lifetime("visits", Budget::zcdp(0.25))?;
+    Ledger::create(&ledger)?.register(&visits)?;
 
-    let gate = Gate::open(&path, "hourly")?;
-    let visitors = Name::new("release", "visitors")?;
-    let parameters = Digest::of(b"variance 50, one count a person");
-    let desk = gate.desk(&visitors, &parameters, || ())?;
-    for (hour, secret) in (9..).zip(VISITORS) {
-        let release = Release {
-            domain: visits.clone(),
-            job: gate.job().clone(),
-            version: Digest::of_version(gate.version(), &parameters),
-            name: visitors.clone(),
-            window: Interval::new(hour * HOUR, (hour + 1) * HOUR)?,
-        };
-        let law = DiscreteGaussian::new(50.0)?;
-        let line =
-            move |noise: &mut Noise| format!("{hour:>2}:00  about {} visitors", secret + law.draw(noise));
-        let charge = Charge::Cost(cost.clone());
-        desk.submit(Request { release, charge, sealable: Box::new(line) })?;
+    let mut before = Vec::new();
+    for (life, lines) in [("killed ", 3), ("resumed", 8)] {
+        let mut child = Command::new(std::env::current_exe()?).arg(&ledger).stdout(Stdio::piped()).spawn()?;
+        let said = BufReader::new(child.stdout.take().ok_or("no output")?);
+        let said = said.lines().take(lines).collect::<Result<Vec<_>, _>>()?;
+        child.kill().and_then(|()| child.wait())?;
+        said.iter().for_each(|line| println!("{life} {line:.105}.."));
+        assert!(before.iter().all(|line| said.contains(line)), "something else was said before");
+        before = said;
     }
-    for _ in VISITORS {
-        let Some(Told::Row(row, _)) = desk.wait() else { return Err("the ledger is in doubt".into()) };
-        println!("{:?}  {}", row.fate(), row.line());
-        desk.delivered(&row);
-    }
-    drop(gate);
-    println!("\nThe ledger is {}; run this again, and nothing changes.", path.display());
-    Ok(())
+    println!("spent: {}", Ledger::open(&ledger)?.spent(visits.name(), Interval::new(0, 1)?)?.0);
+    Ok(std::fs::remove_dir_all(&directory)?)
+}
+
+fn job(ledger: String) -> Result<Finished, Box<dyn std::error::Error>> {
+    let gate = Gate::open(ledger, "web")?;
+    Ok(discreet::execute(Config::threads(1)?, move |worker, feeds| {
+        worker.dataflow(|scope| {
+            feeds
+                .stream(scope, All::of((0..4_000).map(|number| (number % 900, number * 7_200_000))))
+                .protect(|(person, _)| *person)
+                .tumbling(hours(1), |(_, time)| *time)
+                .between("1970-01-01", "1970-01-01T08:00:00Z")
+                .bound(Bound::keys(1))
+                .people()
+                .release(&gate, "visitors", Gaussian::rho(0.015625))
+                .deliver(|release| {
+                    println!("{}", release.line());
+                    Ok(std::thread::sleep(std::time::Duration::from_millis(50)))
+                });
+        });
+        Ok(())
+    })?)
 }

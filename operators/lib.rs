@@ -4,16 +4,46 @@
 //! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps what people told it to itself;
 //! and discrete, because all of its noise is drawn from integers.
 //!
+//! A private job reads as one sentence: whom it protects, over which spans, how much one person can matter, what is
+//! counted, and at what price it is released.
+//!
+//! ```no_run
+//! use discreet::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let visits = vec![(7_u64, "/".to_owned(), at("2026-11-01T12:00:00Z")?)];
+//! let gate = Gate::open("visits.ledger", "web")?;
+//! let finished = discreet::execute(Config::threads(1)?, move |worker, feeds| {
+//!     let visits = All::of(visits.clone());                              // who, what, when
+//!     worker.dataflow(|scope| {
+//!         feeds
+//!             .stream(scope, visits)
+//!             .protect(|(client, _, _)| *client)
+//!             .tumbling(minutes(10), |(_, _, time)| *time)
+//!             .between("2026-11-01", "2026-11-02")
+//!             .bound(Bound::keys(3).per_key(10))
+//!             .count_by(|(_, path, _)| path.clone(), Keys::discover(1e-9))
+//!             .release(&gate, "visits_by_path", Gaussian::rho(0.0001))
+//!             .deliver(|release| Ok(println!("{release}")));
+//!     });
+//!     Ok(())
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`dataflow`] explains its words, [`prelude`] brings them into scope, and the budget is made once, by
+//! [`Ledger::create`](ledger::Ledger::create).
+//!
 //! # The rooms
 //!
 //! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
 //! * [`accounting`]: what a release costs, how costs add up, and how much noise a budget asks for.
-//!
 //! * [`mechanisms`]: one window's exact integers in, one noised answer out.
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
-//! * [`dataflow`]: from streams to the gate, when a window is complete, and how a run ends; [`dataflow::bounding`] is how
-//!   much one person can matter.
+//! * [`dataflow`]: the sentence, when a window is complete, and how a run ends; [`dataflow::bounding`] is how much one
+//!   person can matter.
 //! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
@@ -46,6 +76,7 @@ pub mod job;
 pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
+pub mod prelude;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/server/mod.rs"]
 mod server;

@@ -5,9 +5,9 @@ mod zone;
 
 use crate::invalid::{Invalid, Kind};
 
-pub use text::at;
 #[cfg(feature = "cli")]
 pub(crate) use text::moment;
+pub use text::{Moment, at};
 pub use zone::Zone;
 pub(crate) use zone::{known, midnight};
 

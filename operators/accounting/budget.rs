@@ -98,15 +98,53 @@ pub fn limit(
     match (epsilon, delta) {
         (Some(_), None) => Ok(Amount::Pure { epsilon: exact("epsilon", epsilon)? }),
         (Some(_), Some(_)) => {
-            let delta = exact("delta", delta)?;
-            let charged =
-                if deltas_are_charged { Units::from_bits(delta.to_bits() / 2) } else { Units::ZERO };
-            let converting = Units::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
-            let epsilon = exact("epsilon", epsilon)?.to_float_down();
-            let rho = convert::rho_within(epsilon, converting, omega.to_float())?;
-            Ok(Amount::Zcdp { rho: Units::at_most_float("rho", rho)?, delta: charged, omega })
+            pair(exact("epsilon", epsilon)?, exact("delta", delta)?, deltas_are_charged, omega)
         }
         (None, _) => Ok(Amount::Zcdp { rho: exact("rho", rho)?, delta: Units::ZERO, omega }),
+    }
+}
+
+fn pair(epsilon: Units, delta: Units, deltas_are_charged: bool, omega: Omega) -> Result<Amount, Invalid> {
+    let charged = if deltas_are_charged { Units::from_bits(delta.to_bits() / 2) } else { Units::ZERO };
+    let converting = Units::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
+    let rho = convert::rho_within(epsilon.to_float_down(), converting, omega.to_float())?;
+    Ok(Amount::Zcdp { rho: Units::at_most_float("rho", rho)?, delta: charged, omega })
+}
+
+/// The limit that a budget comes to, as [`limit`] has it where some releases charge a delta of their own: half of delta is
+/// kept for keys to be discovered.
+impl TryFrom<Budget> for Amount {
+    type Error = Invalid;
+
+    fn try_from(budget: Budget) -> Result<Amount, Invalid> {
+        let exact = Units::at_most_float;
+        match budget {
+            Budget::Pure { epsilon } => Ok(Amount::Pure { epsilon: exact("epsilon", epsilon)? }),
+            Budget::Approximate { epsilon, delta } => {
+                pair(exact("epsilon", epsilon)?, exact("delta", delta)?, true, Omega::EVERY)
+            }
+            Budget::Zcdp { rho } => {
+                Ok(Amount::Zcdp { rho: exact("rho", rho)?, delta: Units::ZERO, omega: Omega::EVERY })
+            }
+        }
+    }
+}
+
+/// So that `Budget::approximate(1.0, 1e-6)` stands where an amount is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Budget, Invalid>> for Amount {
+    type Error = Invalid;
+
+    fn try_from(budget: Result<Budget, Invalid>) -> Result<Amount, Invalid> {
+        budget?.try_into()
+    }
+}
+
+/// So that `Amount::zcdp(0.1)` stands where an amount is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Amount, Invalid>> for Amount {
+    type Error = Invalid;
+
+    fn try_from(amount: Result<Amount, Invalid>) -> Result<Amount, Invalid> {
+        amount
     }
 }
 
@@ -156,5 +194,17 @@ mod tests {
         for limit in [pair(false), pair(true)] {
             assert!(limit.epsilon(1e-6).unwrap() <= 1.0);
         }
+    }
+    // Refutes a budget from code that is larger than the same one from a file, or that forgets the half of delta.
+    #[test]
+    fn a_budget_in_code_is_the_limit_of_the_same_words_in_a_file() {
+        let (quarter, delta) = (decimal("0.25"), decimal("0.0009765625"));
+        let in_file = |epsilon, delta, rho| limit(epsilon, delta, rho, true, Omega::EVERY);
+        let both = Budget::approximate(0.25, 0.0009765625);
+        assert_eq!(Amount::try_from(both), in_file(Some(&quarter), Some(&delta), None));
+        assert_eq!(Amount::try_from(Budget::zcdp(0.25)), in_file(None, None, Some(&quarter)));
+        assert_eq!(Amount::try_from(Budget::pure(0.25)), in_file(Some(&quarter), None, None));
+        assert_eq!(Amount::try_from(Budget::pure(0.0)).unwrap_err().field(), "epsilon");
+        assert_eq!(Amount::try_from(Amount::zcdp(-1.0)).unwrap_err().field(), "rho");
     }
 }

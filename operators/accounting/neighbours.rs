@@ -44,6 +44,8 @@ pub struct Neighbours {
 impl Neighbours {
     /// One person more or less: the default of this library.
     pub const PERSON: Neighbours = Neighbours { unit: Unit::Person, relation: Relation::AddRemove };
+    /// One record more or less. Who has many is hidden less, by as many times.
+    pub const RECORD: Neighbours = Neighbours { unit: Unit::Record, relation: Relation::AddRemove };
 
     /// Refuses costs about other neighbours.
     pub(crate) fn same(self, other: Neighbours) -> Result<(), Invalid> {

@@ -118,6 +118,19 @@ pub struct Finished {
     pub(crate) stopped: bool,
 }
 
+/// What became of how many windows: `5 released, 7 refused`.
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} released", self.released)?;
+        for (count, what) in [(self.refused, "refused"), (self.skipped, "skipped"), (self.lost, "lost")] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        f.write_str(if self.stopped { ", stopped" } else { "" })
+    }
+}
+
 impl Finished {
     /// How many windows were released.
     pub fn released(&self) -> u64 {
@@ -147,5 +160,23 @@ impl Finished {
     /// What a process says to its parent: 75 where a window was refused for budget, else 0.
     pub fn exit_code(&self) -> u8 {
         if self.refused > 0 { 75 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes windows that were refused, skipped or lost and are not spoken of.
+    #[test]
+    fn a_run_says_what_became_of_every_window() {
+        let all = Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: false };
+        let said = |finished: Finished| finished.to_string();
+        assert_eq!(said(all), "0 released");
+        assert_eq!(said(Finished { released: 5, refused: 7, ..all }), "5 released, 7 refused");
+        assert_eq!(
+            said(Finished { skipped: 1, lost: 2, stopped: true, ..all }),
+            "0 released, 1 skipped, 2 lost, stopped"
+        );
     }
 }

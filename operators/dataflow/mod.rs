@@ -3,36 +3,30 @@
 //! A private job reads as one sentence. Each word is a method and each step a type, so that the compiler keeps the order.
 //!
 //! ```
-//! use discreet::accounting::{Amount, Neighbours, Promise};
-//! use discreet::dataflow::{All, Config, Deliver};
-//! use discreet::gate::Gate;
-//! use discreet::ledger::{Domain, Ledger, Name};
-//! use discreet::mechanisms::{Bound, Gaussian, Keys};
-//! use discreet::time::{hours, minutes};
+//! use discreet::prelude::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = std::env::temp_dir().join(format!("discreet-page-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let budget = Amount::zcdp(0.1)?;
-//! let domain = Domain::new(Name::new("domain", "visits")?, Neighbours::PERSON, Promise::Lifetime, budget)?;
-//! Ledger::create(&path)?.register(&domain)?;                 // once, by hand
+//! let visits = Domain::lifetime("visits", Budget::zcdp(0.1))?;
+//! Ledger::create(&path)?.register(&visits)?;                             // once, by hand
 //!
-//! let gate = Gate::open(&path, "visits")?;                   // once a process, before anything runs
-//! let hour = hours(1)?.as_microseconds();
+//! let gate = Gate::open(&path, "web")?;                                  // once a process, before anything runs
 //! let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {
+//!     let own = worker.index() as i64;
+//!     let own_part = (0..300).map(move |visit| (visit % 90, visit * 10_000_000 + own));
 //!     worker.dataflow(|scope| {
-//!         // This worker's part of the input: who, which page, when.
-//!         let visits = (0..1000).map(|n: i64| (n as u64 % 97, n % 7, n * hour / 1000));
 //!         feeds
-//!             .stream(scope, All::of(visits))
-//!             .protect(|visit| visit.0)                      // Private: who is protected
-//!             .tumbling(minutes(10), |visit| visit.2)        // Windowed: over which spans
-//!             .between(0, hour)
-//!             .bound(Bound::keys(3).per_key(10))             // Bounded: how much one person can matter
-//!             .count_by(|visit| visit.1, Keys::public(0..7)) // Tallied: exact, and still private
-//!             .release(&gate, "visits_by_page", Gaussian::rho(0.01)) // an ordinary stream of releases
-//!             .deliver(|_release| Ok(()));                   // or append it to a file, and sync that
+//!             .stream(scope, All::of(own_part))                          // this worker's part of the input
+//!             .protect(|(person, _)| *person)                            // who is protected
+//!             .tumbling(minutes(10), |(_, time)| *time)                  // over which spans
+//!             .between(0, "1970-01-01T01:00:00Z")                        // which windows there are: six
+//!             .late(minutes(1))
+//!             .bound(Bound::keys(1).per_key(5))                          // how much one person can matter
+//!             .count()                                                   // exact, and still private
+//!             .release(&gate, "visits", Gaussian::rho(0.01))             // an ordinary stream of releases
+//!             .deliver(|_release| Ok(()));                               // or append it to a file, and sync that
 //!     });
 //!     Ok(())
 //! })?;
@@ -61,6 +55,9 @@
 //! [`Private`], [`Windowed`], [`Bounded`] and [`Tallied`] cannot be looked at, captured or mapped, and print as
 //! `<private>`. Bounding is the last thing that happens to a record before it counts, so no map and no other key can follow
 //! it. Sensitivity follows from the bound ([`mechanisms`](crate::mechanisms)); there is nowhere to state one.
+//!
+//! Records travel by `serde`'s `Serialize` and `Deserialize`. Keys are whole numbers or texts; people and ids may be tuples
+//! of them too. What is done before `protect` is the caller's: it must keep each person's records their own.
 //!
 //! # What is promised
 //!

@@ -12,7 +12,7 @@ use super::schedule::Schedule;
 use super::unit::{NamedRecords, People, Person, Records, Unit};
 use super::window::Windowed;
 use crate::invalid::Invalid;
-use crate::time::{Span, Time};
+use crate::time::{Moment, Span, Time};
 
 /// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and gives nothing
 /// away but through the rest of the sentence.
@@ -137,8 +137,8 @@ impl<'scope, D, U: Unit<D>> Private<'scope, D, U> {
     /// One window, over everything between two moments.
     pub fn whole<T: Fn(&D) -> Time + 'static>(
         self,
-        from: Time,
-        until: Time,
+        from: impl Moment,
+        until: impl Moment,
         time: T,
     ) -> Windowed<'scope, D, U, T> {
         self.cut(time, |from, until| Schedule::whole(from, until.unwrap_or(Time::MAX))).between(from, until)
@@ -177,15 +177,17 @@ impl<D, U: Unit<D>, T> fmt::Debug for Unplaced<'_, D, U, T> {
 }
 
 impl<'scope, D, U: Unit<D>, T> Unplaced<'scope, D, U, T> {
-    /// The windows that lie wholly between two moments.
-    pub fn between(self, from: Time, until: Time) -> Windowed<'scope, D, U, T> {
-        let schedule = (self.schedule)(from, Some(until));
+    /// The windows that lie wholly between two moments, such as `"2026-11-01"` and `"2026-11-02"`.
+    pub fn between(self, from: impl Moment, until: impl Moment) -> Windowed<'scope, D, U, T> {
+        let ends = from.moment().and_then(|from| Ok((from, Some(until.moment()?))));
+        let schedule = ends.and_then(|(from, until)| (self.schedule)(from, until));
         Windowed::new(self.private, self.time, schedule)
     }
 
-    /// All windows from a moment on, without an end.
-    pub fn from(self, from: Time) -> Windowed<'scope, D, U, T> {
-        let schedule = (self.schedule)(from, None);
+    /// All windows from a moment on, without an end: for a stream that goes on. Of an input that ends, only those are
+    /// released which it had declared complete before; one that declares nothing, such as [`All`](super::All), has none.
+    pub fn from(self, from: impl Moment) -> Windowed<'scope, D, U, T> {
+        let schedule = from.moment().and_then(|from| (self.schedule)(from, None));
         Windowed::new(self.private, self.time, schedule)
     }
 }

@@ -50,7 +50,8 @@
 //! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`Desk`] there,
 //! which opens once the ledger agrees to its parameters and what the statistic kept could be read.
 //! Whoever has a complete window hands the desk a [`Request`], the secret sealed up with its mechanism, and goes on; rows
-//! come back once they are durable. The example `said_once` is a whole program.
+//! come back once they are durable. In a dataflow the word `release` does all of this: the example `said_once` is killed
+//! in the middle of it, and started again.
 //!
 //! # Versions of a job
 //!

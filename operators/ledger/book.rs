@@ -7,6 +7,7 @@ use super::anchor::{self, Anchor};
 use super::charge::{charged, fetch, unknown_domain};
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
+use super::domain::Domain;
 use super::failpoint;
 use super::key::Key;
 use super::name::Name;
@@ -16,7 +17,7 @@ use super::records::{
     write_domain,
 };
 use super::repair;
-use super::rows::{Amendment, Domain, Fate, Release, Row};
+use super::rows::{Amendment, Fate, Release, Row};
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};

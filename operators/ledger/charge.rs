@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
+use super::domain::Domain;
 use super::failpoint;
 use super::lines;
 use super::name::Name;
 use super::records::{amended_domain, digest, number, read_entry};
-use super::rows::{Charge, Domain, Fate, Release, Row};
+use super::rows::{Charge, Fate, Release, Row};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};

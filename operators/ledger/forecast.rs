@@ -8,8 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::domain::Domain;
 use super::name::Name;
-use super::rows::Domain;
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount, Cost, Interval, Promise, Refused};
 use crate::time::LIMIT;

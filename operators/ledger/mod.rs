@@ -5,20 +5,20 @@
 //! process, gives back the same bytes and charges nothing.
 //!
 //! ```
-//! use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+//! use discreet::accounting::{Amount, Cost, Interval, Neighbours};
 //! use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
 //!
 //! # let directory = std::env::temp_dir().join(format!("discreet-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let visits = Name::new("domain", "visits")?;
+//! let visits = Domain::lifetime("visits", Amount::zcdp(0.1))?;
 //! let mut ledger = Ledger::create(&path)?;
-//! ledger.register(&Domain::new(visits.clone(), Neighbours::PERSON, Promise::Lifetime, Amount::zcdp(0.1)?)?)?;
+//! ledger.register(&visits)?;
 //!
 //! let job = Name::new("job", "web")?;
 //! let claim = ledger.claim(&job)?;
 //! let release = Release {
-//!     domain: visits,
+//!     domain: visits.name().clone(),
 //!     job,
 //!     version: Digest::of(b"every parameter that privacy depends on"),
 //!     name: Name::new("release", "by_path")?,
@@ -87,6 +87,7 @@ mod claim;
 mod columns;
 #[cfg(feature = "postgres")]
 mod copy;
+mod domain;
 mod durable;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;
@@ -119,12 +120,13 @@ pub use crate::canonical::Digest;
 pub use anchor::Anchor;
 pub use book::Ledger;
 pub use claim::{Claim, Sealing};
+pub use domain::Domain;
 pub use forecast::{Forecast, Outlook, Pace};
 pub use journal::{Entry, Journal};
 pub use key::Key;
 pub use name::Name;
 pub(crate) use pace::Pacing;
 pub use repair::{Loss, Repaired};
-pub use rows::{Amendment, Charge, Domain, Fate, Release, Repair, Row};
+pub use rows::{Amendment, Charge, Fate, Release, Repair, Row};
 pub use state::State;
 pub use trouble::{Trouble, TroubleKind};

@@ -6,11 +6,12 @@ use std::mem;
 
 use super::book::Ledger;
 use super::charge::{fetch, unknown_domain};
+use super::domain::Domain;
 use super::forecast::{Forecast, LOOKED_AT, Pace, foretell};
 use super::name::Name;
 use super::records::{amended_domain, read_entry, read_row, rows};
 use super::repair;
-use super::rows::{Domain, Release, Row};
+use super::rows::{Release, Row};
 use super::store::{Transaction, Value, all};
 use super::trouble::Trouble;
 use crate::accounting::{Account, Amount, Interval, Promise};

@@ -2,8 +2,9 @@
 
 use super::columns::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
 use super::columns::{read_fate, read_promise, read_relation, read_unit};
+use super::domain::Domain;
 use super::name::Name;
-use super::rows::{Amendment, Domain, Release, Repair, Row};
+use super::rows::{Amendment, Release, Repair, Row};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
 use crate::accounting::{Amount, Interval, Neighbours};

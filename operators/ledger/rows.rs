@@ -1,88 +1,14 @@
-//! What a ledger holds, apart from how it is kept: domains, releases and amendments, each a link of one chain.
+//! What a ledger holds, apart from how it is kept: releases and amendments, which with domains are each a link of one chain.
 //!
 //! A link is the hash of the link before it and of every column that never changes, so no row can be edited, removed or
 //! moved without breaking all that follow. What does change (how much is spent, whether a line was delivered) is either
 //! recomputed from these rows or carries no promise.
 
-use super::columns::{encode, fate_column, promise_columns, relation_column, unit_column};
+use super::columns::{encode, fate_column};
 use super::lines;
 use super::name::Name;
-use crate::accounting::{Account, Amount, Cost, Filter, Interval, Neighbours, Promise};
+use crate::accounting::{Amount, Cost, Interval};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
-
-/// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
-/// output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Domain {
-    pub(crate) name: Name,
-    pub(crate) neighbours: Neighbours,
-    pub(crate) promise: Promise,
-    pub(crate) cap: Amount,
-}
-
-impl Domain {
-    /// A domain that nothing has been spent from.
-    ///
-    /// # Errors
-    ///
-    /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
-    /// counts pure epsilon and zCDP.
-    pub fn new(name: Name, neighbours: Neighbours, promise: Promise, cap: Amount) -> Result<Domain, Invalid> {
-        Account::new(promise, neighbours, cap.clone())?;
-        if encode(&cap).is_none() {
-            return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
-        }
-        let (_, span) = promise_columns(promise);
-        if i64::try_from(span).is_err() {
-            return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
-        }
-        Ok(Domain { name, neighbours, promise, cap })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// Who is protected, against what change.
-    pub fn neighbours(&self) -> Neighbours {
-        self.neighbours
-    }
-
-    /// What is promised.
-    pub fn promise(&self) -> Promise {
-        self.promise
-    }
-
-    /// Whether this domain can count a cost: of its neighbours, and in a currency that turns into its own.
-    ///
-    /// # Errors
-    ///
-    /// Names what keeps the cost from being counted.
-    pub fn counts(&self, cost: &Cost) -> Result<(), Invalid> {
-        Filter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
-    }
-
-    /// How much may be spent where the promise adds it up.
-    pub fn cap(&self) -> &Amount {
-        &self.cap
-    }
-
-    pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
-        let (promise, span) = promise_columns(self.promise);
-        Canonical::new("discreet domain 1")
-            .digest(previous)
-            .number(sequence)
-            .text(self.name.as_str())
-            .text(unit_column(self.neighbours.unit))
-            .text(relation_column(self.neighbours.relation))
-            .text(promise)
-            .bytes(&span.to_be_bytes())
-            .bytes(cap)
-            .finish()
-    }
-}
 
 /// What is released: a job's statistic over one window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

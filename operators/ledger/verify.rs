@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::columns::encode;
+use super::domain::Domain;
 use super::failpoint;
 use super::name::Name;
 use super::records::{
     ID, digest, head, name, number, read_amendment, read_entry, read_repair, read_row, read_stated, rows,
 };
-use super::rows::{Amendment, Domain, Repair, Row};
+use super::rows::{Amendment, Repair, Row};
 use super::state;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};

@@ -25,6 +25,34 @@ pub fn at(text: &str) -> Result<Time, Invalid> {
     moment(text).or_else(|| midnight(text)).ok_or_else(|| Invalid::new("time", Kind::Malformed, remedy))
 }
 
+/// A moment, however it is said: microseconds, what [`at`] gave, or the text that `at` reads.
+pub trait Moment {
+    /// As microseconds.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, as [`at`] says it.
+    fn moment(self) -> Result<Time, Invalid>;
+}
+
+impl Moment for Time {
+    fn moment(self) -> Result<Time, Invalid> {
+        Ok(self)
+    }
+}
+
+impl Moment for Result<Time, Invalid> {
+    fn moment(self) -> Result<Time, Invalid> {
+        self
+    }
+}
+
+impl Moment for &str {
+    fn moment(self) -> Result<Time, Invalid> {
+        at(self)
+    }
+}
+
 /// A moment in RFC 3339, exactly: what has more than six digits of a second, or the second 60, is none.
 pub(crate) fn moment(text: &str) -> Option<Time> {
     let bytes = text.as_bytes();

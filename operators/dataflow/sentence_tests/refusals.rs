@@ -36,6 +36,13 @@ fn every_word_refuses_by_name() {
     );
     assert_eq!(
         at(refused(move |visits, gate| {
+            let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).between("2026-11-01", "yesterday");
+            windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        })),
+        "time"
+    );
+    assert_eq!(
+        at(refused(move |visits, gate| {
             let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0).late(minutes(-1));
             windows.bound(Bound::keys(1)).count().release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
         })),

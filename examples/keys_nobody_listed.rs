@@ -1,0 +1,59 @@
+//! What people search for, of which nobody has a list.
+//!
+//! The lesson: a key is told once so many people have it that none of them is given away. Whoever is alone with a key
+//! stays unseen, on every day. What was told once is public, and is told on every later day, also when nobody asked.
+//!
+//! ```text
+//! cargo run --release --example keys_nobody_listed
+//! ```
+#![allow(clippy::print_stdout)]
+
+use discreet::prelude::*;
+
+/// The secret: how many people searched for it, on each of three days.
+const SEARCHES: [(&str, [u64; 3]); 4] =
+    [("weather", [900, 870, 910]), ("flood", [12, 640, 0]), ("parrot", [9, 14, 11]), ("my illness", [1; 3])];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::temp_dir().join(format!("discreet-keys-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let ledger = directory.join("searches.ledger");
+    Ledger::create(&ledger)?.register(&Domain::lifetime("searches", Budget::approximate(2.0, 1e-5))?)?;
+
+    let gate = Gate::open(&ledger, "trends")?;
+    discreet::execute(Config::threads(1)?, move |worker, feeds| {
+        worker.dataflow(|scope| {
+            feeds
+                .stream(scope, All::of((0..3).flat_map(searches_of)))
+                .protect(|(person, _, _)| *person)
+                .tumbling(days(1), |(_, _, day)| day * DAY)
+                .between(0, 3 * DAY)
+                .bound(Bound::keys(2))
+                // What one person alone searches for is told with a probability of at most 1e-6 a day.
+                .people_by(|(_, term, _)| term.clone(), Keys::discover(1e-6))
+                .release(&gate, "searches", Gaussian::rho(0.01))
+                .deliver(|release| {
+                    println!("day {}, told:", release.window().end() / DAY);
+                    for line in release.line().lines() {
+                        let cell: serde_json::Value = serde_json::from_str(line)?;
+                        println!("  {} {}, within {}", cell["key"], cell["value"], cell["interval"]);
+                    }
+                    Ok(())
+                });
+        });
+        Ok(())
+    })?;
+    println!("secret: {SEARCHES:?}");
+    Ok(std::fs::remove_dir_all(&directory)?)
+}
+
+const DAY: Time = 86_400_000_000;
+
+/// A person, what for, and on which day.
+fn searches_of(day: Time) -> impl Iterator<Item = (u64, String, Time)> {
+    let people = move |(term, people): &(&str, [u64; 3])| {
+        let term = (*term).to_owned();
+        (0..people[day as usize]).map(move |person| (person, term.clone(), day))
+    };
+    SEARCHES.iter().flat_map(people)
+}

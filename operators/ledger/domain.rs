@@ -1,0 +1,188 @@
+//! One budget, and the words it is stated in.
+
+use super::columns::{encode, promise_columns, relation_column, unit_column};
+use super::name::Name;
+use crate::accounting::{Account, Amount, Cost, Filter, Neighbours, Promise};
+use crate::canonical::{Canonical, Digest};
+use crate::invalid::{Invalid, Kind};
+use crate::time::Span;
+
+/// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
+/// output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    pub(crate) name: Name,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) promise: Promise,
+    pub(crate) cap: Amount,
+}
+
+impl Domain {
+    /// All that a person ever does is hidden; when the budget is spent, releases stop.
+    ///
+    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`Amount`]. Leave a little room: it is rounded down and
+    /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
+    ///
+    /// ```
+    /// use discreet::accounting::{Amount, Budget};
+    /// use discreet::ledger::Domain;
+    /// use discreet::time::days;
+    ///
+    /// Domain::lifetime("visits", Budget::approximate(1.0, 1e-6))?;
+    /// Domain::any("visits", days(30), Amount::zcdp(0.1))?;
+    /// Domain::each("visits", days(1), Budget::pure(0.5))?.of_records();
+    /// # Ok::<(), discreet::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name or the cap.
+    pub fn lifetime(name: &str, cap: impl TryInto<Amount, Error: Into<Invalid>>) -> Result<Domain, Invalid> {
+        Domain::stated(name, Promise::Lifetime, cap)
+    }
+
+    /// What a person does within any span of this length is hidden; what is spent comes back with time.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name, the span or the cap.
+    pub fn any(
+        name: &str,
+        span: impl TryInto<Span, Error: Into<Invalid>>,
+        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+    ) -> Result<Domain, Invalid> {
+        Domain::stated(name, Promise::Any(length(span)?), cap)
+    }
+
+    /// What a person does within one aligned span of this length is hidden (each day in UTC, each hour); every span has
+    /// the whole budget.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name, the span or the cap.
+    pub fn each(
+        name: &str,
+        span: impl TryInto<Span, Error: Into<Invalid>>,
+        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+    ) -> Result<Domain, Invalid> {
+        Domain::stated(name, Promise::Each(length(span)?), cap)
+    }
+
+    /// The same for single records: one of them is hidden, and who has many is hidden less.
+    #[must_use]
+    pub fn of_records(self) -> Domain {
+        Domain { neighbours: Neighbours::RECORD, ..self }
+    }
+
+    fn stated(
+        name: &str,
+        promise: Promise,
+        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+    ) -> Result<Domain, Invalid> {
+        Domain::new(
+            Name::new("domain", name)?,
+            Neighbours::PERSON,
+            promise,
+            cap.try_into().map_err(Into::into)?,
+        )
+    }
+
+    /// A domain that nothing has been spent from.
+    ///
+    /// # Errors
+    ///
+    /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
+    /// counts pure epsilon and zCDP.
+    pub fn new(name: Name, neighbours: Neighbours, promise: Promise, cap: Amount) -> Result<Domain, Invalid> {
+        Account::new(promise, neighbours, cap.clone())?;
+        if encode(&cap).is_none() {
+            return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
+        }
+        let (_, span) = promise_columns(promise);
+        if i64::try_from(span).is_err() {
+            return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
+        }
+        Ok(Domain { name, neighbours, promise, cap })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Who is protected, against what change.
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
+    }
+
+    /// What is promised.
+    pub fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    /// Whether this domain can count a cost: of its neighbours, and in a currency that turns into its own.
+    ///
+    /// # Errors
+    ///
+    /// Names what keeps the cost from being counted.
+    pub fn counts(&self, cost: &Cost) -> Result<(), Invalid> {
+        Filter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
+    }
+
+    /// How much may be spent where the promise adds it up.
+    pub fn cap(&self) -> &Amount {
+        &self.cap
+    }
+
+    pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
+        let (promise, span) = promise_columns(self.promise);
+        Canonical::new("discreet domain 1")
+            .digest(previous)
+            .number(sequence)
+            .text(self.name.as_str())
+            .text(unit_column(self.neighbours.unit))
+            .text(relation_column(self.neighbours.relation))
+            .text(promise)
+            .bytes(&span.to_be_bytes())
+            .bytes(cap)
+            .finish()
+    }
+}
+
+/// In microseconds. A span is above zero.
+fn length(span: impl TryInto<Span, Error: Into<Invalid>>) -> Result<u64, Invalid> {
+    Ok(span.try_into().map_err(Into::into)?.as_microseconds().unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Budget;
+    use crate::time::{days, minutes};
+
+    // Refutes a span that is counted in another unit than windows are, and a unit that is lost on the way.
+    #[test]
+    fn words_state_what_the_long_form_does() {
+        let cap = || Amount::zcdp(0.5).unwrap();
+        let name = || Name::new("domain", "visits").unwrap();
+        let long = |neighbours, promise| Domain::new(name(), neighbours, promise, cap());
+        assert_eq!(Domain::lifetime("visits", cap()), long(Neighbours::PERSON, Promise::Lifetime));
+        assert_eq!(
+            Domain::any("visits", days(2), Budget::zcdp(0.5)),
+            long(Neighbours::PERSON, Promise::Any(172_800_000_000))
+        );
+        assert_eq!(
+            Domain::each("visits", minutes(1), Amount::zcdp(0.5)).map(Domain::of_records),
+            long(Neighbours::RECORD, Promise::Each(60_000_000))
+        );
+    }
+
+    #[test]
+    fn every_word_is_refused_by_name() {
+        let field = |refused: Result<Domain, Invalid>| refused.unwrap_err().field().to_owned();
+        assert_eq!(field(Domain::lifetime("a b", Amount::zcdp(0.5))), "domain");
+        assert_eq!(field(Domain::lifetime("a", Amount::zcdp(0.0))), "rho");
+        assert_eq!(field(Domain::any("a", days(0), Amount::zcdp(0.5))), "span");
+        assert_eq!(field(Domain::each("a", days(1), Amount::gaussian(0.5))), "budget");
+    }
+}

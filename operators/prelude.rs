@@ -1,0 +1,14 @@
+//! What a sentence is made of: `use discreet::prelude::*`.
+//!
+//! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front door.
+
+pub use crate::accounting::{Amount, Budget, Interval, Neighbours, Promise};
+pub use crate::dataflow::{
+    All, Calendar, Config, Deliver, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled,
+    Release, Schedule, Source, Stop, StreamVec, Word, Worker,
+};
+pub use crate::gate::{Gate, Opening};
+pub use crate::invalid::Invalid;
+pub use crate::ledger::{Domain, Fate, Ledger};
+pub use crate::mechanisms::{Bound, Edges, Gaussian, Keys, Laplace, Range};
+pub use crate::time::{Span, Time, at, days, hours, minutes, seconds};
