@@ -9,13 +9,16 @@
 //! machine that others use too; times do not, and those of the wall least. What a process does once is left out: laying
 //! down the ledger before, and its last checkpoint after.
 //!
-//! What limits it: with two workers, a third to two fifths of the person's time is what the floor pays too, copying events
-//! out of memory, writing them into buffers and reading those on the other core. Of the rest a quarter is reading an
-//! event's time, giving its key a number and appending it to the table, half is gathering at the close (finding persons,
-//! sorting by person, choosing keys, adding up), and the last quarter is the gate with its 1,000 cells of text a window
-//! and the pages that new tables touch first, which a longer run would spread over more windows. Nothing waits for main
-//! memory, so a million people cost what a hundred thousand do. One worker alone shows a higher ratio, because there its
-//! floor moves nothing between cores. Records by themselves cost less than the floor: they change workers as sums.
+//! What limits it: with two workers, a third of the person's time is what the floor pays too: copying events out of
+//! memory, writing them into buffers and reading those on the other core. Of the rest not quite a third is reading an event,
+//! giving its key a number and appending it to the table; not quite half is gathering at the close (finding persons,
+//! sorting by person, choosing keys, adding up). What is left is the gate, with its 1,000 cells of text a window, and the
+//! pages that new tables touch first, which a longer run would spread over more windows. No record waits for main
+//! memory on behalf of its person, so a million people cost what a hundred thousand do. One worker alone shows a higher
+//! ratio, because there the floor moves nothing between cores. Records by themselves cost less than the floor: they
+//! change workers as sums.
+//!
+//! What an open window holds is the 8 MB that may wait to be gathered, for either number of people.
 #![allow(clippy::print_stdout)]
 
 #[path = "dataflow/events.rs"]

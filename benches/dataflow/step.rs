@@ -21,7 +21,7 @@ use discreet::time::{Span, Time};
 const WINDOWS: u64 = 50;
 const BATCHES_A_WINDOW: u64 = 400;
 const SLOW: Duration = Duration::from_millis(20);
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 
 /// Prints what a step costs.
 pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
