@@ -13,7 +13,7 @@ use crate::scene::{JOB, Scratch, Visit, span, write_down, zcdp};
 #[derive(Clone)]
 struct Job {
     version: u32,
-    domain: &'static str,
+    domains: [&'static str; 2],
     bound: Bound,
     listed: &'static [u32],
     delta: f64,
@@ -25,7 +25,7 @@ struct Job {
 const VISITS: &[Visit] = &[(1, 7, 0, 3, 0), (2, 7, 0, 4, 0)];
 const FIRST: Job = Job {
     version: 1,
-    domain: "visits",
+    domains: ["visits"; 2],
     bound: Bound::keys(1),
     listed: &[7, 8],
     delta: 1e-9,
@@ -50,8 +50,8 @@ impl Job {
                     .bound(job.bound);
                 let (listed, open) = (Keys::public(job.listed.to_vec()), Keys::discover(job.delta));
                 let noise = || Gaussian::rho(100.0);
-                let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.domain);
-                let open = visits.people_by(|visit| visit.1, open).charged_to(job.domain);
+                let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.domains[0]);
+                let open = visits.people_by(|visit| visit.1, open).charged_to(job.domains[1]);
                 write_down(listed.release(&gate, "listed", noise()), &directory);
                 write_down(open.release(&gate, "open", noise()), &directory);
             });
@@ -109,13 +109,15 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);
 }
 
-// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they would take the
-// next statistic's channels, or the driver's, for others, and end without a word.
+// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they take the next
+// statistic's channels, or the driver's, for others, and end without a word.
 #[test]
 fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
     let scratch = Scratch::new("nowhere", &zcdp());
-    let (code, said) = Job { domain: "visit", ..FIRST }.run(&scratch);
-    assert_eq!(code, 78);
-    assert!(said.starts_with("domain") && said.contains("visits"), "{said}");
+    for domains in [["visits", "visit"], ["visit", "visits"], ["visit", "visit"]] {
+        let (code, said) = Job { domains, ..FIRST }.run(&scratch);
+        assert_eq!(code, 78);
+        assert!(said.starts_with("domain: the ledger has none named visit;"), "{said}");
+    }
     assert_eq!(scratch.rows(), []);
 }
