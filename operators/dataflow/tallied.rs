@@ -141,12 +141,12 @@ where
         let ready = mechanism.ready(question.statistic())?;
         let name = Name::new("release", name)?;
         let chooser = Chooser::new(*office.secret());
+        people.items.context.names(office.job(), &name)?;
 
         // Worker 0 alone has a desk, and knows what was kept.
         let mut at_desk = None;
         let mut restored = Vec::new();
         if scope.index() == 0 {
-            people.items.context.names(office.job(), &name)?;
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge(ready.cost(), limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;
