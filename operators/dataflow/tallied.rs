@@ -144,9 +144,7 @@ where
         people.items.context.names(office.job(), &name)?;
 
         // Worker 0 alone has a desk, and knows what was kept.
-        let mut at_desk = None;
-        let mut restored = Vec::new();
-        if scope.index() == 0 {
+        let seated = || -> Result<_, Failure> {
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge(ready.cost(), limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;
@@ -170,16 +168,25 @@ where
                 (Some(windows), Some(used)) => Some(Ledgered::<U::Person>::read(windows, used)?),
                 (Some(windows), None) => Some(Ledgered::new(windows)?),
             };
-            restored = counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
+            let restored =
+                counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
             let promise = domain.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
             let telling = Telling { ready, title: title.clone(), promise, charge, counters };
             let plan = Plan::of(title, &people.windows, schedule.clone(), telling);
-            at_desk = Some((plan, desk, waker));
-        }
+            Ok(((plan, desk, waker), restored))
+        };
+        let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
+            Ok(seat) => seat.unzip(),
+            // The others do not know of it: without the operators that they have, they would not find their channels.
+            Err(failure) => {
+                people.items.context.shared.fail(failure);
+                (None, None)
+            }
+        };
 
-        let counters = limits.windows().map(|windows| Admission::new(windows)).transpose()?;
-        let counters = counters.map(|admission| (admission, told_once(scope, restored)));
+        let counters = limits.windows().map(Admission::new).transpose()?;
+        let counters = counters.map(|admission| (admission, told_once(scope, restored.unwrap_or_default())));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let reading = Reading {
             unit: Rc::clone(&people.unit),
