@@ -8,7 +8,7 @@
 //! ```
 #![allow(clippy::print_stdout)]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use discreet::prelude::*;
@@ -50,8 +50,8 @@ fn job(ledger: String) -> Result<Finished, Box<dyn std::error::Error>> {
                 .people()
                 .release(&gate, "visitors", Gaussian::rho(0.015625))
                 .deliver(|release| {
-                    println!("{}", release.line());
-                    Ok(std::thread::sleep(std::time::Duration::from_millis(50)))
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                    writeln!(std::io::stdout(), "{}", release.line())
                 });
         });
         Ok(())

@@ -8,6 +8,8 @@
 //! ```
 #![allow(clippy::print_stdout)]
 
+use std::io::Write;
+
 use discreet::prelude::*;
 
 /// Who ordered, and when; once more, or once less.
@@ -32,7 +34,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ledger = directory.join("orders.ledger");
     Ledger::create(&ledger)?.register(&Domain::lifetime("orders", Budget::zcdp(0.1))?)?;
     let gate = Gate::open(&ledger, "shop")?;
-
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
         let (nine, ten) = (at("2026-11-01T09:00:00Z")?, at("2026-11-01T10:00:00Z")?);
         let orders = |from, to, hour, by| (from..to).map(move |person| ((person, hour), by));
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .bound(Bound::keys(1))
                 .people()
                 .release(&gate, "people_with_an_order", Gaussian::rho(0.05))
-                .deliver(|release| Ok(println!("{}", release.line())));
+                .deliver(|release| writeln!(std::io::stdout(), "{}", release.line()));
         });
         Ok(())
     })?;

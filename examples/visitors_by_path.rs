@@ -9,6 +9,8 @@
 //! ```
 #![allow(clippy::print_stdout)]
 
+use std::io::Write;
+
 use discreet::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .bound(Bound::keys(3))
                 .people_by(|visit| visit.path.clone(), Keys::discover(2e-8))
                 .release(&gate, "visitors_by_path", Gaussian::rho(0.0009))
-                .deliver(|release| Ok(println!("{release}\n")));
+                .deliver(|release| writeln!(std::io::stdout(), "{release}\n"));
         });
         Ok(())
     })?;

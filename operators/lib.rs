@@ -8,6 +8,8 @@
 //! counted, and at what price it is released.
 //!
 //! ```no_run
+//! use std::io::{Write, stdout};
+//!
 //! use discreet::prelude::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,7 +26,7 @@
 //!             .bound(Bound::keys(3).per_key(10))
 //!             .count_by(|(_, path, _)| path.clone(), Keys::discover(1e-9))
 //!             .release(&gate, "visits_by_path", Gaussian::rho(0.0001))
-//!             .deliver(|release| Ok(println!("{release}")));
+//!             .deliver(|release| writeln!(stdout(), "{release}"));
 //!     });
 //!     Ok(())
 //! })?;

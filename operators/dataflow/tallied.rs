@@ -141,10 +141,10 @@ where
         let ready = mechanism.ready(question.statistic())?;
         let name = people.items.context.name(office.job(), name)?;
         let chooser = Chooser::new(*office.secret());
+        people.items.context.names(office.job(), &name)?;
 
-        // Worker 0 alone has a desk, and knows what was kept. Where it is refused one, it builds all the same what the
-        // others build: they would take its later channels for others of theirs.
-        let at_desk = (scope.index() == 0).then(|| -> Result<_, Failure> {
+        // Worker 0 alone has a desk, and knows what was kept.
+        let seated = || -> Result<_, Failure> {
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge(ready.cost(), limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;
@@ -175,16 +175,17 @@ where
             let telling = Telling { ready, title: title.clone(), promise, charge, counters };
             let plan = Plan::of(title, &people.windows, schedule.clone(), telling);
             Ok(((plan, desk, waker), restored))
-        });
-        let (at_desk, restored) = match at_desk.transpose() {
-            Ok(at_desk) => at_desk.unzip(),
+        };
+        let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
+            Ok(seat) => seat.unzip(),
+            // The others do not know of it: without the operators that they have, they would not find their channels.
             Err(failure) => {
                 people.items.context.shared.fail(failure);
                 (None, None)
             }
         };
 
-        let counters = limits.windows().map(|windows| Admission::new(windows)).transpose()?;
+        let counters = limits.windows().map(Admission::new).transpose()?;
         let counters = counters.map(|admission| (admission, told_once(scope, restored.unwrap_or_default())));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let reading = Reading {

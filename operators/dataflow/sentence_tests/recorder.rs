@@ -101,7 +101,10 @@ impl Office for Recorder {
         Zeroizing::new(SECRET)
     }
 
-    fn domain(&self, _: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
+    fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
+        if named == Some("nowhere") {
+            return Err(Trouble::refused("domain: there is none"));
+        }
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
         let name = Name::new("domain", "visits").unwrap();
         let neighbours = Neighbours { unit, ..Neighbours::PERSON };

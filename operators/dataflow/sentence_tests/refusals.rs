@@ -100,6 +100,21 @@ fn a_name_stands_for_one_statistic() {
     assert_eq!(message, "release a: found two of that name; give each statistic of a job its own");
 }
 
+// Refutes a worker that leaves out operators which the others have, because it alone knows of a refusal: they would
+// panic at its channels, and nobody would hear why.
+#[test]
+fn what_worker_0_alone_refuses_is_said_on_several_workers() {
+    let message = refused(move |visits, gate| {
+        let windows = visits.protect(|v| v.0).tumbling(span(10), |v| v.3).between(0, 20);
+        let people = windows.bound(Bound::keys(1));
+        let nowhere = people.clone().count().charged_to("nowhere");
+        nowhere.release_at(gate, "count", Exactly(Gaussian::rho(0.1)));
+        people.clone().people().release_at(gate, "people", Exactly(Gaussian::rho(0.1)));
+        people.sum(|v| v.2, 0..=4).release_at(gate, "sum", Exactly(Gaussian::rho(0.1)));
+    });
+    assert_eq!(message, "domain: there is none");
+}
+
 // Refutes a stream that tells what it holds when it is printed.
 #[test]
 fn everything_on_the_way_prints_as_private() {
