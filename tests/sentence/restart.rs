@@ -10,7 +10,7 @@ use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
 
 use crate::children::{child as process, end};
-use crate::scene::{Row, Scratch, Visit, cast, span, write_down, zcdp};
+use crate::scene::{Row, Scratch, Visit, cast, size, span, write_down, zcdp};
 
 const WINDOWS: Time = 8;
 /// Noise that is not zero with probability 2 exp(-100): whoever is not alone is told.
@@ -35,9 +35,10 @@ fn expected(window: Time) -> Vec<(u64, i64)> {
     [early, late, (3, 4)].into_iter().filter(|(key, _)| *key != 2 || window >= 4).collect()
 }
 
-/// Every second visit from a window on; the next window only once one is complete, and none after the last.
+/// One worker's visits from a window on; the next window only once one is complete, and none after the last.
 struct Visits {
     worker: usize,
+    workers: usize,
     next: Time,
     last: Time,
 }
@@ -53,19 +54,19 @@ impl Source for Visits {
             return Ok(Pulled::Idle);
         }
         // Of the window after the last half is there when the process is killed.
-        batch.extend(visits(self.next).into_iter().skip(self.worker).step_by(2));
+        batch.extend(visits(self.next).into_iter().skip(self.worker).step_by(self.workers));
         self.next += 1;
         Ok(if self.next > self.last + 1 { Pulled::Idle } else { Pulled::Complete(10 * self.next) })
     }
 }
 
-/// `first last`: from which window on it is given visits, and which is the last that is complete.
+/// `workers first last`: from which window on they are given visits, and which is the last that is complete.
 pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, Failure> {
-    let (first, last) = detail.split_once(' ').unwrap();
-    let (first, last): (Time, Time) = (first.parse().unwrap(), last.parse().unwrap());
-    let (config, gate) = cast(&directory, 2);
+    let detail: Vec<Time> = detail.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [workers, first, last] = detail.try_into().unwrap();
+    let (config, gate) = cast(&directory, workers as usize);
     execute(config, move |worker, feeds| {
-        let source = Visits { worker: worker.index(), next: first, last };
+        let source = Visits { worker: worker.index(), workers: worker.peers(), next: first, last };
         worker.dataflow(|scope| {
             let told = feeds
                 .stream(scope, source)
@@ -111,18 +112,18 @@ fn check(scratch: &Scratch, what: &str) {
 }
 
 // Refutes counters and keys that are forgotten, or counted again, when a process begins anew: over the same input, and
-// over what was not told yet, where nothing but the ledger remembers who has been.
+// over what was not told yet, where nothing but the ledger remembers who has been; by as many workers, more, or fewer.
 #[test]
 fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
     for killed in [0, 1, 4] {
-        for from in [0, killed + 1] {
-            let what = format!("killed after window {killed}, given again from {from}");
+        for (from, workers) in [(0, 2), (killed + 1, 2), (killed + 1, 3), (killed + 1, 1)] {
+            let what = format!("killed after window {killed}, given from {from} to {workers}");
             let scratch = Scratch::new("restart", &zcdp());
-            kill_after(&scratch, &format!("restart 0 {killed}"), killed as usize + 1);
+            kill_after(&scratch, &format!("restart 2 0 {killed}"), killed as usize + 1);
             let rows = scratch.rows();
             assert_eq!(rows.len(), killed as usize + 1, "{what}");
             let (status, said) =
-                end(process(&format!("restart {from} {WINDOWS}"), &scratch.0).spawn().unwrap());
+                end(process(&format!("restart {workers} {from} {WINDOWS}"), &scratch.0).spawn().unwrap());
             assert_eq!(status.code(), Some(0), "{what}: {said}");
             assert_eq!(scratch.rows()[..rows.len()], rows[..], "{what}: a row was written again");
             check(&scratch, &what);
@@ -133,15 +134,17 @@ fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
 // The same killed anywhere, several times.
 #[test]
 fn a_job_that_is_killed_anywhere_tells_what_it_would_have_told() {
-    let scratch = Scratch::new("anywhere", &zcdp());
-    let mut before: Vec<Row> = Vec::new();
-    for round in 0..4 {
-        kill_after(&scratch, &format!("restart 0 {WINDOWS}"), 1 + 2 * round);
-        let rows = scratch.rows();
-        assert_eq!(rows[..before.len()], before[..], "a row was written again");
-        before = rows;
+    for _ in 0..size(1, 50) {
+        let scratch = Scratch::new("anywhere", &zcdp());
+        let mut before: Vec<Row> = Vec::new();
+        for round in 0..4 {
+            kill_after(&scratch, &format!("restart 2 0 {WINDOWS}"), 1 + 2 * round);
+            let rows = scratch.rows();
+            assert_eq!(rows[..before.len()], before[..], "a row was written again");
+            before = rows;
+        }
+        let (status, said) = end(process(&format!("restart 2 0 {WINDOWS}"), &scratch.0).spawn().unwrap());
+        assert_eq!(status.code(), Some(0), "{said}");
+        check(&scratch, "killed anywhere");
     }
-    let (status, said) = end(process(&format!("restart 0 {WINDOWS}"), &scratch.0).spawn().unwrap());
-    assert_eq!(status.code(), Some(0), "{said}");
-    check(&scratch, "killed anywhere");
 }
