@@ -141,7 +141,6 @@ where
         let ready = mechanism.ready(question.statistic())?;
         let name = people.items.context.name(office.job(), name)?;
         let chooser = Chooser::new(*office.secret());
-        people.items.context.names(office.job(), &name)?;
 
         // Worker 0 alone has a desk, and knows what was kept.
         let seated = || -> Result<_, Failure> {
