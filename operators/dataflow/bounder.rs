@@ -19,11 +19,14 @@ use crate::time::Time;
 /// What travels of a question.
 pub(super) type Part<Q> = <<<Q as Question>::Statistic as Statistic>::Tally as Tally>::Part;
 
+/// Who counts in which windows, and what is told of that at first.
+pub(super) type Counters<'scope, P> = (Admission<P>, StreamVec<'scope, Time, Restored>);
+
 /// Bounds records, and gives the parts of every window with its number.
 pub(super) fn bounded<'scope, D, U, Q, T, G, V>(
     records: Batches<'scope, U::Item>,
     mut panes: Panes<D, U, Q, T, G, V>,
-    counters: Option<(Admission<U::Person>, StreamVec<'scope, Time, Restored>)>,
+    counters: Option<Counters<'scope, U::Person>>,
 ) -> StreamVec<'scope, Time, (u64, Portion<Part<Q>>)>
 where
     D: 'static,

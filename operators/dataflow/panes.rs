@@ -42,6 +42,9 @@ pub(super) struct Panes<D, U: Unit<D>, Q: Question, T, G, V> {
     last: Last,
 }
 
+/// The number of a window, and what this worker knows of it.
+pub(super) type Closed<Q> = (u64, Vec<(<Q as Question>::Key, <Q as Question>::Total)>);
+
 /// A moment of the source, a stretch of event time, and where records of it go that came at that moment.
 struct Last {
     given: Time,
@@ -148,10 +151,7 @@ where
     }
 
     /// Closes the next window: its number, and what this worker knows of it.
-    pub(super) fn close(
-        &mut self,
-        admit: &mut dyn FnMut(&U::Person) -> bool,
-    ) -> (u64, Vec<(Q::Key, Q::Total)>) {
+    pub(super) fn close(&mut self, admit: &mut dyn FnMut(&U::Person) -> bool) -> Closed<Q> {
         let number = self.next;
         self.next += 1;
         // A record of a window that is closed must be looked up again.

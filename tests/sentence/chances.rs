@@ -67,7 +67,7 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
         people
             .protect(|one| one.0)
             .tumbling(span(1), |one| one.1)
-            .between(0, windows.into())
+            .between(0, Time::from(windows))
             .bound(Bound::keys(1))
             .people_by(|one| one.0, Keys::discover(1e-3))
             .release(gate, "keys", Gaussian::rho(0.1))

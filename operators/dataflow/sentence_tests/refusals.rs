@@ -61,7 +61,7 @@ fn every_word_refuses_by_name() {
         at(refused(move |visits, gate| {
             let windows = visits.protect(|v| v.0).tumbling(ten(), |v| v.3).from(0);
             let people = windows.bound(Bound::keys(1));
-            people.sum(|v| v.2, 5..=4).release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+            people.sum(|v| v.2, (5, 4)).release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
         })),
         "range"
     );
