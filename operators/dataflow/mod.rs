@@ -148,66 +148,25 @@
 //! Between the processes of a cluster travel records and tallies before they are noised, without encryption. The hello
 //! with which a connection begins keeps strangers out, not attackers. Give addresses of one machine, or of a network that
 //! nobody else can reach.
-mod admission;
-mod bounded;
-mod bounder;
 pub mod bounding;
-mod calendar;
-mod clock;
-mod collection;
-mod config;
-mod connect;
-mod deliver;
-mod desk;
-mod docket;
 mod driver;
 mod engine;
-mod external;
-mod failure;
-mod faults;
-mod feed;
-mod naming;
-mod office;
-mod pace;
-mod panes;
-mod protect;
-mod question;
 mod release;
-mod schedule;
-#[cfg(test)]
-mod sentence_tests;
-mod shared;
-mod source;
-mod statistic;
-mod tallied;
+mod sentence;
 #[cfg(test)]
 mod tests;
-mod ticks;
-mod told;
-mod unit;
-mod window;
+mod windows;
 
-pub use bounded::Bounded;
-pub use calendar::Calendar;
-pub use clock::{Clock, SystemClock};
-pub use config::Config;
-pub use deliver::Deliver;
-pub use driver::execute;
+pub use driver::{
+    All, BATCH, Config, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled, Source, Stop,
+    Word, execute,
+};
 pub use engine::{Scope, StreamVec, Travels, Worker};
-pub use external::{External, Word};
-pub use failure::{Failure, FailureKind, Finished};
-pub use feed::{Fed, Feeds};
-pub use naming::{Changing, Named, Naming, Once, Unnamed};
-pub use protect::{Private, Unplaced};
-pub use question::{Averaging, Counting, Grouping, Question, Summing};
+pub use release::{Deliver, Release};
 #[doc(hidden)]
-pub use release::Plan;
-pub use release::Release;
-pub use schedule::Schedule;
-pub use shared::Stop;
-pub use source::{All, BATCH, Gone, Pulled, Source};
-#[doc(hidden)]
-pub use statistic::{Statistic, Title};
-pub use tallied::Tallied;
-pub use unit::{NamedRecords, People, Person, Records, Unit};
-pub use window::Windowed;
+pub use release::{Plan, Statistic, Title};
+pub use sentence::{
+    Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People, Person,
+    Private, Question, Records, Summing, Tallied, Unit, Unnamed, Unplaced, Windowed,
+};
+pub use windows::{Calendar, Clock, Schedule, SystemClock};

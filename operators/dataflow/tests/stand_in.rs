@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::accounting::Amount;
-use crate::dataflow::desk::{Desk, Wake};
+use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Doubt, Request, Standing, Told};
 use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
 use crate::noise::Noise;

@@ -10,21 +10,16 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::clock::Clock;
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
-use super::engine::{
+use super::statistic::{Statistic, Title};
+use crate::accounting::Interval;
+use crate::dataflow::driver::{Failure, FailureKind, Fed, Shared, draws_for_a_dataflow};
+use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Probing, StreamVec, SyncActivator, Travels,
 };
-use super::failure::{Failure, FailureKind};
-use super::faults;
-use super::feed::Fed;
-use super::schedule::Schedule;
-use super::shared::Shared;
-use super::statistic::{Statistic, Title};
-use super::window::Windows;
-use crate::accounting::Interval;
+use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::gate::{Gate, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Fate, Name, Row};
@@ -56,7 +51,12 @@ impl<S: Statistic> Plan<S> {
         Plan { title, schedule, statistic, late: None, skipping: None }
     }
 
-    pub(super) fn of(title: Title, windows: &Windows, schedule: Schedule, statistic: S) -> Plan<S> {
+    pub(in crate::dataflow) fn of(
+        title: Title,
+        windows: &Windows,
+        schedule: Schedule,
+        statistic: S,
+    ) -> Plan<S> {
         let Windows { late, skipping, .. } = windows.clone();
         Plan { title, schedule, statistic, late, skipping }
     }
@@ -222,7 +222,7 @@ impl Waker {
     pub(crate) fn wake(&self) -> Wake {
         let waker = self.clone();
         Box::new(move || {
-            faults::draws_for_a_dataflow();
+            draws_for_a_dataflow();
             if let Some(activator) = waker.0.get() {
                 // A worker that is gone needs no waking.
                 let _ = activator.activate();

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
 
 use crate::accounting::{Amount, Cost, Neighbours, Promise, Unit};
-use crate::dataflow::desk::{Desk, Wake};
-use crate::dataflow::office::{Office, Opened};
-use crate::dataflow::shared::Shared;
+use crate::dataflow::driver::Shared;
+use crate::dataflow::release::{Desk, Wake};
+use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use super::config::Config;
 use super::connect::connect;
-use super::engine::{
-    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, Worker, WorkerConfig,
-    initialize_from, initialize_networking_from_sockets,
-};
 use super::failure::{Failure, Finished};
 use super::faults;
 use super::feed::{Feeds, Turn};
 use super::pace::Pace;
 use super::shared::{Context, Shared};
+use crate::dataflow::engine::{
+    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, Worker, WorkerConfig,
+    initialize_from, initialize_networking_from_sockets,
+};
 use crate::time::Time;
 
 /// How long a worker sleeps where nothing wakes it, before it looks again whether a source has something.

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::engine::{CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline};
+use crate::dataflow::engine::{CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline};
 
 /// Turns with something to send, between two messages.
 const TURNS: u64 = 16;

@@ -2,8 +2,8 @@
 
 use differential_dataflow::{AsCollection, VecCollection};
 
-use super::engine::{Operator, Pipeline};
-use super::feed::Fed;
+use crate::dataflow::driver::Fed;
+use crate::dataflow::engine::{Operator, Pipeline};
 use crate::time::Time;
 
 impl<'scope, D: 'static> Fed<'scope, (D, isize)> {

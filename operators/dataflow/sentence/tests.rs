@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::bounding::{Cap, Chooser, Rule, Table};
-use super::*;
 use crate::accounting::Interval;
+use crate::dataflow::bounding::{Cap, Chooser, Rule, Table};
+use crate::dataflow::*;
 use crate::mechanisms::{Bound, Gaussian, Keys};
 use crate::time::{Span, Time};
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::schedule::Schedule;
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
+use crate::dataflow::windows::Schedule;
 use crate::gate::Request;
 use crate::ledger::{Digest, Release};
 use crate::time::{Span, Time};

@@ -4,7 +4,7 @@ use crate::accounting::Interval;
 use crate::gate::Sealable;
 use crate::ledger::{Charge, Digest, Name, Release};
 
-use super::engine::Travels;
+use crate::dataflow::engine::Travels;
 
 /// A statistic of one window: how its exact tally is put together from what the workers send, and how it is told.
 ///

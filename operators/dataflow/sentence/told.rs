@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Admitted, Ledgered};
-use super::engine::Travels;
-use super::statistic::{Statistic, Title};
 use super::unit::Person;
 use crate::accounting::Interval;
+use crate::dataflow::engine::Travels;
+use crate::dataflow::release::{Statistic, Title};
 use crate::gate::{self, Sealable};
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::{Charge, Digest, lines};

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::bounding::{Chooser, Identity, Used};
 use super::unit::Person;
 use crate::accounting::Interval;
+use crate::dataflow::bounding::{Chooser, Identity, Used};
 use crate::invalid::{Invalid, Kind};
 use crate::time::Time;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::bounding::{Cap, Count, Identity, Kept, Measure, Rule, Sum, Summed};
-use super::engine::Travels;
+use crate::dataflow::bounding::{Cap, Count, Identity, Kept, Measure, Rule, Sum, Summed};
+use crate::dataflow::engine::Travels;
 use crate::mechanisms::{Cell, Cells, Key, Mean, Range, Statistic, Tally, Total};
 
 /// What a statistic may be grouped by: a number, a text, nothing.

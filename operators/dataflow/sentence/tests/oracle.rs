@@ -3,7 +3,7 @@
 use super::*;
 use crate::accounting::Unit;
 use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
-use crate::dataflow::question::Terms;
+use crate::dataflow::sentence::question::Terms;
 use crate::mechanisms::{Edges, Range};
 
 /// People, records, sum, by key.

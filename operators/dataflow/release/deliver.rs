@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::engine::{Operator, Pipeline, StreamVec};
-use super::release::Release;
+use super::operator::Release;
+use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
 use crate::time::Time;
 
 /// Gives releases to a sink, and marks them as delivered once it has taken them.

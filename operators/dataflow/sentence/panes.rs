@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::bounding::{Cap, Chooser};
 use super::question::Question;
-use super::schedule::Schedule;
 use super::unit::{Brought, Pane, Unit};
 use crate::accounting::Interval;
+use crate::dataflow::bounding::{Cap, Chooser};
+use crate::dataflow::windows::Schedule;
 use crate::time::Time;
 
 /// How a statistic reads records.
@@ -59,7 +59,7 @@ where
     Q: Question,
     T: Fn(&D) -> Time,
     G: Fn(&D) -> Q::Key,
-    V: Fn(&D) -> <Q::Measure as super::bounding::Measure>::Value,
+    V: Fn(&D) -> <Q::Measure as crate::dataflow::bounding::Measure>::Value,
 {
     pub(super) fn new(
         reading: Reading<D, U, T, G, V>,

@@ -7,14 +7,14 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::engine::{
-    CapacityContainerBuilder, Concat, Filter, InputHandle, Map, OperatorBuilder, OutputBuilder, Pipeline,
-    Scope, StreamVec,
-};
 use super::external::{Control, External, Word};
 use super::failure::Failure;
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
+use crate::dataflow::engine::{
+    CapacityContainerBuilder, Concat, Filter, InputHandle, Map, OperatorBuilder, OutputBuilder, Pipeline,
+    Scope, StreamVec,
+};
 use crate::invalid::{Invalid, Kind};
 use crate::time::Time;
 

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::engine::Probe;
 use super::failure::{Failure, Finished};
+use crate::dataflow::engine::Probe;
 use crate::ledger::{Fate, Name};
 use crate::time::Time;
 

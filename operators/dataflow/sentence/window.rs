@@ -5,13 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bounded::Bounded;
-use super::clock::Clock;
-use super::engine::Travels;
-use super::feed::Fed;
 use super::naming::Naming;
 use super::protect::Private;
-use super::schedule::Schedule;
 use super::unit::{NamedRecords, People, Person, Records, Unit};
+use crate::dataflow::driver::Fed;
+use crate::dataflow::engine::Travels;
+use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::invalid::Invalid;
 use crate::mechanisms::{Bound, Limits};
 use crate::time::{Span, Time};
@@ -33,14 +32,6 @@ pub struct Windowed<'scope, D, U: Unit<D>, T> {
     pub(super) time: Rc<T>,
     pub(super) windows: Windows,
     pub(super) refused: Option<Invalid>,
-}
-
-/// Which windows there are, and how long each stays open.
-#[derive(Clone)]
-pub(super) struct Windows {
-    pub(super) schedule: Option<Schedule>,
-    pub(super) late: Option<Span>,
-    pub(super) skipping: Option<(Arc<dyn Clock>, Span)>,
 }
 
 impl<D, U: Unit<D>, T> fmt::Debug for Windowed<'_, D, U, T> {

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{
-    Capability, CapacityContainerBuilder, Concat, Exchange, InputHandle, MutableAntichain, OperatorBuilder,
-    StreamVec,
-};
 use super::failure::Failure;
 use super::feed::{Fed, Pump, Turn, went_back};
 use super::shared::Context;
+use crate::dataflow::engine::{
+    Capability, CapacityContainerBuilder, Concat, Exchange, InputHandle, MutableAntichain, OperatorBuilder,
+    StreamVec,
+};
 use crate::invalid::{Invalid, Kind};
 use crate::time::Time;
 

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::bounding::Identity;
-use super::calendar::Calendar;
-use super::engine::Travels;
-use super::feed::Fed;
 use super::naming::{Changing, Named, Once, Unnamed};
-use super::schedule::Schedule;
 use super::unit::{NamedRecords, People, Person, Records, Unit};
 use super::window::Windowed;
+use crate::dataflow::bounding::Identity;
+use crate::dataflow::driver::Fed;
+use crate::dataflow::engine::Travels;
+use crate::dataflow::windows::{Calendar, Schedule};
 use crate::invalid::Invalid;
 use crate::time::{Moment, Span, Time};
 

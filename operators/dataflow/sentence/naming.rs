@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use super::bounding::{Chooser, Identified, Identity, Measure, Net, Rule};
-use super::engine::Travels;
+use crate::dataflow::bounding::{Chooser, Identified, Identity, Measure, Net, Rule};
+use crate::dataflow::engine::Travels;
 use crate::time::Time;
 
 /// What makes a record that record. Implemented here, for [`Unnamed`], [`Named`], [`Once`] and [`Changing`].

@@ -4,10 +4,10 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use super::bounding::{Cap, Chooser, Each, Identity, Measure, Table};
-use super::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
 use super::naming::{Naming, Once};
 use super::question::Question;
+use crate::dataflow::bounding::{Cap, Chooser, Each, Identity, Measure, Table};
+use crate::dataflow::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
 use crate::time::Time;
 
 /// What a person is told by: a number, a text, an address, or several of them.
@@ -164,7 +164,7 @@ where
     P: Person,
     Q: Question<Measure = M>,
     M: Measure,
-    N: super::bounding::Rule<Share = M::Share>,
+    N: crate::dataflow::bounding::Rule<Share = M::Share>,
 {
     fn merge(&mut self, other: &Self, _: &Q) {
         Table::merge(self, other);

@@ -6,11 +6,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::bounding::{Chooser, Sum};
 use super::question::{Averaging, Counting, Grouping, Question, Summing, Terms};
 use super::tallied::Tallied;
 use super::unit::{Batches, People, Unit};
 use super::window::Windowed;
+use crate::dataflow::bounding::{Chooser, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{Bucket, Edges, Keys, Limits, Mean, Range, Total};
 use crate::time::Time;

@@ -2,9 +2,9 @@
 
 use zeroize::Zeroizing;
 
-use super::desk::{Desk, Wake};
-use super::shared::Shared;
 use crate::accounting::Unit;
+use crate::dataflow::driver::Shared;
+use crate::dataflow::release::{Desk, Wake};
 use crate::gate::Gate;
 use crate::ledger::{Digest, Domain, Name, Trouble};
 

@@ -5,14 +5,14 @@
 //! it has them, and nobody can tell by the times of parts which windows are empty.
 
 use super::admission::{Admission, Restored};
-use super::engine::{
-    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
-    Pipeline, StreamVec, Travels,
-};
 use super::panes::Panes;
 use super::question::Question;
 use super::told::Portion;
 use super::unit::{Batches, Unit};
+use crate::dataflow::engine::{
+    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
+    Pipeline, StreamVec, Travels,
+};
 use crate::mechanisms::{Statistic, Tally};
 use crate::time::Time;
 
@@ -35,7 +35,7 @@ where
     Part<Q>: Travels,
     T: Fn(&D) -> Time + 'static,
     G: Fn(&D) -> Q::Key + 'static,
-    V: Fn(&D) -> <Q::Measure as super::bounding::Measure>::Value + 'static,
+    V: Fn(&D) -> <Q::Measure as crate::dataflow::bounding::Measure>::Value + 'static,
 {
     let mut builder = OperatorBuilder::new("Bound".to_owned(), records.scope());
     let mut input = builder.new_input(records, Pipeline);

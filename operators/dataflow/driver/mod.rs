@@ -1,0 +1,22 @@
+//! Who runs a job: inputs whose completeness is somebody's word, workers and processes, and how all of it ends.
+
+mod config;
+mod connect;
+mod external;
+mod failure;
+mod faults;
+mod feed;
+mod pace;
+mod run;
+mod shared;
+mod source;
+
+pub use config::Config;
+pub use external::{External, Word};
+pub use failure::{Failure, FailureKind, Finished};
+pub(super) use faults::draws_for_a_dataflow;
+pub use feed::{Fed, Feeds};
+pub use run::execute;
+pub(super) use shared::Shared;
+pub use shared::Stop;
+pub use source::{All, BATCH, Gone, Pulled, Source};

@@ -1,0 +1,13 @@
+//! From complete windows to rows: the operator that hands windows to the gate and tells what comes back.
+
+mod deliver;
+mod desk;
+mod docket;
+mod operator;
+mod statistic;
+
+pub use deliver::Deliver;
+pub(super) use desk::{Desk, Wake};
+pub use operator::{Plan, Release};
+pub(super) use operator::{Waker, release};
+pub use statistic::{Statistic, Title};

@@ -1,0 +1,25 @@
+//! The words between a stream and its releases: one word, one file.
+
+mod admission;
+mod bounded;
+mod bounder;
+mod collection;
+mod naming;
+mod office;
+mod panes;
+mod protect;
+mod question;
+mod tallied;
+#[cfg(test)]
+mod tests;
+mod told;
+mod unit;
+mod window;
+
+pub use bounded::Bounded;
+pub use naming::{Changing, Named, Naming, Once, Unnamed};
+pub use protect::{Private, Unplaced};
+pub use question::{Averaging, Counting, Grouping, Question, Summing};
+pub use tallied::Tallied;
+pub use unit::{NamedRecords, People, Person, Records, Unit};
+pub use window::Windowed;
