@@ -74,7 +74,8 @@
 //!
 //! * **Windows of a person.** A person counts in every window in which the person has a kept record, and each is charged.
 //!   With [`windows(n)`](crate::mechanisms::Bound::windows) it is the first `n` in order of their end, by a count that is
-//!   sealed with the windows, and the first release pays for `n` of them together.
+//!   sealed with the windows, and the first release pays for `n` of them together. The count is of everybody who ever
+//!   came, and is written anew with each window: an id and 4 bytes a person.
 //! * **Sliding windows** hold a record once, in a pane, and pay for every window over it.
 //! * **Keys.** Public ones are told in every window, and what has another key is left out before it takes a place from its
 //!   person's others. Discovered ones stay public once they are, across restarts and versions.

@@ -85,20 +85,26 @@ macro_rules! numbers {
 
 numbers!(u8, u16, u32, u64);
 
-/// Signed numbers are moved up by half their range: the bytes of -1 come before those of 0.
-impl Key for i64 {
-    fn to_bytes(&self) -> Vec<u8> {
-        (self.cast_unsigned() ^ 1 << 63).to_bytes()
-    }
+macro_rules! signed {
+    ($($number:ty as $moved:ty),*) => {$(
+        /// Moved up by half the range: the bytes of -1 come before those of 0.
+        impl Key for $number {
+            fn to_bytes(&self) -> Vec<u8> {
+                (self.cast_unsigned() ^ <$moved>::MAX / 2 + 1).to_bytes()
+            }
 
-    fn from_bytes(bytes: &[u8]) -> Option<i64> {
-        u64::from_bytes(bytes).map(|moved| (moved ^ 1 << 63).cast_signed())
-    }
+            fn from_bytes(bytes: &[u8]) -> Option<$number> {
+                <$moved>::from_bytes(bytes).map(|moved| (moved ^ <$moved>::MAX / 2 + 1).cast_signed())
+            }
 
-    fn label(&self) -> Label<'_> {
-        Label::Number((*self).into())
-    }
+            fn label(&self) -> Label<'_> {
+                Label::Number((*self).into())
+            }
+        }
+    )*};
 }
+
+signed!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
 
 /// The keys that a statistic is released for.
 #[derive(Clone, Debug)]
@@ -260,6 +266,8 @@ mod tests {
         hold(&[0u64, 1, 255, 256, u64::MAX]);
         hold(&[0u8, 1, 255]);
         hold(&[i64::MIN, -256, -1, 0, 1, i64::MAX]);
+        hold(&[i32::MIN, -256, -1, 0, 1, i32::MAX]);
+        hold(&[i8::MIN, -1, 0, 1, i8::MAX]);
         hold(&["".to_owned(), "a".into(), "a\0".into(), "b".into(), "é".into(), "日".into()]);
         hold(&[()]);
         assert_eq!((-1i64).label(), Label::Number(-1));

@@ -17,6 +17,10 @@ use crate::time::Time;
 
 /// A protected stream in windows, in which nobody matters more than was said. Prints as `<private>`.
 ///
+/// Its claim, for one person more or less: in each window at most `keys` keys of a statistic change, each by no more than
+/// one person's share, whatever the records; for one record more or less, one key by one record's. Each word below says
+/// what that comes to. Nothing here panics.
+///
 /// It may be cloned: several statistics share the way of the records to the workers that bound them, and each pays its
 /// own price. No map follows it, and no other key can be given to what was bounded:
 ///

@@ -14,7 +14,8 @@ use crate::invalid::Invalid;
 use crate::time::{Moment, Span, Time};
 
 /// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and gives nothing
-/// away but through the rest of the sentence.
+/// away but through the rest of the sentence, whose last word makes the claim: for one unit more or less. Nothing here
+/// panics.
 ///
 /// There is no way to look at it:
 ///
@@ -162,7 +163,8 @@ impl<'scope, D, U: Unit<D>> Private<'scope, D, U> {
 }
 
 /// A stream that will be cut into windows once it is said which of them exist. That is public, and never a matter of
-/// records.
+/// records: it is the same for neighbours. Nothing here panics; what cannot be a window is refused at the end of the
+/// sentence.
 pub struct Unplaced<'scope, D, U: Unit<D>, T> {
     private: Private<'scope, D, U>,
     time: Rc<T>,

@@ -17,6 +17,8 @@ use crate::time::{Span, Time};
 
 /// A protected stream with its windows. Prints as `<private>`.
 ///
+/// It claims nothing yet: a unit more or less changes any number of its records. Nothing here panics.
+///
 /// Nobody's share is bounded yet, so no statistic can be asked for:
 ///
 /// ```compile_fail,E0599
