@@ -186,7 +186,7 @@ impl<'scope, D, U: Unit<D>, T> Unplaced<'scope, D, U, T> {
     }
 
     /// All windows from a moment on, without an end: for a stream that goes on. Of an input that ends, only those are
-    /// released which it had declared complete before; one that declares nothing, such as [`All`](super::All), has none.
+    /// released which it had declared complete before; one that declares nothing, such as [`All`](crate::dataflow::All), has none.
     pub fn from(self, from: impl Moment) -> Windowed<'scope, D, U, T> {
         let schedule = from.moment().and_then(|from| (self.schedule)(from, None));
         Windowed::new(self.private, self.time, schedule)

@@ -90,7 +90,7 @@ where
     /// all of them cost together is the ledger's affair, and refused where it does not fit.
     ///
     /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a failure of
-    /// [configuration](super::FailureKind::Configuration), before any record is read. So it is where the same version of
+    /// [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So it is where the same version of
     /// a job asks for the same statistic with other parameters. Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, Release>
     where
