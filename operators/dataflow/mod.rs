@@ -167,7 +167,7 @@ pub use release::{Deliver, Release};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People, Person,
-    Private, Question, Records, Summing, Tallied, Unit, Unnamed, Unplaced, Windowed,
+    Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People,
+    Person, Private, Question, Records, Summing, Tallied, Unit, Unnamed, Unplaced, Windowed,
 };
 pub use windows::{Calendar, Clock, Schedule, SystemClock};

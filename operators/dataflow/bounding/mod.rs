@@ -59,8 +59,8 @@
 //! `benches/bounding.rs` has the figures.
 //!
 //! Held are 8 bytes and the identity's own for each person, 8 for each kept key of a count, and at most twice that on the
-//! way, plus the 8 MB that may wait. [`Table::bytes`] says how much it is; [`Pool`] gives tables back their memory from one
-//! window to the next. Nothing is ever given up because memory is short, for then one person's records would decide what
+//! way, plus the 8 MB that may wait. [`Table::bytes`] says how much it is; one that is closed
+//! keeps its memory for the next window ([`Table::choose_by`]). Nothing is ever given up because memory is short, for then one person's records would decide what
 //! counts of another. Whoever runs out of memory reads more slowly, or stops.
 //!
 //! Everything in a table is private, its size included.
@@ -76,12 +76,11 @@ mod mixer;
 mod names;
 mod part;
 mod partial;
-mod pool;
 mod records;
 mod rule;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod totals;
 mod used;
 
@@ -92,7 +91,6 @@ pub use identity::{Identity, Sink};
 pub use measure::{Measure, Values};
 pub use mixer::Mixer;
 pub use partial::{Additive, Partial};
-pub use pool::Pool;
 pub use records::{Identified, Kept, Net, Netted, Ranked};
 pub use rule::{Keyed, Rule};
 pub use table::Table;

@@ -11,14 +11,14 @@ mod oracle;
 mod windows;
 
 /// A random sequence, the same every time.
-pub(super) struct Random(u64);
+pub(in crate::dataflow) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Random {
+    pub(in crate::dataflow) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(in crate::dataflow) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -26,24 +26,24 @@ impl Random {
     }
 
     /// Lower ones more often.
-    pub(super) fn skewed(&mut self, limit: usize) -> usize {
+    pub(in crate::dataflow) fn skewed(&mut self, limit: usize) -> usize {
         let limit = 1 + self.below(limit);
         self.below(limit)
     }
 
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(in crate::dataflow) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    pub(in crate::dataflow) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }
 }
 
 /// What may go wrong with values.
-pub(super) const VALUES: [i64; 8] = [i64::MIN, i64::MAX, -1, 0, 1, 7, -40, 1000];
+pub(in crate::dataflow) const VALUES: [i64; 8] = [i64::MIN, i64::MAX, -1, 0, 1, 7, -40, 1000];
 
 #[derive(Clone, Debug)]
 pub(super) struct Record<P, K> {

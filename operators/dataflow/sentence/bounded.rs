@@ -6,11 +6,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::question::{Averaging, Counting, Grouping, Question, Summing, Terms};
+use super::question::{Asked, Averaging, Counting, Grouping, Question, Summing, Terms};
 use super::tallied::Tallied;
 use super::unit::{Batches, People, Unit};
 use super::window::Windowed;
-use crate::dataflow::bounding::{Chooser, Sum};
+use crate::dataflow::bounding::{Chooser, Count, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{Bucket, Edges, Keys, Limits, Mean, Range, Total};
 use crate::time::Time;
@@ -100,7 +100,9 @@ where
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
     ) -> Tallied<'scope, D, U, T, Counting<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
-        let question = keys.and_then(|keys| Total::count(self.limits, keys)).map(Counting);
+        let question = keys
+            .and_then(|keys| Total::count(self.limits, keys))
+            .map(|statistic| Asked { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }
 
@@ -125,10 +127,8 @@ where
     ) -> Tallied<'scope, D, U, T, Summing<K>, G, V> {
         let limits = self.limits;
         let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
-            Ok(Summing {
-                total: Total::sum(range, limits, keys)?,
-                clip: Sum::clipped(range.low(), range.high())?,
-            })
+            let measure = Sum::clipped(range.low(), range.high())?;
+            Ok(Asked { statistic: Total::sum(range, limits, keys)?, measure })
         });
         self.ask(key, value, question)
     }
@@ -156,7 +156,7 @@ where
     ) -> Tallied<'scope, D, U, T, Averaging<K>, G, V> {
         let limits = self.limits;
         let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
-            Ok(Averaging { mean: Mean::new(range, limits, keys)?, terms: Terms(range) })
+            Ok(Asked { statistic: Mean::new(range, limits, keys)?, measure: Terms(range) })
         });
         self.ask(key, value, question)
     }
@@ -188,7 +188,7 @@ where
             Some(edges) => edges.bucket(value(record)),
             None => Bucket::EVERY,
         };
-        self.ask(bucket, |_: &D| (), question.map(Counting))
+        self.ask(bucket, |_: &D| (), question.map(|statistic| Asked { statistic, measure: Count }))
     }
 }
 
@@ -205,7 +205,9 @@ where
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
     ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
-        let question = keys.and_then(|keys| Total::people(self.limits, keys)).map(Counting);
+        let question = keys
+            .and_then(|keys| Total::people(self.limits, keys))
+            .map(|statistic| Asked { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }
 

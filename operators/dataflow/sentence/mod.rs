@@ -19,7 +19,7 @@ mod window;
 pub use bounded::Bounded;
 pub use naming::{Changing, Named, Naming, Once, Unnamed};
 pub use protect::{Private, Unplaced};
-pub use question::{Averaging, Counting, Grouping, Question, Summing};
+pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, Records, Unit};
 pub use window::Windowed;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::bounding::{Cap, Count, Identity, Kept, Measure, Rule, Sum, Summed};
+use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Measure, Rule, Sum};
 use crate::dataflow::engine::Travels;
 use crate::mechanisms::{Cell, Cells, Key, Mean, Range, Statistic, Tally, Total};
 
@@ -11,7 +11,7 @@ pub trait Grouping: Key + Identity {}
 
 impl<K: Key + Identity> Grouping for K {}
 
-/// A statistic as the operators see it. Implemented here, for [`Counting`], [`Summing`] and [`Averaging`].
+/// A statistic as the operators see it.
 pub trait Question: Clone + 'static {
     /// What it is grouped by.
     type Key: Grouping;
@@ -41,119 +41,110 @@ pub trait Question: Clone + 'static {
     fn part(key: Self::Key, total: Self::Total) -> <<Self::Statistic as Statistic>::Tally as Tally>::Part;
 }
 
-/// Records, or people, by key.
+/// A question that is answered by a cell a key: what is asked, and what is read for it.
 #[derive(Clone, Debug)]
-pub struct Counting<K>(pub(super) Total<K>);
+pub struct Asked<S, M> {
+    pub(super) statistic: S,
+    pub(super) measure: M,
+}
+
+/// Records, or people, by key.
+pub type Counting<K> = Asked<Total<K>, Count>;
 
 /// Sums by key.
-#[derive(Clone, Debug)]
-pub struct Summing<K> {
-    pub(super) total: Total<K>,
-    pub(super) clip: Sum,
-}
+pub type Summing<K> = Asked<Total<K>, Sum>;
 
 /// Means by key.
-#[derive(Clone, Debug)]
-pub struct Averaging<K> {
-    pub(super) mean: Mean<K>,
-    pub(super) terms: Terms,
+pub type Averaging<K> = Asked<Mean<K>, Terms>;
+
+/// A statistic of which each person's share of a key is a cell.
+pub trait Shared: Statistic<Tally = Cells<Self::Key>> + Clone {
+    /// What it is grouped by.
+    type Key: Grouping;
+
+    /// The only keys it is told for, where they are public.
+    fn listed(&self) -> Option<Arc<[Self::Key]>>;
+
+    /// What one person adds to a key: clipped.
+    fn contribution(&self, records: u64, sum: i128) -> Cell;
 }
 
-impl<K: Grouping> Question for Counting<K> {
-    type Key = K;
-    type Measure = Count;
-    type Statistic = Total<K>;
+macro_rules! shared {
+    ($($statistic:ident),*) => {$(
+        impl<K: Grouping> Shared for $statistic<K> {
+            type Key = K;
+
+            fn listed(&self) -> Option<Arc<[K]>> {
+                $statistic::listed(self)
+            }
+
+            #[inline]
+            fn contribution(&self, records: u64, sum: i128) -> Cell {
+                $statistic::contribution(self, records, sum)
+            }
+        }
+    )*};
+}
+
+shared!(Total, Mean);
+
+/// A measure of records, and of a sum over them.
+pub trait Summed: Measure {
+    /// Both.
+    fn both(share: Self::Share) -> (u32, i128);
+}
+
+impl Summed for Count {
+    #[inline]
+    fn both(records: u32) -> (u32, i128) {
+        (records, 0)
+    }
+}
+
+impl Summed for Sum {
+    #[inline]
+    fn both(share: bounding::Summed) -> (u32, i128) {
+        (share.records, share.sum.into())
+    }
+}
+
+impl Summed for Terms {
+    #[inline]
+    fn both(share: (u32, i128)) -> (u32, i128) {
+        share
+    }
+}
+
+impl<S: Shared, M: Summed + 'static> Question for Asked<S, M> {
+    type Key = S::Key;
+    type Measure = M;
+    type Statistic = S;
     type Total = Cell;
 
     #[inline]
-    fn measure(&self) -> &Count {
-        &Count
+    fn measure(&self) -> &M {
+        &self.measure
     }
 
-    fn statistic(&self) -> &Total<K> {
-        &self.0
+    fn statistic(&self) -> &S {
+        &self.statistic
     }
 
-    fn listed(&self) -> Option<Arc<[K]>> {
-        self.0.listed()
+    fn listed(&self) -> Option<Arc<[S::Key]>> {
+        self.statistic.listed()
     }
 
     #[inline]
-    fn add(&self, total: &mut Cell, records: u32) {
-        total.add(&self.0.contribution(records.into(), 0));
+    fn add(&self, total: &mut Cell, share: M::Share) {
+        let (records, sum) = M::both(share);
+        total.add(&self.statistic.contribution(records.into(), sum));
     }
 
     fn join(&self, ours: &mut Cell, theirs: &Cell) {
         ours.add(theirs);
     }
 
-    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
-        (key, total)
-    }
-}
-
-impl<K: Grouping> Question for Summing<K> {
-    type Key = K;
-    type Measure = Sum;
-    type Statistic = Total<K>;
-    type Total = Cell;
-
-    #[inline]
-    fn measure(&self) -> &Sum {
-        &self.clip
-    }
-
-    fn statistic(&self) -> &Total<K> {
-        &self.total
-    }
-
-    fn listed(&self) -> Option<Arc<[K]>> {
-        self.total.listed()
-    }
-
-    #[inline]
-    fn add(&self, total: &mut Cell, share: Summed) {
-        total.add(&self.total.contribution(share.records.into(), share.sum.into()));
-    }
-
-    fn join(&self, ours: &mut Cell, theirs: &Cell) {
-        ours.add(theirs);
-    }
-
-    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
-        (key, total)
-    }
-}
-
-impl<K: Grouping> Question for Averaging<K> {
-    type Key = K;
-    type Measure = Terms;
-    type Statistic = Mean<K>;
-    type Total = Cell;
-
-    #[inline]
-    fn measure(&self) -> &Terms {
-        &self.terms
-    }
-
-    fn statistic(&self) -> &Mean<K> {
-        &self.mean
-    }
-
-    fn listed(&self) -> Option<Arc<[K]>> {
-        self.mean.listed()
-    }
-
-    #[inline]
-    fn add(&self, total: &mut Cell, (records, sum): (u32, i128)) {
-        total.add(&self.mean.contribution(records.into(), sum));
-    }
-
-    fn join(&self, ours: &mut Cell, theirs: &Cell) {
-        ours.add(theirs);
-    }
-
-    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
+    fn part(key: S::Key, total: Cell) -> <Cells<S::Key> as Tally>::Part {
         (key, total)
     }
 }

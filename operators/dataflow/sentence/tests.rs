@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::accounting::Interval;
+use crate::dataflow::bounding::tests::{Random, VALUES};
 use crate::dataflow::bounding::{Cap, Chooser, Rule, Table};
 use crate::dataflow::*;
 use crate::mechanisms::{Bound, Gaussian, Keys};
@@ -44,35 +45,6 @@ impl<R: Clone + 'static> Source for Scripted<R> {
         Ok(pulled)
     }
 }
-
-/// A random sequence, the same every time.
-#[derive(Clone)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((u128::from(self.0) * limit as u128) >> 64) as usize
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-}
-
-pub(super) const VALUES: [i64; 8] = [i64::MIN, i64::MAX, -1, 0, 1, 7, -40, 1000];
 
 /// Time in which the windows of these tests lie: `[0, HORIZON)`.
 pub(super) const HORIZON: Time = 120;
