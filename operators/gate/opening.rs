@@ -8,7 +8,7 @@ use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
 use super::vault::Vault;
-use crate::ledger::{Anchor, Journal, Key, Ledger, Name, Trouble, TroubleKind, failpoint};
+use crate::ledger::{Anchor, Digest, Journal, Key, Ledger, Name, Trouble, TroubleKind, failpoint};
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -20,6 +20,9 @@ pub struct Opening {
     key: Option<PathBuf>,
     anchor: Option<PathBuf>,
     seen: Vec<Anchor>,
+    /// The same, of this ledger by its place.
+    told: Vec<(i64, Digest)>,
+    again: bool,
 }
 
 impl Opening {
@@ -37,6 +40,8 @@ impl Opening {
             key: None,
             anchor: None,
             seen: Vec::new(),
+            told: Vec::new(),
+            again: false,
         })
     }
 
@@ -76,6 +81,21 @@ impl Opening {
         self
     }
 
+    /// The newest row in a file of releases that were told from this ledger: its place, and the hash of it and of all before.
+    #[must_use]
+    pub fn told(mut self, sequence: i64, chain: Digest) -> Opening {
+        self.told.push((sequence, chain));
+        self
+    }
+
+    /// Desks first hear of every row that there is of their statistic and version, and not only of those whose delivery
+    /// is not known: for a sink that is new.
+    #[must_use]
+    pub fn telling_again(mut self) -> Opening {
+        self.again = true;
+        self
+    }
+
     /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's thread. Desks
     /// first hear of every row whose delivery is not known.
     ///
@@ -102,12 +122,14 @@ impl Opening {
             journal = Some(file);
             self.seen.extend(newest);
         }
+        let name = *ledger.name();
+        self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
         let lacking = self.seen.iter().find_map(|anchor| ledger.holds(anchor).err());
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
         failpoint::reached("after-anchor", TroubleKind::Unknown)?;
-        let waiting = ledger.undelivered(&self.job)?;
+        let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let pacing = ledger.pacing()?;
         let domains = ledger.domains()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };

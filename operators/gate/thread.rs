@@ -190,8 +190,15 @@ impl Driver {
         let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
         let doubt = doubt.map(Doubt::about);
         if welcomed.is_ok() {
+            let own = Digest::of_version(guest.version, &guest.parameters);
             let Guest { name, .. } = guest;
-            self.unheard.remove(&name).into_iter().flatten().for_each(|told| listener.tell(told));
+            // What another version has told is told again where nobody knows whether it was.
+            let settled = |row: &Row| row.is_delivered() && row.release().version != own;
+            for told in self.unheard.remove(&name).into_iter().flatten() {
+                if !matches!(&told, Told::Row(row, _) if settled(row)) {
+                    listener.tell(told);
+                }
+            }
             listener.wake();
             self.desks.insert(name, listener);
         }

@@ -277,6 +277,16 @@ impl Ledger {
         all(&mut *self.store, rows!("WHERE job = ?1 AND delivered = 0 ORDER BY sequence"), &values, read_row)
     }
 
+    /// All rows of a job, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn rows_of(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
+        let values = [Value::Text(job.as_str())];
+        all(&mut *self.store, rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
+    }
+
     /// Writes releases, together, in one durable commit; gives back the rows as they are then read, in the same order.
     ///
     /// A release that has a row keeps it, whatever is asked now. One that does not fit its domain's budget is written

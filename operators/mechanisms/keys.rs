@@ -22,6 +22,12 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
 
     /// How the key is told. Different keys are told differently.
     fn label(&self) -> Label<'_>;
+
+    /// Whether it stands for no key at all. A record that has it counts nowhere, and takes no place from its person's
+    /// others.
+    fn is_absent(&self) -> bool {
+        false
+    }
 }
 
 /// A key as it is told in a line of output.

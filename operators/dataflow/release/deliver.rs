@@ -13,6 +13,14 @@ pub trait Deliver {
     fn deliver(self, sink: impl FnMut(&Release) -> io::Result<()> + 'static);
 }
 
+/// Gives releases to somebody who says of each, later and elsewhere, what became of it.
+#[cfg(feature = "cli")]
+pub(crate) fn hand_over(releases: StreamVec<'_, Time, Release>, mut take: impl FnMut(Release) + 'static) {
+    releases.sink(Pipeline, "HandOver", move |(input, _)| {
+        input.for_each(|_, batch| batch.drain(..).for_each(&mut take));
+    });
+}
+
 impl Deliver for StreamVec<'_, Time, Release> {
     fn deliver(self, mut sink: impl FnMut(&Release) -> io::Result<()> + 'static) {
         self.sink(Pipeline, "Deliver", move |(input, _)| {

@@ -30,6 +30,8 @@ pub(crate) struct Docket<S: Statistic, Outcome> {
     /// Releases that a former process sealed and did not deliver, told before their windows were reached.
     before: HashSet<Digest>,
     ended: bool,
+    /// Whether nothing is handed in before all inputs have ended.
+    at_end: bool,
 }
 
 /// What to say to the gate.
@@ -43,8 +45,8 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
         statistic: S,
         title: Title,
         schedule: Schedule,
-        late: Option<Span>,
-        patience: Option<Span>,
+        (late, patience): (Option<Span>, Option<Span>),
+        at_end: bool,
     ) -> Docket<S, Outcome> {
         let length = |span: Span| span.as_microseconds();
         Docket {
@@ -59,6 +61,7 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             numbers: HashMap::new(),
             before: HashSet::new(),
             ended: false,
+            at_end,
         }
     }
 
@@ -80,7 +83,8 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             // Inputs that vanished have completed nothing.
             let complete = complete?;
             self.ended = complete == Time::MAX;
-            if self.waiting.len() >= AT_THE_GATE || (self.ended && !self.schedule.is_bounded()) {
+            let waits = self.at_end && !self.ended;
+            if waits || self.waiting.len() >= AT_THE_GATE || (self.ended && !self.schedule.is_bounded()) {
                 return None;
             }
             let window = self.schedule.window(self.next)?;

@@ -7,6 +7,8 @@ mod operator;
 mod statistic;
 
 pub use deliver::Deliver;
+#[cfg(feature = "cli")]
+pub(crate) use deliver::hand_over;
 pub(super) use desk::{Desk, Wake};
 pub use operator::{Plan, Release};
 pub(super) use operator::{Waker, release};

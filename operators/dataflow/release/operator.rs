@@ -33,6 +33,7 @@ pub struct Plan<S> {
     statistic: S,
     late: Option<Span>,
     skipping: Option<(Arc<dyn Clock>, Span)>,
+    at_end: bool,
 }
 
 impl<S> fmt::Debug for Plan<S> {
@@ -48,7 +49,7 @@ impl<S> fmt::Debug for Plan<S> {
 impl<S: Statistic> Plan<S> {
     /// Every window of the schedule, as soon as it is complete.
     pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
-        Plan { title, schedule, statistic, late: None, skipping: None }
+        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false }
     }
 
     pub(in crate::dataflow) fn of(
@@ -57,8 +58,8 @@ impl<S: Statistic> Plan<S> {
         schedule: Schedule,
         statistic: S,
     ) -> Plan<S> {
-        let Windows { late, skipping, .. } = windows.clone();
-        Plan { title, schedule, statistic, late, skipping }
+        let Windows { late, skipping, at_end, .. } = windows.clone();
+        Plan { title, schedule, statistic, late, skipping, at_end }
     }
 
     /// Windows stay open for so long after their end.
@@ -299,10 +300,10 @@ impl<S: Statistic> Clerk<S> {
         shared: Arc<Shared>,
         capability: Option<Capability<Time>>,
     ) -> Clerk<S> {
-        let Plan { title, schedule, statistic, late, skipping } = plan;
+        let Plan { title, schedule, statistic, late, skipping, at_end } = plan;
         let (clock, patience) = skipping.unzip();
         Clerk {
-            docket: Docket::new(statistic, title, schedule, late, patience),
+            docket: Docket::new(statistic, title, schedule, (late, patience), at_end),
             desk: Arc::new(Mutex::new(desk)),
             shared,
             clock,

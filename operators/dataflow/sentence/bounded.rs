@@ -65,7 +65,7 @@ impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
         Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default() }
     }
 
-    pub(super) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
@@ -74,7 +74,8 @@ impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
         self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), chooser)).clone()
     }
 
-    fn ask<Q: Question, G, V>(
+    /// Any question, by these keys and values.
+    pub(crate) fn ask<Q: Question, G, V>(
         self,
         key: G,
         value: V,

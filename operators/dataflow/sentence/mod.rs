@@ -4,6 +4,8 @@ mod admission;
 mod bounded;
 mod bounder;
 mod collection;
+#[cfg(feature = "cli")]
+mod exact;
 mod naming;
 mod office;
 mod panes;
@@ -17,8 +19,12 @@ mod unit;
 mod window;
 
 pub use bounded::Bounded;
+#[cfg(feature = "cli")]
+pub(crate) use exact::{Everything, Exact};
 pub use naming::{Changing, Named, Naming, Once, Unnamed};
 pub use protect::{Private, Unplaced};
+#[cfg(feature = "cli")]
+pub(crate) use question::Terms;
 pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, Records, Unit};

@@ -13,6 +13,7 @@ use super::unit::{Brought, Pane, Unit};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, Chooser};
 use crate::dataflow::windows::Schedule;
+use crate::mechanisms::Key;
 use crate::time::Time;
 
 /// How a statistic reads records.
@@ -95,6 +96,9 @@ where
             }
             let Some(pane) = self.last.pane else { continue };
             let key = (self.reading.key)(record);
+            if key.is_absent() {
+                continue;
+            }
             let value = (self.reading.value)(record);
             let brought = Brought { time, key: &key, value };
             self.reading.unit.add(&mut self.panes[pane], &self.question, &self.chooser, item, brought);

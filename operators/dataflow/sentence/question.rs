@@ -44,8 +44,8 @@ pub trait Question: Clone + 'static {
 /// A question that is answered by a cell a key: what is asked, and what is read for it.
 #[derive(Clone, Debug)]
 pub struct Asked<S, M> {
-    pub(super) statistic: S,
-    pub(super) measure: M,
+    pub(crate) statistic: S,
+    pub(crate) measure: M,
 }
 
 /// Records, or people, by key.
@@ -152,7 +152,7 @@ impl<S: Shared, M: Summed + 'static> Question for Asked<S, M> {
 /// How many records a person has in a key, at most `per_key`, and the sum of their [terms](Range::term). Each value is
 /// clipped by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms(pub(super) Range);
+pub struct Terms(pub(crate) Range);
 
 impl Measure for Terms {
     type Value = i64;

@@ -41,16 +41,28 @@ use crate::time::{Time, in_words};
 /// # }
 /// ```
 pub struct Tallied<'scope, D, U: Unit<D>, T, Q, G, V> {
-    bounded: Bounded<'scope, D, U, T>,
-    key: Rc<G>,
-    value: Rc<V>,
-    question: Result<Q, Invalid>,
+    pub(super) bounded: Bounded<'scope, D, U, T>,
+    pub(super) key: Rc<G>,
+    pub(super) value: Rc<V>,
+    pub(super) question: Result<Q, Invalid>,
     domain: Option<String>,
 }
 
 impl<D, U: Unit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
+    }
+}
+
+impl<D, U: Unit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
+    fn clone(&self) -> Self {
+        Tallied {
+            bounded: self.bounded.clone(),
+            key: Rc::clone(&self.key),
+            value: Rc::clone(&self.value),
+            question: self.question.clone(),
+            domain: self.domain.clone(),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
             Ok(schedule) => (Some(schedule), None),
             Err(refused) => (None, Some(refused)),
         };
-        let windows = Windows { schedule, late: None, skipping: None };
+        let windows = Windows { schedule, late: None, skipping: None, at_end: false };
         Windowed { items, unit: Rc::new(unit), time, windows, refused }
     }
 
@@ -83,11 +83,19 @@ impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
         self
     }
 
+    /// Nothing is released before the input has ended, whatever is declared complete before: what came in order may turn
+    /// out not to have. What is held of persons is given up as their windows are complete.
+    #[cfg(feature = "cli")]
+    pub(crate) fn at_the_end(mut self) -> Self {
+        self.windows.at_end = true;
+        self
+    }
+
     fn refuse(&mut self, refused: Invalid) {
         self.refused.get_or_insert(refused);
     }
 
-    fn within(mut self, limits: Result<Limits, Invalid>) -> Bounded<'scope, D, U, T> {
+    pub(crate) fn within(mut self, limits: Result<Limits, Invalid>) -> Bounded<'scope, D, U, T> {
         let limits = limits.unwrap_or_else(|refused| {
             self.refuse(refused);
             // Nothing is counted by it: the run is refused.

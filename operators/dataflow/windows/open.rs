@@ -13,4 +13,6 @@ pub(in crate::dataflow) struct Windows {
     pub(in crate::dataflow) schedule: Option<Schedule>,
     pub(in crate::dataflow) late: Option<Span>,
     pub(in crate::dataflow) skipping: Option<(Arc<dyn Clock>, Span)>,
+    /// Whether nothing is released before the input has ended.
+    pub(in crate::dataflow) at_end: bool,
 }

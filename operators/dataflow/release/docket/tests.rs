@@ -6,7 +6,7 @@ type Docked = Docket<Counts, &'static str>;
 
 fn docket(schedule: Schedule, patience: Option<i64>) -> Docked {
     let span = |length| Span::microseconds(length).unwrap();
-    Docket::new(Counts, title("visits"), schedule, Some(span(3)), patience.map(span))
+    Docket::new(Counts, title("visits"), schedule, (Some(span(3)), patience.map(span)), false)
 }
 
 /// Windows `[0, 10)`, `[10, 20)`, ... up to `until`; each closes three after its end.
@@ -30,6 +30,15 @@ fn a_window_is_handed_in_once_it_is_complete_to_its_close_and_not_before() {
     assert_eq!(handed_in(&mut docket, Some(13), None), [(0, "submitted")]);
     assert_eq!(handed_in(&mut docket, Some(33), None), [(10, "submitted"), (20, "submitted")]);
     assert_eq!(handed_in(&mut docket, Some(Time::MAX), None), [(30, "submitted")]);
+}
+
+// Refutes a window that is sealed on the word that records come in order, which a later one may break.
+#[test]
+fn what_waits_for_the_end_of_the_input_is_handed_in_at_its_end() {
+    let mut docket = Docked { at_end: true, ..docket(tens(Some(40)), None) };
+    assert_eq!(handed_in(&mut docket, Some(33), None), []);
+    assert_eq!(docket.settled(), Some(13));
+    assert_eq!(handed_in(&mut docket, Some(Time::MAX), None).len(), 4);
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! The truth, for demonstrations: what a tally is before its noise, and what it would be if nobody were bounded.
+//!
+//! There is nothing private about it. It is for data that may be shown, beside a budget that is thrown away, and only
+//! what makes a demonstration of a job file asks for it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::admission::Admission;
+use super::bounder::{Part, bounded};
+use super::panes::{Panes, Reading};
+use super::question::{Grouping, Question};
+use super::tallied::Tallied;
+use super::told::Portion;
+use super::unit::Unit;
+use crate::accounting::Interval;
+use crate::dataflow::bounding::{Cap, Chooser, Measure, Sum, Summed};
+use crate::dataflow::driver::Failure;
+use crate::dataflow::engine::{Exchange, Operator, ToStream, Travels};
+use crate::invalid::Invalid;
+use crate::mechanisms::{Cell, Cells, Limits, Tally, Total};
+use crate::time::Time;
+
+/// The cells of every window of a statistic in which something is.
+#[derive(Debug)]
+pub(crate) struct Exact<K>(Arc<Mutex<Tallies<K>>>);
+
+/// By start and end of the window.
+type Tallies<K> = BTreeMap<(Time, Time), BTreeMap<K, Cell>>;
+
+impl<K> Clone for Exact<K> {
+    fn clone(&self) -> Self {
+        Exact(Arc::clone(&self.0))
+    }
+}
+
+impl<K: Ord> Exact<K> {
+    pub(crate) fn new() -> Exact<K> {
+        Exact(Arc::new(Mutex::new(BTreeMap::new())))
+    }
+
+    /// The cell of a key in a window: nothing, where nobody has it.
+    pub(crate) fn cell(&self, window: Interval, key: &K) -> Cell {
+        let cell = self.lock().get(&(window.start(), window.end())).and_then(|cells| cells.get(key).copied());
+        cell.unwrap_or_default()
+    }
+
+    fn add(&self, window: Interval, key: K, cell: &Cell) {
+        self.lock().entry((window.start(), window.end())).or_default().entry(key).or_default().add(cell);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tallies<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'scope, D, U, T, Q, G, V> Tallied<'scope, D, U, T, Q, G, V>
+where
+    D: 'static,
+    U: Unit<D>,
+    Q: Question<Key: Grouping>,
+    Q::Statistic: crate::mechanisms::Statistic<Tally = Cells<Q::Key>>,
+    Part<Q>: Travels,
+    T: Fn(&D) -> Time + 'static,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    /// Puts the exact cells of every window there, once it is complete. Choices are by this secret; nobody is bounded
+    /// where `within` says nothing.
+    pub(crate) fn shown_in_a_demo(
+        &self,
+        secret: [u8; 32],
+        within: Option<&Limits>,
+        into: Exact<Q::Key>,
+    ) -> Result<(), Failure> {
+        let people = &self.bounded;
+        let schedule =
+            people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+        let chooser = Chooser::new(secret);
+        let scope = people.items.stream.scope();
+        let reading = Reading {
+            unit: Rc::clone(&people.unit),
+            time: Rc::clone(&people.time),
+            key: Rc::clone(&self.key),
+            value: Rc::clone(&self.value),
+            records: std::marker::PhantomData,
+        };
+        let cap = match within {
+            Some(limits) => Cap::new(limits.keys(), limits.per_key())?,
+            None => Cap::new(MOST, MOST)?,
+        };
+        let windows = within.and_then(Limits::windows);
+        let counters = windows.map(Admission::new).transpose()?;
+        let counters = counters.map(|admission| (admission, Vec::new().to_stream(scope)));
+        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
+        let panes =
+            Panes::new(reading, self.question.clone()?, cap, chooser.clone(), (schedule.clone(), late));
+        let parts = bounded(people.gathered(&chooser), panes, counters);
+        type Sent<Q> = (u64, Portion<Part<Q>>);
+        parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
+            input.for_each(|_, batch| {
+                for (number, portion) in batch.drain(..) {
+                    if let (Portion::Part((key, cell)), Some(window)) = (portion, schedule.window(number)) {
+                        into.add(window, key, &cell);
+                    }
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// The largest bound there is.
+const MOST: u64 = 1 << 31;
+
+/// People, records and the plain sum of each key.
+#[derive(Clone, Debug)]
+pub(crate) struct Everything<K> {
+    total: Total<K>,
+    measure: Sum,
+}
+
+impl<K: Grouping> Everything<K> {
+    /// For these keys.
+    pub(crate) fn new(keys: crate::mechanisms::Keys<K>) -> Result<Everything<K>, Invalid> {
+        let measure = Sum::clipped(i64::MIN, i64::MAX)?;
+        Ok(Everything { total: Total::count(Limits::RECORD, keys)?, measure })
+    }
+}
+
+impl<K: Grouping> Question for Everything<K> {
+    type Key = K;
+    type Measure = Sum;
+    type Statistic = Total<K>;
+    type Total = Cell;
+
+    fn measure(&self) -> &Sum {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &Total<K> {
+        &self.total
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.total.listed()
+    }
+
+    fn add(&self, total: &mut Cell, Summed { records, sum }: Summed) {
+        total.add(&Cell::of_a_demo(1, records.into(), sum.into()));
+    }
+
+    fn join(&self, ours: &mut Cell, theirs: &Cell) {
+        ours.add(theirs);
+    }
+
+    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
+        (key, total)
+    }
+}
