@@ -5,6 +5,7 @@ use super::*;
 everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
     a_desk_opens_with_what_was_kept_in_whichever_version
+    a_new_sink_is_told_every_row_of_its_version_and_draws_nothing
     a_zombie_gets_no_desk
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
@@ -36,6 +37,43 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: At) {
     assert_eq!(row(&by_path).release(), &release(0));
     drop((by_path, gate));
     assert!(desk(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
+}
+
+/// The release of a window under the name that this version gives it.
+fn versioned(window: i64, version: u32) -> Release {
+    Release { version: Digest::of_version(version, &Digest::of(b"same")), ..release(window) }
+}
+
+fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: At) {
+    let scratch = scratch(at, 10);
+    let draws = Arc::default();
+    let mut lines = Vec::new();
+    for (version, windows) in [(1, 0..1), (2, 1..4)] {
+        let gate = opening(&scratch).version(version).open().unwrap();
+        let desk = desk(&gate, "by_path", b"same").unwrap();
+        for window in windows {
+            desk.submit(Request { release: versioned(window, version), ..request(window, &draws) }).unwrap();
+            let row = row(&desk);
+            lines.push(row.line().to_owned());
+            // The last one's delivery stays unknown.
+            if window < 3 {
+                desk.delivered(&row);
+            }
+        }
+    }
+    let gate = opening(&scratch).version(2).telling_again().open().unwrap();
+    let again = desk(&gate, "by_path", b"same").unwrap();
+    let told: Vec<String> = (1..4).map(|_| row(&again).line().to_owned()).collect();
+    assert_eq!(told, lines[1..], "in the order in which they were sealed, without the version before");
+    drop(gate);
+    assert!(again.wait().is_none(), "more was told than there is");
+    // Without it, only what may not have arrived.
+    let gate = opening(&scratch).version(2).open().unwrap();
+    let desk = desk(&gate, "by_path", b"same").unwrap();
+    assert_eq!(row(&desk).line(), lines[3]);
+    drop(gate);
+    assert!(desk.wait().is_none());
+    assert_eq!(draws.load(Ordering::Relaxed), 4);
 }
 
 fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
