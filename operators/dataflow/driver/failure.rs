@@ -46,6 +46,11 @@ impl Failure {
         Failure::new(FailureKind::Configuration, message)
     }
 
+    /// A sink did not take a release.
+    pub(crate) fn sink(error: &std::io::Error) -> Failure {
+        Failure::new(FailureKind::Sink, format!("sink: {error}"))
+    }
+
     /// What ended the run.
     pub fn kind(&self) -> FailureKind {
         self.kind

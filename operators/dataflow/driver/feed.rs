@@ -150,6 +150,13 @@ pub struct Fed<'scope, D: 'static> {
     pub(crate) context: Rc<Context>,
 }
 
+/// The same records, for another sentence. Each pays for itself.
+impl<D: Clone> Clone for Fed<'_, D> {
+    fn clone(&self) -> Self {
+        Fed { stream: self.stream.clone(), context: Rc::clone(&self.context) }
+    }
+}
+
 impl<D> fmt::Debug for Fed<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fed(<private>)")

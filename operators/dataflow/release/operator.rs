@@ -5,16 +5,17 @@
 //! the first window without an outcome, so that everything after it (a probe, a sink, the end of the job) waits for
 //! durability without knowing of it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
-use crate::dataflow::driver::{Failure, FailureKind, Fed, Shared, draws_for_a_dataflow};
+use crate::dataflow::driver::{Failure, Fed, Shared, draws_for_a_dataflow};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Probing, StreamVec, SyncActivator, Travels,
@@ -92,6 +93,8 @@ impl<S: Statistic> Plan<S> {
 pub struct Release {
     row: Arc<Row>,
     standing: Arc<Standing>,
+    /// How long the gate took, where it was asked for here.
+    took: Option<Duration>,
     ticket: Arc<Ticket>,
 }
 
@@ -147,6 +150,12 @@ impl Release {
         &self.standing
     }
 
+    /// How long the gate took to seal it, where this process asked for it.
+    #[cfg(feature = "cli")]
+    pub(crate) fn took(&self) -> Option<Duration> {
+        self.took
+    }
+
     /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
     pub fn delivered(&self) {
         lock(&self.ticket.desk).delivered(&self.row);
@@ -154,7 +163,7 @@ impl Release {
 
     /// Says that its sink did not take it, which ends the run.
     pub(crate) fn refused_by_sink(&self, error: &std::io::Error) {
-        self.ticket.shared.fail(Failure::new(FailureKind::Sink, format!("sink: {error}")));
+        self.ticket.shared.fail(Failure::sink(error));
     }
 
     pub(crate) fn is_run_over(&self) -> bool {
@@ -180,7 +189,8 @@ impl fmt::Debug for Release {
     }
 }
 
-type Outcome = (Row, Standing);
+/// A row, how its budget stands, and how long it took.
+type Outcome = (Row, Standing, Option<Duration>);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For tests and benches
@@ -286,6 +296,8 @@ struct Clerk<S: Statistic> {
     desk: SharedDesk,
     shared: Arc<Shared>,
     clock: Option<Arc<dyn Clock>>,
+    /// When each window was handed in that the gate has not answered for.
+    asked: HashMap<Digest, Instant>,
     /// Gone when nothing more can come.
     capability: Option<Capability<Time>>,
 }
@@ -307,6 +319,7 @@ impl<S: Statistic> Clerk<S> {
             desk: Arc::new(Mutex::new(desk)),
             shared,
             clock,
+            asked: HashMap::new(),
             capability,
         }
     }
@@ -336,9 +349,14 @@ impl<S: Statistic> Clerk<S> {
                 None => return,
                 Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
                 // Told by another process, or before: the window is settled, and nothing leaves here.
-                Some(Told::Withheld(row)) => self.docket.withhold(row.release().id()),
+                Some(Told::Withheld(row)) => {
+                    self.asked.remove(&row.release().id());
+                    self.docket.withhold(row.release().id());
+                }
                 Some(Told::Row(row, standing)) => {
-                    let early = self.docket.hear(row.release().id(), (*row, *standing));
+                    let id = row.release().id();
+                    let took = self.asked.remove(&id).map(|since| since.elapsed());
+                    let early = self.docket.hear(id, (*row, *standing, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capability, early, tell);
                     }
@@ -355,6 +373,7 @@ impl<S: Statistic> Clerk<S> {
             match word {
                 Word::Miss(release) => lock(&self.desk).miss(release),
                 Word::Submit(request) => {
+                    self.asked.insert(request.release.id(), Instant::now());
                     if let Err(trouble) = lock(&self.desk).submit(request) {
                         self.shared.fail(trouble.into());
                     }
@@ -363,7 +382,7 @@ impl<S: Statistic> Clerk<S> {
         }
     }
 
-    fn leave(&self, capability: &Capability<Time>, (row, standing): Outcome, tell: &mut Tell<'_>) {
+    fn leave(&self, capability: &Capability<Time>, (row, standing, took): Outcome, tell: &mut Tell<'_>) {
         self.shared.tell(row.fate());
         let ticket = Ticket {
             desk: Arc::clone(&self.desk),
@@ -371,7 +390,7 @@ impl<S: Statistic> Clerk<S> {
             _leaving: self.shared.leaving(),
         };
         let (row, standing, ticket) = (Arc::new(row), Arc::new(standing), Arc::new(ticket));
-        tell(capability, Release { row, standing, ticket });
+        tell(capability, Release { row, standing, took, ticket });
     }
 
     /// How long nothing has to be looked at.

@@ -8,6 +8,9 @@ use crate::dataflow::release::{Desk, Wake};
 use crate::gate::Gate;
 use crate::ledger::{Digest, Domain, Name, Trouble};
 
+/// The use of a ledger's key by which is chosen what is kept of a person.
+pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
+
 /// A desk, and what was kept for its statistic.
 pub(super) type Opened = (Box<dyn Desk>, Option<Zeroizing<Vec<u8>>>);
 
@@ -47,7 +50,7 @@ impl Office for AtGate<'_> {
     }
 
     fn secret(&self) -> Zeroizing<[u8; 32]> {
-        self.0.key().derive("discreet-dataflow 2026-11 what is kept of a person")
+        self.0.key().derive(CHOICE)
     }
 
     fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
