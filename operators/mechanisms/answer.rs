@@ -1,6 +1,7 @@
 //! What may be told of a window: every number here has had its noise.
 
 use super::additive::Family;
+use super::point::Point;
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +37,10 @@ pub struct Noised {
 }
 
 impl Noised {
+    pub(super) fn told_in(self, point: Point) -> Noised {
+        Noised { scale: point.float(self.scale), ..self }
+    }
+
     /// Which number: `records`, `people` or `sum`.
     pub fn number(&self) -> &'static str {
         self.number
@@ -57,6 +62,7 @@ impl Noised {
 pub struct Answer<K, T> {
     pub(super) cells: Vec<(K, Estimate<T>)>,
     pub(super) noise: Vec<Noised>,
+    pub(super) point: Point,
     pub(super) confidence: f64,
     pub(super) room: Option<usize>,
 }
@@ -70,6 +76,11 @@ impl<K, T> Answer<K, T> {
     /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean.
     pub fn noise(&self) -> &[Noised] {
         &self.noise
+    }
+
+    /// Where the decimal point of the estimates stands when they are told.
+    pub fn point(&self) -> Point {
+        self.point
     }
 
     /// How likely it is, for each cell by itself, that the truth is in its interval.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, Noised};
 use super::keys::{Key, Label};
+use super::point::Point;
 
 /// What every line of a window says of where it comes from. All of it is public, and is made elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ pub trait Tellable {
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
 /// for the label of a key that has none to lend: of those given here, a [`Bucket`](super::Bucket).
-impl<K: Key, T: Serialize> Tellable for Answer<K, T> {
+impl<K: Key, T: Number> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let (before, after) = (before(head), after(self, head));
         let mut text = Vec::with_capacity(self.cells.len() * (before.len() + after.len() + NUMBERS));
@@ -71,11 +72,38 @@ impl<K: Key, T: Serialize> Tellable for Answer<K, T> {
                 Label::Number(number) => field(&mut text, "key", &number),
                 Label::Text(key) => field(&mut text, "key", &*key),
             }
-            field(&mut text, "value", &estimate.value);
-            field(&mut text, "interval", &(&estimate.low, &estimate.high));
+            text.extend_from_slice(b",\"value\":");
+            estimate.value.put(self.point, &mut text);
+            text.extend_from_slice(b",\"interval\":[");
+            estimate.low.put(self.point, &mut text);
+            text.push(b',');
+            estimate.high.put(self.point, &mut text);
+            text.push(b']');
             text.extend_from_slice(&after);
         }
         written(text)
+    }
+}
+
+/// A number that an answer is made of.
+pub trait Number {
+    /// Writes it as JSON, with its decimal point there.
+    fn put(&self, point: Point, text: &mut Vec<u8>);
+}
+
+impl Number for i128 {
+    fn put(&self, point: Point, text: &mut Vec<u8>) {
+        if point == Point::WHOLE {
+            put(text, self);
+        } else {
+            text.extend_from_slice(point.shown(*self).as_bytes());
+        }
+    }
+}
+
+impl Number for f64 {
+    fn put(&self, point: Point, text: &mut Vec<u8>) {
+        put(text, &point.float(*self));
     }
 }
 

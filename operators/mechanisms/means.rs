@@ -6,6 +6,7 @@ use super::bound::Range;
 use super::keys::Key;
 use super::laws::Asked;
 use super::noisy::{Noisy, Numbers, Tells, settled};
+use super::point::Point;
 use super::selection::{Column, Row};
 use super::statistic::Mean;
 use super::threshold::Threshold;
@@ -67,8 +68,8 @@ impl Tells for Means {
 }
 
 impl Numbers for Means {
-    fn noise(&self) -> Vec<Noised> {
-        let sum = self.sums.noised("sum");
+    fn noise(&self, point: Point) -> Vec<Noised> {
+        let sum = self.sums.noised("sum").told_in(point);
         vec![Noised { scale: sum.scale / 2.0, ..sum }, self.counts.noised("records")]
     }
 

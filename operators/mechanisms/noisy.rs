@@ -6,6 +6,7 @@ use super::keys::Key;
 use super::laws::Asked;
 use super::mechanism::{Drawn, Ready};
 use super::parameters::parameters;
+use super::point::Point;
 use super::selection::{Row, Selection, delta};
 use super::sensitivity::Sensitivity;
 use super::spend::Spend;
@@ -30,6 +31,7 @@ pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
     noise: Vec<Noised>,
+    point: Point,
     confidence: f64,
     cost: Cost,
     parameters: Digest,
@@ -43,8 +45,8 @@ pub trait Tells: Send + Sync + 'static {
 
 /// What a key is told by: a number, or two that make one.
 pub(super) trait Numbers: Tells {
-    /// The noise of each.
-    fn noise(&self) -> Vec<Noised>;
+    /// The noise of each, in what it is told in.
+    fn noise(&self, point: Point) -> Vec<Noised>;
 
     /// The noise of the one that may be the number of people.
     fn people(&self) -> &Additive;
@@ -77,7 +79,8 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let delta = delta(stated.keys)?;
     Ok(Noisy {
         selection,
-        noise: numbers.noise(),
+        noise: numbers.noise(stated.point),
+        point: stated.point,
         numbers,
         confidence,
         cost: spend.cost(person.neighbours(), delta),
@@ -124,6 +127,6 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
     fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, N::Told>> {
         let rows = self.selection.rows(exact, state, noise);
         let estimates = self.numbers.estimates(&rows.rows, self.selection.threshold(), noise);
-        rows.drawn(estimates, self.noise.clone(), self.confidence)
+        rows.drawn(estimates, self.noise.clone(), self.point, self.confidence)
     }
 }

@@ -9,6 +9,7 @@
 use super::bound::{Limits, Range};
 use super::keys::{Choice, Key, Keys};
 use super::laws::Asked;
+use super::point::Point;
 use super::spend::Spend;
 use super::statistic::Stated;
 use crate::accounting::Units;
@@ -26,13 +27,18 @@ pub(super) fn parameters<K: Key>(
         Spend::Pure(epsilon) => ("epsilon", epsilon),
         Spend::Rho(rho) => ("rho", rho),
     };
-    form.text(asked.family.name())
+    let form = form
+        .text(asked.family.name())
         .text(currency)
         .bytes(&amount.to_bits().to_be_bytes())
         .bytes(&asked.confidence.to_bits().to_be_bytes())
         .number(asked.selecting.into())
-        .number(asked.counting.into())
-        .finish()
+        .number(asked.counting.into());
+    // Numbers that are told as they are had this form before there was a choice.
+    match stated.point {
+        Point::WHOLE => form.finish(),
+        point => form.text("point").number(point.count().into()).finish(),
+    }
 }
 
 fn range(form: Canonical, range: Option<Range>) -> Canonical {

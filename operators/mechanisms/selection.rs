@@ -9,6 +9,7 @@ use super::answer::{Answer, Estimate, Noised};
 use super::keys::{Choice, Key, Keys};
 use super::known::{Known, LONGEST};
 use super::mechanism::Drawn;
+use super::point::Point;
 use super::tally::{Cell, Cells};
 use super::threshold::Threshold;
 use crate::accounting::Units;
@@ -138,10 +139,11 @@ impl<K: Key> Rows<K> {
         self,
         estimates: Vec<Estimate<T>>,
         noise: Vec<Noised>,
+        point: Point,
         confidence: f64,
     ) -> Drawn<Answer<K, T>> {
         let cells = self.rows.into_iter().map(|row| row.key).zip(estimates).collect();
-        let answer = Answer { cells, noise, confidence, room: self.room };
+        let answer = Answer { cells, noise, point, confidence, room: self.room };
         Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
     }
 }

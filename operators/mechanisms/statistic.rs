@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::bound::{Limits, Range};
 use super::keys::{Key, Keys};
+use super::point::Point;
 use super::sensitivity::Sensitivity;
 use super::tally::{Cell, Cells, Tally};
 use crate::accounting::Unit;
@@ -25,6 +26,7 @@ pub struct Total<K> {
     limits: Limits,
     keys: Keys<K>,
     sensitivity: Sensitivity,
+    point: Point,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,7 @@ pub(super) struct Stated<'a, K> {
     pub(super) range: Option<Range>,
     pub(super) limits: &'a Limits,
     pub(super) keys: &'a Keys<K>,
+    pub(super) point: Point,
     /// Is one of the numbers that are told the number of people?
     pub(super) counts_people: bool,
 }
@@ -92,7 +95,14 @@ impl<K: Key> Total<K> {
             Measure::Sum(range) => range.reach(),
         };
         let sensitivity = Sensitivity::each(&limits, most.into())?;
-        Ok(Total { measure, limits, keys, sensitivity })
+        Ok(Total { measure, limits, keys, sensitivity, point: Point::WHOLE })
+    }
+
+    /// Tells a sum with its decimal point there. Values and the range are in the steps that it leaves; what are no values,
+    /// records and people, stay whole.
+    #[must_use]
+    pub fn told_in(self, point: Point) -> Total<K> {
+        Total { point, ..self }
     }
 
     /// What one person adds to a key, having left `records` there whose values add up to `sum`: clipped, so that the
@@ -123,7 +133,9 @@ impl<K: Key> Total<K> {
             Measure::People => ("people", None, true),
             Measure::Sum(range) => ("sum", Some(range), false),
         };
-        Stated { measure, range, limits: &self.limits, keys: &self.keys, counts_people }
+        // Only a sum is of values.
+        let point = range.map_or(Point::WHOLE, |_| self.point);
+        Stated { measure, range, limits: &self.limits, keys: &self.keys, point, counts_people }
     }
 
     /// What the number is.
@@ -157,6 +169,7 @@ pub struct Mean<K> {
     sum: Sensitivity,
     count: Sensitivity,
     joint: Sensitivity,
+    point: Point,
 }
 
 impl<K: Key> Mean<K> {
@@ -168,7 +181,14 @@ impl<K: Key> Mean<K> {
         let records = u128::from(limits.per_key());
         let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
         let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;
-        Ok(Mean { range, limits, keys, sum, count: Sensitivity::each(&limits, records)?, joint })
+        let count = Sensitivity::each(&limits, records)?;
+        Ok(Mean { range, limits, keys, sum, count, joint, point: Point::WHOLE })
+    }
+
+    /// Tells the mean with its decimal point there. Values and the range are in the steps that it leaves.
+    #[must_use]
+    pub fn told_in(self, point: Point) -> Mean<K> {
+        Mean { point, ..self }
     }
 
     /// A value as it enters the sum: see [`Range::term`].
@@ -202,6 +222,7 @@ impl<K: Key> Mean<K> {
             range: Some(self.range),
             limits: &self.limits,
             keys: &self.keys,
+            point: self.point,
             counts_people: self.limits.per_key() == 1,
         }
     }

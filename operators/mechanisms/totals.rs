@@ -5,6 +5,7 @@ use super::answer::{Estimate, Noised};
 use super::keys::Key;
 use super::laws::Asked;
 use super::noisy::{Noisy, Numbers, Tells, settled};
+use super::point::Point;
 use super::selection::{Column, Row};
 use super::statistic::{Measure, Statistic, Total};
 use super::threshold::Threshold;
@@ -34,8 +35,8 @@ impl Tells for Totals {
 }
 
 impl Numbers for Totals {
-    fn noise(&self) -> Vec<Noised> {
-        vec![self.column.noised(self.number)]
+    fn noise(&self, point: Point) -> Vec<Noised> {
+        vec![self.column.noised(self.number).told_in(point)]
     }
 
     fn people(&self) -> &Additive {

@@ -19,7 +19,7 @@ fn noise(number: &'static str, family: Family, scale: f64) -> Noised {
 fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>) -> Answer<K, T> {
     let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high };
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
-    Answer { cells, noise, confidence: 0.9, room: None }
+    Answer { cells, noise, point: Point::WHOLE, confidence: 0.9, room: None }
 }
 
 fn counts<K>(cells: Vec<(K, [i128; 3])>) -> Answer<K, i128> {
@@ -49,6 +49,21 @@ fn a_mean_says_both_of_its_noises() {
         {"number": "records", "kind": "laplace", "scale": 7.0},
     ]);
     assert_eq!(told["noise"], laws);
+}
+
+// Refutes a point that stands elsewhere, digits that a float would lose, and a law in other units than its number.
+#[test]
+fn steps_are_told_with_their_point() {
+    let point = Point::digits(2).unwrap();
+    let noised = noise("sum", Family::Laplace, 350.0).told_in(point);
+    let sums = counts(vec![((), [-1050, i128::MAX, 7])]);
+    let told = Answer { point, noise: vec![noised], ..sums }.tell(&HEAD);
+    let most = "1701411834604692317316873037158841057.27";
+    assert!(told.contains(&format!(r#""value":{most},"interval":[-10.5,0.07],"#)), "{told}");
+    assert!(told.contains(r#""noise":{"kind":"laplace","scale":3.5}"#), "{told}");
+    let mean = answer(vec![((), [250.0, 300.5, 1e21])], vec![]);
+    let told: Value = serde_json::from_str(&Answer { point, ..mean }.tell(&HEAD)).unwrap();
+    assert_eq!((&told["value"], &told["interval"]), (&json!(3.005), &json!([2.5, 1e19])));
 }
 
 #[test]

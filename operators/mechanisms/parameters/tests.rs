@@ -1,7 +1,8 @@
 use crate::accounting::{Amount, Units};
 use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
-    Bound, Edges, Gaussian, Key, Keys, Laplace, Limits, Mean, Mechanism, Range, Ready, Statistic, Total,
+    Bound, Edges, Gaussian, Key, Keys, Laplace, Limits, Mean, Mechanism, Point, Range, Ready, Statistic,
+    Total,
 };
 
 fn hashed<S: Statistic>(mechanism: &impl Mechanism<S>, statistic: &S) -> Digest {
@@ -47,6 +48,9 @@ fn variations() -> Vec<Digest> {
         hashed(&usual, &sum(-5, 8)),
         hashed(&usual, &mean(-5, 9)),
         hashed(&usual, &mean(-4, 9)),
+        hashed(&usual, &sum(-5, 9).told_in(Point::digits(2).unwrap())),
+        hashed(&usual, &sum(-5, 9).told_in(Point::digits(-2).unwrap())),
+        hashed(&usual, &mean(-5, 9).told_in(Point::digits(2).unwrap())),
         // Of whom, and how much.
         hashed(&usual, &count(Bound::keys(2).per_key(3), public())),
         hashed(&usual, &count(Bound::keys(4).per_key(2), public())),
