@@ -168,12 +168,17 @@ mod tests {
     fn numbers_are_exact() {
         let number = |text: &str| Number::parse(text).unwrap();
         assert!(number("0.1") < number("0.1000000000000000000001"));
-        assert!(number("-0.2") < number("-0.1") && number("-1") < number("1e-9") && number("9") < number("1e1"));
+        assert!(
+            number("-0.2") < number("-0.1") && number("-1") < number("1e-9") && number("9") < number("1e1")
+        );
         assert_eq!(number("1.50"), number("15e-1"));
         for text in ["0", "-1.5", "0.000000000000000001", "1000000000000000", "1e-30", "-25e-20"] {
             assert_eq!(number(&number(text).to_string()), number(text), "{text}");
         }
-        assert_eq!((number("1200").to_string(), number("-0.050").to_string()), ("1200".into(), "-0.05".into()));
+        assert_eq!(
+            (number("1200").to_string(), number("-0.050").to_string()),
+            ("1200".into(), "-0.05".into())
+        );
     }
 
     #[test]
