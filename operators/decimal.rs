@@ -5,6 +5,7 @@
 //! the refusal.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::invalid::{Invalid, Kind};
 
@@ -14,9 +15,10 @@ const DIGITS: usize = 60;
 /// The largest power of ten, either way: past it even a float is zero or infinite.
 const EXPONENT: i32 = 330;
 
-/// A decimal number that is zero or more, kept exactly as written.
+/// A decimal number that is zero or more, exactly. Two are equal when their values are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal {
+    /// Without zeros at either end; `0` for nothing.
     digits: String,
     exponent: i32,
 }
@@ -57,6 +59,16 @@ impl Decimal {
         whole.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(zeros)?)
     }
 
+    /// The number of these digits, ASCII all of them, times a power of ten.
+    pub(crate) fn of(digits: &str, exponent: i32) -> Decimal {
+        let kept = digits.trim_end_matches('0');
+        let zeros = (digits.len() - kept.len()) as i32;
+        match kept.trim_start_matches('0') {
+            "" => Decimal { digits: "0".to_owned(), exponent: 0 },
+            kept => Decimal { digits: kept.to_owned(), exponent: exponent + zeros },
+        }
+    }
+
     /// The digits, and the power of ten by which they are multiplied.
     pub(crate) fn parts(&self) -> (&str, i32) {
         (&self.digits, self.exponent)
@@ -92,13 +104,33 @@ fn read(text: &str) -> Result<Decimal, Kind> {
     let digits = format!("{whole}{fraction}");
     let zero = digits.bytes().all(|digit| digit == b'0');
     // At most 60 digits: the subtraction cannot overflow once the power is in range.
-    let exponent = match power {
-        _ if zero => 0,
-        _ if power.abs() <= EXPONENT => power - fraction.len() as i32,
-        ..0 => return Err(Kind::TooSmall),
-        _ => return Err(Kind::TooLarge),
-    };
-    Ok(Decimal { digits, exponent })
+    match power {
+        _ if zero => Ok(Decimal::of("", 0)),
+        _ if power.abs() <= EXPONENT => Ok(Decimal::of(&digits, power - fraction.len() as i32)),
+        ..0 => Err(Kind::TooSmall),
+        _ => Err(Kind::TooLarge),
+    }
+}
+
+/// The shortest text that is read as the same number, in plain digits where they are few.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decimal { digits, exponent } = self;
+        let behind = exponent.unsigned_abs() as usize;
+        match exponent {
+            0..=6 => write!(f, "{digits}{:0>behind$}", ""),
+            ..0 if behind <= digits.len() + 3 => {
+                let padded = format!("{digits:0>width$}", width = behind + 1);
+                let (whole, fraction) = padded.split_at(padded.len() - behind);
+                write!(f, "{whole}.{fraction}")
+            }
+            _ => {
+                let (first, rest) = digits.split_at(1);
+                let point = if rest.is_empty() { "" } else { "." };
+                write!(f, "{first}{point}{rest}e{}", exponent + rest.len() as i32)
+            }
+        }
+    }
 }
 
 /// The power of ten; anything beyond a million is as good as the largest.
@@ -139,6 +171,26 @@ mod tests {
         assert_eq!(kind("1e99999999999999999999"), Kind::TooLarge);
         assert_eq!(kind("1e-5000"), Kind::TooSmall);
         assert_eq!(kind("1e-99999999999999999999"), Kind::TooSmall);
+    }
+
+    #[test]
+    fn a_decimal_is_told_as_it_is_read() {
+        let read = |text: &str| Decimal::parse("epsilon", text).unwrap();
+        for (text, told) in [
+            ("0.50", "0.5"),
+            ("1e-6", "1e-6"),
+            ("0.001", "0.001"),
+            ("15e-8", "1.5e-7"),
+            ("0012", "12"),
+            ("1e6", "1000000"),
+            ("12e7", "1.2e8"),
+            ("0.0", "0"),
+            ("1.000", "1"),
+            ("123456789e-9", "0.123456789"),
+        ] {
+            assert_eq!(read(text).to_string(), told, "{text}");
+            assert_eq!(read(told), read(text));
+        }
     }
 
     #[test]

@@ -42,5 +42,6 @@
 //! [`Domain`]: crate::ledger::Domain
 
 pub mod config;
+pub(crate) mod offer;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};

@@ -9,9 +9,10 @@ use super::privacy::{Privacy, Protected};
 use super::release::{CostWords, NoiseKind, Price, Release};
 use super::source::{Place, Records, Source, check_field};
 use super::statistic::{Keys, Statistic};
-use crate::accounting::{Amount, Cost, Promise, Units};
+use crate::accounting::{Amount, Cost, Omega, Promise, Units};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
+use crate::job::offer::misfit;
 use crate::ledger::Domain;
 use crate::time::Time;
 
@@ -35,11 +36,12 @@ pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
         bound(node, release, &tables.privacy.protected);
         law(node, release, tables);
         keys(node, release, tables.source);
+        edges(node, release);
     }
     let domain = domain(root, tables, windows(tables, &nodes)?)?;
     for (node, release) in releases() {
         if let Price::Cost(words) = &release.price {
-            cost(&node.at(&["cost"]), words, &domain);
+            cost(&node.at(&["cost"]), words, release.bound.windows, &domain);
         }
     }
     Some(domain)
@@ -200,6 +202,14 @@ fn keys(node: &Node<'_>, release: &Release, source: &Source) {
     }
 }
 
+/// Edges are told as they are written, so no digit of them is rounded.
+fn edges(node: &Node<'_>, release: &Release) -> Option<()> {
+    let Statistic::Histogram { edges, .. } = &release.statistic else { return None };
+    let (index, remedy) = misfit(edges)?;
+    let entries = node.at(&["histogram", "edges"]).list()?;
+    entries.get(index)?.conflict("more digits than are told apart", remedy)
+}
+
 /// The one number of windows that all releases count a person in, if they do.
 ///
 /// A domain has one account: with a number of windows it holds reservations, each for all windows of a release, and
@@ -215,6 +225,13 @@ fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
     for (node, release) in nodes.iter().zip(tables.releases) {
         let place = node.at(&["bound", "windows"]);
         match release.bound.windows {
+            Some(_) if tables.privacy.protected == Protected::Record => {
+                place.conflict::<()>(
+                    "windows of a person beside unit = \"record\"",
+                    "no windows: a record is in those that hold its time",
+                );
+                agree = false;
+            }
             Some(_) if tables.privacy.promise != Promise::Lifetime => {
                 let remedy = "no windows: under this promise each span of time pays for itself";
                 place.conflict::<()>("windows beside a promise about spans of time", remedy);
@@ -245,11 +262,11 @@ fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Optio
 }
 
 /// A cost that the domain can count, and that fits at least once.
-fn cost(place: &Node<'_>, words: &CostWords, domain: &Domain) -> Option<()> {
+fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Domain) -> Option<()> {
     let amount = place.parsed(amount(words, domain))?;
     let cost = Cost::new(domain.neighbours(), amount.clone());
     place.parsed(domain.counts(&cost))?;
-    let times = if let Promise::Windows(most) = domain.promise() { most.into() } else { 1 };
+    let times = windows.unwrap_or(1).into();
     match amount.times(times) {
         Ok(all) if all.within(domain.cap()) => Some(()),
         _ if times > 1 => place
@@ -259,18 +276,19 @@ fn cost(place: &Node<'_>, words: &CostWords, domain: &Domain) -> Option<()> {
 }
 
 /// The cost in the domain's currency, rounded up.
-fn amount(words: &CostWords, domain: &Domain) -> Result<Amount, Invalid> {
+pub(super) fn amount(words: &CostWords, domain: &Domain) -> Result<Amount, Invalid> {
     let delta = words.delta.as_ref().map_or(Ok(Units::ZERO), |delta| Units::at_least("delta", delta))?;
     let own = match (&words.epsilon, &words.rho) {
         (Some(epsilon), _) => Amount::Pure { epsilon: Units::at_least("epsilon", epsilon)? },
         (None, rho) => {
             let rho = rho.as_ref().map_or(Ok(Units::ZERO), |rho| Units::at_least("rho", rho))?;
-            Amount::Zcdp { rho, delta: Units::ZERO, omega: crate::accounting::Omega::EVERY }
+            Amount::Zcdp { rho, delta: Units::ZERO, omega: Omega::EVERY }
         }
     };
     // The noise costs what it costs, and the discovery of keys its delta beside it.
     Ok(match own.in_currency_of(domain.cap())? {
-        Amount::Zcdp { rho, omega, .. } => Amount::Zcdp { rho, delta, omega },
+        // What is priced here holds for every order.
+        Amount::Zcdp { rho, .. } => Amount::Zcdp { rho, delta, omega: Omega::EVERY },
         other => other,
     })
 }

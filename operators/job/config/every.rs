@@ -73,7 +73,7 @@ impl Every {
 
     /// How many windows one moment is in when windows are as long as `self` and one starts with each `step`; `None`
     /// where the one is no multiple of the other.
-    pub(super) fn over(self, step: Every) -> Option<u64> {
+    pub(crate) fn over(self, step: Every) -> Option<u64> {
         let whole =
             |long: u64, short: u64| (long >= short && long.is_multiple_of(short)).then(|| long / short);
         match (self, step) {

@@ -43,6 +43,8 @@ pub use time::TimeFormat;
 
 pub use crate::time::Zone;
 
+use crate::accounting::Amount;
+use crate::invalid::Invalid;
 use crate::ledger::{Domain, Name};
 use crate::time::{Span, Time, seconds};
 use agree::Tables;
@@ -131,6 +133,11 @@ impl Job {
     /// [`Promise::Windows`]: crate::accounting::Promise::Windows
     pub fn domain(&self) -> &Domain {
         &self.domain
+    }
+
+    /// A cost in the domain's currency, rounded up.
+    pub(crate) fn cost(&self, words: &CostWords) -> Result<Amount, Invalid> {
+        agree::amount(words, &self.domain)
     }
 }
 

@@ -1,40 +1,96 @@
 //! The numbers of a job file: bounds of a value, and parts of a budget.
 
+use std::cmp::Ordering;
+use std::fmt;
+
+use dashu_int::IBig;
+
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::Point;
 
-/// A bound or an edge of public range: finite, within 2^53 of zero, and never a negative zero.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Number(f64);
+/// A bound or an edge of public range, exactly as written: finite, within 2^53 of zero, and never a negative zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number {
+    /// Not divisible by ten, unless zero: then numbers are equal when their parts are.
+    digits: i128,
+    power: i32,
+}
 
 /// Up to here every whole number is a float.
 const LARGEST: f64 = (1u64 << 53) as f64;
+/// So many digits fit 128 bits with room to spare.
+const DIGITS: usize = 36;
 
 impl Number {
     /// Reads a plain decimal number, with a `-` where it is below zero.
     ///
     /// # Errors
     ///
-    /// If it is none, or too far from zero.
+    /// If it is none, too far from zero, or of more than 36 digits.
     pub fn parse(text: &str) -> Result<Number, Invalid> {
         let refuse = |kind| Invalid::new("number", kind, "a plain decimal number within 2^53 of zero");
-        let (sign, size) = text.strip_prefix('-').map_or((1.0, text), |size| (-1.0, size));
+        let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
             // Two signs.
             Kind::Negative => refuse(Kind::Malformed),
             kind => refuse(kind),
         })?;
+        let (written, power) = size.parts();
+        let kept = written.trim_end_matches('0');
+        let power = power + (written.len() - kept.len()) as i32;
+        let kept = kept.trim_start_matches('0');
         match size.to_f64() {
-            0.0 => Ok(Number(0.0)),
-            size if size > LARGEST => Err(refuse(Kind::TooLarge)),
-            size if size.is_subnormal() => Err(refuse(Kind::Subnormal)),
-            size => Ok(Number(sign * size)),
+            _ if kept.is_empty() => return Ok(Number { digits: 0, power: 0 }),
+            size if size > LARGEST => return Err(refuse(Kind::TooLarge)),
+            size if size == 0.0 || size.is_subnormal() => return Err(refuse(Kind::Subnormal)),
+            _ => {}
+        }
+        match kept.parse::<i128>() {
+            Ok(digits) if kept.len() <= DIGITS => Ok(Number { digits: sign * digits, power }),
+            _ => Err(Invalid::new("number", Kind::Malformed, "a plain decimal number of at most 36 digits")),
         }
     }
 
-    /// The number, which is finite.
+    /// The nearest float, which is finite.
     pub fn to_f64(self) -> f64 {
-        self.0
+        // Within the grammar of floats, and within their range.
+        format!("{}e{}", self.digits, self.power).parse().unwrap_or(f64::INFINITY)
+    }
+
+    /// A whole number, and the power of ten by which it is multiplied.
+    pub(crate) fn parts(self) -> (i128, i32) {
+        (self.digits, self.power)
+    }
+}
+
+/// Exactly: two numbers that are one float are two numbers.
+impl Ord for Number {
+    fn cmp(&self, other: &Number) -> Ordering {
+        let common = self.power.min(other.power);
+        let whole = |number: &Number| {
+            IBig::from(number.digits) * IBig::from(10).pow((number.power - common).unsigned_abs() as usize)
+        };
+        whole(self).cmp(&whole(other))
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// As a plain decimal that is read as the same number.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.power {
+            -18..=18 => match Point::digits(-self.power) {
+                Ok(point) => f.write_str(&point.shown(self.digits)),
+                Err(_) => Ok(()),
+            },
+            power => write!(f, "{}e{power}", self.digits),
+        }
     }
 }
 
@@ -100,9 +156,29 @@ mod tests {
             ("0x1", Kind::Malformed),
             ("1e400", Kind::TooLarge),
             ("5e-324", Kind::Subnormal),
+            ("1e-320", Kind::Subnormal),
+            ("1234567890123456789012345678901234567e-30", Kind::Malformed),
         ] {
             assert_eq!(Number::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
+    }
+
+    // Refutes a number that is compared, told or kept as a float.
+    #[test]
+    fn numbers_are_exact() {
+        let number = |text: &str| Number::parse(text).unwrap();
+        assert!(number("0.1") < number("0.1000000000000000000001"));
+        assert!(
+            number("-0.2") < number("-0.1") && number("-1") < number("1e-9") && number("9") < number("1e1")
+        );
+        assert_eq!(number("1.50"), number("15e-1"));
+        for text in ["0", "-1.5", "0.000000000000000001", "1000000000000000", "1e-30", "-25e-20"] {
+            assert_eq!(number(&number(text).to_string()), number(text), "{text}");
+        }
+        assert_eq!(
+            (number("1200").to_string(), number("-0.050").to_string()),
+            ("1200".into(), "-0.05".into())
+        );
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn promises_become_the_domains() {
     }
     assert_eq!(parse(GOOD).unwrap().domain().promise(), Promise::Windows(12));
     let record = changed("[privacy]", "person = 0").replace("person = 0", "unit = \"record\"");
-    let record = parse(&record.replace("keys = 3, per_key = 1", "keys = 1")).unwrap();
+    let record = parse(&record.replace("keys = 3, per_key = 1, windows = 12", "keys = 1")).unwrap();
     assert_eq!(record.domain().neighbours().unit, Unit::Record);
 }
 

@@ -1,0 +1,183 @@
+//! The one type of key that all jobs have: what a job groups by is known only when its file is read.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
+
+use crate::dataflow::bounding::{Identity, Sink};
+use crate::mechanisms::{Bucket, Key, Label, Point};
+
+/// What tells one cell of a release from another. Texts are in the order of their bytes, buckets in that of their edges.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) enum CellKey {
+    /// There is one cell.
+    Whole,
+    /// What a field of the record says.
+    Text(SmolStr),
+    /// Between two edges, in steps, which are told with their point.
+    Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] Point),
+}
+
+const WHOLE: u8 = 0;
+const TEXT: u8 = 1;
+const BUCKET: u8 = 2;
+
+/// A byte for the kind, and what the kind is told apart by.
+impl Key for CellKey {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            CellKey::Whole => vec![WHOLE],
+            CellKey::Text(text) => [&[TEXT], text.as_bytes()].concat(),
+            CellKey::Bucket(bucket, point) => {
+                let mut bytes = vec![BUCKET];
+                bytes.extend((point.count() as i8).to_be_bytes());
+                bytes.extend(bucket.to_bytes());
+                bytes
+            }
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<CellKey> {
+        match bytes.split_first()? {
+            (&WHOLE, []) => Some(CellKey::Whole),
+            (&TEXT, text) => str::from_utf8(text).ok().map(|text| CellKey::Text(text.into())),
+            (&BUCKET, [digits, bucket @ ..]) => {
+                let point = Point::digits(i8::from_be_bytes([*digits]).into()).ok()?;
+                Some(CellKey::Bucket(Bucket::from_bytes(bucket)?, point))
+            }
+            _ => None,
+        }
+    }
+
+    fn label(&self) -> Label<'_> {
+        match self {
+            CellKey::Whole => Label::Whole,
+            CellKey::Text(text) => Label::Text(text.as_str().into()),
+            CellKey::Bucket(..) => Label::Text(self.to_string().into()),
+        }
+    }
+}
+
+/// As it is told: a bucket in the units of the file.
+impl fmt::Display for CellKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bucket, point) = match self {
+            CellKey::Whole => return Ok(()),
+            CellKey::Text(text) => return f.write_str(text),
+            CellKey::Bucket(bucket, point) => (bucket, point),
+        };
+        match bucket.low() {
+            Some(low) => write!(f, "[{}, ", point.shown(low.into()))?,
+            None => f.write_str("(-inf, ")?,
+        }
+        match bucket.high() {
+            Some(high) => write!(f, "{})", point.shown(high.into())),
+            None => f.write_str("inf)"),
+        }
+    }
+}
+
+impl Identity for CellKey {
+    fn write<S: Sink>(&self, sink: &mut S) {
+        match self {
+            CellKey::Whole => WHOLE.write(sink),
+            CellKey::Text(text) => {
+                TEXT.write(sink);
+                (text.len() as u64).write(sink);
+                sink.bytes(text.as_bytes());
+            }
+            CellKey::Bucket(bucket, point) => (BUCKET, point.count() as i8, *bucket).write(sink),
+        }
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<CellKey> {
+        match u8::read(bytes)? {
+            WHOLE => Some(CellKey::Whole),
+            TEXT => {
+                let length = usize::try_from(u64::read(bytes)?).ok()?;
+                let (text, rest) = bytes.split_at_checked(length)?;
+                *bytes = rest;
+                str::from_utf8(text).ok().map(|text| CellKey::Text(text.into()))
+            }
+            BUCKET => {
+                let point = Point::digits(i8::read(bytes)?.into()).ok()?;
+                Some(CellKey::Bucket(Bucket::read(bytes)?, point))
+            }
+            _ => None,
+        }
+    }
+
+    fn heap(&self) -> usize {
+        match self {
+            CellKey::Text(text) if text.is_heap_allocated() => text.len(),
+            _ => 0,
+        }
+    }
+}
+
+fn put_point<S: Serializer>(point: &Point, serializer: S) -> Result<S::Ok, S::Error> {
+    point.count().serialize(serializer)
+}
+
+fn take_point<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Point, D::Error> {
+    Point::digits(i32::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanisms::Edges;
+
+    fn keys() -> Vec<CellKey> {
+        let (edges, whole) = (Edges::new([-50, 0, 125]).unwrap(), Point::WHOLE);
+        let point = Point::digits(2).unwrap();
+        let texts = ["", "/", "B", "a", "a key that is longer than what is held in place", "é"];
+        let mut keys = vec![CellKey::Whole];
+        keys.extend(texts.map(|text| CellKey::Text(text.into())));
+        keys.extend([-51, -50, 0, 125].map(|value| CellKey::Bucket(edges.bucket(value), point)));
+        keys.push(CellKey::Bucket(edges.bucket(0), whole));
+        keys
+    }
+
+    // Refutes a key that is lost, or is another one, between two windows, two processes or two people.
+    #[test]
+    fn every_way_there_and_back_tells_keys_apart() {
+        let written = |key: &CellKey| {
+            let mut bytes = Vec::new();
+            key.write(&mut bytes);
+            bytes
+        };
+        for key in keys() {
+            assert_eq!(CellKey::from_bytes(&key.to_bytes()), Some(key.clone()));
+            let mut bytes = written(&key);
+            for cut in 0..bytes.len() {
+                assert_eq!(CellKey::read(&mut &bytes[..cut]), None, "{key}");
+            }
+            bytes.push(9);
+            let mut rest = &bytes[..];
+            assert_eq!((CellKey::read(&mut rest), rest), (Some(key.clone()), &[9][..]));
+            let json = serde_json::to_string(&key).unwrap();
+            assert_eq!(serde_json::from_str::<CellKey>(&json).unwrap(), key);
+            for other in keys().iter().filter(|other| **other != key) {
+                assert!(!written(other).starts_with(&written(&key)), "{key} {other}");
+                assert_ne!(other.to_bytes(), key.to_bytes());
+            }
+        }
+        assert_eq!(CellKey::from_bytes(&[BUCKET, 19]), None);
+        assert_eq!(CellKey::from_bytes(&[WHOLE, 0]), None);
+    }
+
+    #[test]
+    fn they_are_told_in_order_and_in_the_units_of_the_file() {
+        let mut sorted = keys();
+        sorted.reverse();
+        sorted.sort();
+        assert_eq!(sorted[..9], keys()[..9]);
+        assert_eq!(sorted[11], keys()[10], "the last edge");
+        let told: Vec<String> = keys()[7..].iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 1.25)", "[1.25, inf)", "[0, 125)"]);
+        assert_eq!(keys()[0].label(), Label::Whole);
+        assert_eq!(keys()[1].label(), Label::Text("".into()));
+    }
+}

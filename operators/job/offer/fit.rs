@@ -1,0 +1,195 @@
+//! What a window of each release costs, and whether all of them fit under the cap.
+
+use dashu_int::UBig;
+
+use super::Refused;
+use crate::accounting::{Amount, Omega, Promise, Units, convert};
+use crate::dataflow::Schedule;
+use crate::decimal::Decimal;
+use crate::job::config::{CostWords, Job, Price, Share};
+
+/// What a window of each release costs, in the domain's currency.
+pub(super) fn costs(job: &Job, together: &[u64], schedules: &[Schedule]) -> Result<Vec<Amount>, Refused> {
+    let cap = job.domain().cap();
+    let mut left = cap.clone();
+    let mut costs: Vec<Amount> = Vec::with_capacity(together.len());
+    // Shares come to no more than the whole, so they always fit; what is left is for those that name a cost.
+    for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
+        let cost = match &release.price {
+            Price::Share(share) => part(cap, *share, *together, release.discovers()),
+            Price::Cost(words) => job
+                .cost(words)
+                .map_err(|invalid| Refused::at(format!("release[{}].cost", index + 1), &invalid))?,
+        };
+        if matches!(release.price, Price::Share(_)) {
+            left = without(&left, &cost, *together).unwrap_or(left);
+        }
+        costs.push(cost);
+    }
+    // A lifetime without end is spent sooner or later: its releases then stop.
+    let endless =
+        |index: usize| job.domain().promise() == Promise::Lifetime && !schedules[index].is_bounded();
+    let written: Vec<Written<'_>> = (job.releases.iter().enumerate())
+        .filter_map(|(index, release)| {
+            let Price::Cost(words) = &release.price else { return None };
+            let together = if endless(index) { 1 } else { together[index] };
+            Some(Written { index, words, cost: &costs[index], together })
+        })
+        .collect();
+    let beside = |skipped: Option<usize>| {
+        let others = written.iter().filter(|written| Some(written.index) != skipped);
+        others.clone().try_fold(left.clone(), |left, other| without(&left, other.cost, other.together))
+    };
+    if beside(None).is_some() {
+        return Ok(costs);
+    }
+    // One that can be made to fit beside all others, if there is one.
+    let fits = |written: &Written<'_>| {
+        let left = beside(Some(written.index)).filter(|left| is_some_of(left, cap))?;
+        pasted(written.words, written.cost, written.together, &left).map(|fits| (left, fits))
+    };
+    let smaller = written.iter().find_map(|written| fits(written).map(|fits| (written, Some(fits))));
+    match smaller.or(written.last().map(|last| (last, None))) {
+        Some((written, fits)) => Err(too_much(written, fits, cap)),
+        None => Ok(costs),
+    }
+}
+
+/// Whether it is more than what rounding leaves over.
+fn is_some_of(left: &Amount, cap: &Amount) -> bool {
+    let size = |amount: &Amount| match amount {
+        Amount::Pure { epsilon } => epsilon.to_bits(),
+        Amount::Zcdp { rho, .. } => rho.to_bits(),
+        _ => 0,
+    };
+    size(left) > size(cap) >> 30
+}
+
+/// A cost that stands in the file.
+struct Written<'j> {
+    index: usize,
+    words: &'j CostWords,
+    cost: &'j Amount,
+    together: u64,
+}
+
+/// `floor(cap share / together)`, part by part; of delta only where keys are discovered.
+fn part(cap: &Amount, share: Share, together: u64, discovers: bool) -> Amount {
+    let part = |all: Units| {
+        let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
+        let divisor = UBig::from(Share::WHOLE.parts()) * UBig::from(together.max(1));
+        // No more than all of it, which fits.
+        Units::from_bits(u128::try_from(parts / divisor).unwrap_or(0))
+    };
+    match cap {
+        Amount::Pure { epsilon } => Amount::Pure { epsilon: part(*epsilon) },
+        Amount::Zcdp { rho, delta, .. } => {
+            let delta = if discovers { part(*delta) } else { Units::ZERO };
+            Amount::Zcdp { rho: part(*rho), delta, omega: Omega::EVERY }
+        }
+        // A ledger counts the two.
+        other => other.clone(),
+    }
+}
+
+/// What is left of an amount when so many windows are paid; `None` where they do not fit.
+fn without(left: &Amount, cost: &Amount, together: u64) -> Option<Amount> {
+    let all = cost.times(together).ok()?;
+    if !all.within(left) {
+        return None;
+    }
+    left.less(&all).ok()
+}
+
+fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount) -> Refused {
+    let Written { index, cost, together, .. } = written;
+    let windows = if *together == 1 { "1 window".to_owned() } else { format!("{together} windows") };
+    let comes = cost.times(*together).map_or("more than 2^64".to_owned(), |all| all.to_string());
+    let found = format!(
+        "found {cost} a window, which comes to {comes} for {windows} that one account holds together"
+    );
+    let message = match fits {
+        Some((left, fits)) => {
+            format!(
+                "{found}, where {left} of {cap} is left beside the others; give at most cost = {{ {fits} }}"
+            )
+        }
+        None => format!("{found}, where nothing of {cap} is left beside the others; give the others less"),
+    };
+    Refused::new(format!("release[{}].cost", index + 1), message)
+}
+
+/// The largest cost in the words of the file that fits, as it is written there.
+fn pasted(words: &CostWords, cost: &Amount, together: u64, left: &Amount) -> Option<String> {
+    let each = |all: Units| Units::from_bits(all.to_bits() / u128::from(together.max(1)));
+    // What fits as it is stays as it is.
+    let kept = |own: Units, all: Units, word: &Option<Decimal>| match word {
+        Some(word) if own <= each(all) => Some(word.clone()),
+        _ => floor(each(all)),
+    };
+    match (cost, left) {
+        (Amount::Pure { .. }, Amount::Pure { epsilon }) => {
+            Some(format!("epsilon = {}", floor(each(*epsilon))?))
+        }
+        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: all, delta: all_delta, .. }) => {
+            let noise = match &words.epsilon {
+                Some(word) if *rho <= each(*all) => format!("epsilon = {}", word.clone()),
+                Some(_) => format!("epsilon = {}", epsilon_within(each(*all))?),
+                None => format!("rho = {}", kept(*rho, *all, &words.rho)?),
+            };
+            match &words.delta {
+                Some(_) => Some(format!("{noise}, delta = {}", kept(*delta, *all_delta, &words.delta)?)),
+                None => Some(noise),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A decimal of six digits that is no more than the amount, so that it still fits when it is read and rounded up.
+fn floor(amount: Units) -> Option<Decimal> {
+    let bits = UBig::from(amount.to_bits());
+    let scaled = |power: i32| (&bits * UBig::from(10u8).pow(power.unsigned_abs() as usize)) >> 64;
+    // 2^-64 has six digits before the point at 10^25.
+    let power = (0..=26).find(|power| scaled(*power) >= UBig::from(100_000u32)).unwrap_or(26);
+    let digits = scaled(power);
+    (digits != UBig::ZERO).then(|| Decimal::of(&digits.to_string(), -power))
+}
+
+/// A pure epsilon that comes to no more than this rho.
+fn epsilon_within(rho: Units) -> Option<Decimal> {
+    let fits = |epsilon: f64| {
+        let cost = Units::at_least_float("rho", convert::rho_of_pure(epsilon));
+        cost.is_ok_and(|cost| cost <= rho)
+    };
+    let (mut low, mut high) = (0.0, 500.0);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    floor(Units::at_most_float("epsilon", low).ok()?).filter(|epsilon| fits(epsilon.to_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a text that no longer fits when it is read, and one that gives much away.
+    #[test]
+    fn what_is_pasted_fits() {
+        for bits in [1u128, 7, 12_345, 1 << 40, (1 << 64) - 1, 1 << 64, 100 << 64, u128::MAX - 1] {
+            let amount = Units::from_bits(bits);
+            let text = floor(amount).unwrap().to_string();
+            let back = Units::at_least("rho", &Decimal::parse("rho", &text).unwrap()).unwrap();
+            assert!(back <= amount, "{text}");
+            assert!(back.to_bits() as f64 >= 0.9999 * bits as f64 - 1.0, "{text}");
+        }
+        assert_eq!(floor(Units::ZERO), None);
+        for rho in [1e-9, 1e-3, 0.5, 20.0] {
+            let rho = Units::at_most_float("rho", rho).unwrap();
+            let epsilon = epsilon_within(rho).unwrap().to_f64();
+            assert!(Units::at_least_float("rho", convert::rho_of_pure(epsilon)).unwrap() <= rho);
+            assert!(Units::at_least_float("rho", convert::rho_of_pure(epsilon * 1.0001)).unwrap() > rho);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! In which steps a value is counted: a range of decimals becomes one of whole numbers, exactly.
+
+use dashu_int::{IBig, UBig};
+
+use crate::invalid::{Invalid, Kind};
+use crate::job::config::Number;
+use crate::mechanisms::{Edges, Point, Range};
+
+/// A range is this many steps wide, or a tenth of it: the step is then a millionth of the range, and far below any noise.
+const STEPS: u64 = 10_000_000;
+/// No end of a range is further from zero, in steps: a million of them, summed, are still exact as floats are read.
+const FARTHEST: u64 = 1 << 52;
+/// No edge is further from zero, in steps.
+const FARTHEST_EDGE: u64 = 1 << 62;
+/// Digits behind the point, or zeros before it.
+const DIGITS: i32 = 18;
+
+/// What of a range decides about the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// How far a person's value can be from nothing: for sums.
+    Reach,
+    /// How wide it is: for means, which are taken from the middle.
+    Width,
+}
+
+/// The range in steps, its ends rounded outwards, and where the point of a step stands.
+pub(super) fn of_range(low: Number, high: Number, size: Size) -> Result<(Range, Point), Invalid> {
+    let power = low.parts().1.min(high.parts().1);
+    let (bottom, top) = (whole(low, -power), whole(high, -power));
+    let reach = magnitude(&bottom).max(magnitude(&top));
+    let size = if size == Size::Reach { reach.clone() } else { magnitude(&(&top - &bottom)) };
+    let fits = |digits: &i32| {
+        let shift = power + digits;
+        let under = |number: &UBig, limit: u64| match shift {
+            0.. => number * ten(shift) < UBig::from(limit),
+            _ => *number < UBig::from(limit) * ten(-shift),
+        };
+        under(&size, STEPS) && under(&reach, FARTHEST + 1)
+    };
+    // The ends are within 2^53 of zero, so that the coarsest step does.
+    let digits = (-DIGITS..=DIGITS).rev().find(fits).ok_or_else(|| too_wide("range"))?;
+    let ends = (steps(low, digits, false), steps(high, digits, true));
+    let (Some(low), Some(high)) = ends else { return Err(too_wide("range")) };
+    Ok((Range::new(low, high)?, Point::digits(digits)?))
+}
+
+/// Edges in the largest steps in which they are whole.
+///
+/// # Errors
+/// Names `edges` where [`misfit`] does.
+pub(super) fn of_edges(edges: &[Number]) -> Result<(Edges, Point), Invalid> {
+    let digits = digits_of(edges);
+    let steps: Option<Vec<i64>> = edges.iter().map(|edge| steps(*edge, digits, false)).collect();
+    match steps {
+        Some(steps) if misfit(edges).is_none() => Ok((Edges::new(steps)?, Point::digits(digits)?)),
+        _ => Err(too_wide("edges")),
+    }
+}
+
+/// Which edge has more digits than can be told apart, or is too far from zero for the digits of the others; and why.
+pub(in crate::job) fn misfit(edges: &[Number]) -> Option<(usize, &'static str)> {
+    let fine = edges.iter().position(|edge| -edge.parts().1 > DIGITS);
+    if let Some(index) = fine {
+        return Some((index, "an edge of at most 18 digits behind the point"));
+    }
+    let digits = digits_of(edges);
+    let far = |edge: &Number| magnitude(&whole(*edge, digits)) > UBig::from(FARTHEST_EDGE);
+    let remedy =
+        "an edge nearer to zero, or edges of fewer digits: all of them share the digits of the finest";
+    edges.iter().position(far).map(|index| (index, remedy))
+}
+
+/// How many digits behind the point the finest of them has.
+fn digits_of(edges: &[Number]) -> i32 {
+    edges.iter().map(|edge| -edge.parts().1).max().unwrap_or(0).max(0)
+}
+
+/// So many steps of 10^-digits, rounded down or up.
+fn steps(number: Number, digits: i32, up: bool) -> Option<i64> {
+    let (mantissa, power) = number.parts();
+    let shift = power + digits;
+    if shift >= 0 {
+        return i64::try_from(whole(number, digits)).ok();
+    }
+    let unit = ten(-shift);
+    let size = UBig::from(mantissa.unsigned_abs());
+    let (quotient, exact) = (&size / &unit, (&size % &unit) == UBig::ZERO);
+    // Away from zero where it is rounded in the direction of its sign.
+    let away = !exact && (up == (mantissa > 0));
+    let size = if away { quotient + UBig::ONE } else { quotient };
+    i64::try_from(if mantissa < 0 { -IBig::from(size) } else { IBig::from(size) }).ok()
+}
+
+/// A number times 10^digits, where that is whole.
+fn whole(number: Number, digits: i32) -> IBig {
+    let (mantissa, power) = number.parts();
+    IBig::from(mantissa) * IBig::from(ten((power + digits).max(0)))
+}
+
+fn magnitude(number: &IBig) -> UBig {
+    let (_, size) = number.clone().into_parts();
+    size
+}
+
+fn ten(power: i32) -> UBig {
+    UBig::from(10u8).pow(power.unsigned_abs() as usize)
+}
+
+fn too_wide(field: &'static str) -> Invalid {
+    Invalid::new(field, Kind::TooLarge, "numbers nearer to zero, or with fewer digits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number(text: &str) -> Number {
+        Number::parse(text).unwrap()
+    }
+
+    fn range(low: &str, high: &str, size: Size) -> (i64, i64, i32) {
+        let (range, point) = of_range(number(low), number(high), size).unwrap();
+        (range.low(), range.high(), point.count())
+    }
+
+    #[test]
+    fn a_range_has_a_million_steps_and_its_ends_are_outside() {
+        assert_eq!(range("0", "5", Size::Width), (0, 5_000_000, 6));
+        assert_eq!(range("0", "9.99", Size::Reach), (0, 9_990_000, 6));
+        assert_eq!(range("0", "10", Size::Reach), (0, 1_000_000, 5));
+        assert_eq!(range("-100", "7", Size::Reach), (-1_000_000, 70_000, 4));
+        assert_eq!(range("1000", "1001", Size::Width), (1_000_000_000, 1_001_000_000, 6));
+        assert_eq!(range("0", "1e15", Size::Width), (0, 1_000_000, -9));
+        assert_eq!(range("0.00000025", "0.33333333", Size::Width), (2, 3_333_334, 7));
+        assert_eq!(range("-0.33333333", "-0.00000025", Size::Reach), (-3_333_334, -2, 7));
+        assert_eq!(range("1e-300", "2e-300", Size::Width), (0, 1, 18));
+        // No step is so fine that the ends would be beyond what floats hold.
+        let (low, high, digits) = range("4503599627370490", "4503599627370491", Size::Width);
+        assert_eq!((low, high, digits), (4_503_599_627_370_490, 4_503_599_627_370_491, 0));
+    }
+
+    #[test]
+    fn edges_are_exact_or_refused() {
+        let edges = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
+        let (steps, point) = of_edges(&edges(&["0", "0.5", "1.25", "100"])).unwrap();
+        assert_eq!((steps.bucket(124).high(), point.count()), (Some(125), 2));
+        assert_eq!(of_edges(&edges(&["0", "1000"])).unwrap().1, Point::WHOLE);
+        assert_eq!(misfit(&edges(&["0", "1e-19"])).unwrap().0, 1);
+        assert_eq!(misfit(&edges(&["0.000000000000000001", "1", "5"])).unwrap().0, 2);
+        assert!(of_edges(&edges(&["0", "1e-19"])).is_err());
+        assert_eq!(misfit(&edges(&["-1e15", "0.001", "1e15"])), None);
+    }
+
+    proptest! {
+        // Refutes an end that is rounded inwards or by more than a step, and a range of too few or too many steps.
+        #[test]
+        fn ends_are_rounded_outwards(low in -10i128.pow(15)..10i128.pow(15), size in 1i128..10i128.pow(14), power in -20i32..1) {
+            let text = |digits: i128| format!("{digits}e{power}");
+            let (low, high) = (number(&text(low)), number(&text(low + size)));
+            for kind in [Size::Reach, Size::Width] {
+                let (range, point) = of_range(low, high, kind).unwrap();
+                let at = |steps: i64| number(&format!("{steps}e{}", -point.count()));
+                prop_assert!(at(range.low()) <= low && low < at(range.low() + 1));
+                prop_assert!(at(range.high()) >= high && high > at(range.high() - 1));
+                let size = if kind == Size::Reach { range.low().abs().max(range.high().abs()) } else { range.high() - range.low() };
+                prop_assert!(size <= 10_000_001);
+                let full = range.low().abs().max(range.high().abs()) as u64 > FARTHEST / 10;
+                prop_assert!(size >= 999_999 || point.count() == DIGITS || full, "{}", size);
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::Promise;
+use crate::mechanisms::Label;
+
+const GOOD: &str = r#"
+[job]
+name = "shop"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-02-01T00:00:00Z"
+
+[source]
+type = "csv"
+path = "shop.csv"
+time = { field = "date", format = "rfc3339" }
+
+[privacy]
+person = { field = "who", missing = "drop" }
+promise = "lifetime"
+budget = { epsilon = 1.0, delta = 1e-6 }
+ledger = "shop.ledger"
+domain = "shop"
+
+[[release]]
+name = "visits"
+every = "1 day"
+count = { by = "page", keys = "discover" }
+bound = { keys = 3, per_key = 2 }
+noise = "gaussian"
+share = 0.4
+
+[[release]]
+name = "spent"
+every = "all"
+sum = { of = "price", range = [0, 9.99] }
+bound = {}
+noise = "gaussian"
+cost = { rho = 0.001 }
+"#;
+
+fn job(text: &str) -> Job {
+    Job::parse("jobs/shop.toml", text).unwrap()
+}
+
+fn offered(job: &Job) -> Result<Vec<Offer>, Refused> {
+    job.offers(job.horizon())
+}
+
+fn refused(text: &str) -> String {
+    offered(&job(text)).unwrap_err().to_string()
+}
+
+/// Every part of `amount` is at most that of `limit`, and together they are all that is charged.
+fn sum(offers: &[Offer]) -> Amount {
+    let all = |offer: &Offer| offer.cost.times(offer.together).unwrap();
+    offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
+}
+
+// Refutes a price that the mechanism does not charge, and prices that do not fit under the cap together.
+#[test]
+fn the_configs_are_offered_within_their_budgets() {
+    for entry in std::fs::read_dir("config").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let job = Job::open(&path).unwrap();
+        let offers = offered(&job).unwrap();
+        assert!(sum(&offers).within(job.domain().cap()), "{}", path.display());
+        for offer in &offers {
+            assert_eq!(offer.settled(&job).unwrap().cost().amount(), &offer.cost);
+            assert!(offer.together > 0);
+        }
+    }
+}
+
+// By hand: 31 days; 0.4 of the cap among them, rounded down, of the delta too.
+#[test]
+fn a_share_is_divided_by_the_windows_of_a_lifetime() {
+    let job = job(GOOD);
+    let offers = offered(&job).unwrap();
+    assert_eq!((offers[0].together, offers[1].together), (31, 1));
+    let (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: cap, delta: all, .. }) =
+        (&offers[0].cost, job.domain().cap())
+    else {
+        panic!()
+    };
+    let part = |all: Units| all.to_bits() * 4 / 310;
+    assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
+    assert_eq!(offers[1].value, Some(("price".into(), Point::digits(6).unwrap())));
+    assert_eq!(offers[0].key.as_deref(), Some("page"));
+    assert_eq!(delta_of(&offers[1].cost), Units::ZERO);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    // Refutes a share that is rounded up, or down by more than a unit.
+    #[test]
+    fn shares_are_rounded_down_by_less_than_a_unit(share in 1u64..10u64.pow(18), windows in 1u64..4_000_000_000) {
+        let text = GOOD
+            .replace("epsilon = 1.0, delta = 1e-6", "rho = 0.3")
+            .replace("\"discover\"", "[\"a\"]")
+            .replace("share = 0.4", &format!("share = {share}e-18"))
+            .replace("cost = { rho = 0.001 }", "share = 1e-18");
+        let job = job(&text);
+        let schedules: Vec<Schedule> =
+            job.releases.iter().map(|release| schedule(&job, release, job.horizon(), "").unwrap()).collect();
+        let cost = &fit::costs(&job, &[windows, 1], &schedules).unwrap()[0];
+        let (Amount::Zcdp { rho, .. }, Amount::Zcdp { rho: cap, .. }) = (cost, job.domain().cap()) else { panic!() };
+        let big = dashu_int::UBig::from;
+        let exact = big(cap.to_bits()) * big(share.into());
+        let divisor = big(10u128.pow(18)) * big(windows.into());
+        prop_assert!(big(rho.to_bits()) * &divisor <= exact);
+        prop_assert!(big(rho.to_bits() + 1) * &divisor > exact);
+    }
+}
+
+// Refutes an answer to a cost that does not fit which does not fit either, or is much less than would.
+#[test]
+fn what_is_proposed_for_a_cost_fits() {
+    let epsilons = GOOD.replace(
+        "noise = \"gaussian\"\ncost = { rho = 0.001 }",
+        "noise = \"laplace\"\ncost = { epsilon = 0.21 }",
+    );
+    let discovering = GOOD.replace("share = 0.4", "cost = { rho = 0.0009, delta = 1.5e-8 }");
+    let pure = GOOD
+        .replace("gaussian", "laplace")
+        .replace(", delta = 1e-6", "")
+        .replace("\"discover\"", "[\"a\"]")
+        .replace("rho = 0.001", "epsilon = 0.7");
+    for (text, place, change) in [
+        (GOOD.replace("rho = 0.001 }", "rho = 0.02 }"), "release[2].cost", "cost = { rho = 0.02 }"),
+        (epsilons, "release[2].cost", "cost = { epsilon = 0.21 }"),
+        (discovering, "release[1].cost", "cost = { rho = 0.0009, delta = 1.5e-8 }"),
+        (pure, "release[2].cost", "cost = { epsilon = 0.7 }"),
+    ] {
+        let told = refused(&text);
+        assert!(told.starts_with(&format!("{place}: found ")), "{told}");
+        let (_, proposal) = told.split_once("give at most ").unwrap();
+        assert!(text.contains(change) && proposal != change, "{told}");
+        let changed = text.replace(change, proposal);
+        assert!(offered(&job(&changed)).is_ok(), "{changed}");
+    }
+    let nothing = refused(&GOOD.replace("share = 0.4", "share = 1"));
+    assert!(nothing.contains("release[2].cost: ") && nothing.contains("nothing of rho"), "{nothing}");
+}
+
+#[test]
+fn a_lifetime_without_end_runs_until_it_is_spent() {
+    let text = GOOD
+        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("share = 0.4", "cost = { rho = 0.001, delta = 1e-9 }");
+    assert!(offered(&job(&text)).is_ok());
+}
+
+#[test]
+fn what_is_missing_or_unfit_is_named_by_its_field() {
+    let untimed = GOOD
+        .replace("from = \"2026-01-01T00:00:00Z\"\nuntil = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("share = 0.4", "cost = { rho = 0.001, delta = 1e-9 }");
+    assert!(refused(&untimed).starts_with("job.from: found nothing; give "), "{}", refused(&untimed));
+    let only_all = untimed.replace("every = \"1 day\"", "every = \"all\"");
+    let all = offered(&job(&only_all)).unwrap();
+    assert_eq!(all[0].schedule.window(0).map(|window| (window.start(), window.end())), Some((-LIMIT, LIMIT)));
+    let no_room = GOOD.replace("every = \"1 day\"", "every = \"2 months\"");
+    assert!(refused(&no_room).starts_with("job.until: "), "{}", refused(&no_room));
+    let tiny = GOOD.replace("share = 0.4", "share = 1e-18");
+    assert!(refused(&tiny).starts_with("release[1].share: "), "{}", refused(&tiny));
+    let file = GOOD.replace("\"discover\"", "{ file = \"none.txt\" }");
+    assert!(refused(&file).starts_with("release[1].count.keys: jobs/none.txt: "), "{}", refused(&file));
+}
+
+#[test]
+fn cells_are_told_as_the_file_writes_them() {
+    let text = GOOD.replace(
+        "sum = { of = \"price\", range = [0, 9.99] }\nbound = {}",
+        "histogram = { of = \"price\", edges = [-0.5, 0, 2.25] }\nbound = { keys = 1, per_key = 1 }",
+    );
+    let offers = offered(&job(&text)).unwrap();
+    let Asking::Histogram(edges, point, _) = &offers[1].asking else { panic!() };
+    assert_eq!(edges.bucket(225).low(), Some(225));
+    assert_eq!(point.count(), 2);
+    let keys = offers[1].asking.keys().listed().unwrap();
+    let told: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 2.25)", "[2.25, inf)"]);
+    let whole = GOOD.replace(
+        "count = { by = \"page\", keys = \"discover\" }\nbound = { keys = 3, per_key = 2 }",
+        "people = {}",
+    );
+    let offers = offered(&job(&whole)).unwrap();
+    let keys = offers[0].asking.keys().listed().unwrap();
+    assert_eq!(keys.iter().map(crate::mechanisms::Key::label).collect::<Vec<_>>(), [Label::Whole]);
+}
+
+// Refutes windows that are not those that the words say.
+#[test]
+fn every_word_for_windows_is_a_schedule() {
+    let text = |every: &str| GOOD.replace("every = \"1 day\"", every);
+    let first = |every: &str| {
+        let offers = offered(&job(&text(every))).unwrap();
+        let schedule = &offers[0].schedule;
+        let window = schedule.window(0).unwrap();
+        let day = 86_400_000_000.0;
+        let start = (window.start() - 1_767_225_600_000_000) as f64 / day;
+        (schedule.count(), start, (window.end() - window.start()) as f64 / day)
+    };
+    assert_eq!(first("every = \"1 day\""), (31, 0.0, 1.0));
+    assert_eq!(first("every = \"12h\""), (62, 0.0, 0.5));
+    assert_eq!(first("every = \"6h\"\nover = \"12h\""), (123, 0.0, 0.5));
+    assert_eq!(first("every = \"1 day\"\nover = \"1 week\""), (25, 0.0, 7.0));
+    assert_eq!(first("every = \"1 month\""), (1, 0.0, 31.0));
+    // 2026-01-01 is a Thursday, as 1970-01-01 was.
+    assert_eq!(first("every = \"1 week\""), (4, 0.0, 7.0));
+    assert_eq!(first("every = \"all\""), (1, 0.0, 31.0));
+    assert_eq!(job(&text("every = \"all\"")).domain().promise(), Promise::Lifetime);
+}
