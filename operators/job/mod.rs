@@ -42,5 +42,9 @@
 //! [`Domain`]: crate::ledger::Domain
 
 pub mod config;
+#[allow(dead_code, unused_imports, reason = "what runs a job takes them from here")]
+mod sources;
+
+pub use sources::{MadeUp, Row};
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
