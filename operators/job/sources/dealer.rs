@@ -54,7 +54,6 @@ pub(super) struct Dealer {
 }
 
 impl Dealer {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one connection, made in one place")]
     pub(super) fn new(
         workers: Vec<Sender<Message>>,
         spare: Receiver<Vec<u8>>,

@@ -16,7 +16,7 @@ use super::lines::{Columns, Combined, Format, Names};
 use super::made::{FIELDS, MadeUp};
 use super::maker::Maker;
 use super::order::Chunks;
-use super::part::{Lines, Made, Part};
+use super::part::{Desk, Lines, Made, Part};
 use super::places::some_files;
 use super::reader::{Stop, Texture, read_all, read_input};
 use super::told::Told;
@@ -61,7 +61,8 @@ pub(crate) struct Input {
     order: Arc<Chunks>,
     progress: Arc<Progress>,
     taken: Arc<()>,
-    sizes: Sizes,
+    /// The longest line.
+    longest: usize,
 }
 
 /// Where records come from.
@@ -129,7 +130,7 @@ pub(super) fn open_in(
             order,
             progress,
             taken: Arc::clone(&taken),
-            sizes,
+            longest: sizes.line,
         })
     };
     let (place, format) = match &source.records {
@@ -140,7 +141,7 @@ pub(super) fn open_in(
             }
             let made = MadeUp::new(synthetic, wanted.span)
                 .map_err(|invalid| Gone::refused(fate.place()).because(invalid.to_string()))?;
-            let progress = Progress::of(None);
+            let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(From::Made { made: Arc::new(made), pace }, progress);
         }
         Records::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
@@ -230,23 +231,21 @@ impl Input {
         let Some(own) = self.crew.own(worker) else { return Part::nothing() };
         // The times were read once before.
         let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return Part::nothing() };
+        let desk = Desk {
+            plan: self.plan.clone(),
+            maker,
+            fate: Arc::clone(&self.fate),
+            brake: Arc::clone(&self.brake),
+            order: Arc::clone(&self.order),
+            progress: Arc::clone(&self.progress),
+            taken: Arc::clone(&self.taken),
+        };
         match &self.from {
             From::Elsewhere => Part::nothing(),
             From::Lines { format, workers, spare, live } => {
                 let receiver = workers.lock().ok().and_then(|mut workers| workers.get_mut(own)?.take());
                 let Some(chunks) = receiver else { return Part::nothing() };
-                Part::of_lines(Lines::new(
-                    chunks,
-                    spare.clone(),
-                    format.clone(),
-                    maker,
-                    &self.plan,
-                    Arc::clone(&self.fate),
-                    Arc::clone(&self.order),
-                    Arc::clone(&self.taken),
-                    *live,
-                    self.sizes.line,
-                ))
+                Part::of_lines(Lines::new(desk, chunks, spare.clone(), format.clone(), *live, self.longest))
             }
             From::Made { made, pace } => {
                 let workers = self.crew.processes.saturating_mul(self.crew.threads);
@@ -254,16 +253,7 @@ impl Input {
                     Pace::Bounded => None,
                     Pace::Follow(clock) => Some(Arc::clone(clock)),
                 };
-                Part::of_made(Made::new(
-                    Arc::clone(made),
-                    maker,
-                    &self.plan,
-                    Arc::clone(&self.fate),
-                    Arc::clone(&self.brake),
-                    clock,
-                    worker as u64,
-                    workers as u64,
-                ))
+                Part::of_made(Made::new(desk, Arc::clone(made), clock, worker as u64, workers as u64))
             }
         }
     }

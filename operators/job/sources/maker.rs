@@ -6,7 +6,7 @@ use super::record::Record;
 use super::text::{Text, Texts};
 use super::times::Times;
 use super::told::Told;
-use super::wanted::{Cells, Plan};
+use super::wanted::{Cells, GroupCells, Plan};
 use crate::dataflow::Gone;
 use crate::job::config::{Missing, Source};
 use crate::time::Time;
@@ -62,7 +62,7 @@ impl Maker {
         };
         let time = time.filter(|_| self.plan.timed).unwrap_or(0);
         let before = batch.len();
-        for (group, (key, value)) in self.plan.groups.iter().enumerate() {
+        for (group, GroupCells { key, value }) in self.plan.groups.iter().enumerate() {
             let value = match value {
                 None => 0,
                 Some((cell, digits)) => {

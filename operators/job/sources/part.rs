@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::brake::{Brake, Fate};
+use super::brake::{Brake, Fate, Progress};
 use super::cutter::without_end;
 use super::dealer::{Chunk, Message};
 use super::lines::{Bad, Format};
@@ -56,26 +56,32 @@ impl<P: Told, I: Told> Source for Part<P, I> {
     }
 }
 
+/// What every part has: how records are made, and what the parts of a source know together.
+pub(super) struct Desk {
+    pub(super) plan: Plan,
+    pub(super) maker: Maker,
+    pub(super) fate: Arc<Fate>,
+    pub(super) brake: Arc<Brake>,
+    pub(super) order: Arc<Chunks>,
+    pub(super) progress: Arc<Progress>,
+    /// As long as somebody holds it, the thread reads.
+    pub(super) taken: Arc<()>,
+}
+
 /// Lines that a reading thread gives.
 pub(super) struct Lines {
+    desk: Desk,
     chunks: Receiver<Message>,
     spare: Sender<Vec<u8>>,
     format: Format,
-    maker: Maker,
     cells: Cells,
     current: Option<Current>,
-    fate: Arc<Fate>,
-    order: Arc<Chunks>,
-    sorted: bool,
-    timed: bool,
     /// The time of the last line.
     latest: Option<Time>,
     /// A live source is complete by its clock, and by nothing that a line says.
     live: bool,
     longest: usize,
     ended: bool,
-    /// As long as somebody holds it, the thread reads.
-    _taken: Arc<()>,
 }
 
 /// The chunk that is being read.
@@ -89,61 +95,41 @@ struct Current {
 }
 
 impl Lines {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one connection, made in one place")]
     pub(super) fn new(
+        desk: Desk,
         chunks: Receiver<Message>,
         spare: Sender<Vec<u8>>,
         format: Format,
-        maker: Maker,
-        plan: &Plan,
-        fate: Arc<Fate>,
-        order: Arc<Chunks>,
-        taken: Arc<()>,
         live: bool,
         longest: usize,
     ) -> Lines {
-        Lines {
-            chunks,
-            spare,
-            format,
-            maker,
-            cells: Cells::new(plan.fields.len()),
-            current: None,
-            fate,
-            order,
-            sorted: plan.sorted,
-            timed: plan.timed,
-            latest: None,
-            live,
-            longest,
-            ended: false,
-            _taken: taken,
-        }
+        let cells = Cells::new(desk.plan.fields.len());
+        Lines { desk, chunks, spare, format, cells, current: None, latest: None, live, longest, ended: false }
     }
 
     fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
-        self.fate.check()?;
+        self.desk.fate.check()?;
         let enough = batch.len() + BATCH;
         loop {
             if let Some(current) = &mut self.current {
-                let (fate, order) = (&*self.fate, self.sorted.then_some(&*self.order));
+                let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
                 let reading = Reading {
                     format: &self.format,
-                    maker: &mut self.maker,
+                    maker: &mut self.desk.maker,
                     cells: &mut self.cells,
                     fate,
                     order,
                     longest: self.longest,
                 };
                 let whole = reading.read(current, batch, enough);
-                self.fate.check()?;
+                self.desk.fate.check()?;
                 if !whole {
                     return Ok(self.standing());
                 }
                 if let Some(done) = self.current.take() {
-                    if self.sorted && !self.order.ends(done.number, done.last) {
-                        self.fate.unsorted();
-                        self.fate.check()?;
+                    if self.desk.plan.sorted && !self.desk.order.ends(done.number, done.last) {
+                        self.desk.fate.unsorted();
+                        self.desk.fate.check()?;
                     }
                     self.latest = done.last.or(self.latest);
                     // Where there are enough of them, this one goes.
@@ -158,9 +144,9 @@ impl Lines {
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.standing()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
                 Err(TryRecvError::Disconnected) => {
-                    self.fate.check()?;
+                    self.desk.fate.check()?;
                     let why = "its reading thread has ended before the source did; start again";
-                    return Err(Gone::lost(self.fate.place()).because(why));
+                    return Err(Gone::lost(self.desk.fate.place()).because(why));
                 }
             }
         }
@@ -178,7 +164,9 @@ impl Lines {
     fn standing(&self) -> Pulled {
         let latest = self.current.as_ref().and_then(|current| current.last).or(self.latest);
         match latest {
-            Some(time) if self.sorted && self.timed && !self.live => Pulled::Complete(time),
+            Some(time) if self.desk.plan.sorted && self.desk.plan.timed && !self.live => {
+                Pulled::Complete(time)
+            }
             _ => Pulled::More,
         }
     }
@@ -253,18 +241,13 @@ impl Reading<'_> {
 
 /// Records that are made up where they are wanted.
 pub(super) struct Made {
+    desk: Desk,
     made: Arc<MadeUp>,
-    maker: Maker,
     cells: Cells,
     /// Which of the four fields become which cells.
     fields: Vec<Option<usize>>,
-    fate: Arc<Fate>,
-    brake: Arc<Brake>,
     /// By which a live source gives its records when they happen.
     clock: Option<Arc<dyn Clock>>,
-    timed: bool,
-    sorted: bool,
-    worker: u64,
     workers: u64,
     next: u64,
     last: Option<Time>,
@@ -272,39 +255,20 @@ pub(super) struct Made {
 }
 
 impl Made {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one connection, made in one place")]
     pub(super) fn new(
+        desk: Desk,
         made: Arc<MadeUp>,
-        maker: Maker,
-        plan: &Plan,
-        fate: Arc<Fate>,
-        brake: Arc<Brake>,
         clock: Option<Arc<dyn Clock>>,
         worker: u64,
         workers: u64,
     ) -> Made {
-        let fields = MadeUp::cells(&plan.fields);
-        Made {
-            made,
-            maker,
-            cells: Cells::new(plan.fields.len()),
-            fields,
-            fate,
-            brake,
-            clock,
-            timed: plan.timed,
-            sorted: plan.sorted,
-            worker,
-            workers,
-            next: worker * BLOCK,
-            last: None,
-            marked: None,
-        }
+        let (cells, fields) = (Cells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
+        Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
     }
 
     fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
-        self.fate.check()?;
-        if self.brake.is_pulled() {
+        self.desk.fate.check()?;
+        if self.desk.brake.is_pulled() {
             return Ok(Pulled::Idle);
         }
         let now = self.clock.as_ref().map(|clock| clock.now());
@@ -316,19 +280,23 @@ impl Made {
             }
             self.cells.clear();
             row.write(&self.fields, &mut self.cells);
-            if self.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
-                self.fate.bad(1);
-                self.fate.check()?;
+            if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
+                self.desk.fate.bad(1);
+                self.desk.fate.check()?;
             }
             self.last = Some(row.time);
             self.next += 1;
+            self.desk.progress.add(1);
             if self.next.is_multiple_of(BLOCK) {
                 self.next += BLOCK * (self.workers.max(1) - 1);
             }
         }
         match (self.last, now) {
-            _ if self.next >= self.made.rows() => Ok(Pulled::End),
-            (Some(time), None) if self.sorted && self.timed => Ok(Pulled::Complete(time)),
+            _ if self.next >= self.made.rows() => {
+                self.desk.progress.end();
+                Ok(Pulled::End)
+            }
+            (Some(time), None) if self.desk.plan.sorted && self.desk.plan.timed => Ok(Pulled::Complete(time)),
             _ => Ok(Pulled::More),
         }
     }

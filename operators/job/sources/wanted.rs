@@ -47,8 +47,16 @@ pub(super) struct Plan {
     /// Whether records tell their time.
     pub(super) timed: bool,
     pub(super) sorted: bool,
-    pub(super) groups: Vec<(Option<usize>, Option<(usize, i32)>)>,
+    pub(super) groups: Vec<GroupCells>,
     pub(super) secret: [u8; 32],
+}
+
+/// The cells of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupCells {
+    pub(super) key: Option<usize>,
+    /// And in which power of ten it is counted.
+    pub(super) value: Option<(usize, i32)>,
 }
 
 impl Plan {
@@ -79,7 +87,7 @@ impl Plan {
         let id = source.id.as_deref().map(&mut cell);
         let groups = wanted.groups.iter().map(|group| {
             let key = group.key.as_deref().map(&mut cell);
-            (key, group.value.as_ref().map(|value| (cell(&value.field), value.digits)))
+            GroupCells { key, value: group.value.as_ref().map(|value| (cell(&value.field), value.digits)) }
         });
         let groups = groups.collect();
         Ok(Plan { fields, person, id, time, timed: wanted.time, sorted, groups, secret: wanted.secret })

@@ -214,12 +214,13 @@ mod tests {
 
     use super::*;
 
+    type Row = Vec<Vec<u8>>;
+
     /// What the crate `csv` reads, and what is read here, of one line.
-    fn both(line: &[u8]) -> (Vec<Vec<u8>>, Result<Vec<Vec<u8>>, ()>) {
+    fn both(line: &[u8]) -> (Row, Result<Row, ()>) {
         let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
         let record = reader.byte_records().next().map(|record| record.unwrap());
-        let theirs: Vec<Vec<u8>> =
-            record.map_or(vec![vec![]], |record| record.iter().map(<[u8]>::to_vec).collect());
+        let theirs: Row = record.map_or(vec![vec![]], |record| record.iter().map(<[u8]>::to_vec).collect());
         let columns = Columns((0..theirs.len()).map(|column| (column, column)).collect());
         let mut cells = Cells::new(theirs.len());
         let read = columns.quoted(line, &mut cells).map_err(|_| ());
