@@ -42,6 +42,12 @@
 //! [`Domain`]: crate::ledger::Domain
 
 pub mod config;
+mod bundle;
 pub(crate) mod offer;
+mod run;
+mod sinks;
+mod sources;
 
+pub use run::{Live, Onlooker, Processes, Replay, Told, Vitals};
+pub use sources::{MadeUp, Progress, Row};
 pub use config::{Job, Mistake, MistakeKind, Mistakes};

@@ -45,17 +45,24 @@ pub enum Pulled {
 pub struct Gone {
     refused: bool,
     place: String,
+    why: Option<String>,
 }
 
 impl Gone {
     /// What was read from cannot be read any more.
     pub fn lost(place: impl Into<String>) -> Gone {
-        Gone { refused: false, place: place.into() }
+        Gone { refused: false, place: place.into(), why: None }
     }
 
     /// What was read cannot be accepted: it is out of its declared order, or not decodable past its declared limit.
     pub fn refused(place: impl Into<String>) -> Gone {
-        Gone { refused: true, place: place.into() }
+        Gone { refused: true, place: place.into(), why: None }
+    }
+
+    /// With what is wrong there, and what to do about it: "what; remedy".
+    #[must_use]
+    pub fn because(self, why: impl Into<String>) -> Gone {
+        Gone { why: Some(why.into()), ..self }
     }
 
     /// Whether it was there and could not be accepted.
@@ -67,7 +74,10 @@ impl Gone {
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.refused { "the input was refused" } else { "the source is gone" };
-        write!(f, "{}: {what}", self.place)
+        match &self.why {
+            Some(why) => write!(f, "{}: {what}: {why}", self.place),
+            None => write!(f, "{}: {what}", self.place),
+        }
     }
 }
 

@@ -1,0 +1,253 @@
+//! Where one chunk of lines ends and the next begins. It depends on nothing but a file's text: every process that reads the
+//! file finds the same chunks, and no two of them the same line.
+
+use memchr::{memchr, memrchr};
+
+/// How large things may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// The lines that begin in so many bytes are one chunk.
+    pub(super) chunk: usize,
+    /// A longer line is bad, and is not held.
+    pub(super) line: usize,
+    /// How much is read at once.
+    pub(super) block: usize,
+}
+
+impl Sizes {
+    pub(super) const USUAL: Sizes = Sizes { chunk: 256 << 10, line: 1 << 20, block: 64 << 10 };
+}
+
+/// Some whole lines of one chunk.
+#[derive(Default)]
+pub(super) struct Piece {
+    pub(super) lines: Vec<u8>,
+    /// Which chunk of the file.
+    pub(super) chunk: u64,
+    /// Whether there is a quotation mark in it.
+    pub(super) quotes: bool,
+    /// Lines of this chunk that were too long; they are not in it.
+    pub(super) too_long: u64,
+}
+
+/// Cuts the text of one file.
+pub(super) struct Cutter {
+    sizes: Sizes,
+    /// Whether a line end between quotation marks is none.
+    quoting: bool,
+    /// What has been read, from the beginning of a line on; or, in a line that is too long, from anywhere in it.
+    held: Vec<u8>,
+    /// Where in the text that begins.
+    offset: u64,
+    in_long_line: bool,
+    scan: Scan,
+}
+
+/// How far the held text has been looked at, and what was found.
+#[derive(Clone, Copy, Default)]
+struct Scan {
+    to: usize,
+    quoted: bool,
+    quotes: bool,
+    /// Where a quotation mark closed a field, if it was the last byte.
+    closed: Option<usize>,
+    /// Where the last line begins that is known to begin.
+    line: usize,
+}
+
+impl Cutter {
+    pub(super) fn new(sizes: Sizes, quoting: bool) -> Cutter {
+        Cutter { sizes, quoting, held: Vec::new(), offset: 0, in_long_line: false, scan: Scan::default() }
+    }
+
+    /// Appends what `read` reads into the place that it is given; how much that was.
+    pub(super) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
+        let before = self.held.len();
+        self.held.resize(before + self.sizes.block, 0);
+        let read = read(self.held.split_at_mut(before).1);
+        self.held.truncate(before + *read.as_ref().unwrap_or(&0));
+        read
+    }
+
+    /// The first line of the text without its end, once it is there; at the end of the text, whatever is left. An `Err` where
+    /// it is too long.
+    pub(super) fn first_line(&mut self, ended: bool) -> Result<Option<Vec<u8>>, TooLong> {
+        let end = match self.find(0) {
+            Some(end) => end,
+            None if self.held.len() > self.sizes.line => return Err(TooLong),
+            None if ended => self.held.len(),
+            None => return Ok(None),
+        };
+        let line = self.held.get(..end).map(|line| without_end(line).to_vec());
+        self.drop_front(end);
+        Ok(line)
+    }
+
+    /// Leaves out the mark of its encoding with which some programs begin a text.
+    pub(super) fn skip_mark(&mut self, ended: bool) -> bool {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if self.held.starts_with(MARK) {
+            self.drop_front(MARK.len());
+        }
+        ended || self.held.len() >= MARK.len() || !MARK.starts_with(&self.held)
+    }
+
+    /// Whether nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// The rest of a chunk, if all of it has been read; `spare` becomes the room of what follows.
+    pub(super) fn cut(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
+        if self.in_long_line {
+            let end = self.find(0);
+            self.in_long_line = end.is_none();
+            // The state of the quotation marks goes on where the line does.
+            match end {
+                Some(end) => self.drop_front(end),
+                None => self.forget_all(),
+            }
+            if self.in_long_line {
+                return None;
+            }
+        }
+        let size = self.sizes.chunk as u64;
+        let (chunk, within) = (self.offset / size, self.offset % size);
+        // The line end at or after the last byte of the chunk's span.
+        let from = usize::try_from(size - 1 - within).unwrap_or(usize::MAX);
+        if let Some(end) = self.find(from) {
+            return Some(self.split(end, chunk, 0, spare));
+        }
+        // One more byte than a line may have, and one that might be the return before its end.
+        if self.held.len() - self.scan.line > self.sizes.line + 1 {
+            let scan = self.scan;
+            let piece = self.split(scan.line, chunk, 1, spare);
+            let closed = scan.closed.and_then(|at| at.checked_sub(scan.line));
+            self.scan = Scan { closed, ..scan };
+            self.forget_all();
+            self.in_long_line = true;
+            return Some(piece);
+        }
+        None
+    }
+
+    /// The whole lines that there are, of which more may come in the same chunk.
+    pub(super) fn cut_lines(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
+        if self.in_long_line || self.scan.line == 0 {
+            return None;
+        }
+        let chunk = self.offset / self.sizes.chunk as u64;
+        Some(self.split(self.scan.line, chunk, 0, spare))
+    }
+
+    /// What is left at the end of the text: lines, and a last one without an end.
+    pub(super) fn finish(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
+        if self.in_long_line || self.held.is_empty() {
+            return None;
+        }
+        // For the quotation marks in what has not been looked at.
+        self.find(usize::MAX);
+        let chunk = self.offset / self.sizes.chunk as u64;
+        Some(self.split(self.held.len(), chunk, 0, spare))
+    }
+
+    fn split(&mut self, end: usize, chunk: u64, too_long: u64, spare: impl FnOnce() -> Vec<u8>) -> Piece {
+        let mut rest = spare();
+        rest.clear();
+        rest.extend_from_slice(self.held.get(end..).unwrap_or_default());
+        let mut lines = std::mem::replace(&mut self.held, rest);
+        lines.truncate(end);
+        let quotes = self.scan.quotes;
+        self.offset += end as u64;
+        self.scan = Scan::default();
+        Piece { lines, chunk, quotes, too_long }
+    }
+
+    fn drop_front(&mut self, end: usize) {
+        self.held.drain(..end.min(self.held.len()));
+        self.offset += end as u64;
+        self.scan = Scan::default();
+    }
+
+    /// Forgets all that is held, in the middle of a line, but not whether that is between quotation marks.
+    fn forget_all(&mut self) {
+        self.offset += self.held.len() as u64;
+        let just_closed = self.scan.closed.is_some_and(|at| at + 1 == self.held.len());
+        // What opens a field is known by the byte before it.
+        let kept = self.held.last().copied();
+        self.held.clear();
+        let mut scan = Scan { quoted: self.scan.quoted, ..Scan::default() };
+        if let Some(byte) = kept {
+            self.offset -= 1;
+            self.held.push(byte);
+            scan.to = 1;
+            scan.closed = just_closed.then_some(0);
+        }
+        self.scan = scan;
+    }
+
+    /// Where the first line ends that ends at or after `from`.
+    fn find(&mut self, from: usize) -> Option<usize> {
+        let held = &self.held[..];
+        if !self.quoting {
+            let start = self.scan.to.max(from);
+            let end = held.get(start..).and_then(|rest| memchr(b'\n', rest)).map(|at| start + at + 1);
+            let before = held.get(self.scan.line..from.min(held.len())).unwrap_or_default();
+            if let (None, Some(at)) = (end, memrchr(b'\n', before)) {
+                self.scan.line += at + 1;
+            }
+            self.scan.to = held.len().max(self.scan.to);
+            return end;
+        }
+        let scan = &mut self.scan;
+        while scan.to < held.len() {
+            let rest = held.get(scan.to..)?;
+            let mark = memchr(b'"', rest).map(|at| scan.to + at);
+            if scan.quoted {
+                let Some(at) = mark else {
+                    scan.to = held.len();
+                    break;
+                };
+                (scan.quoted, scan.closed, scan.to) = (false, Some(at), at + 1);
+                continue;
+            }
+            let until = mark.unwrap_or(held.len());
+            let start = scan.to.max(from);
+            if let Some(at) = held.get(start..until).and_then(|plain| memchr(b'\n', plain)) {
+                return Some(start + at + 1);
+            }
+            let before = held.get(scan.to..until.min(from)).unwrap_or_default();
+            if let Some(at) = memrchr(b'\n', before) {
+                scan.line = scan.to + at + 1;
+            }
+            scan.to = until;
+            if let Some(at) = mark {
+                scan.quotes = true;
+                scan.quoted = match at.checked_sub(1) {
+                    None => true,
+                    // A second one, right behind the first, is one of the text.
+                    Some(before) if scan.closed == Some(before) => true,
+                    // In the middle of a field it is a byte like others.
+                    Some(before) => matches!(held.get(before), Some(b',' | b'\n')),
+                };
+                scan.to = at + 1;
+            }
+        }
+        None
+    }
+}
+
+/// A line is longer than it may be.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+/// A line without its end: a line feed, and the carriage return that may stand before it.
+#[inline]
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+#[path = "cutter/tests.rs"]
+mod tests;

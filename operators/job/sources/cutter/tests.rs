@@ -1,0 +1,157 @@
+#![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+
+use super::*;
+
+/// Byte by byte: where lines end, the rule as it is written down.
+fn ends(text: &[u8], quoting: bool) -> Vec<usize> {
+    let (mut ends, mut quoted, mut closed) = (Vec::new(), false, false);
+    for (at, byte) in text.iter().enumerate() {
+        let begins = at == 0 || matches!(text[at - 1], b',' | b'\n');
+        match byte {
+            b'"' if quoting && quoted => (quoted, closed) = (false, true),
+            b'"' if quoting && (begins || closed) => (quoted, closed) = (true, false),
+            b'\n' if !quoted => {
+                ends.push(at + 1);
+                closed = false;
+            }
+            _ => closed = false,
+        }
+    }
+    if ends.last().copied().unwrap_or(0) < text.len() {
+        ends.push(text.len());
+    }
+    ends
+}
+
+/// The lines that are no longer than they may be, with their chunks; and how many longer ones each chunk has.
+type Found = (Vec<(u64, Vec<u8>)>, Vec<u64>);
+
+fn naive(text: &[u8], sizes: Sizes, quoting: bool) -> Found {
+    let (mut lines, mut long) = (Vec::new(), Vec::new());
+    let mut from = 0;
+    for end in ends(text, quoting) {
+        let chunk = (from / sizes.chunk) as u64;
+        let line = without_end(&text[from..end]);
+        if line.len() > sizes.line {
+            long.push(chunk);
+        } else {
+            lines.push((chunk, line.to_vec()));
+        }
+        from = end;
+    }
+    (lines, long)
+}
+
+/// The pieces, read with reads of many lengths; and where `live`, with what is whole given in between.
+fn cut(text: &[u8], sizes: Sizes, quoting: bool, reads: &[usize], live: bool) -> (Found, u64) {
+    let mut cutter = Cutter::new(sizes, quoting);
+    let (mut lines, mut long) = (Vec::new(), Vec::new());
+    let mut most = 0;
+    let mut take = |piece: Piece| {
+        long.extend((0..piece.too_long).map(|_| piece.chunk));
+        let marks = piece.lines.contains(&b'"');
+        assert!(!quoting || !marks || piece.quotes, "marks are told of");
+        let mut from = 0;
+        for end in ends(&piece.lines, quoting) {
+            let line = without_end(&piece.lines[from..end]);
+            if line.len() > sizes.line {
+                long.push(piece.chunk)
+            } else {
+                lines.push((piece.chunk, line.to_vec()))
+            }
+            from = end;
+        }
+    };
+    let (mut at, mut turn) = (0, 0);
+    loop {
+        let length = reads[turn % reads.len()].min(text.len() - at);
+        turn += 1;
+        let read = cutter.fill(|room| {
+            let length = length.min(room.len());
+            room[..length].copy_from_slice(&text[at..at + length]);
+            Ok::<usize, ()>(length)
+        });
+        at += read.unwrap();
+        while let Some(piece) = cutter.cut(Vec::new) {
+            take(piece);
+        }
+        most = most.max(cutter.held.len() as u64);
+        if live && let Some(piece) = cutter.cut_lines(Vec::new) {
+            take(piece);
+        }
+        if at == text.len() {
+            if let Some(piece) = cutter.finish(Vec::new) {
+                take(piece);
+            }
+            return ((lines, long), most);
+        }
+    }
+}
+
+proptest! {
+    // Refutes a line that is lost, twice or torn, and a chunk that depends on anything but the text.
+    #[test]
+    fn every_line_is_in_its_chunk_whatever_is_read_at_once(
+        text in "[ab,\"\n\r]{0,80}",
+        chunk in 1usize..30,
+        line in 0usize..20,
+        block in 1usize..20,
+        reads in proptest::collection::vec(1usize..20, 1..5),
+        quoting in any::<bool>(),
+        live in any::<bool>(),
+    ) {
+        let sizes = Sizes { chunk, line, block };
+        let (mut expected, mut found) = (naive(text.as_bytes(), sizes, quoting), cut(text.as_bytes(), sizes, quoting, &reads, live).0);
+        expected.1.sort_unstable();
+        found.1.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+// Refutes memory that a line without an end fills.
+#[test]
+fn a_long_line_is_not_held() {
+    let sizes = Sizes { chunk: 64, line: 100, block: 32 };
+    for long in [vec![b'x'; 1_000_000], [&b"\""[..], &vec![b'\n'; 1_000_000]].concat()] {
+        let text = [b"a\nb\n", &long[..], b"\",\nc\n"].concat();
+        let ((lines, too_long), most) = cut(&text, sizes, true, &[32], false);
+        assert_eq!(lines.iter().map(|(_, line)| &line[..]).collect::<Vec<_>>(), [b"a", b"b", b"c"]);
+        assert_eq!(too_long, [0]);
+        assert!(most <= 200, "{most}");
+    }
+}
+
+#[test]
+fn a_first_line_is_taken_alone() {
+    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 10, block: 4 }, true);
+    let mut text = &b"\xef\xbb\xbf\"a\nb\",c\r\nd,e\n"[..];
+    let mut read = |cutter: &mut Cutter| {
+        cutter.fill(|room| {
+            let (head, tail) = text.split_at(room.len().min(text.len()));
+            room[..head.len()].copy_from_slice(head);
+            text = tail;
+            Ok::<usize, ()>(head.len())
+        })
+    };
+    assert!(!cutter.skip_mark(false));
+    let mut line = None;
+    while line.is_none() {
+        read(&mut cutter).unwrap();
+        if cutter.skip_mark(false) {
+            line = cutter.first_line(false).unwrap();
+        }
+    }
+    assert_eq!(line.unwrap(), b"\"a\nb\",c");
+    while read(&mut cutter).unwrap() > 0 {}
+    let piece = cutter.cut(Vec::new).or_else(|| cutter.finish(Vec::new)).unwrap();
+    assert_eq!((&piece.lines[..], piece.chunk), (&b"d,e\n"[..], 1));
+    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 3, block: 9 }, true);
+    cutter
+        .fill(|room| {
+            room.fill(b'x');
+            Ok::<usize, ()>(room.len())
+        })
+        .unwrap();
+    assert!(cutter.first_line(false).is_err());
+}

@@ -1,0 +1,129 @@
+//! Chunks on their way from the reading thread to the workers.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::brake::{Brake, Fate};
+use super::cutter::Piece;
+use super::input::Crew;
+use super::lines::Columns;
+use crate::time::Time;
+
+/// How many messages wait for a worker before the reading does.
+pub(super) const WAITING: usize = 4;
+
+/// What a worker is given.
+pub(super) enum Message {
+    Chunk(Chunk),
+    /// All that was there at this time has been given.
+    Mark(Time),
+    End,
+}
+
+/// Whole lines.
+pub(super) struct Chunk {
+    pub(super) lines: Vec<u8>,
+    pub(super) quotes: bool,
+    /// Of the file that they are of; `None` where lines name their own.
+    pub(super) columns: Option<Arc<Columns>>,
+    /// Which of the chunks that this thread has given.
+    pub(super) number: u64,
+}
+
+/// Nobody takes chunks any more.
+#[derive(Debug)]
+pub(super) struct Over;
+
+/// The reading thread's side.
+pub(super) struct Dealer {
+    pub(super) workers: Vec<Sender<Message>>,
+    /// Buffers that come back.
+    pub(super) spare: Receiver<Vec<u8>>,
+    pub(super) fate: Arc<Fate>,
+    pub(super) brake: Arc<Brake>,
+    /// Held by everybody who might still take something.
+    pub(super) taken: Weak<()>,
+    /// Whether each process deals what it reads among its own workers alone.
+    pub(super) alone: bool,
+    pub(super) crew: Crew,
+    given: u64,
+}
+
+impl Dealer {
+    pub(super) fn new(
+        workers: Vec<Sender<Message>>,
+        spare: Receiver<Vec<u8>>,
+        fate: Arc<Fate>,
+        brake: Arc<Brake>,
+        taken: Weak<()>,
+        alone: bool,
+        crew: Crew,
+    ) -> Dealer {
+        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0 }
+    }
+
+    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name and the
+    /// place in it, so that all processes agree, whatever else each has read.
+    pub(super) fn deal(
+        &mut self,
+        piece: Piece,
+        file: Option<&Path>,
+        columns: Option<&Arc<Columns>>,
+    ) -> Result<(), Over> {
+        let turn = file.map_or(0, begins).wrapping_add(piece.chunk);
+        let threads = self.workers.len().max(1) as u64;
+        let own = if self.alone {
+            Some(turn % threads)
+        } else {
+            let first = self.crew.process as u64 * threads;
+            (turn % (threads * self.crew.processes.max(1) as u64))
+                .checked_sub(first)
+                .filter(|own| *own < threads)
+        };
+        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else { return Ok(()) };
+        if piece.too_long > 0 {
+            self.fate.bad(piece.too_long);
+        }
+        if piece.lines.is_empty() {
+            return Ok(());
+        }
+        let chunk =
+            Chunk { lines: piece.lines, quotes: piece.quotes, columns: columns.cloned(), number: self.given };
+        self.given += 1;
+        worker.send(Message::Chunk(chunk)).map_err(|_| Over)
+    }
+
+    /// Tells every worker.
+    pub(super) fn tell(&self, message: impl Fn() -> Message) -> Result<(), Over> {
+        self.workers.iter().try_for_each(|worker| worker.send(message()).map_err(|_| Over))
+    }
+
+    /// Waits until the brake is released, and says whether anybody still wants anything.
+    pub(super) fn wait(&self) -> Result<(), Over> {
+        while self.brake.is_pulled() {
+            self.wanted()?;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.wanted()
+    }
+
+    fn wanted(&self) -> Result<(), Over> {
+        if self.taken.strong_count() == 0 || self.fate.has_failed() { Err(Over) } else { Ok(()) }
+    }
+
+    /// Room for what is read next.
+    pub(super) fn room(&self) -> Vec<u8> {
+        self.spare.try_recv().unwrap_or_default()
+    }
+}
+
+/// At whose turn a file begins: files of one chunk are to be many workers' work.
+fn begins(file: &Path) -> u64 {
+    let name = file.file_name().unwrap_or_default();
+    let hash = blake3::hash(name.as_encoded_bytes());
+    hash.as_bytes().first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) >> 1)
+}

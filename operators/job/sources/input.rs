@@ -1,0 +1,271 @@
+//! An input, opened: its reading thread, and the parts that workers take of it.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::brake::{Brake, Fate, Progress};
+use super::cutter::Sizes;
+use super::dealer::{Dealer, Message, WAITING};
+use super::follow::{follow_files, follow_input};
+use super::lines::{Columns, Combined, Format, Names};
+use super::made::{FIELDS, MadeUp};
+use super::maker::Maker;
+use super::order::Chunks;
+use super::part::{Desk, Lines, Made, Part};
+use super::places::some_files;
+use super::reader::{Stop, Texture, read_all, read_input};
+use super::told::Told;
+use super::wanted::{Plan, Wanted};
+use crate::dataflow::{Clock, Gone};
+use crate::job::config::{Place, Protected, Records, Source};
+
+/// Whether an input has an end.
+#[derive(Clone)]
+pub(crate) enum Pace {
+    /// It has: a replay.
+    Bounded,
+    /// It has none: a live run, by this clock.
+    Follow(Arc<dyn Clock>),
+}
+
+/// Who works: processes of equally many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crew {
+    /// Which process this is.
+    pub(crate) process: usize,
+    pub(crate) processes: usize,
+    /// Workers of each process.
+    pub(crate) threads: usize,
+}
+
+impl Crew {
+    /// Which of this process's workers has this index among all.
+    fn own(self, worker: usize) -> Option<usize> {
+        worker.checked_sub(self.process.checked_mul(self.threads)?).filter(|own| *own < self.threads)
+    }
+}
+
+/// A source that is being read.
+pub(crate) struct Input {
+    source: Source,
+    plan: Plan,
+    crew: Crew,
+    from: From,
+    fate: Arc<Fate>,
+    brake: Arc<Brake>,
+    order: Arc<Chunks>,
+    progress: Arc<Progress>,
+    taken: Arc<()>,
+    /// The longest line.
+    longest: usize,
+}
+
+/// Where records come from.
+enum From {
+    /// Another process reads all of it.
+    Elsewhere,
+    Lines {
+        format: Format,
+        workers: Mutex<Vec<Option<Receiver<Message>>>>,
+        spare: Sender<Vec<u8>>,
+        live: bool,
+    },
+    Made {
+        made: Arc<MadeUp>,
+        pace: Pace,
+    },
+}
+
+/// Opens a source and begins to read it.
+///
+/// # Errors
+///
+/// If there is nothing to read, or what is wanted of it cannot be had. No record has been read by then.
+pub(crate) fn open(
+    source: &Source,
+    person: &Protected,
+    wanted: Wanted,
+    pace: Pace,
+    crew: Crew,
+    brake: Arc<Brake>,
+) -> Result<Input, Gone> {
+    open_in(Sizes::USUAL, source, person, wanted, pace, crew, brake)
+}
+
+pub(super) fn open_in(
+    sizes: Sizes,
+    source: &Source,
+    person: &Protected,
+    wanted: Wanted,
+    pace: Pace,
+    crew: Crew,
+    brake: Arc<Brake>,
+) -> Result<Input, Gone> {
+    let plan = Plan::new(source, person, &wanted)?;
+    // What is wrong with the times is told before anything is read.
+    Maker::new(plan.clone(), source)?;
+    let name = match &source.records {
+        Records::Csv(Place::Files(path))
+        | Records::Jsonl(Place::Files(path))
+        | Records::Combined(Place::Files(path)) => path.display().to_string(),
+        Records::Synthetic(_) => "the synthetic source".into(),
+        _ => "standard input".into(),
+    };
+    let fate = Fate::new(name, source.bad_lines);
+    let order = Arc::new(Chunks::default());
+    let taken = Arc::new(());
+    let finish = |from, progress| {
+        Ok(Input {
+            source: source.clone(),
+            plan: plan.clone(),
+            crew,
+            from,
+            fate: Arc::clone(&fate),
+            brake: Arc::clone(&brake),
+            order,
+            progress,
+            taken: Arc::clone(&taken),
+            longest: sizes.line,
+        })
+    };
+    let (place, format) = match &source.records {
+        Records::Synthetic(synthetic) => {
+            if let Some(field) = plan.fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
+                let why = format!("it has no field named {field}; name one of {}", FIELDS.join(", "));
+                return Err(Gone::refused(fate.place()).because(why));
+            }
+            let made = MadeUp::new(synthetic, wanted.span)
+                .map_err(|invalid| Gone::refused(fate.place()).because(invalid.to_string()))?;
+            let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
+            return finish(From::Made { made: Arc::new(made), pace }, progress);
+        }
+        Records::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
+        Records::Jsonl(place) => (place, Format::Jsonl(Names(plan.fields.clone()))),
+        Records::Combined(place) => (place, Format::Combined(Combined::new(&plan.fields))),
+    };
+    let files = match place {
+        Place::Files(path) => some_files(path)?,
+        Place::Stdin => Vec::new(),
+    };
+    if plan.sorted && crew.process > 0 {
+        let progress = Progress::of(None);
+        progress.end();
+        return finish(From::Elsewhere, progress);
+    }
+    let total = match (place, &pace) {
+        (Place::Files(_), Pace::Bounded) => Some(length(&files)?),
+        _ => None,
+    };
+    let progress = Progress::of(total);
+    let live = matches!(pace, Pace::Follow(_));
+    let texture =
+        Texture { sizes, columns: matches!(source.records, Records::Csv(_)).then(|| plan.fields.clone()) };
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..crew.threads).map(|_| bounded(WAITING)).unzip();
+    // As many as can be on the way at once, so that none is lost.
+    let (spare, back) = bounded(crew.threads * (WAITING + 2));
+    let alone = plan.sorted || *place == Place::Stdin;
+    let dealer = Dealer::new(
+        senders,
+        back,
+        Arc::clone(&fate),
+        Arc::clone(&brake),
+        Arc::downgrade(&taken),
+        alone,
+        crew,
+    );
+    let reading =
+        Reading { place: place.clone(), files, texture, pace, dealer, progress: Arc::clone(&progress) };
+    thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
+        Gone::lost(fate.place()).because("the system gives no thread to read it; raise the limit of threads")
+    })?;
+    let workers = Mutex::new(receivers.into_iter().map(Some).collect());
+    finish(From::Lines { format, workers, spare, live }, progress)
+}
+
+fn length(files: &[PathBuf]) -> Result<u64, Gone> {
+    let mut sum = 0u64;
+    for file in files {
+        let facts = fs::metadata(file)
+            .map_err(|error| super::reader::unreadable(&file.display().to_string(), &error))?;
+        sum = sum.saturating_add(facts.len());
+    }
+    Ok(sum)
+}
+
+/// What the reading thread does.
+struct Reading {
+    place: Place,
+    files: Vec<PathBuf>,
+    texture: Texture,
+    pace: Pace,
+    dealer: Dealer,
+    progress: Arc<Progress>,
+}
+
+impl Reading {
+    fn run(self) {
+        let Reading { place, files, texture, pace, mut dealer, progress } = self;
+        let ended = match (pace, place) {
+            (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress),
+            (Pace::Bounded, Place::Stdin) => read_input(&texture, &mut dealer, &progress),
+            (Pace::Follow(clock), Place::Files(path)) => {
+                follow_files(&path, &texture, &mut dealer, clock, &progress)
+            }
+            (Pace::Follow(clock), Place::Stdin) => follow_input(&texture, &mut dealer, clock, &progress),
+        };
+        if let Err(Stop::Gone(gone)) = ended {
+            dealer.fate.fail(gone);
+        }
+    }
+}
+
+impl Input {
+    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and what is
+    /// another process's, ends at once.
+    pub(crate) fn part<P: Told, I: Told>(&self, worker: usize) -> Part<P, I> {
+        let Some(own) = self.crew.own(worker) else { return Part::nothing() };
+        // The times were read once before.
+        let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return Part::nothing() };
+        let desk = Desk {
+            plan: self.plan.clone(),
+            maker,
+            fate: Arc::clone(&self.fate),
+            brake: Arc::clone(&self.brake),
+            order: Arc::clone(&self.order),
+            progress: Arc::clone(&self.progress),
+            taken: Arc::clone(&self.taken),
+        };
+        match &self.from {
+            From::Elsewhere => Part::nothing(),
+            From::Lines { format, workers, spare, live } => {
+                let receiver = workers.lock().ok().and_then(|mut workers| workers.get_mut(own)?.take());
+                let Some(chunks) = receiver else { return Part::nothing() };
+                Part::of_lines(Lines::new(desk, chunks, spare.clone(), format.clone(), *live, self.longest))
+            }
+            From::Made { made, pace } => {
+                let workers = self.crew.processes.saturating_mul(self.crew.threads);
+                let clock = match pace {
+                    Pace::Bounded => None,
+                    Pace::Follow(clock) => Some(Arc::clone(clock)),
+                };
+                Part::of_made(Made::new(desk, Arc::clone(made), clock, worker as u64, workers as u64))
+            }
+        }
+    }
+
+    /// How far the reading of this process is.
+    pub(crate) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Input(<private>)")
+    }
+}

@@ -1,0 +1,272 @@
+//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a quotation mark
+//! ends at the next one that is not doubled.
+
+use memchr::{memchr, memchr2};
+
+use super::Bad;
+use crate::dataflow::Gone;
+use crate::job::sources::wanted::Cells;
+
+/// Which columns of a file are wanted, ascending, and which cells they become.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::job::sources) struct Columns(Vec<(usize, usize)>);
+
+impl Columns {
+    /// Of a file whose first line has not been read.
+    pub(in crate::job::sources) fn none() -> Columns {
+        Columns(Vec::new())
+    }
+
+    /// Finds the wanted fields in the line that names a file's columns.
+    pub(in crate::job::sources) fn find(
+        header: &[u8],
+        fields: &[String],
+        place: &str,
+    ) -> Result<Columns, Gone> {
+        let names = names(header);
+        let refused = |why: String| Err(Gone::refused(place).because(why));
+        let mut columns = Vec::new();
+        for (cell, field) in fields.iter().enumerate() {
+            let mut places = names.iter().enumerate().filter(|(_, name)| name.as_slice() == field.as_bytes());
+            match (places.next(), places.next()) {
+                (Some((column, _)), None) => columns.push((column, cell)),
+                (Some(_), Some(_)) => {
+                    return refused(format!("two columns named {field}; name each column once"));
+                }
+                (None, _) => {
+                    return refused(format!(
+                        "no column named {field}; name one of its first line's in the job file"
+                    ));
+                }
+            }
+        }
+        columns.sort_unstable();
+        Ok(Columns(columns))
+    }
+
+    /// The cells of a line in which there is no quotation mark.
+    #[inline]
+    pub(super) fn plain(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+        let (mut column, mut from) = (0, 0);
+        let mut end = comma(line, 0);
+        for (wanted, cell) in &self.0 {
+            while column < *wanted {
+                if end >= line.len() {
+                    return Err(Bad);
+                }
+                from = end + 1;
+                end = comma(line, from);
+                column += 1;
+            }
+            cells.put(*cell, from, end);
+        }
+        Ok(())
+    }
+
+    /// The cells of any line.
+    pub(super) fn quoted(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+        let mut fields = Fields { line, at: Some(0) };
+        let mut column = 0;
+        for (wanted, cell) in &self.0 {
+            while column < *wanted {
+                fields.next()?;
+                column += 1;
+            }
+            let field = fields.next()?;
+            column += 1;
+            match field {
+                Field::Plain { from, to } => cells.put(*cell, from, to),
+                Field::Mixed { from, to } => {
+                    let bytes = line.get(from..to).ok_or(Bad)?;
+                    cells.write(*cell, |beside| unquote(bytes, beside));
+                }
+            }
+        }
+        // A mark that is never closed, in a column that nobody wants, has taken others with it.
+        while fields.at.is_some() {
+            fields.next()?;
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn comma(line: &[u8], from: usize) -> usize {
+    line.get(from..)
+        .and_then(|rest| rest.iter().position(|byte| *byte == b','))
+        .map_or(line.len(), |at| from + at)
+}
+
+/// The fields of one line, in order.
+struct Fields<'l> {
+    line: &'l [u8],
+    /// Where the next one begins, if there is one.
+    at: Option<usize>,
+}
+
+enum Field {
+    /// It stands there as it is.
+    Plain { from: usize, to: usize },
+    /// It is written with quotation marks of which some are not its own.
+    Mixed { from: usize, to: usize },
+}
+
+impl Fields<'_> {
+    fn next(&mut self) -> Result<Field, Bad> {
+        let from = self.at.ok_or(Bad)?;
+        let rest = self.line.get(from..).ok_or(Bad)?;
+        let after = |at: usize| (from + at < self.line.len()).then_some(from + at + 1);
+        if rest.first() != Some(&b'"') {
+            let length = memchr(b',', rest).unwrap_or(rest.len());
+            self.at = after(length);
+            return Ok(Field::Plain { from, to: from + length });
+        }
+        let mut at = 1;
+        let mut doubled = false;
+        loop {
+            at += memchr(b'"', rest.get(at..).ok_or(Bad)?).ok_or(Bad)? + 1;
+            if rest.get(at) != Some(&b'"') {
+                break;
+            }
+            doubled = true;
+            at += 1;
+        }
+        // What follows the closing mark is the field's too.
+        let length = at + memchr(b',', rest.get(at..).ok_or(Bad)?).unwrap_or(rest.len() - at);
+        self.at = after(length);
+        Ok(if doubled || length > at {
+            Field::Mixed { from, to: from + length }
+        } else {
+            Field::Plain { from: from + 1, to: from + at - 1 }
+        })
+    }
+}
+
+/// What a field says that begins with a quotation mark.
+fn unquote(field: &[u8], beside: &mut Vec<u8>) {
+    let mut quoted = false;
+    let mut closed = false;
+    let mut rest = field;
+    while let Some(at) = memchr(b'"', rest) {
+        let (before, after) = rest.split_at(at);
+        beside.extend_from_slice(before);
+        match (quoted, closed && before.is_empty()) {
+            // In quotation marks: the end, or the first of two.
+            (true, _) => (quoted, closed) = (false, true),
+            // The second of two, which belongs to the text.
+            (false, true) => {
+                beside.push(b'"');
+                (quoted, closed) = (true, false);
+            }
+            // The first of the field; any other is a byte like others.
+            (false, false) if rest.len() == field.len() => quoted = true,
+            (false, false) => {
+                beside.push(b'"');
+                closed = false;
+            }
+        }
+        rest = after.get(1..).unwrap_or_default();
+    }
+    beside.extend_from_slice(rest);
+}
+
+/// Where the first of some lines ends, or the text does.
+pub(super) fn end(lines: &[u8]) -> usize {
+    let mut at = 0;
+    let mut quoted = false;
+    // Where a mark closed a field.
+    let mut closed = None;
+    loop {
+        let rest = lines.get(at..).unwrap_or_default();
+        let found = if quoted { memchr(b'"', rest) } else { memchr2(b'"', b'\n', rest) };
+        let Some(found) = found.map(|found| at + found) else { return lines.len() };
+        at = found + 1;
+        if quoted {
+            (quoted, closed) = (false, Some(found));
+        } else if lines.get(found) == Some(&b'\n') {
+            return at;
+        } else {
+            let before = found.checked_sub(1);
+            quoted = before.is_none_or(|before| closed == Some(before) || lines.get(before) == Some(&b','));
+        }
+    }
+}
+
+/// The names in a line of column names; one whose mark is never closed is none.
+fn names(header: &[u8]) -> Vec<Vec<u8>> {
+    let mut fields = Fields { line: header, at: Some(0) };
+    let mut names = Vec::new();
+    while let Ok(field) = fields.next() {
+        let mut name = Vec::new();
+        match field {
+            Field::Plain { from, to } => name.extend_from_slice(header.get(from..to).unwrap_or_default()),
+            Field::Mixed { from, to } => unquote(header.get(from..to).unwrap_or_default(), &mut name),
+        }
+        names.push(name);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Row = Vec<Vec<u8>>;
+
+    /// What the crate `csv` reads, and what is read here, of one line.
+    fn both(line: &[u8]) -> (Row, Result<Row, ()>) {
+        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
+        let record = reader.byte_records().next().map(|record| record.unwrap());
+        let theirs: Row = record.map_or(vec![vec![]], |record| record.iter().map(<[u8]>::to_vec).collect());
+        let columns = Columns((0..theirs.len()).map(|column| (column, column)).collect());
+        let mut cells = Cells::new(theirs.len());
+        let read = columns.quoted(line, &mut cells).map_err(|_| ());
+        let ours = read.map(|()| (0..theirs.len()).map(|cell| cells.get(line, cell).to_vec()).collect());
+        (theirs, ours)
+    }
+
+    proptest! {
+        // Every way of writing marks: well, and as nobody should.
+        #[test]
+        fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
+            let (theirs, ours) = both(line.as_bytes());
+            // It takes what is torn within quotation marks for whole; that line is bad here.
+            let whole = end(format!("{line}\n,").as_bytes()) == line.len() + 1;
+            prop_assert_eq!(ours, if whole { Ok(theirs) } else { Err(()) }, "{}", line);
+        }
+
+        #[test]
+        fn a_line_without_marks_is_read_alike_by_both_readers(line in "[ab,]{0,12}", wanted in proptest::collection::btree_set(0usize..8, 1..4)) {
+            let columns = Columns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
+            let (mut plain, mut quoted) = (Cells::new(4), Cells::new(4));
+            let ended = columns.plain(line.as_bytes(), &mut plain).is_ok();
+            prop_assert_eq!(ended, columns.quoted(line.as_bytes(), &mut quoted).is_ok());
+            let split: Vec<&str> = line.split(',').collect();
+            prop_assert_eq!(ended, wanted.iter().all(|column| *column < split.len()));
+            for (cell, column) in wanted.iter().enumerate().filter(|_| ended) {
+                prop_assert_eq!(plain.get(line.as_bytes(), cell), split[*column].as_bytes());
+                prop_assert_eq!(quoted.get(line.as_bytes(), cell), split[*column].as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names() {
+        let find = |header: &str, fields: &[&str]| {
+            let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+            Columns::find(header.as_bytes(), &fields, "a.csv")
+        };
+        assert_eq!(find("a,\"b\",\"c\"\"d\"", &["c\"d", "a"]).unwrap().0, [(0, 1), (2, 0)]);
+        assert_eq!(find("a,b", &[]).unwrap().0, []);
+        let gone = find("a,secret", &["b"]).unwrap_err().to_string();
+        assert_eq!(
+            gone,
+            "a.csv: the input was refused: no column named b; name one of its first line's in the job file"
+        );
+        assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
+        assert!(find("A, a", &["a"]).is_err(), "names are what they are");
+    }
+}

@@ -1,0 +1,51 @@
+//! From a line to its cells, in each of the ways in which lines are written.
+
+mod combined;
+mod csv;
+mod json;
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use super::wanted::Cells;
+pub(super) use combined::Combined;
+pub(super) use csv::Columns;
+pub(super) use json::Names;
+
+/// How lines are written.
+#[derive(Clone)]
+pub(super) enum Format {
+    /// Columns, and which of them are wanted of the file that is being read.
+    Csv(Arc<Columns>),
+    /// Objects.
+    Jsonl(Names),
+    /// The log of a web server.
+    Combined(Combined),
+}
+
+/// A line cannot be read.
+#[derive(Debug)]
+pub(super) struct Bad;
+
+impl Format {
+    /// Where the first line of some whole lines ends. A line end between quotation marks is none in columns.
+    #[inline]
+    pub(super) fn end(&self, lines: &[u8], quotes: bool) -> usize {
+        match self {
+            Format::Csv(_) if quotes => csv::end(lines),
+            _ => memchr(b'\n', lines).map_or(lines.len(), |at| at + 1),
+        }
+    }
+
+    /// Finds the wanted cells of a line that has no end any more.
+    #[inline]
+    pub(super) fn read(&self, line: &[u8], quotes: bool, cells: &mut Cells) -> Result<(), Bad> {
+        match self {
+            Format::Csv(columns) if quotes => columns.quoted(line, cells),
+            Format::Csv(columns) => columns.plain(line, cells),
+            Format::Jsonl(names) => names.read(line, cells),
+            Format::Combined(fields) => fields.read(line, cells),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! From the cells of a line to its records.
+
+use super::lines::Bad;
+use super::number::{steps, trimmed};
+use super::record::Record;
+use super::text::{Text, Texts};
+use super::times::Times;
+use super::told::Told;
+use super::wanted::{Cells, GroupCells, Plan};
+use crate::dataflow::Gone;
+use crate::job::config::{Missing, Source};
+use crate::time::Time;
+
+/// Makes the records of one part.
+pub(super) struct Maker {
+    plan: Plan,
+    times: Option<Times>,
+    texts: Texts,
+}
+
+impl Maker {
+    pub(super) fn new(plan: Plan, source: &Source) -> Result<Maker, Gone> {
+        let times = source.time.as_ref().map(|time| Times::new(&time.format, &source.zone)).transpose();
+        let times = times.map_err(|invalid| Gone::refused("[source] time").because(invalid.to_string()))?;
+        Ok(Maker { plan, times, texts: Texts::new() })
+    }
+
+    /// When a line says that it happened.
+    #[inline]
+    pub(super) fn time(&mut self, line: &[u8], cells: &Cells) -> Result<Option<Time>, Bad> {
+        match (self.plan.time, &mut self.times) {
+            (Some(cell), Some(times)) => times.read(cells.get(line, cell)).map(Some).ok_or(Bad),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends the records of a line, all of them or, where it is bad or left out, none.
+    #[inline]
+    pub(super) fn records<P: Told, I: Told>(
+        &mut self,
+        line: &[u8],
+        cells: &Cells,
+        time: Option<Time>,
+        batch: &mut Vec<Record<P, I>>,
+    ) -> Result<(), Bad> {
+        let secret = &self.plan.secret;
+        let person = match self.plan.person {
+            None => P::shared(),
+            Some((cell, missing)) => match (cells.id(line, cell).ok_or(Bad)?, missing) {
+                (&[], Missing::Drop) => return Ok(()),
+                (&[], Missing::Reject) => return Err(Bad),
+                (&[], Missing::Shared) => P::shared(),
+                (bytes, _) => P::of(bytes, secret),
+            },
+        };
+        let id = match self.plan.id {
+            None => I::shared(),
+            Some(cell) => match cells.id(line, cell).ok_or(Bad)? {
+                [] => return Err(Bad),
+                bytes => I::of(bytes, secret),
+            },
+        };
+        let time = time.filter(|_| self.plan.timed).unwrap_or(0);
+        let before = batch.len();
+        for (group, GroupCells { key, value }) in self.plan.groups.iter().enumerate() {
+            let value = match value {
+                None => 0,
+                Some((cell, digits)) => {
+                    let bytes = cells.get(line, *cell);
+                    match steps(bytes, *digits) {
+                        Some(steps) => steps,
+                        None if trimmed(bytes).is_empty() => continue,
+                        None => {
+                            batch.truncate(before);
+                            return Err(Bad);
+                        }
+                    }
+                }
+            };
+            let key = match key {
+                None => Text::default(),
+                Some(cell) => match cells.get(line, *cell) {
+                    [] => continue,
+                    bytes => match self.texts.of(bytes) {
+                        Some(text) => text,
+                        None => continue,
+                    },
+                },
+            };
+            batch.push(Record {
+                group: group as u32,
+                time,
+                person: person.clone(),
+                id: id.clone(),
+                key,
+                value,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! Values: decimals as people and programs write them, as whole steps of a power of ten, exactly.
+
+/// How many steps of 10^-`digits` a number is, rounded down; the nearest end of `i64` where it is beyond. `None` where the
+/// bytes are no number: a sign or none, digits with or without a point among them, an exponent or none; spaces around it
+/// mean nothing. No float is on the way: 0.29 is 29 hundredths.
+#[inline]
+pub(super) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
+    let bytes = trimmed(bytes);
+    let (negative, bytes) = match bytes.split_first()? {
+        (b'-', rest) => (true, rest),
+        (b'+', rest) => (false, rest),
+        _ => (false, bytes),
+    };
+    // What nearly every number is: at most 18 digits, all of them whole steps.
+    if let Some(size) = short(bytes, digits) {
+        return Some(if negative { -size } else { size });
+    }
+    let Size { steps, over } = size(bytes, i64::from(digits))?;
+    Some(if negative {
+        // Down is away from zero.
+        0i64.checked_sub_unsigned(steps.saturating_add(u64::from(over))).unwrap_or(i64::MIN)
+    } else {
+        i64::try_from(steps).unwrap_or(i64::MAX)
+    })
+}
+
+/// The bytes without the spaces around them.
+pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
+    bytes.trim_ascii()
+}
+
+const POWERS: [i64; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+/// The size of what has neither exponent nor more digits behind the point than are counted.
+#[inline]
+fn short(bytes: &[u8], digits: i32) -> Option<i64> {
+    if bytes.is_empty() || bytes.len() > 18 {
+        return None;
+    }
+    let (mut size, mut behind, mut point) = (0i64, 0, false);
+    for byte in bytes {
+        match byte {
+            b'0'..=b'9' => {
+                size = size * 10 + i64::from(byte - b'0');
+                behind += i32::from(point);
+            }
+            b'.' if !point && bytes.len() > 1 => point = true,
+            _ => return None,
+        }
+    }
+    size.checked_mul(*POWERS.get(usize::try_from(digits.checked_sub(behind)?).ok()?)?)
+}
+
+/// A size in steps, and whether there is a part of a step over.
+struct Size {
+    steps: u64,
+    over: bool,
+}
+
+/// The most digits that 128 bits surely hold.
+const DIGITS: u32 = 38;
+
+fn size(bytes: &[u8], digits: i64) -> Option<Size> {
+    let end = bytes.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(bytes.len());
+    let (number, exponent) = bytes.split_at_checked(end)?;
+    let exponent = match exponent.split_first() {
+        Some((_, exponent)) => power(exponent)?,
+        None => 0,
+    };
+    // Digits past those that are held count as zeros, and as a part over unless they are some.
+    let (mut held, mut count, mut over) = (0u128, 0, false);
+    let (mut shift, mut point, mut any) = (exponent.saturating_add(digits), false, false);
+    for byte in number {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'.' if !point => {
+                point = true;
+                continue;
+            }
+            _ => return None,
+        };
+        any = true;
+        if count < DIGITS {
+            held = held * 10 + u128::from(digit);
+            count += u32::from(held > 0);
+            shift -= i64::from(point);
+        } else {
+            over |= digit > 0;
+            shift += i64::from(!point);
+        }
+    }
+    if !any {
+        return None;
+    }
+    if held == 0 {
+        return Some(Size { steps: 0, over });
+    }
+    let power = |shift: u64| u32::try_from(shift).ok().and_then(|shift| 10u128.checked_pow(shift));
+    Some(match (u64::try_from(shift), power(shift.unsigned_abs())) {
+        (Ok(_), power) => {
+            let steps = power.and_then(|power| held.checked_mul(power));
+            Size { steps: steps.map_or(u64::MAX, clamped), over }
+        }
+        (Err(_), Some(power)) => Size { steps: clamped(held / power), over: over || held % power > 0 },
+        (Err(_), None) => Size { steps: 0, over: true },
+    })
+}
+
+fn clamped(steps: u128) -> u64 {
+    u64::try_from(steps).unwrap_or(u64::MAX)
+}
+
+/// A power of ten; past a billion it makes no difference which.
+fn power(bytes: &[u8]) -> Option<i64> {
+    let (negative, bytes) = match bytes.split_first()? {
+        (b'-', rest) => (true, rest),
+        (b'+', rest) => (false, rest),
+        _ => (false, bytes),
+    };
+    if bytes.is_empty() {
+        return None;
+    }
+    let mut power = 0i64;
+    for byte in bytes {
+        let digit = byte.is_ascii_digit().then(|| i64::from(byte - b'0'))?;
+        power = (power * 10 + digit).min(1_000_000_000);
+    }
+    Some(if negative { -power } else { power })
+}
+
+#[cfg(test)]
+mod tests {
+    use dashu_int::IBig;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rule by integers without an end: the number over a power of ten, divided as the schoolbook does.
+    fn exactly(text: &str, digits: i32) -> i64 {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let exponent: i32 = exponent.parse().unwrap();
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let number: IBig = format!("{whole}{fraction}").parse().unwrap();
+        let shift = exponent + digits - fraction.len() as i32;
+        let ten = IBig::from(10).pow(shift.unsigned_abs() as usize);
+        let steps = if shift >= 0 {
+            number * ten
+        } else {
+            let down = if number < IBig::from(0) { &ten - IBig::from(1) } else { IBig::from(0) };
+            (number - down) / ten
+        };
+        steps.clamp(i64::MIN.into(), i64::MAX.into()).try_into().unwrap()
+    }
+
+    proptest! {
+        // Refutes a float on the way, a wrong end, and rounding to the nearest.
+        #[test]
+        fn steps_are_exact(
+            text in "-?(0{0,3}[0-9]{1,25}|[0-9]{1,45})(\\.[0-9]{1,45})?([eE][-+]?[0-9]{1,2})?",
+            digits in -25i32..25,
+        ) {
+            prop_assert_eq!(steps(text.as_bytes(), digits), Some(exactly(&text, digits)), "{} {}", text, digits);
+        }
+
+        #[test]
+        fn short_numbers_are_exact(text in "-?[0-9]{1,9}(\\.[0-9]{1,4})?", digits in -3i32..6) {
+            prop_assert_eq!(steps(text.as_bytes(), digits), Some(exactly(&text, digits)), "{} {}", text, digits);
+        }
+
+        #[test]
+        fn anything_is_a_number_or_is_not(bytes in proptest::collection::vec(any::<u8>(), 0..40), digits in any::<i32>()) {
+            let _ = steps(&bytes, digits);
+        }
+    }
+
+    #[test]
+    fn numbers_are_rounded_down_and_stop_at_the_ends() {
+        for (text, digits, expected) in [
+            ("0.29", 2, 29),
+            ("-0.0", 3, 0),
+            ("-0", 0, 0),
+            ("1.999", 2, 199),
+            ("-1.001", 2, -101),
+            ("-0.0000000000000000000000000000000000000000000000000001", 2, -1),
+            ("1234", -2, 12),
+            ("-1234", -2, -13),
+            ("+5", 0, 5),
+            (".5", 1, 5),
+            ("5.", 1, 50),
+            (" 7\t", 0, 7),
+            ("1e3", 0, 1000),
+            ("1E-3", 2, 0),
+            ("-1e-3", 2, -1),
+            ("9223372036854775807", 0, i64::MAX),
+            ("9223372036854775808", 0, i64::MAX),
+            ("-9223372036854775808", 0, i64::MIN),
+            ("-9223372036854775809", 0, i64::MIN),
+            ("18446744073709551616", 0, i64::MAX),
+            ("1e999999999999999999999", 0, i64::MAX),
+            ("-1e999999999999999999999", 0, i64::MIN),
+            ("1e-999999999999999999999", 0, 0),
+            ("-1e-999999999999999999999", 0, -1),
+            ("0e999999999999999999999", 0, 0),
+            ("5e-324", 6, 0),
+        ] {
+            assert_eq!(steps(text.as_bytes(), digits), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_decimal_is_none() {
+        for text in [
+            "", " ", "-", "+", ".", "-.", "e5", ".e5", "1e", "1e+", "1e1.5", "--1", "+-1", "1_0", "0,5",
+            "0x10", "NaN", "nan", "inf", "-inf", "Infinity", "1 0", "1.2.3", "１", "1\0", "12a",
+        ] {
+            assert_eq!(steps(text.as_bytes(), 2), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! One worker's part of an input: here lines are read.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
+
+use super::brake::{Brake, Fate, Progress};
+use super::cutter::without_end;
+use super::dealer::{Chunk, Message};
+use super::lines::{Bad, Format};
+use super::made::{BLOCK, MadeUp};
+use super::maker::Maker;
+use super::order::Chunks;
+use super::record::Record;
+use super::told::Told;
+use super::wanted::{Cells, Plan};
+use crate::dataflow::{BATCH, Clock, Gone, Pulled, Source};
+use crate::time::Time;
+
+/// What one worker reads.
+pub(crate) struct Part<P, I> {
+    from: From,
+    record: PhantomData<fn() -> Record<P, I>>,
+}
+
+enum From {
+    Nothing,
+    Lines(Box<Lines>),
+    Made(Box<Made>),
+}
+
+impl<P, I> Part<P, I> {
+    pub(super) fn nothing() -> Part<P, I> {
+        Part { from: From::Nothing, record: PhantomData }
+    }
+
+    pub(super) fn of_lines(lines: Lines) -> Part<P, I> {
+        Part { from: From::Lines(Box::new(lines)), record: PhantomData }
+    }
+
+    pub(super) fn of_made(made: Made) -> Part<P, I> {
+        Part { from: From::Made(Box::new(made)), record: PhantomData }
+    }
+}
+
+impl<P: Told, I: Told> Source for Part<P, I> {
+    type Record = Record<P, I>;
+
+    fn pull(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+        match &mut self.from {
+            From::Nothing => Ok(Pulled::End),
+            From::Lines(lines) => lines.pull(batch),
+            From::Made(made) => made.pull(batch),
+        }
+    }
+}
+
+/// What every part has: how records are made, and what the parts of a source know together.
+pub(super) struct Desk {
+    pub(super) plan: Plan,
+    pub(super) maker: Maker,
+    pub(super) fate: Arc<Fate>,
+    pub(super) brake: Arc<Brake>,
+    pub(super) order: Arc<Chunks>,
+    pub(super) progress: Arc<Progress>,
+    /// As long as somebody holds it, the thread reads.
+    pub(super) taken: Arc<()>,
+}
+
+/// Lines that a reading thread gives.
+pub(super) struct Lines {
+    desk: Desk,
+    chunks: Receiver<Message>,
+    spare: Sender<Vec<u8>>,
+    format: Format,
+    cells: Cells,
+    current: Option<Current>,
+    /// The time of the last line.
+    latest: Option<Time>,
+    /// A live source is complete by its clock, and by nothing that a line says.
+    live: bool,
+    longest: usize,
+    ended: bool,
+}
+
+/// The chunk that is being read.
+struct Current {
+    lines: Vec<u8>,
+    at: usize,
+    quotes: bool,
+    number: u64,
+    first: Option<Time>,
+    last: Option<Time>,
+}
+
+impl Lines {
+    pub(super) fn new(
+        desk: Desk,
+        chunks: Receiver<Message>,
+        spare: Sender<Vec<u8>>,
+        format: Format,
+        live: bool,
+        longest: usize,
+    ) -> Lines {
+        let cells = Cells::new(desk.plan.fields.len());
+        Lines { desk, chunks, spare, format, cells, current: None, latest: None, live, longest, ended: false }
+    }
+
+    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+        self.desk.fate.check()?;
+        let enough = batch.len() + BATCH;
+        loop {
+            if let Some(current) = &mut self.current {
+                let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
+                let reading = Reading {
+                    format: &self.format,
+                    maker: &mut self.desk.maker,
+                    cells: &mut self.cells,
+                    fate,
+                    order,
+                    longest: self.longest,
+                };
+                let whole = reading.read(current, batch, enough);
+                self.desk.fate.check()?;
+                if !whole {
+                    return Ok(self.standing());
+                }
+                if let Some(done) = self.current.take() {
+                    if self.desk.plan.sorted && !self.desk.order.ends(done.number, done.last) {
+                        self.desk.fate.unsorted();
+                        self.desk.fate.check()?;
+                    }
+                    self.latest = done.last.or(self.latest);
+                    // Where there are enough of them, this one goes.
+                    let _ = self.spare.try_send(done.lines);
+                }
+            }
+            match self.chunks.try_recv() {
+                _ if self.ended => return Ok(Pulled::End),
+                Ok(Message::Chunk(chunk)) => self.begin(chunk),
+                Ok(Message::Mark(time)) => return Ok(Pulled::Complete(time)),
+                Ok(Message::End) => self.ended = true,
+                Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.standing()),
+                Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
+                Err(TryRecvError::Disconnected) => {
+                    self.desk.fate.check()?;
+                    let why = "its reading thread has ended before the source did; start again";
+                    return Err(Gone::lost(self.desk.fate.place()).because(why));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, chunk: Chunk) {
+        let Chunk { lines, quotes, columns, number } = chunk;
+        if let Some(columns) = columns {
+            self.format = Format::Csv(columns);
+        }
+        self.current = Some(Current { lines, at: 0, quotes, number, first: None, last: None });
+    }
+
+    /// How things stand while there is more.
+    fn standing(&self) -> Pulled {
+        let latest = self.current.as_ref().and_then(|current| current.last).or(self.latest);
+        match latest {
+            Some(time) if self.desk.plan.sorted && self.desk.plan.timed && !self.live => {
+                Pulled::Complete(time)
+            }
+            _ => Pulled::More,
+        }
+    }
+}
+
+/// What reads the lines of a chunk.
+struct Reading<'a> {
+    format: &'a Format,
+    maker: &'a mut Maker,
+    cells: &'a mut Cells,
+    fate: &'a Fate,
+    order: Option<&'a Chunks>,
+    longest: usize,
+}
+
+impl Reading<'_> {
+    /// Reads until there is enough; whether it has come to the end of the chunk.
+    fn read<P: Told, I: Told>(
+        self,
+        current: &mut Current,
+        batch: &mut Vec<Record<P, I>>,
+        enough: usize,
+    ) -> bool {
+        // Lines without a record are some work too.
+        let mut lines = 0;
+        while current.at < current.lines.len() {
+            if batch.len() >= enough || lines > 4 * BATCH {
+                return false;
+            }
+            lines += 1;
+            let rest = current.lines.get(current.at..).unwrap_or_default();
+            let end = self.format.end(rest, current.quotes);
+            current.at += end;
+            let line = without_end(rest.get(..end).unwrap_or_default());
+            if line.is_empty() {
+                continue;
+            }
+            self.cells.clear();
+            let found = if line.len() > self.longest {
+                Err(Bad)
+            } else {
+                self.format.read(line, current.quotes, self.cells)
+            };
+            let time = match found.and_then(|()| self.maker.time(line, self.cells)) {
+                Ok(time) => time,
+                Err(Bad) => {
+                    self.fate.bad(1);
+                    continue;
+                }
+            };
+            let before = batch.len();
+            if self.maker.records(line, self.cells, time, batch).is_err() {
+                self.fate.bad(1);
+                continue;
+            }
+            if let (Some(order), Some(time)) = (self.order, time) {
+                let begins = current.first.is_none();
+                current.first.get_or_insert(time);
+                let sorted = current.last.is_none_or(|last| last <= time)
+                    && (!begins || order.begins(current.number, time));
+                current.last = Some(time);
+                if !sorted {
+                    batch.truncate(before);
+                    self.fate.unsorted();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Records that are made up where they are wanted.
+pub(super) struct Made {
+    desk: Desk,
+    made: Arc<MadeUp>,
+    cells: Cells,
+    /// Which of the four fields become which cells.
+    fields: Vec<Option<usize>>,
+    /// By which a live source gives its records when they happen.
+    clock: Option<Arc<dyn Clock>>,
+    workers: u64,
+    next: u64,
+    last: Option<Time>,
+    marked: Option<Time>,
+}
+
+impl Made {
+    pub(super) fn new(
+        desk: Desk,
+        made: Arc<MadeUp>,
+        clock: Option<Arc<dyn Clock>>,
+        worker: u64,
+        workers: u64,
+    ) -> Made {
+        let (cells, fields) = (Cells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
+        Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
+    }
+
+    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+        self.desk.fate.check()?;
+        if self.desk.brake.is_pulled() {
+            return Ok(Pulled::Idle);
+        }
+        let now = self.clock.as_ref().map(|clock| clock.now());
+        let enough = batch.len() + BATCH;
+        while self.next < self.made.rows() && batch.len() < enough {
+            let row = self.made.row(self.next);
+            if now.is_some_and(|now| row.time > now) {
+                return Ok(self.mark(now));
+            }
+            self.cells.clear();
+            row.write(&self.fields, &mut self.cells);
+            if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
+                self.desk.fate.bad(1);
+                self.desk.fate.check()?;
+            }
+            self.last = Some(row.time);
+            self.next += 1;
+            self.desk.progress.add(1);
+            if self.next.is_multiple_of(BLOCK) {
+                self.next += BLOCK * (self.workers.max(1) - 1);
+            }
+        }
+        match (self.last, now) {
+            _ if self.next >= self.made.rows() => {
+                self.desk.progress.end();
+                Ok(Pulled::End)
+            }
+            (Some(time), None) if self.desk.plan.sorted && self.desk.plan.timed => Ok(Pulled::Complete(time)),
+            _ => Ok(Pulled::More),
+        }
+    }
+
+    /// All that has happened by now has been given.
+    fn mark(&mut self, now: Option<Time>) -> Pulled {
+        match now {
+            Some(now) if self.marked.is_none_or(|marked| marked < now) => {
+                self.marked = Some(now);
+                Pulled::Complete(now)
+            }
+            _ => Pulled::Idle,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The whole way from bytes to records, and what its tests share.
+#![allow(clippy::unwrap_used)]
+mod following;
+mod oracle;
+mod refusals;
+mod synthetic;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::bytes::Packing;
+use super::cutter::Sizes;
+use super::input::open_in;
+use super::*;
+use crate::dataflow::{Gone, Pulled, Source as _};
+use crate::job::config::{Job, Protected, Source};
+
+/// A directory of its own that is gone when the test is.
+pub(super) struct Place(PathBuf);
+
+impl Place {
+    pub(super) fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("discreet-sources-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.0.clone() } else { self.0.join(name) }
+    }
+
+    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let mut file = fs::OpenOptions::new().append(true).create(true).open(self.path(name)).unwrap();
+        file.write_all(bytes.as_ref()).unwrap();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// These bytes, packed.
+pub(super) fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
+    match packing {
+        Packing::Plain => bytes.to_vec(),
+        Packing::Gzip => {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packer.write_all(bytes).unwrap();
+            packer.finish().unwrap()
+        }
+        Packing::Bzip2 => {
+            let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            packer.write_all(bytes).unwrap();
+            packer.finish().unwrap()
+        }
+        Packing::Zstandard => {
+            ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+        }
+    }
+}
+
+type Given = Record<Id, Id>;
+
+/// A source as a job file states it, and who is protected.
+fn stated(source: &str, person: &str) -> (Source, Protected) {
+    let text = format!(
+        "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\nbudget = {{ rho = 1 }}\n\
+         ledger = \"a.ledger\"\ndomain = \"a\"\n[[release]]\nname = \"a\"\nevery = \"all\"\npeople = {{}}\nnoise = \"gaussian\"\nshare = 1\n"
+    );
+    let job = Job::parse("job.toml", &text).unwrap();
+    (job.source, job.privacy.protected)
+}
+
+const USER: &str = "person = { field = \"user\", missing = \"drop\" }";
+
+fn csv(path: &Path, more: &str) -> (Source, Protected) {
+    stated(&format!("type = \"csv\"\npath = {:?}\n{more}", path.to_str().unwrap()), USER)
+}
+
+fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
+    let value = value.map(|(field, digits)| Value { field: field.into(), digits });
+    Group { key: key.map(str::to_owned), value }
+}
+
+fn wanted(groups: Vec<Group>, time: bool) -> Wanted {
+    Wanted { groups, secret: [7; 32], time, span: None }
+}
+
+fn threads(threads: usize) -> Crew {
+    Crew { process: 0, processes: 1, threads }
+}
+
+fn sizes(chunk: usize) -> Sizes {
+    Sizes { chunk, line: 1 << 20, block: chunk }
+}
+
+fn id(bytes: &[u8]) -> Id {
+    <Id as Told>::of(bytes, &[7; 32])
+}
+
+fn of(input: &Input, workers: usize) -> Vec<Part<Id, Id>> {
+    (0..workers).map(|worker| input.part(worker)).collect()
+}
+
+/// Everything that the parts give until all have ended or one fails, each part's own; and what each had declared.
+fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, Gone> {
+    let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
+    let mut open: Vec<usize> = (0..parts.len()).collect();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !open.is_empty() {
+        assert!(Instant::now() < patience, "the parts never end");
+        let mut gone = None;
+        open.retain(|part| match parts[*part].pull(&mut given[*part]) {
+            Ok(Pulled::End) => false,
+            Ok(Pulled::Idle) => {
+                std::thread::sleep(Duration::from_micros(50));
+                true
+            }
+            Ok(_) => true,
+            Err(found) => {
+                gone = Some(found);
+                true
+            }
+        });
+        if let Some(gone) = gone {
+            return Err(gone);
+        }
+    }
+    Ok(given)
+}
+
+/// As [`drained`], of a source that is opened for it, everything together and in order.
+fn read(source: &(Source, Protected), wanted: &Wanted, workers: usize) -> Result<Vec<Given>, Gone> {
+    let input = open(&source.0, &source.1, wanted.clone(), Pace::Bounded, threads(workers), Brake::new())?;
+    let mut all = drained(of(&input, workers))?.concat();
+    all.sort();
+    Ok(all)
+}

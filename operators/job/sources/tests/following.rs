@@ -1,0 +1,210 @@
+//! Sources without an end.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::*;
+use crate::dataflow::{Clock, SystemClock};
+
+/// The system's clock, which somebody may set.
+#[derive(Default)]
+struct Settable(AtomicI64);
+
+impl Clock for Settable {
+    fn now(&self) -> i64 {
+        SystemClock.now() + self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Followed {
+    parts: Vec<Part<Id, Id>>,
+    found: Vec<Given>,
+    complete: Vec<i64>,
+}
+
+impl Followed {
+    fn new(source: &(Source, Protected), clock: &Arc<Settable>, workers: usize) -> Followed {
+        let pace = Pace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
+        let input = open_in(
+            sizes(64),
+            &source.0,
+            &source.1,
+            wanted(vec![group(None, None)], false),
+            pace,
+            threads(workers),
+            Brake::new(),
+        )
+        .unwrap();
+        Followed { parts: of(&input, workers), found: Vec::new(), complete: vec![i64::MIN; workers] }
+    }
+
+    /// Pulls until all that was there by now has been given, or the source is gone.
+    fn settle(&mut self) -> Result<usize, Gone> {
+        let now = SystemClock.now();
+        let patience = Instant::now() + Duration::from_secs(20);
+        while self.complete.iter().any(|time| *time <= now) {
+            assert!(Instant::now() < patience, "nothing is declared");
+            for (part, complete) in self.parts.iter_mut().zip(&mut self.complete) {
+                match part.pull(&mut self.found)? {
+                    Pulled::Complete(time) => {
+                        assert!(*complete < time, "what is declared goes on");
+                        *complete = time;
+                    }
+                    Pulled::End => panic!("a live source has ended"),
+                    Pulled::More | Pulled::Idle => {}
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(self.found.len())
+    }
+
+    fn gone(&mut self) -> Gone {
+        loop {
+            if let Err(gone) = self.settle() {
+                return gone;
+            }
+        }
+    }
+}
+
+// Refutes a mark that overtakes lines, a torn line that is read, and a new file that is not.
+#[test]
+fn what_is_appended_is_given_before_its_time_is_declared() {
+    let place = Place::new("follow");
+    place.write("a.csv", "user\n");
+    let clock = Arc::new(Settable::default());
+    let mut followed = Followed::new(&csv(&place.path("*.csv"), ""), &clock, 3);
+    assert_eq!(followed.settle(), Ok(0));
+    for round in 1..=5 {
+        place.append("a.csv", "ada\nbob\n".repeat(100));
+        assert_eq!(followed.settle(), Ok(round * 200));
+    }
+    place.append("a.csv", "a line in t");
+    assert_eq!(followed.settle(), Ok(1_000));
+    place.append("a.csv", "wo parts");
+    assert_eq!(followed.settle(), Ok(1_000));
+    place.append("a.csv", "\nada");
+    assert_eq!(followed.settle(), Ok(1_001));
+    assert!(followed.found.iter().any(|record| record.person == id(b"a line in two parts")));
+    place.write("b.csv", "us");
+    assert_eq!(followed.settle(), Ok(1_001), "a header may be torn too");
+    place.append("b.csv", "er\ncid\n");
+    assert_eq!(followed.settle(), Ok(1_002));
+    // The other process would have read the rest: each line is one worker's, though each reads at other moments.
+    place.write("c.csv", "user,x\nada,\"1\n2\"\nada,\"");
+    assert_eq!(followed.settle(), Ok(1_003));
+    place.append("c.csv", "\n\"\n");
+    assert_eq!(followed.settle(), Ok(1_004));
+}
+
+// Refutes processes that give a line twice, or not at all, because they looked at different moments.
+#[test]
+fn processes_share_what_is_appended() {
+    let place = Place::new("follow-two");
+    place.write("a.csv", "user\n");
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (source, person) = csv(&place.path("a.csv"), "");
+    let inputs: Vec<Input> = (0..2)
+        .map(|process| {
+            std::thread::sleep(Duration::from_millis(30));
+            let crew = Crew { process, processes: 2, threads: 2 };
+            open_in(
+                sizes(64),
+                &source,
+                &person,
+                wanted(vec![group(None, None)], false),
+                Pace::Follow(Arc::clone(&clock)),
+                crew,
+                Brake::new(),
+            )
+            .unwrap()
+        })
+        .collect();
+    let parts = (0..4).map(|worker| inputs[worker / 2].part(worker)).collect();
+    let mut followed = Followed { parts, found: Vec::new(), complete: vec![i64::MIN; 4] };
+    let mut expected = Vec::new();
+    for round in 0..40 {
+        let lines: Vec<String> = (0..7).map(|line| format!("u{round}-{line}\n")).collect();
+        place.append("a.csv", lines.concat());
+        expected.extend(lines.iter().map(|line| id(line.trim().as_bytes())));
+        std::thread::sleep(Duration::from_millis(7));
+    }
+    followed.settle().unwrap();
+    let mut found: Vec<Id> = followed.found.iter().map(|record| record.person).collect();
+    found.sort();
+    expected.sort();
+    assert!(found == expected);
+}
+
+#[test]
+fn a_file_that_is_not_what_it_was_is_lost() {
+    let place = Place::new("rotate");
+    let clock = Arc::new(Settable::default());
+    type Change = fn(&Place);
+    let changes: [(&str, Change); 4] = [
+        ("shorter", |place| place.write("a.csv", "user\n")),
+        ("gone", |place| fs::remove_file(place.path("a.csv")).unwrap()),
+        ("another", |place| {
+            place.write("new", "user\nada\nada\nada\nada\nada\n");
+            fs::rename(place.path("new"), place.path("a.csv")).unwrap();
+        }),
+        ("packed", |place| place.write("b.csv.gz", "")),
+    ];
+    for (name, change) in changes {
+        place.write("a.csv", "user\nada\nada\n");
+        let path = if name == "shorter" { "a.csv" } else { "*.csv*" };
+        let mut followed = Followed::new(&csv(&place.path(path), ""), &clock, 1);
+        assert_eq!(followed.settle(), Ok(2), "{name}");
+        change(&place);
+        let gone = followed.gone();
+        assert_eq!(gone.is_refused(), name == "packed", "{gone}");
+        assert!(gone.to_string().contains("; "), "{gone}");
+    }
+}
+
+// Refutes windows that somebody closes by setting the clock (B72, B73).
+#[test]
+fn a_clock_that_is_set_declares_nothing() {
+    let place = Place::new("clock");
+    place.write("a.csv", "user\nada\n");
+    for set in [3_600_000_000i64, -3_600_000_000, 10 * 365 * 86_400_000_000] {
+        let clock = Arc::new(Settable::default());
+        let mut followed = Followed::new(&csv(&place.path("a.csv"), ""), &clock, 2);
+        followed.settle().unwrap();
+        // A leap second, or a nudge, is no reason to end.
+        clock.0.store(set.signum() * 1_500_000, Ordering::Relaxed);
+        let before = followed.complete[0];
+        std::thread::sleep(Duration::from_millis(250));
+        followed.settle().unwrap();
+        assert!(followed.complete[0] > before);
+        clock.0.store(set, Ordering::Relaxed);
+        let gone = followed.gone();
+        assert!(!gone.is_refused() && gone.to_string().contains("the clock was set"), "{gone}");
+        assert!(followed.complete.iter().all(|time| (time - SystemClock.now()).abs() < 60_000_000));
+    }
+}
+
+// Refutes a thread that reads for ever for nobody.
+#[test]
+fn the_reading_ends_with_the_last_part() {
+    let place = Place::new("alone");
+    place.write("a.csv", "user\nada\n");
+    let followed = Followed::new(&csv(&place.path("a.csv"), ""), &Arc::default(), 1);
+    let name = place.path("a.csv");
+    drop(followed);
+    let patience = Instant::now() + Duration::from_secs(20);
+    let threads = || {
+        let tasks = fs::read_dir("/proc/self/task").unwrap();
+        tasks
+            .filter(|task| {
+                fs::read_to_string(task.as_ref().unwrap().path().join("comm"))
+                    .is_ok_and(|name| name.trim() == "discreet-reader")
+            })
+            .count()
+    };
+    // Other tests have readers too, which come and go.
+    while threads() > 8 {
+        assert!(Instant::now() < patience, "{}", name.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

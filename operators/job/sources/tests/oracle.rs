@@ -1,0 +1,352 @@
+//! A naive reader beside this one.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One record of one group for each user, key and value.
+fn naive(rows: &[[String; 3]]) -> Vec<Given> {
+    let mut records = Vec::new();
+    for [user, key, value] in rows.iter().filter(|[user, _, _]| !user.is_empty()) {
+        let value = match value.trim() {
+            "" => None,
+            value => {
+                Some((value.parse::<i128>().unwrap() * 100).clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+            }
+        };
+        let record = |group, key: &str, value| Record {
+            group,
+            time: 0,
+            person: id(user.as_bytes()),
+            id: <Id as Told>::shared(),
+            key: Text::new(key),
+            value,
+        };
+        records.push(record(0, "", 0));
+        if !key.is_empty() {
+            records.push(record(1, key, 0));
+        }
+        if let Some(value) = value.filter(|_| !key.is_empty()) {
+            records.push(record(2, key, value));
+        }
+    }
+    records.sort();
+    records
+}
+
+fn groups() -> Vec<Group> {
+    vec![group(None, None), group(Some("key"), None), group(Some("key"), Some(("value", 2)))]
+}
+
+/// A field as some program would write it.
+fn written(field: &str, quoted: bool) -> String {
+    if quoted || field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+fn cases() -> impl Strategy<Value = (Vec<([String; 3], [bool; 4])>, bool, bool)> {
+    let row = ("[a-c\",\n é]{0,4}", "[x-z\",\r\n]{0,30}", "-?[0-9]{1,22}|", any::<[bool; 4]>())
+        .prop_map(|(user, key, value, quoted)| ([user, key, value], quoted));
+    (proptest::collection::vec(row, 0..60), any::<bool>(), any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    // The oracle also for: every packing, every number of workers and processes, every size of chunk, both line ends, with and
+    // without the last of them. Refutes a record that is lost, given twice, torn, or changed.
+    #[test]
+    fn columns_become_records((rows, crlf, last) in cases(), chunk in 1usize..300, packing in 0usize..4) {
+        let place = Place::new("oracle-csv");
+        let end = if crlf { "\r\n" } else { "\n" };
+        let mut text = format!("extra,value,\"user\",key{end}");
+        for ([user, key, value], quoted) in &rows {
+            text += &format!("{},{},{},{}{end}", written("e", quoted[0]), written(value, quoted[1]), written(user, quoted[2]), written(key, quoted[3]));
+        }
+        if !last && !rows.is_empty() {
+            text.truncate(text.len() - end.len());
+        }
+        // The crate `csv` agrees with what was meant.
+        let theirs = csv::Reader::from_reader(text.as_bytes()).into_records().map(|record| record.unwrap()).count();
+        prop_assert_eq!(theirs, rows.len());
+        let (packing, name) = [(Packing::Plain, "a.csv"), (Packing::Gzip, "a.csv.gz"), (Packing::Bzip2, "a.csv.bz2"), (Packing::Zstandard, "a.csv.zst")][packing];
+        place.write(name, packed(packing, text.as_bytes()));
+        let rows: Vec<[String; 3]> = rows.into_iter().map(|(row, _)| row).collect();
+        let expected = naive(&rows);
+        let (source, person) = csv(&place.path(name), "");
+        for workers in [1, 2, 5] {
+            let input = open_in(sizes(chunk), &source, &person, wanted(groups(), false), Pace::Bounded, threads(workers), Brake::new()).unwrap();
+            let mut found = drained(of(&input, workers)).unwrap().concat();
+            found.sort();
+            prop_assert!(found == expected, "{} workers", workers);
+            let progress = input.progress();
+            prop_assert!(progress.has_ended() && Some(progress.read()) == progress.total());
+        }
+        // Three processes of two threads: each keeps its own workers' chunks.
+        let mut found = Vec::new();
+        for process in 0..3 {
+            let crew = Crew { process, processes: 3, threads: 2 };
+            let input = open_in(sizes(chunk), &source, &person, wanted(groups(), false), Pace::Bounded, crew, Brake::new()).unwrap();
+            found.extend(drained((0..6).map(|worker| input.part(worker)).collect()).unwrap().concat());
+        }
+        found.sort();
+        prop_assert!(found == expected);
+    }
+
+    #[test]
+    fn objects_become_records((rows, crlf, _) in cases(), chunk in 1usize..300) {
+        let place = Place::new("oracle-json");
+        let end = if crlf { "\r\n" } else { "\n" };
+        let mut text = String::new();
+        for ([user, key, value], shape) in &rows {
+            let value = match value.as_str() {
+                "" if shape[0] => "null".into(),
+                "" => "\"\"".into(),
+                // Numbers of JSON begin with no zero.
+                value if shape[0] => serde_json::json!(value).to_string(),
+                value => value.parse::<i128>().unwrap().to_string(),
+            };
+            let user = if user.is_empty() && shape[1] { "null".into() } else { serde_json::json!(user).to_string() };
+            text += &format!("{{\"x\": [\"\\n\"], \"value\":{value}, \"user\" : {user},\"key\":{}}}{end}", serde_json::json!(key));
+        }
+        place.write("a.jsonl", &text);
+        let rows: Vec<[String; 3]> = rows.into_iter().map(|(row, _)| row).collect();
+        let (source, person) = stated(&format!("type = \"jsonl\"\npath = {:?}", place.path("a.jsonl").to_str().unwrap()), USER);
+        for workers in [1, 2, 5] {
+            let input = open_in(sizes(chunk), &source, &person, wanted(groups(), false), Pace::Bounded, threads(workers), Brake::new()).unwrap();
+            let mut found = drained(of(&input, workers)).unwrap().concat();
+            found.sort();
+            prop_assert!(found == naive(&rows));
+        }
+    }
+}
+
+#[test]
+fn a_combined_log_becomes_records() {
+    let place = Place::new("combined");
+    let mut text = String::new();
+    let mut expected = Vec::new();
+    for number in 0..5_000u32 {
+        let bytes = if number % 7 == 0 { "-".to_owned() } else { number.to_string() };
+        let (minute, second) = (number / 60 % 60, number % 60);
+        text += &format!(
+            "10.0.0.{} - - [17/May/2015:10:{minute:02}:{second:02} +0000] \"GET /{} HTTP/1.1\" 200 {bytes} \"-\" \"a \\\"b\\\"\"\n",
+            number % 50,
+            number % 9
+        );
+        if number % 7 > 0 {
+            let time =
+                crate::time::at("2015-05-17T10:00:00Z").unwrap() + i64::from(number % 3_600) * 1_000_000;
+            expected.push(Record {
+                group: 0,
+                time,
+                person: id(format!("10.0.0.{}", number % 50).as_bytes()),
+                id: id(b"a \"b\""),
+                key: Text::new(&format!("/{}", number % 9)),
+                value: i64::from(number) / 10,
+            });
+        }
+    }
+    expected.sort();
+    place.write("access.log", &text);
+    let person = "person = { field = \"client\", missing = \"reject\" }";
+    let source = stated(
+        &format!(
+            "type = \"combined\"\npath = {:?}\nid = {{ field = \"agent\" }}",
+            place.path("access.log").to_str().unwrap()
+        ),
+        person,
+    );
+    for workers in [1, 3] {
+        assert!(
+            read(&source, &wanted(vec![group(Some("path"), Some(("bytes", -1)))], true), workers).unwrap()
+                == expected
+        );
+    }
+}
+
+// Refutes an order of files that depends on the directory, and a file that is read twice or not at all.
+#[test]
+fn many_files_are_one_input() {
+    let place = Place::new("many");
+    for file in 0..20 {
+        let bytes = packed([Packing::Plain, Packing::Gzip][file % 2], format!("user\nu{file}\n").as_bytes());
+        place.write(["a.csv", "b.csv.gz"][file % 2].replace('.', &format!("{file:02}.")).as_str(), bytes);
+    }
+    let expected: Vec<Id> = {
+        let mut ids: Vec<Id> = (0..20).map(|file| id(format!("u{file}").as_bytes())).collect();
+        ids.sort();
+        ids
+    };
+    let people = |path: &str| {
+        let found = read(&csv(&place.path(path), ""), &wanted(vec![group(None, None)], false), 3).unwrap();
+        found.iter().map(|record| record.person).collect::<Vec<_>>()
+    };
+    assert!(people("") == expected && people("*.csv*") == expected);
+    assert_eq!(people("b*").len(), 10);
+}
+
+#[test]
+fn people_who_are_not_named_are_dropped_rejected_or_one() {
+    let place = Place::new("missing");
+    place.write("a.csv", "user,x\nada,1\n,2\n\"\",3\n");
+    place.write("a.jsonl", "{\"user\":\"ada\"}\n{\"user\":null}\n{\"user\":\"\"}\n{}\n");
+    for (kind, lines) in [("csv", 2), ("jsonl", 3)] {
+        let people = |missing: &str, bad: u64| {
+            let source = format!(
+                "type = \"{kind}\"\npath = {:?}\nbad = {{ lines = {bad} }}",
+                place.path(&format!("a.{kind}")).to_str().unwrap()
+            );
+            let source =
+                stated(&source, &format!("person = {{ field = \"user\", missing = \"{missing}\" }}"));
+            read(&source, &wanted(vec![group(None, None)], false), 1)
+                .map(|found| found.iter().map(|record| record.person).collect::<Vec<_>>())
+        };
+        assert!(people("drop", 0).unwrap() == [id(b"ada")]);
+        assert!(people("reject", lines).unwrap() == [id(b"ada")]);
+        assert!(people("reject", lines - 1).unwrap_err().is_refused());
+        let mut all = vec![Id::SHARED; lines as usize];
+        all.push(id(b"ada"));
+        all.sort();
+        assert!(people("shared", 0).unwrap() == all);
+    }
+}
+
+// Every kind of record that somebody might send (B44 to B58): a fixed rule, and no end of the run.
+#[test]
+fn odd_records_follow_the_rules() {
+    let place = Place::new("odd");
+    let long = "k".repeat(4_097);
+    let huge = "u".repeat(64 << 10);
+    let lines: [(&[u8], Option<(&[u8], &str, i64)>); 20] = [
+        (b"a,k,NaN", None),
+        (b"a,k,inf", None),
+        (b"a,k,-0.0", Some((b"a", "k", 0))),
+        (b"a,k,1e-320", Some((b"a", "k", 0))),
+        (b"a,k,-9223372036854775808", Some((b"a", "k", i64::MIN))),
+        (b"a,k,18446744073709551615", Some((b"a", "k", i64::MAX))),
+        (b"a,k,1e30", Some((b"a", "k", i64::MAX))),
+        (b"\xff\xfe,k,1", Some((b"\xff\xfe", "k", 1))),
+        (b"a\0b,k,1", Some((b"a\0b", "k", 1))),
+        (b"007,k,1", Some((b"007", "k", 1))),
+        ("é,k,1".as_bytes(), Some(("é".as_bytes(), "k", 1))),
+        ("e\u{301},k,1".as_bytes(), Some(("e\u{301}".as_bytes(), "k", 1))),
+        (b"a,\xff,1", Some((b"a", "\u{fffd}", 1))),
+        (b"a,=cmd(),1", Some((b"a", "=cmd()", 1))),
+        (b"a,\"x\ny\",1", Some((b"a", "x\ny", 1))),
+        (b"a,k", None),
+        (b"a,k,1,2,3", Some((b"a", "k", 1))),
+        (b"a,k,\"1", None),
+        (b"a,k,0x10", None),
+        (b"a,k, 7 ", Some((b"a", "k", 7))),
+    ];
+    for (line, expected) in lines {
+        place.write("a.csv", [b"user,key,value\nz,k,1\n", line, b"\n"].concat());
+        let found = read(
+            &csv(&place.path("a.csv"), "bad = { lines = 1 }"),
+            &wanted(vec![group(Some("key"), Some(("value", 0)))], false),
+            1,
+        )
+        .unwrap();
+        let found: Vec<_> = found
+            .into_iter()
+            .filter(|record| record.person != id(b"z"))
+            .map(|record| (record.person, record.key, record.value))
+            .collect();
+        let expected: Vec<_> =
+            expected.into_iter().map(|(person, key, value)| (id(person), Text::new(key), value)).collect();
+        assert!(found == expected, "{}", String::from_utf8_lossy(line));
+    }
+    let line =
+        [format!("{huge},k,1"), format!("{huge}u,k,1"), format!("a,{long},1"), format!("a,{},1", &long[1..])]
+            .join("\n");
+    place.write("a.csv", format!("user,key,value\n{line}\n{}\n", "x".repeat(3 << 20)));
+    let groups = vec![group(None, None), group(Some("key"), None)];
+    let found = read(&csv(&place.path("a.csv"), "bad = { lines = 2 }"), &wanted(groups, false), 2).unwrap();
+    // The longest id counts, the one above it is bad as is the line of 3 MB, and the long key leaves out its group alone.
+    assert_eq!(found.iter().filter(|record| record.person == id(huge.as_bytes())).count(), 2);
+    assert_eq!((found.len(), found.iter().filter(|record| record.group == 1).count()), (5, 2));
+}
+
+// Refutes an allocation for each record: what goes round keeps its room, and long keys are shared.
+#[test]
+fn reading_goes_on_in_the_room_that_it_has() {
+    let place = Place::new("room");
+    let key = "a key that does not lie in place";
+    place.write("a.csv", format!("user,key\n{}", format!("ada,{key}\n").repeat(200_000)));
+    let (source, person) = csv(&place.path("a.csv"), "");
+    let input = open(
+        &source,
+        &person,
+        wanted(vec![group(Some("key"), None)], false),
+        Pace::Bounded,
+        threads(1),
+        Brake::new(),
+    )
+    .unwrap();
+    let mut part = input.part::<Id, ()>(0);
+    let (mut batch, mut count, mut shared) = (Vec::with_capacity(4_096), 0, None);
+    loop {
+        batch.clear();
+        let pulled = part.pull(&mut batch).unwrap();
+        assert!(batch.len() <= 2 * crate::dataflow::BATCH && batch.capacity() == 4_096);
+        for record in &batch {
+            assert_eq!(
+                *shared.get_or_insert(record.key.as_str().as_ptr().addr()),
+                record.key.as_str().as_ptr().addr()
+            );
+        }
+        count += batch.len();
+        if pulled == Pulled::End {
+            break;
+        }
+    }
+    assert_eq!(count, 200_000);
+}
+
+// Refutes a part that is read twice, and one of another process.
+#[test]
+fn a_part_is_taken_once_and_by_its_own_process() {
+    let place = Place::new("once");
+    place.write("a.csv", "user\nada\n");
+    let (source, person) = csv(&place.path("a.csv"), "");
+    let crew = Crew { process: 1, processes: 2, threads: 1 };
+    let input =
+        open(&source, &person, wanted(vec![group(None, None)], false), Pace::Bounded, crew, Brake::new())
+            .unwrap();
+    let mut batch = Vec::new();
+    for other in [0, 2, usize::MAX] {
+        assert_eq!(input.part::<Id, ()>(other).pull(&mut batch), Ok(Pulled::End));
+    }
+    let _first = input.part::<Id, ()>(1);
+    assert_eq!(input.part::<Id, ()>(1).pull(&mut batch), Ok(Pulled::End));
+    assert!(batch.is_empty());
+}
+
+// Refutes reading that goes on under the brake.
+#[test]
+fn nothing_is_read_while_the_brake_is_pulled() {
+    let place = Place::new("brake");
+    place.write("a.csv", format!("user\n{}", "ada\n".repeat(1_000_000)));
+    let (source, person) = csv(&place.path("a.csv"), "");
+    let brake = Brake::new();
+    brake.pull();
+    let input = open(
+        &source,
+        &person,
+        wanted(vec![group(None, None)], false),
+        Pace::Bounded,
+        threads(1),
+        Arc::clone(&brake),
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    assert!(brake.is_pulled() && input.progress().read() == 0);
+    let mut part = input.part::<Id, Id>(0);
+    assert_eq!(part.pull(&mut Vec::new()), Ok(Pulled::Idle));
+    brake.release();
+    assert_eq!(drained(vec![part]).unwrap()[0].len(), 1_000_000);
+}

@@ -1,0 +1,243 @@
+//! How a source ends that cannot go on.
+
+use super::*;
+
+/// What no error may ever say.
+const SECRET: &str = "s3cret";
+
+fn gone(source: &(Source, Protected), wanted: &Wanted, workers: usize) -> Gone {
+    let gone = read(source, wanted, workers).unwrap_err();
+    let told = format!("{gone} {gone:?}");
+    assert!(!told.contains(SECRET), "{told}");
+    assert!(told.contains("; "), "it says what to do: {told}");
+    gone
+}
+
+fn keyed() -> Wanted {
+    wanted(vec![group(Some("key"), Some(("value", 2)))], true)
+}
+
+const TIME: &str = "time = { field = \"time\", format = \"rfc3339\" }";
+
+// Through every way in which reading can fail. Refutes an error that quotes what it has read.
+#[test]
+fn no_error_tells_a_piece_of_a_record() {
+    let place = Place::new("secret");
+    let good = "user,key,value,time\nada,k,1,2026-01-01T00:00:00Z\n";
+    let lines = [
+        format!("{SECRET},k,{SECRET},2026-01-01T00:00:00Z"),
+        format!("{SECRET},k,1,{SECRET}"),
+        format!("{SECRET},k"),
+        format!("\"{SECRET},k,1,"),
+        format!("{}{SECRET},k,1,2026-01-01T00:00:00Z", "u".repeat(64 << 10)),
+        format!("{SECRET}{}", "x".repeat(2 << 20)),
+    ];
+    for line in lines {
+        place.write("a.csv", format!("{good}{line}\n{good}"));
+        for workers in [1, 2] {
+            let gone = gone(&csv(&place.path("a.csv"), TIME), &keyed(), workers);
+            assert!(gone.is_refused());
+            assert!(
+                gone.to_string().contains("a.csv: the input was refused: more than 0 lines cannot be read"),
+                "{gone}"
+            );
+        }
+    }
+    // Its columns are the file's own words.
+    for header in [
+        format!("user,key,{SECRET},time"),
+        SECRET.into(),
+        format!("{SECRET}\n"),
+        String::new(),
+        format!("\"{SECRET}"),
+        format!("user,user,key,value,time,{SECRET}"),
+    ] {
+        place.write("a.csv", format!("{header}\n{SECRET},k,1,2026-01-01T00:00:00Z\n"));
+        assert!(gone(&csv(&place.path("a.csv"), TIME), &keyed(), 1).is_refused());
+    }
+    place.write("a.csv", "");
+    assert!(
+        gone(&csv(&place.path("a.csv"), TIME), &keyed(), 1).to_string().contains("no line of column names")
+    );
+    place.write("a.csv", SECRET.repeat(1 << 20));
+    assert!(gone(&csv(&place.path("a.csv"), TIME), &keyed(), 1).is_refused());
+
+    let jsonl = stated(
+        &format!("type = \"jsonl\"\npath = {:?}\n{TIME}", place.path("a.jsonl").to_str().unwrap()),
+        USER,
+    );
+    for line in [
+        format!("{{\"user\":\"{SECRET}\",\"user\":1}}"),
+        format!("{SECRET}"),
+        format!("{{\"{SECRET}\":1"),
+        format!("{{\"user\":[\"{SECRET}\"]}}"),
+        format!("{{\"time\":\"{SECRET}\"}}"),
+    ] {
+        place.write("a.jsonl", line);
+        assert!(gone(&jsonl, &keyed(), 1).is_refused());
+    }
+    let log = stated(
+        &format!("type = \"combined\"\npath = {:?}", place.path("a.log").to_str().unwrap()),
+        "unit = \"record\"",
+    );
+    place.write("a.log", format!("{SECRET} - - [{SECRET}] \"{SECRET}\" 200 1 \"\" \"{SECRET}\"\n"));
+    assert!(gone(&log, &wanted(vec![group(None, None)], true), 1).is_refused());
+
+    // Packed files that are torn, or are none.
+    let text = format!("{good}{}", format!("{SECRET},k,1,2026-01-01T00:00:00Z\n").repeat(5_000));
+    for (name, packing) in
+        [("a.csv.gz", Packing::Gzip), ("a.csv.bz2", Packing::Bzip2), ("a.csv.zst", Packing::Zstandard)]
+    {
+        let whole = packed(packing, text.as_bytes());
+        for cut in [1, whole.len() / 2, whole.len() - 1] {
+            place.write(name, &whole[..cut]);
+            let gone = gone(&csv(&place.path(name), TIME), &keyed(), 1);
+            assert!(!gone.is_refused() && gone.to_string().contains(name), "{name} {cut} {gone}");
+        }
+        let mut wrong = whole.clone();
+        let middle = wrong.len() / 2;
+        wrong[middle..middle + 8].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        place.write(name, &wrong);
+        assert!(read(&csv(&place.path(name), TIME), &keyed(), 1).is_err(), "{name}");
+        place.write(name, text.as_bytes());
+        assert!(!gone(&csv(&place.path(name), TIME), &keyed(), 1).is_refused());
+    }
+    assert!(!gone(&csv(&place.path("nothing.csv"), TIME), &keyed(), 1).is_refused());
+}
+
+// Refutes a limit that is one line off, or that each worker has for itself.
+#[test]
+fn bad_lines_are_counted_over_all_workers_and_up_to_their_limit() {
+    let place = Place::new("limit");
+    place.write("a.csv", format!("user,value\n{}", "ada,1\nada,x\nada,\n".repeat(100)));
+    let groups = wanted(vec![group(None, Some(("value", 0)))], false);
+    for workers in [1, 2, 5] {
+        for (limit, enough) in [(100, true), (99, false)] {
+            let (source, person) = csv(&place.path("a.csv"), &format!("bad = {{ lines = {limit} }}"));
+            let input = open_in(
+                sizes(50),
+                &source,
+                &person,
+                groups.clone(),
+                Pace::Bounded,
+                threads(workers),
+                Brake::new(),
+            )
+            .unwrap();
+            let parts = of(&input, workers);
+            match drained(parts) {
+                Ok(found) => assert!(enough && found.concat().len() == 100),
+                Err(gone) => assert!(!enough && gone.to_string().contains("more than 99 lines"), "{gone}"),
+            }
+        }
+    }
+    // Every part says so, and says it again.
+    let (source, person) = csv(&place.path("a.csv"), "bad = { lines = 99 }");
+    let input =
+        open_in(sizes(50), &source, &person, groups, Pace::Bounded, threads(2), Brake::new()).unwrap();
+    let mut parts = of(&input, 2);
+    let mut failed = [0; 2];
+    while failed.iter().any(|times| *times < 3) {
+        for (part, times) in parts.iter_mut().zip(&mut failed) {
+            *times += i32::from(part.pull(&mut Vec::new()).is_err());
+        }
+    }
+}
+
+// Refutes an order that is only looked at within a chunk or a worker.
+#[test]
+fn one_line_out_of_order_fails_a_sorted_source() {
+    let place = Place::new("sorted");
+    let unix = "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"";
+    let (source, person) = csv(&place.path("a.csv"), unix);
+    let read = |times: &[i64], chunk, workers| {
+        let lines: String = times.iter().map(|time| format!("ada,{time}\n")).collect();
+        place.write("a.csv", format!("user,time\n{lines}"));
+        let input = open_in(
+            sizes(chunk),
+            &source,
+            &person,
+            wanted(vec![group(None, None)], true),
+            Pace::Bounded,
+            threads(workers),
+            Brake::new(),
+        )
+        .unwrap();
+        drained(of(&input, workers)).map(|found| found.concat().len())
+    };
+    let good: Vec<i64> = (0..200).map(|line| 1_000 + line / 3).collect();
+    for workers in [1, 2, 5] {
+        for chunk in [9, 40, 1_000_000] {
+            assert_eq!(read(&good, chunk, workers), Ok(200));
+            for swapped in [2, 50, 101, 197] {
+                let mut bad = good.clone();
+                bad.swap(swapped, swapped + 1);
+                if bad == good {
+                    continue;
+                }
+                let gone = read(&bad, chunk, workers).unwrap_err();
+                assert!(gone.is_refused() && gone.to_string().contains("order = \"any\""), "{gone}");
+            }
+            let mut late = good.clone();
+            late.push(999);
+            assert!(read(&late, chunk, workers).is_err());
+        }
+    }
+}
+
+// Refutes a declaration before its records, and one that goes back.
+#[test]
+fn a_sorted_part_is_complete_up_to_its_last_line() {
+    let place = Place::new("complete");
+    let lines: String = (0..20_000).map(|line| format!("ada,{line}\n")).collect();
+    place.write("a.csv", format!("user,time\n{lines}"));
+    let (source, person) =
+        csv(&place.path("a.csv"), "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"");
+    let want = || wanted(vec![group(None, None)], true);
+    let input =
+        open_in(sizes(5_000), &source, &person, want(), Pace::Bounded, threads(2), Brake::new()).unwrap();
+    let mut declared = [0; 2];
+    let mut parts = of(&input, 2);
+    let mut ended = [false; 2];
+    while !ended.iter().all(|ended| *ended) {
+        for (worker, part) in parts.iter_mut().enumerate() {
+            let mut batch = Vec::new();
+            let pulled = part.pull(&mut batch).unwrap();
+            assert!(batch.iter().all(|record| record.time >= declared[worker]));
+            match pulled {
+                Pulled::Complete(time) => {
+                    assert!(
+                        declared[worker] <= time && batch.last().is_none_or(|record| record.time == time)
+                    );
+                    declared[worker] = time;
+                }
+                Pulled::End => ended[worker] = true,
+                Pulled::More | Pulled::Idle => {}
+            }
+        }
+    }
+    assert!(declared.iter().all(|time| *time > 15_000_000_000), "{declared:?}");
+    // The other processes leave it to the first.
+    let crew = Crew { process: 1, processes: 2, threads: 2 };
+    let input = open(&source, &person, want(), Pace::Bounded, crew, Brake::new()).unwrap();
+    assert!(drained(vec![input.part(2), input.part(3)]).unwrap().concat().is_empty());
+    let crew = Crew { process: 0, ..crew };
+    let input = open(&source, &person, want(), Pace::Bounded, crew, Brake::new()).unwrap();
+    assert_eq!(drained(vec![input.part(0), input.part(1)]).unwrap().concat().len(), 20_000);
+}
+
+#[test]
+fn times_from_far_away_are_times() {
+    let place = Place::new("far");
+    place.write(
+        "a.csv",
+        "user,time\na,9999-12-31T23:59:59Z\nb,1066-10-14T09:00:00Z\nc,1970-01-01T00:00:00Z\n",
+    );
+    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], true), 1).unwrap();
+    let times: Vec<i64> = found.iter().map(|record| record.time).collect();
+    assert_eq!(times, [-28_505_660_400_000_000, 0, 253_402_300_799_000_000]);
+    // Where nobody asks for times, they are not read.
+    place.write("a.csv", "user,time\na,never\n");
+    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], false), 1).unwrap();
+    assert_eq!(found.iter().map(|record| record.time).collect::<Vec<_>>(), [0]);
+}

@@ -1,0 +1,233 @@
+//! Times: what a field says of when, as microseconds.
+
+use jiff::Timestamp;
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::TimeZone;
+
+use super::number::steps;
+use crate::invalid::Invalid;
+use crate::job::config::TimeFormat;
+use crate::time::{LIMIT, Time, Zone, known};
+
+/// Reads the times of one source. It remembers the last text: neighbours in a log often say the same.
+pub(super) struct Times {
+    format: TimeFormat,
+    zone: TimeZone,
+    last: Vec<u8>,
+    time: Option<Time>,
+}
+
+impl Times {
+    pub(super) fn new(format: &TimeFormat, zone: &Zone) -> Result<Times, Invalid> {
+        let (_, zone) = known(zone.name())?;
+        Ok(Times { format: format.clone(), zone, last: Vec::new(), time: None })
+    }
+
+    /// When that is, any part of a microsecond left out; `None` for what is no time, and for what is further than 73,000
+    /// years away.
+    #[inline]
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Time> {
+        if bytes != self.last || bytes.is_empty() {
+            let time = match &self.format {
+                TimeFormat::Unix => steps(bytes, 6),
+                TimeFormat::UnixMilliseconds => steps(bytes, 3),
+                TimeFormat::Rfc3339 => rfc3339(bytes),
+                TimeFormat::Clf => clf(bytes),
+                TimeFormat::Pattern(pattern) => by_pattern(pattern, bytes, &self.zone),
+            };
+            self.time = time.filter(|time| (-LIMIT..=LIMIT).contains(time));
+            self.last.clear();
+            self.last.extend_from_slice(bytes);
+        }
+        self.time
+    }
+}
+
+/// As `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
+fn rfc3339(bytes: &[u8]) -> Option<Time> {
+    let (date, rest) = bytes.split_at_checked(10)?;
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else { return None };
+    let year = two(*y1, *y2)? * 100 + two(*y3, *y4)?;
+    let day = day(year, two(*m1, *m2)?, two(*d1, *d2)?)?;
+    let ([b'T' | b't' | b' '], rest) = rest.split_at_checked(1)? else { return None };
+    let (clock, mut rest) = rest.split_at_checked(8)?;
+    let second = clock_time(clock)?;
+    let mut micros = 0;
+    if let Some((b'.', after)) = rest.split_first() {
+        let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (fraction, after) = after.split_at_checked(digits)?;
+        if !(1..=9).contains(&digits) {
+            return None;
+        }
+        for place in 0..6 {
+            micros = micros * 10 + fraction.get(place).map_or(0, |digit| i64::from(digit - b'0'));
+        }
+        rest = after;
+    }
+    let offset = match rest {
+        b"Z" | b"z" => 0,
+        [sign, h1, h2, b':', m1, m2] => offset(*sign, two(*h1, *h2)?, two(*m1, *m2)?)?,
+        _ => return None,
+    };
+    Some((day * 86_400 + second - offset) * 1_000_000 + micros)
+}
+
+/// As `17/May/2015:10:05:03 +0000`.
+fn clf(bytes: &[u8]) -> Option<Time> {
+    const MONTHS: [&[u8; 3]; 12] =
+        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    let (date, rest) = bytes.split_at_checked(12)?;
+    let [d1, d2, b'/', m1, m2, m3, b'/', y1, y2, y3, y4, b':'] = date else { return None };
+    let month = MONTHS.iter().position(|name| **name == [*m1, *m2, *m3])? as i64 + 1;
+    let day = day(two(*y1, *y2)? * 100 + two(*y3, *y4)?, month, two(*d1, *d2)?)?;
+    let (clock, rest) = rest.split_at_checked(8)?;
+    let [b' ', sign, h1, h2, o1, o2] = rest else { return None };
+    let offset = offset(*sign, two(*h1, *h2)?, two(*o1, *o2)?)?;
+    Some((day * 86_400 + clock_time(clock)? - offset) * 1_000_000)
+}
+
+#[inline]
+fn two(tens: u8, ones: u8) -> Option<i64> {
+    (tens.is_ascii_digit() && ones.is_ascii_digit())
+        .then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
+}
+
+/// The second of a day, as `10:05:03`. A leap second is the one before it: there is no other place for it.
+fn clock_time(bytes: &[u8]) -> Option<i64> {
+    let [h1, h2, b':', m1, m2, b':', s1, s2] = bytes else { return None };
+    let (hour, minute, second) = (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?);
+    (hour < 24 && minute < 60 && second <= 60).then(|| (hour * 60 + minute) * 60 + second.min(59))
+}
+
+fn offset(sign: u8, hours: i64, minutes: i64) -> Option<i64> {
+    let sign = match sign {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    (hours < 24 && minutes < 60).then(|| sign * (hours * 60 + minutes) * 60)
+}
+
+/// Days since 1970 of a day of the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").
+fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=length).contains(&day) {
+        return None;
+    }
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+/// By a pattern; in the source's zone where neither pattern nor text names one. Of a time that a clock showed twice the first
+/// is meant, and one that it never showed is as long after the jump as it says.
+fn by_pattern(pattern: &str, bytes: &[u8], zone: &TimeZone) -> Option<Time> {
+    let read = BrokenDownTime::parse(pattern, bytes).ok()?;
+    let moment: Timestamp = if let Ok(moment) = read.to_timestamp() {
+        moment
+    } else if read.iana_time_zone().is_some() {
+        read.to_zoned().ok()?.timestamp()
+    } else {
+        zone.to_ambiguous_timestamp(read.to_datetime().ok()?).compatible().ok()?
+    };
+    i64::try_from(moment.as_nanosecond().div_euclid(1_000)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::Offset;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(format: &str, zone: &str, text: &str) -> Option<Time> {
+        let format = TimeFormat::parse(format).unwrap();
+        let mut times = Times::new(&format, &Zone::named(zone).unwrap()).unwrap();
+        let first = times.read(text.as_bytes());
+        assert_eq!(times.read(text.as_bytes()), first, "what is remembered is what was read");
+        assert_eq!(times.read(b"nonsense"), None);
+        assert_eq!(times.read(text.as_bytes()), first);
+        first
+    }
+
+    proptest! {
+        // The oracle is jiff. Refutes a wrong calendar, sign of an offset, or rounding before 1970.
+        #[test]
+        fn moments_are_what_jiff_reads(second in -60_000_000_000i64..250_000_000_000, nano in 0i32..1_000_000_000, offset in -1_439i32..1_440) {
+            let moment = Timestamp::new(second, 0).unwrap() + jiff::SignedDuration::from_nanos(nano.into());
+            let there = Offset::from_seconds(offset * 60).unwrap().to_timestamp(Offset::from_seconds(offset * 60).unwrap().to_datetime(moment)).unwrap();
+            prop_assert_eq!(there, moment);
+            let micros = i64::try_from(moment.as_nanosecond().div_euclid(1_000)).unwrap();
+            let zoned = moment.to_zoned(TimeZone::fixed(Offset::from_seconds(offset * 60).unwrap()));
+            let text = zoned.strftime("%Y-%m-%dT%H:%M:%S.%9f%:z").to_string();
+            prop_assert_eq!(read("rfc3339", "UTC", &text), Some(micros), "{}", text);
+            let text = zoned.strftime("%d/%b/%Y:%H:%M:%S %z").to_string();
+            prop_assert_eq!(read("clf", "UTC", &text), Some(micros.div_euclid(1_000_000) * 1_000_000), "{}", text);
+            prop_assert_eq!(read("%d/%b/%Y:%H:%M:%S %z", "UTC", &text), Some(micros.div_euclid(1_000_000) * 1_000_000));
+            let text = format!("{}{}.{:09}", if moment.as_nanosecond() < 0 { "-" } else { "" }, (moment.as_nanosecond() / 1_000_000_000).abs(), (moment.as_nanosecond() % 1_000_000_000).abs());
+            prop_assert_eq!(read("unix", "UTC", &text), Some(micros), "{}", text);
+        }
+
+        #[test]
+        fn no_bytes_end_the_reading(bytes in proptest::collection::vec(any::<u8>(), 0..40), format in 0usize..5) {
+            let format = TimeFormat::parse(["unix", "unix-ms", "rfc3339", "clf", "%Y-%m-%d %H:%M"][format]).unwrap();
+            let _ = Times::new(&format, &Zone::utc()).unwrap().read(&bytes);
+        }
+
+        #[test]
+        fn no_near_time_is_read_as_another(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]Z") {
+            // Beyond these jiff has no moments, and this does.
+            prop_assume!(text.as_str() < "9999-12-30T22" );
+            let expected = text.parse::<Timestamp>().ok().map(|moment| moment.as_microsecond());
+            prop_assert_eq!(read("rfc3339", "UTC", &text), expected, "{}", text);
+        }
+    }
+
+    #[test]
+    fn times_of_every_format() {
+        let at = |text: &str| crate::time::at(text).ok();
+        for (format, zone, text, expected) in [
+            ("unix", "UTC", "0", Some(0)),
+            ("unix", "UTC", "-0.0000001", Some(-1)),
+            ("unix", "UTC", "1700000000.1234567", Some(1_700_000_000_123_456)),
+            ("unix", "UTC", "1.7e9", Some(1_700_000_000_000_000)),
+            ("unix", "UTC", "9223372036854775807", None),
+            ("unix", "UTC", "-9223372036854775808", None),
+            ("unix", "UTC", "2305843009213.693951", Some(LIMIT)),
+            ("unix", "UTC", "2305843009213.693952", None),
+            ("unix", "UTC", "-2305843009213.693951", Some(-LIMIT)),
+            ("unix", "UTC", "-2305843009213.693952", None),
+            ("unix", "UTC", "", None),
+            ("unix-ms", "UTC", "-1", Some(-1_000)),
+            ("unix-ms", "UTC", "1700000000123", Some(1_700_000_000_123_000)),
+            ("rfc3339", "UTC", "9999-12-31T23:59:59.999999Z", Some(253_402_300_799_999_999)),
+            ("rfc3339", "UTC", "0000-01-01T00:00:00Z", Some(-62_167_219_200_000_000)),
+            ("rfc3339", "UTC", "2016-12-31T23:59:60Z", at("2016-12-31T23:59:59Z")),
+            ("rfc3339", "UTC", "2016-12-31T23:59:61Z", None),
+            ("rfc3339", "UTC", "2015-02-29T00:00:00Z", None),
+            ("rfc3339", "UTC", "2015-02-28T00:00:00", None),
+            ("rfc3339", "UTC", "2015-02-28T00:00:00.Z", None),
+            ("rfc3339", "UTC", "2015-02-28T24:00:00Z", None),
+            ("clf", "UTC", "17/May/2015:10:05:03 +0200", at("2015-05-17T08:05:03Z")),
+            ("clf", "UTC", "17/may/2015:10:05:03 +0200", None),
+            ("clf", "UTC", "17/May/2015:10:05:03", None),
+            ("%Y-%m-%d %H:%M", "Europe/Berlin", "2026-03-29 01:59", at("2026-03-29T00:59:00Z")),
+            ("%Y-%m-%d %H:%M", "Europe/Berlin", "2026-03-29 02:30", at("2026-03-29T01:30:00Z")),
+            ("%Y-%m-%d %H:%M", "Europe/Berlin", "2026-10-25 02:30", at("2026-10-25T00:30:00Z")),
+            ("%Y-%m-%d %H:%M", "UTC", "1066-10-14 09:00", at("1066-10-14T09:00:00Z")),
+            ("%d.%m.%Y", "Europe/Berlin", "17.05.2015", at("2015-05-16T22:00:00Z")),
+            ("%s", "Europe/Berlin", "-5", Some(-5_000_000)),
+            ("%Y-%m-%d %H:%M", "UTC", "2026-02-30 01:00", None),
+        ] {
+            assert_eq!(read(format, zone, text), expected, "{format} {text}");
+        }
+    }
+}

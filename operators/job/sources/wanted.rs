@@ -1,0 +1,165 @@
+//! What is wanted of each line, and in which of its cells it stands.
+
+use super::told::LONGEST_ID;
+use crate::dataflow::Gone;
+use crate::job::config::{Missing, Order, Protected, Records, Source};
+use crate::time::Time;
+
+/// What a group of releases reads of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The field of its key.
+    pub(crate) key: Option<String>,
+    /// Its value.
+    pub(crate) value: Option<Value>,
+}
+
+/// A field with a number, and the power of ten that it is counted in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// The field's name.
+    pub(crate) field: String,
+    /// In steps of 10^-digits.
+    pub(crate) digits: i32,
+}
+
+/// What a job wants of its source.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    /// One record of each line for each of them.
+    pub(crate) groups: Vec<Group>,
+    /// The key of the hash by which long ids are held.
+    pub(crate) secret: [u8; 32],
+    /// Whether any release has windows of time.
+    pub(crate) time: bool,
+    /// Over which time made-up records are spread; one day of January 2026 where nothing is said.
+    pub(crate) span: Option<(Time, Time)>,
+}
+
+/// Which cell of a line is what. Cells are numbered by the fields that are wanted, each once.
+#[derive(Clone)]
+pub(super) struct Plan {
+    /// The names of the fields.
+    pub(super) fields: Vec<String>,
+    pub(super) person: Option<(usize, Missing)>,
+    pub(super) id: Option<usize>,
+    pub(super) time: Option<usize>,
+    /// Whether records tell their time.
+    pub(super) timed: bool,
+    pub(super) sorted: bool,
+    pub(super) groups: Vec<GroupCells>,
+    pub(super) secret: [u8; 32],
+}
+
+/// The cells of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupCells {
+    pub(super) key: Option<usize>,
+    /// And in which power of ten it is counted.
+    pub(super) value: Option<(usize, i32)>,
+}
+
+impl Plan {
+    pub(super) fn new(source: &Source, person: &Protected, wanted: &Wanted) -> Result<Plan, Gone> {
+        let mut fields: Vec<String> = Vec::new();
+        let mut cell = |name: &str| {
+            fields.iter().position(|field| field == name).unwrap_or_else(|| {
+                fields.push(name.to_owned());
+                fields.len() - 1
+            })
+        };
+        let sorted = source.order == Order::Sorted;
+        let person = match person {
+            Protected::Person { field, missing } => Some((cell(field), *missing)),
+            Protected::Record => None,
+        };
+        let made_up = matches!(source.records, Records::Synthetic(_));
+        let time = match &source.time {
+            Some(time) if wanted.time || sorted => Some(cell(&time.field)),
+            None if made_up => None,
+            None if wanted.time || sorted => {
+                return Err(
+                    Gone::refused("[source] time").because("no field says when a record happened; name it")
+                );
+            }
+            _ => None,
+        };
+        let id = source.id.as_deref().map(&mut cell);
+        let groups = wanted.groups.iter().map(|group| {
+            let key = group.key.as_deref().map(&mut cell);
+            GroupCells { key, value: group.value.as_ref().map(|value| (cell(&value.field), value.digits)) }
+        });
+        let groups = groups.collect();
+        Ok(Plan { fields, person, id, time, timed: wanted.time, sorted, groups, secret: wanted.secret })
+    }
+}
+
+/// The cells of one line: where they lie in it, or in what was written beside it where they cannot be read in place.
+#[derive(Default)]
+pub(super) struct Cells {
+    places: Vec<Place>,
+    beside: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Place {
+    #[default]
+    Absent,
+    Line(u32, u32),
+    Beside(u32, u32),
+}
+
+impl Cells {
+    pub(super) fn new(fields: usize) -> Cells {
+        Cells { places: vec![Place::Absent; fields], beside: Vec::new() }
+    }
+
+    /// Forgets the line before.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.places.fill(Place::Absent);
+        self.beside.clear();
+    }
+
+    /// A cell of the line, between two of its bytes. Lines are shorter than 4 GB.
+    #[inline]
+    pub(super) fn put(&mut self, cell: usize, from: usize, to: usize) {
+        self.set(cell, Place::Line(from as u32, to as u32));
+    }
+
+    /// A cell that is written beside the line.
+    pub(super) fn write(&mut self, cell: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        let from = self.beside.len() as u32;
+        write(&mut self.beside);
+        self.set(cell, Place::Beside(from, self.beside.len() as u32));
+    }
+
+    #[inline]
+    fn set(&mut self, cell: usize, place: Place) {
+        if let Some(slot) = self.places.get_mut(cell) {
+            *slot = place;
+        }
+    }
+
+    /// Whether the line has this field.
+    pub(super) fn has(&self, cell: usize) -> bool {
+        !matches!(self.places.get(cell), None | Some(Place::Absent))
+    }
+
+    /// What the cell holds; nothing where there is none.
+    #[inline]
+    pub(super) fn get<'a>(&'a self, line: &'a [u8], cell: usize) -> &'a [u8] {
+        let (bytes, from, to) = match self.places.get(cell) {
+            Some(Place::Line(from, to)) => (line, *from, *to),
+            Some(Place::Beside(from, to)) => (&self.beside[..], *from, *to),
+            _ => return &[],
+        };
+        bytes.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    /// What the cell holds, unless it is longer than an id may be.
+    #[inline]
+    pub(super) fn id<'a>(&'a self, line: &'a [u8], cell: usize) -> Option<&'a [u8]> {
+        Some(self.get(line, cell)).filter(|bytes| bytes.len() <= LONGEST_ID)
+    }
+}
