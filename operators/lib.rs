@@ -83,6 +83,11 @@ pub mod prelude;
 #[path = "../tests/server/mod.rs"]
 mod server;
 pub mod time;
+#[cfg(feature = "cli")]
+mod told;
+#[cfg(feature = "cli")]
+#[allow(dead_code, reason = "the commands that draw reports come next")]
+mod watch;
 
 pub use canonical::Digest;
 pub use dataflow::execute;

@@ -42,5 +42,7 @@
 //! [`Domain`]: crate::ledger::Domain
 
 pub mod config;
+#[allow(dead_code, reason = "the commands that write releases come next")]
+mod sinks;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
