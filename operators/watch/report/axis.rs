@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-use super::draw::{grouped, said};
+use super::draw::grouped;
 
 /// From numbers to places.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,22 @@ pub(super) struct Scale {
     high: f64,
     from: f64,
     to: f64,
+}
+
+impl Range {
+    /// The same without what is beyond these values, but for a little room.
+    pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> Range {
+        let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        let (low, high) = values.fold((0.0, 0.0), wider);
+        let room = (high - low) * 0.015;
+        if room > 0.0 && room.is_finite() {
+            let low = if low < 0.0 { low - room } else { low };
+            let high = if high > 0.0 { high + room } else { high };
+            self.ends = (self.ends.0.max(low), self.ends.1.min(high));
+            self.ticks.retain(|(value, _)| (self.ends.0..=self.ends.1).contains(value));
+        }
+        self
+    }
 }
 
 impl Scale {
@@ -81,7 +97,8 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         return "0".to_owned();
     }
     if largest >= 1e15 || largest < 1e-3 {
-        return said(value);
+        let digits = (largest / step).log10().ceil().clamp(0.0, 15.0) as usize;
+        return format!("{value:.digits$e}").replace('-', "\u{2212}");
     }
     let units = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")];
     let (unit, name) = units.into_iter().find(|(unit, _)| largest >= *unit).unwrap_or((1.0, ""));

@@ -25,7 +25,7 @@ pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
 
     let names: Vec<String> = bars.iter().map(|(track, _)| short(&named(track.key.as_deref()), 32)).collect();
     let values: Vec<String> = bars.iter().map(|(_, point)| said(point.value)).collect();
-    let left = room(&names, 6.9, 40.0);
+    let left = room(&names, 6.9, 72.0);
     let right = width - room(&values, 7.2, 30.0);
     let height = TOP + ROW * bars.len() as f64 + BOTTOM;
     let mut drawing = Drawing { width, height, title: series.name.clone(), ..Drawing::default() };
@@ -33,7 +33,7 @@ pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
     let all = bars
         .iter()
         .flat_map(|(_, point)| [point.low, point.value, point.high].into_iter().chain(point.truth));
-    let range = numbers(all, ((right - left) / 80.0) as usize, true);
+    let range = numbers(all.clone(), ((right - left) / 80.0) as usize, true).tight(all);
     let across = Scale::new(range.ends, (left, right));
     for (value, label) in &range.ticks {
         let class = if *value == 0.0 { "zero" } else { "grid" };

@@ -2,7 +2,7 @@
 
 use super::axis::{Scale, dated, spanned};
 use super::draw::{Drawing, counted, percent};
-use super::model::{Budget, Model};
+use super::model::{Budget, Model, Outcome, Told};
 use super::timeline::ruler;
 use crate::ledger::Outlook;
 
@@ -32,11 +32,16 @@ pub(super) fn chart(budget: &Budget, (width, height): (f64, f64)) -> Option<Draw
     for part in [0.0, 0.5, 1.0] {
         drawing.text("tick end", LEFT - 7.0, up.at(part) + 3.8, &percent(part));
     }
+    // What a window costs is charged for all of its time.
     let mut steps = vec![(across.0, base)];
-    for (end, (_, part)) in &budget.spent {
-        let x = along.at(after(*end));
-        let before = steps.last().map_or(base, |(_, y)| *y);
-        steps.extend([(x, before), (x, up.at(*part))]);
+    for (end, (start, part)) in &budget.spent {
+        let (before, reached) = steps.last().map_or((across.0, base), |(x, y)| (*x, *y));
+        let from = along.at(after(*start)).max(before);
+        steps.extend([
+            (from, reached),
+            (from, up.at(*part)),
+            (along.at(after(*end)).max(from), up.at(*part)),
+        ]);
     }
     let last = steps.last().copied().unwrap_or((across.1, base));
     let area = steps.iter().copied().chain([(across.1, last.1), (across.1, base)]);
@@ -45,8 +50,8 @@ pub(super) fn chart(budget: &Budget, (width, height): (f64, f64)) -> Option<Draw
     drawing.dot("dot", last.0, last.1, 3.0);
     drawing.line("cap", [across.0, up.at(1.0), across.1, up.at(1.0)]);
     drawing.text("note", LEFT + 2.0, up.at(1.0) - 6.0, "the cap");
-    let below = if last.1 < TOP + 30.0 { 18.0 } else { -9.0 };
-    drawing.text("number end", last.0 - 4.0, last.1 + below, &format!("{spent} spent"));
+    let label = if last.1 < base - 30.0 { base - 9.0 } else { last.1 - 9.0 };
+    drawing.text("number end", last.0 - 5.0, label, &format!("{spent} spent"));
     drawing.line("axis", [across.0, base, across.1, base]);
     ruler(&mut drawing, span, across, base);
     Some(drawing)
@@ -75,24 +80,32 @@ pub(super) fn outlook(budget: &Budget) -> Option<String> {
     })
 }
 
-/// Every window without an answer, in words.
+/// Every window without an answer, in words; what is alike, once.
 pub(super) fn gone(model: &Model) -> Vec<String> {
-    use super::model::Outcome;
     let mut words = Vec::new();
     for series in &model.releases {
-        for told in &series.windows {
-            let window = spanned(told.start, told.end);
+        let mut windows: Vec<&Told> = series.windows.iter().collect();
+        windows.sort_by_key(|told| (told.start, told.end));
+        let alike = |a: &&Told, b: &&Told| a.outcome.word() == b.outcome.word();
+        for run in windows.chunk_by(alike) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
             let name = &series.name;
-            match &told.outcome {
-                Outcome::Released => {}
-                Outcome::Refused(why) => words.push(format!("{name} of {window} was refused: {why}.")),
-                Outcome::Skipped => {
-                    words.push(format!(
-                        "{name} of {window} was skipped: its time passed before it was ready."
-                    ));
+            let (subject, were, their) = match run.len() {
+                1 => (format!("{name} of {}", spanned(first.start, first.end)), "was", "its"),
+                count => {
+                    let when = spanned(first.start, last.end);
+                    (format!("{name}, {} from {when},", counted(count, "window")), "were", "their")
                 }
-                Outcome::Lost => words.push(format!("{name} of {window} was charged and is lost.")),
-            }
+            };
+            words.push(match &first.outcome {
+                Outcome::Released => continue,
+                Outcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
+                Outcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
+                Outcome::Skipped => {
+                    format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
+                }
+                Outcome::Lost => format!("{subject} {were} charged, and {their} answer is lost."),
+            });
         }
     }
     words

@@ -169,6 +169,9 @@ pub(super) fn said(value: f64) -> String {
 
 /// `12.3%`
 pub(super) fn percent(part: f64) -> String {
+    if part > 0.0 && part < 0.001 {
+        return "less than 0.1%".to_owned();
+    }
     format!("{}%", said((part * 1000.0).round() / 10.0))
 }
 

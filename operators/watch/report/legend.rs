@@ -56,9 +56,8 @@ pub(super) fn badge(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.text("tag middle", x - 26.0, y + 13.0, "DEMO");
 }
 
-/// The same where it stands in each of many pictures, with its right end at the picture's.
-pub(super) fn small_badge(drawing: &mut Drawing) {
-    let right = drawing.width;
-    drawing.rectangle("outline", [right - 42.0, 2.5, 41.5, 15.0]);
-    drawing.text("small middle", right - 21.2, 13.4, "DEMO");
+/// The same where it stands in each of many pictures, with its right end at `x`.
+pub(super) fn small_badge(drawing: &mut Drawing, x: f64, y: f64) {
+    drawing.rectangle("outline", [x - 42.0, y + 0.5, 41.5, 15.0]);
+    drawing.text("small middle", x - 21.2, y + 11.4, "DEMO");
 }

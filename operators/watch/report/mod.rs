@@ -63,7 +63,7 @@ impl Report {
         page::page(&self.heading, &self.model)
     }
 
-    /// The first release as a picture, in SVG.
+    /// The first releases as a picture, in SVG.
     pub(crate) fn svg(&self) -> String {
         picture::picture(&self.heading, &self.model)
     }

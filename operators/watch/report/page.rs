@@ -6,7 +6,7 @@ use super::axis::{dated, spanned};
 use super::bars;
 use super::burn;
 use super::draw::{Drawing, counted, escape, grouped, percent, said};
-use super::legend::{badge, legend, small_badge};
+use super::legend::{legend, small_badge};
 use super::model::{Errors, Laws, Model, Series};
 use super::picture::panels;
 use super::style;
@@ -14,6 +14,9 @@ use super::timeline::Timeline;
 
 /// How wide the pictures are drawn; a browser makes them fit.
 const WIDTH: f64 = 984.0;
+
+/// A picture that stands alone.
+const ALONE: f64 = 760.0;
 
 /// A page on its way.
 struct Page<'a> {
@@ -133,7 +136,8 @@ impl Page<'_> {
     }
 
     fn over_time(&mut self, series: &Series) -> usize {
-        let (mut panels, columns, hidden) = panels(&Timeline::new(series), WIDTH);
+        let width = if series.tracks.len() == 1 { ALONE } else { WIDTH };
+        let (mut panels, columns, hidden) = panels(&Timeline::new(series), width);
         let class = ["one", "two", "three"].get(columns - 1).unwrap_or(&"three");
         self.text += &format!("<div class=\"panels {class}\">");
         for panel in &mut panels {
@@ -145,10 +149,10 @@ impl Page<'_> {
     }
 
     fn bars(&mut self, series: &Series) -> usize {
-        let (mut bars, hidden) = bars::window(series, 760.0);
+        let (mut bars, hidden) = bars::window(series, ALONE);
         if self.heading.demo {
-            let (x, y) = (bars.width, bars.height - 22.0);
-            badge(&mut bars, x, y);
+            let y = bars.height - 20.0;
+            small_badge(&mut bars, 42.0, y);
         }
         self.text += "<div class=\"wide\">";
         self.draw(&bars);
@@ -219,7 +223,7 @@ impl Page<'_> {
 
     fn budget(&mut self, model: &Model) {
         let gone = burn::gone(model);
-        let chart = burn::chart(&model.budget, (760.0, 200.0));
+        let chart = burn::chart(&model.budget, (ALONE, 200.0));
         if gone.is_empty() && chart.is_none() && model.budget.newest.is_none() {
             return;
         }
@@ -290,7 +294,8 @@ impl Page<'_> {
     /// Every picture of a demo says that it is one.
     fn mark(&self, drawing: &mut Drawing) {
         if self.heading.demo {
-            small_badge(drawing);
+            let right = drawing.width;
+            small_badge(drawing, right, 2.0);
         }
     }
 }

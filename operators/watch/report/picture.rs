@@ -1,4 +1,4 @@
-//! The first release as a picture of its own, for a page of somebody else: it brings its ground with it, light or dark as
+//! The first releases as a picture of their own, for a page of somebody else: they bring their ground with them, light or dark as
 //! the reader's system is.
 
 use super::Heading;
@@ -12,6 +12,9 @@ use super::timeline::Timeline;
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 32.0;
 const GAP: f64 = 30.0;
+
+/// After a picture of this height no further release is begun.
+const ENOUGH: f64 = 480.0;
 
 /// How many panels stand beside each other.
 pub(super) fn columns(panels: usize) -> usize {
@@ -40,28 +43,32 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
         badge(&mut whole, WIDTH - EDGE, 36.0);
         whole.text("note end", WIDTH - EDGE - 62.0, 49.0, "the truth is shown");
     }
-    let shown = model.releases.iter().find(|series| !series.tracks.is_empty()).or(model.releases.first());
-    whole.height = match shown {
-        None => {
-            whole.text("sub", EDGE, 74.0, "Nothing was released.");
-            98.0
+    let mut y = 62.0;
+    let shown = model.releases.iter().filter(|series| !series.tracks.is_empty());
+    for (at, series) in shown.enumerate() {
+        if at > 0 && y > ENOUGH {
+            break;
         }
-        Some(series) => release(&mut whole, heading, series),
-    };
+        y = release(&mut whole, heading, series, y);
+    }
+    if whole.description.is_empty() {
+        whole.description = "Nothing was released.".to_owned();
+        whole.text("sub", EDGE, 74.0, &whole.description.clone());
+        y = 86.0;
+    }
+    whole.height = y + 12.0;
     whole.description = format!("{} {}", heading.promise, whole.description);
     framed(&whole)
 }
 
-/// Draws a release below the title; gives where it ends.
-fn release(whole: &mut Drawing, heading: &Heading, series: &Series) -> f64 {
+/// Draws a release from `y` on; gives where it ends.
+fn release(whole: &mut Drawing, heading: &Heading, series: &Series, y: f64) -> f64 {
     let windows = counted(series.windows.len(), "window");
-    whole.description = format!("{}, {windows}.", series.name);
+    whole.description += &format!("{}, {windows}. ", series.name);
     let over_time = series.windows.len() > 1;
-    let mut y = 88.0;
-    if !series.tracks.is_empty() {
-        whole.body += &legend(series, heading.demo, over_time).placed(EDGE, y);
-        y += 42.0;
-    }
+    let head = y + 12.0;
+    whole.body += &legend(series, heading.demo, over_time).placed(EDGE, y + 26.0);
+    let mut y = y + 68.0;
     let inner = WIDTH - 2.0 * EDGE;
     let hidden = if over_time {
         let (panels, columns, hidden) = panels(&Timeline::new(series), inner);
@@ -74,16 +81,14 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &Series) -> f64 {
         hidden
     } else {
         let (bars, hidden) = bars::window(series, inner);
-        if !series.tracks.is_empty() {
-            whole.body += &bars.placed(EDGE, y);
-            y += bars.height + 12.0;
-        }
+        whole.body += &bars.placed(EDGE, y);
+        y += bars.height + 12.0;
         hidden
     };
     let more =
         if hidden > 0 { format!("; {} more are not shown", counted(hidden, "key")) } else { String::new() };
-    whole.text("sub", EDGE, 74.0, &format!("{}, {windows}{more}", short(&series.name, 64)));
-    y + 12.0
+    whole.text("sub", EDGE, head, &format!("{}, {windows}{more}", short(&series.name, 64)));
+    y
 }
 
 fn framed(whole: &Drawing) -> String {

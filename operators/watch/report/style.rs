@@ -12,6 +12,14 @@ pub(super) struct Palette {
     band: &'static str,
 }
 
+#[cfg(test)]
+impl Palette {
+    /// What is written or drawn in: all must stand out.
+    pub(super) fn texts(&self) -> [&'static str; 3] {
+        [self.ink, self.muted, self.accent]
+    }
+}
+
 pub(super) const LIGHT: Palette = Palette {
     ground: "#ffffff",
     ink: "#1b1f24",
@@ -92,15 +100,15 @@ const PAGE: &str = "*{box-sizing:border-box}\
     section{margin-top:44px;padding-top:28px;border-top:1px solid var(--rule)}\
     .chart{display:block;width:100%;height:auto;overflow:visible}.legend{max-width:620px;margin:10px 0 16px}\
     .panels{display:grid;gap:26px 30px;grid-template-columns:repeat(3,minmax(0,1fr));margin:6px 0 18px}\
-    .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr)}\
+    .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr);max-width:760px}\
     .wide{margin:6px 0 18px;max-width:760px}.beside{margin:22px 0 14px;max-width:560px}\
     .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:10px 0}\
     th,td{text-align:left;padding:5px 18px 5px 0;border-bottom:1px solid var(--rule);vertical-align:top}\
     th{color:var(--muted);font-weight:500;white-space:nowrap}td.number{text-align:right;white-space:nowrap}\
-    th.number{text-align:right}\
+    th.number{text-align:right}table{overflow-wrap:normal}td{max-width:46ch;overflow-wrap:break-word}\
     details{margin-top:16px}summary{cursor:pointer;color:var(--accent);font-size:14px}\
     ul{margin:0 0 12px;padding-left:20px;max-width:80ch}\
     footer{margin-top:44px;padding-top:18px;border-top:1px solid var(--rule);color:var(--muted);font-size:13px}\
     @media (max-width:860px){.panels{grid-template-columns:repeat(2,minmax(0,1fr))}}\
-    @media (max-width:580px){main{padding:28px 18px 48px}.panels,.panels.two{grid-template-columns:minmax(0,1fr)}h1{font-size:27px}}\
+    @media (max-width:580px){main{padding:28px 18px 48px}.panels,.panels.two{grid-template-columns:minmax(0,1fr)}h1{font-size:27px}.wide,.beside,.legend,.panels.one{overflow-x:auto}.wide .chart,.panels.one .chart{min-width:560px}.beside .chart,.legend .chart{min-width:490px}}\
     @media print{main{padding:0;max-width:none}.chart,.demo,tr{break-inside:avoid}section{break-before:auto}summary{display:none}}";

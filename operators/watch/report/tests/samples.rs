@@ -207,3 +207,13 @@ pub(super) fn a_day() -> Report {
     }
     report
 }
+
+pub(super) fn all_samples() -> Vec<(&'static str, Report)> {
+    vec![
+        ("year-demo", a_year(true)),
+        ("year", a_year(false)),
+        ("window-demo", a_window(true)),
+        ("window", a_window(false)),
+        ("day", a_day()),
+    ]
+}
