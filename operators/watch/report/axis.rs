@@ -96,7 +96,7 @@ fn label(value: f64, step: f64, largest: f64) -> String {
     if value.abs() < step / 2.0 {
         return "0".to_owned();
     }
-    if largest >= 1e15 || largest < 1e-3 {
+    if !(1e-3..1e15).contains(&largest) {
         let digits = (largest / step).log10().ceil().clamp(0.0, 15.0) as usize;
         return format!("{value:.digits$e}").replace('-', "\u{2212}");
     }

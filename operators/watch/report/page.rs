@@ -163,10 +163,11 @@ impl Page<'_> {
     fn errors(&mut self, errors: &Errors, laws: Option<&Laws>) {
         if !self.heading.demo {
             if let Some(typical) = errors.typical() {
+                let most = if typical < 0.001 { "" } else { "at most " };
                 self.text += &format!(
-                    "<p>Half of the intervals reach at most ±{} from their value. What the bound left out is private, \
-                     and known to nobody.</p>",
-                    escape(&percent(typical))
+                    "<p>Half of the intervals reach {most}{} of their value to either side. What the bound left out is \
+                     private, and known to nobody.</p>",
+                    percent(typical)
                 );
             }
             return;

@@ -31,7 +31,8 @@ pub(super) fn panels(timeline: &Timeline<'_>, width: f64) -> (Vec<Drawing>, usiz
     let columns = columns(tracks.len());
     let width = (width - GAP * (columns - 1) as f64) / columns as f64;
     let size = (width, if columns == 1 { 280.0 } else { 190.0 });
-    (tracks.iter().map(|track| timeline.panel(track, size)).collect(), columns, hidden)
+    let left = Timeline::margin(&tracks);
+    (tracks.iter().map(|track| timeline.panel(track, left, size)).collect(), columns, hidden)
 }
 
 /// The picture, with its own frame.

@@ -61,7 +61,7 @@ fn a_chart_shows_the_numbers() {
         report.tell(&told("visits", span, &[cell], GAUSSIAN), None);
     }
     let series = &report.model.releases[0];
-    let picture = Timeline::new(series).panel(&series.tracks[0], (400.0, 200.0)).body;
+    let picture = Timeline::new(series).panel(&series.tracks[0], 40.0, (400.0, 200.0)).body;
     let ticks: Vec<(f64, f64)> = between(&picture, "<text class=\"tick end\"", "</text>")
         .into_iter()
         .map(|text| {

@@ -76,20 +76,31 @@ impl<'a> Timeline<'a> {
         self.order.len().div_ceil(POINTS).max(1)
     }
 
-    /// The panel of a key.
-    pub(super) fn panel(&self, track: &Track, (width, height): (f64, f64)) -> Drawing {
+    /// The numbers at the edge of a key's panel.
+    fn range(track: &Track) -> Range {
+        let all = track
+            .points
+            .iter()
+            .flat_map(|point| [point.low, point.value, point.high].into_iter().chain(point.truth));
+        numbers(all, 4, false)
+    }
+
+    /// The room that they take in the widest of these panels: then all panels stand above each other in time.
+    pub(super) fn margin(tracks: &[&Track]) -> f64 {
+        let labels = tracks.iter().flat_map(|track| Timeline::range(track).ticks);
+        let widest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(1);
+        (widest as f64).mul_add(6.4, 10.0).max(24.0)
+    }
+
+    /// The panel of a key, with so much room at its left.
+    pub(super) fn panel(&self, track: &Track, left: f64, (width, height): (f64, f64)) -> Drawing {
         let mut drawing = Drawing {
             width,
             height,
             title: track.key.as_deref().map_or(self.series.name.clone(), |key| named(Some(key))),
             ..Drawing::default()
         };
-        let points = &track.points;
-        let all = points
-            .iter()
-            .flat_map(|point| [point.low, point.value, point.high].into_iter().chain(point.truth));
-        let range = numbers(all, 4, false);
-        let left = margin(&range);
+        let range = Timeline::range(track);
         let across = (left, width - RIGHT);
         let up = Scale::new(range.ends, (height - BOTTOM, TOP));
         drawing.description = self.described(track);
@@ -240,12 +251,6 @@ pub(super) fn ruler(drawing: &mut Drawing, span: (i64, i64), across: (f64, f64),
             free = x + half + 6.0;
         }
     }
-}
-
-/// Room for the numbers at the left edge.
-pub(super) fn margin(range: &Range) -> f64 {
-    let widest = range.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(1);
-    (widest as f64).mul_add(6.4, 10.0).max(24.0)
 }
 
 /// How large the numbers of a key are, wherever it was released.
