@@ -83,6 +83,10 @@ pub mod prelude;
 #[path = "../tests/server/mod.rs"]
 mod server;
 pub mod time;
+#[cfg(feature = "cli")]
+mod told;
+#[cfg(feature = "cli")]
+pub mod watch;
 
 pub use canonical::Digest;
 pub use dataflow::execute;

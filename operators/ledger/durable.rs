@@ -10,6 +10,6 @@ pub(super) fn directory(path: &Path) -> &Path {
 }
 
 /// Makes what was created, renamed or removed at this path last.
-pub(super) fn sync_name(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
     File::open(directory(path)).and_then(|directory| directory.sync_all())
 }

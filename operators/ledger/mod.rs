@@ -88,7 +88,7 @@ mod columns;
 #[cfg(feature = "postgres")]
 mod copy;
 mod domain;
-mod durable;
+pub(crate) mod durable;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;
 #[cfg(feature = "failpoints")]

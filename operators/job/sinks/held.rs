@@ -1,0 +1,204 @@
+//! What a file holds: which rows, where the last whole one ends, and whether it is a file of releases at all.
+//!
+//! Rows are appended whole: the cells of a window and the line that closes it, or the one line of a window that was not
+//! released. So what comes after the last whole row is one row that was torn, or nothing. Everything before it must make
+//! sense, to the line; a file in which something does not is not cut, since nobody knows what it is.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead};
+use std::path::Path;
+
+use super::{Format, table};
+use crate::canonical::Digest;
+use crate::ledger::Trouble;
+use crate::told::{Line, Says};
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Up to here all is whole, and what comes after it is torn.
+    pub(super) sound: u64,
+    pub(super) rows: u64,
+    /// By its last line, which says which row it is.
+    pub(super) known: HashSet<Digest>,
+    /// The place and the chain of the newest row.
+    pub(super) newest: Option<(i64, Digest)>,
+}
+
+/// What a line or a record says.
+struct Heard {
+    /// Its release and its window.
+    about: [String; 3],
+    word: Word,
+    demo: bool,
+}
+
+enum Word {
+    Cell,
+    /// How many cells there were, and the row's place and chain.
+    Closed(u64, i64, Digest),
+    Alone,
+}
+
+impl Held {
+    /// Reads a file of releases, or of a demo.
+    pub(super) fn read(file: impl BufRead, format: Format, demo: bool, path: &Path) -> Result<Held, Trouble> {
+        let mut reader = Reader { file, format, number: 0, at: 0, line: Vec::new() };
+        let mut held = Held::default();
+        let mut open: Option<([String; 3], u64)> = None;
+        let refuse = |number: u64, what: &str| {
+            let remedy = "give the path of a new file, or of one that was written here";
+            Err(Trouble::refused(format!("{}:{number}: {what}; {remedy}", path.display())))
+        };
+        loop {
+            let number = reader.number + 1;
+            let whole = reader.next();
+            if !whole.map_err(|error| Trouble::refused(format!("{}: {error}", path.display())))? {
+                break;
+            }
+            if format == Format::Csv && number == 1 {
+                match reader.line.as_slice() {
+                    line if line == table::header(demo).as_bytes() => held.sound = reader.at,
+                    line if line == table::header(!demo).as_bytes() => return refuse(1, other(demo)),
+                    _ => return refuse(1, "found no header of releases"),
+                }
+                continue;
+            }
+            let Some(heard) = reader.heard(demo) else { return refuse(number, "found no line of a release") };
+            if heard.demo != demo {
+                return refuse(number, other(demo));
+            }
+            let cells = match &open {
+                Some((about, _)) if *about != heard.about => {
+                    return refuse(number, "found another window before the end of the last");
+                }
+                Some((_, cells)) => *cells,
+                None => 0,
+            };
+            match heard.word {
+                Word::Cell => {
+                    open = Some((heard.about, cells + 1));
+                    continue;
+                }
+                Word::Closed(told, ..) if told != cells => {
+                    return refuse(number, "found the end of a window that lacks some of its lines");
+                }
+                Word::Alone if cells > 0 => {
+                    return refuse(number, "found a refusal among the lines of a window");
+                }
+                Word::Closed(_, sequence, chain) => held.newest = held.newest.max(Some((sequence, chain))),
+                Word::Alone => {}
+            }
+            held.known.insert(Digest::of(&reader.line));
+            (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
+        }
+        if !reader.is_torn(demo) {
+            return refuse(reader.number + 1, "found no line of a release");
+        }
+        Ok(held)
+    }
+}
+
+fn other(demo: bool) -> &'static str {
+    if demo {
+        "found releases, and a demo is never mixed with them"
+    } else {
+        "found a demo, and releases are never mixed with one"
+    }
+}
+
+/// How a line of JSON begins, around the release's name.
+const BEFORE: &[u8] = b"{\"release\":\"";
+const AFTER: &[u8] = b"\",\"window\":{\"start\":";
+
+/// Lines, or records, that may hold ends of lines between quotes.
+struct Reader<R> {
+    file: R,
+    format: Format,
+    /// So many lines were read.
+    number: u64,
+    at: u64,
+    /// With its end, unless the file ended first.
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Whether there was a whole line.
+    fn next(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        let mut quotes = 0;
+        loop {
+            let from = self.line.len();
+            self.file.read_until(b'\n', &mut self.line)?;
+            let new = &self.line[from..];
+            if new.last() != Some(&b'\n') {
+                return Ok(false);
+            }
+            self.number += 1;
+            quotes += new.iter().filter(|byte| **byte == b'"').count();
+            if self.format == Format::Json || quotes % 2 == 0 {
+                break;
+            }
+        }
+        self.at += self.line.len() as u64;
+        Ok(true)
+    }
+
+    fn heard(&self, demo: bool) -> Option<Heard> {
+        let line = std::str::from_utf8(&self.line).ok()?.strip_suffix('\n')?;
+        match self.format {
+            Format::Json => heard_line(line),
+            Format::Csv => heard_record(&table::fields(line)?, demo),
+        }
+    }
+
+    /// Whether what is left at the end may be the beginning of a line. A machine that lost power may leave zeros.
+    fn is_torn(&self, demo: bool) -> bool {
+        let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
+        let line = &self.line[..self.line.len() - zeros];
+        match self.format {
+            Format::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
+            // The header says what the file is.
+            Format::Csv => true,
+            Format::Json => {
+                let Some(rest) = line.strip_prefix(BEFORE) else { return BEFORE.starts_with(line) };
+                let name = rest.iter().take_while(|byte| **byte != b'"').count();
+                let (name, after) = rest.split_at(name);
+                let plain =
+                    |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
+                name.len() <= 64
+                    && name.iter().all(plain)
+                    && (after.starts_with(AFTER) || AFTER.starts_with(after))
+            }
+        }
+    }
+}
+
+fn heard_line(line: &str) -> Option<Heard> {
+    let Line { release, window, says, demo } = Line::read(line)?;
+    let text = |end: Option<&str>| end.unwrap_or_default().to_owned();
+    let about = [release.into_owned(), text(window.start), text(window.end)];
+    let word = match says {
+        Says::Cell(_) => Word::Cell,
+        Says::Closed { cells, sequence, chain } => Word::Closed(cells, sequence, Digest::parse(&chain)?),
+        Says::Refused(_) | Says::Never(_) => Word::Alone,
+    };
+    Some(Heard { about, word, demo })
+}
+
+fn heard_record(fields: &[std::borrow::Cow<'_, str>], demo: bool) -> Option<Heard> {
+    if fields.len() != table::width(demo) {
+        return None;
+    }
+    let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
+    let word = match &*fields[table::STATUS] {
+        "value" => Word::Cell,
+        "refused" | "skipped" | "lost" => Word::Alone,
+        "closed" => {
+            let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
+            Word::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?)
+        }
+        _ => return None,
+    };
+    Some(Heard { about, word, demo })
+}

@@ -1,0 +1,215 @@
+//! Where releases go: standard output or a file, as lines of JSON, or as CSV where the file's name ends in `.csv`.
+//!
+//! A file is told each row once. It is opened by reading what it holds; a row that was torn at its end is cut, and told
+//! again. What is no file of releases is refused, and left as it is. A demo has files of its own: a new demo begins its
+//! file anew, for the ledger of the last one is gone.
+//!
+//! A pipe or a device, such as `/dev/null`, keeps nothing that could be read, and is told whatever comes.
+
+mod held;
+mod table;
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+
+use held::Held;
+
+use crate::canonical::Digest;
+use crate::ledger::durable::sync_name;
+use crate::ledger::{Anchor, Row, Trouble};
+
+/// Where releases go.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    to: To,
+    format: Format,
+    demo: bool,
+    /// What was put and is not written yet: whole rows.
+    pending: Vec<u8>,
+    /// After a write that failed, nobody knows what was written.
+    failed: bool,
+    known: HashSet<Digest>,
+    newest: Option<(i64, Digest)>,
+    new: bool,
+}
+
+#[derive(Debug)]
+enum To {
+    Stdout,
+    /// A pipe or a device.
+    Stream(File),
+    File(File),
+}
+
+/// How a release is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Csv,
+}
+
+/// Rows gather up to so many bytes before they are written.
+const PENDING: usize = 256 << 10;
+
+impl Sink {
+    /// Standard output, in lines of JSON; it is told whatever comes.
+    pub(crate) fn stdout(demo: bool) -> Sink {
+        Sink::to(To::Stdout, Format::Json, demo)
+    }
+
+    /// Opens a file of releases or of a demo, or makes one; a symbolic link is followed.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
+    pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, Trouble> {
+        let format = match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => Format::Csv,
+            _ => Format::Json,
+        };
+        let refuse = |error: io::Error| Trouble::refused(format!("{}: {error}", path.display()));
+        let kind = fs::metadata(path);
+        if kind.as_ref().is_ok_and(fs::Metadata::is_dir) {
+            let message = "found a directory; give the path of a file";
+            return Err(Trouble::refused(format!("{}: {message}", path.display())));
+        }
+        if kind.as_ref().is_ok_and(|kind| !kind.is_file()) {
+            let stream = OpenOptions::new().write(true).open(path).map_err(refuse)?;
+            return Ok(Sink::to(To::Stream(stream), format, demo));
+        }
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
+        // A file system without locks is no reason to refuse: the ledger keeps the processes of one job apart.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let message = "another process writes to it; give the path of another file";
+            return Err(Trouble::refused(format!("{}: {message}", path.display())));
+        }
+        let held = Held::read(BufReader::new(&file), format, demo, path)?;
+        let sound = if demo { 0 } else { held.sound };
+        if file.metadata().map_err(refuse)?.len() > sound {
+            file.set_len(sound).map_err(refuse)?;
+        }
+        if kind.is_err() {
+            sync_name(path).map_err(refuse)?;
+        }
+        let mut sink = Sink::to(To::File(file), format, demo);
+        if sound > 0 {
+            sink.pending.clear();
+            (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
+        }
+        Ok(sink)
+    }
+
+    fn to(to: To, format: Format, demo: bool) -> Sink {
+        let pending = match format {
+            Format::Json => Vec::new(),
+            Format::Csv => table::header(demo).into_bytes(),
+        };
+        let new = matches!(to, To::File(_));
+        Sink { to, format, demo, pending, failed: false, known: HashSet::new(), newest: None, new }
+    }
+
+    /// The newest row that the file knows of this ledger: a ledger without it is behind what it has published.
+    pub(crate) fn anchor(&self, ledger: &Digest) -> Option<Anchor> {
+        self.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain })
+    }
+
+    /// Whether it is a file, and held no release when it was opened.
+    pub(crate) fn is_new(&self) -> bool {
+        self.new
+    }
+
+    /// Tells it a row, unless it holds the row already.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written: then nothing more is.
+    pub(crate) fn put(&mut self, row: &Row) -> io::Result<()> {
+        let closing = row.closing();
+        let cells = if closing.is_some() { row.line() } else { "" };
+        let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
+        if matches!(self.to, To::File(_)) && !self.known.insert(Digest::of(last.as_bytes())) {
+            return Ok(());
+        }
+        let mut text = String::new();
+        for line in cells.split('\n').filter(|_| !cells.is_empty()) {
+            text += &self.written(line)?;
+        }
+        self.append(&(text + &last))
+    }
+
+    /// Tells it the lines of a demo's window. Every line says that it is of a demo.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written: then nothing more is.
+    pub(crate) fn put_lines(&mut self, lines: &str) -> io::Result<()> {
+        let mut text = String::new();
+        for line in lines.lines() {
+            text += &self.written(line)?;
+        }
+        self.append(&text)
+    }
+
+    /// Writes what was put, and makes it last where it is a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written: then nothing more is.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        self.write()?;
+        let settled = match &mut self.to {
+            To::Stdout => io::stdout().flush(),
+            To::Stream(stream) => stream.flush(),
+            To::File(file) => file.sync_data(),
+        };
+        self.judge(settled)
+    }
+
+    /// A line as it stands in the file, with its end.
+    fn written(&self, line: &str) -> io::Result<String> {
+        match self.format {
+            Format::Csv => table::record(line, self.demo).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, "a line of the ledger is no release")
+            }),
+            Format::Json if self.demo => Ok(marked(line)),
+            Format::Json => Ok(format!("{line}\n")),
+        }
+    }
+
+    fn append(&mut self, text: &str) -> io::Result<()> {
+        self.judge(Ok(()))?;
+        self.pending.extend_from_slice(text.as_bytes());
+        if self.pending.len() > PENDING { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.judge(Ok(()))?;
+        let written = match &mut self.to {
+            To::Stdout => io::stdout().lock().write_all(&self.pending),
+            To::Stream(file) | To::File(file) => file.write_all(&self.pending),
+        };
+        self.pending.clear();
+        self.judge(written)
+    }
+
+    fn judge(&mut self, written: io::Result<()>) -> io::Result<()> {
+        if self.failed {
+            return Err(io::Error::other("a write before this one has failed"));
+        }
+        self.failed = written.is_err();
+        written
+    }
+}
+
+/// A line that says that it is of a demo.
+fn marked(line: &str) -> String {
+    match line.strip_suffix('}') {
+        Some(open) if !line.contains("\"demo\":true") => format!("{open},\"demo\":true}}\n"),
+        _ => format!("{line}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

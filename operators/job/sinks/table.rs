@@ -1,0 +1,145 @@
+//! Releases as a table: CSV with one header, a record for each line, fields quoted as RFC 4180 has it, lines ended by `\n`.
+//!
+//! A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, and people's data may hold one. Such a
+//! text has a `'` before it, as OWASP recommends, unless it is a number; and so has one that begins with `'`, so that
+//! whoever takes one `'` away has what was told. Numbers are the digits that were released.
+//!
+//! A cell has the status `value`, and a window ends with `closed`, its number of cells, and its place in the ledger. What
+//! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`.
+
+use std::borrow::Cow;
+
+use crate::told::{Cell, Line, Says};
+
+const COLUMNS: &str =
+    "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain";
+
+/// So many of them.
+const WIDTH: usize = 17;
+
+const DEMO: &str = ",demo,tally,truth";
+
+/// The first line.
+pub(super) fn header(demo: bool) -> String {
+    format!("{COLUMNS}{}\n", if demo { DEMO } else { "" })
+}
+
+/// How many fields a record has.
+pub(super) fn width(demo: bool) -> usize {
+    WIDTH + if demo { 3 } else { 0 }
+}
+
+/// Where the fields stand that a reader asks for.
+pub(super) const STATUS: usize = 12;
+pub(super) const CELLS: usize = 14;
+
+/// A line as a record with its end; `None` where it is no line of a release.
+pub(super) fn record(line: &str, demo: bool) -> Option<String> {
+    let Line { release, window, says, .. } = Line::read(line)?;
+    let mut fields: [Cow<'_, str>; WIDTH] = std::array::from_fn(|_| "".into());
+    let mut exact: [&str; 2] = [""; 2];
+    let mut fill = |values: &mut dyn Iterator<Item = (usize, Cow<'_, str>)>| {
+        values.for_each(|(at, value)| fields[at] = Cow::Owned(value.into_owned()));
+    };
+    let place = [release, window.start.unwrap_or_default().into(), window.end.unwrap_or_default().into()];
+    fill(&mut (0..).zip(place));
+    match says {
+        Says::Cell(cell) => {
+            exact = [cell.tally.unwrap_or_default(), cell.truth.unwrap_or_default()];
+            fill(&mut (3..).zip(numbers(&cell)));
+            fill(&mut [(STATUS, "value".into())].into_iter());
+        }
+        Says::Closed { cells, sequence, chain } => {
+            let last =
+                ["closed".into(), "".into(), cells.to_string().into(), sequence.to_string().into(), chain];
+            fill(&mut (STATUS..).zip(last));
+        }
+        Says::Refused(refused) => {
+            let why = format!(
+                "{} of {}: spent {}; asked {}; limit {}",
+                refused.by, refused.domain, refused.spent, refused.asked, refused.limit
+            );
+            fill(&mut (STATUS..).zip(["refused".into(), why.into()]));
+        }
+        Says::Never(word) => fill(&mut [(STATUS, word.into())].into_iter()),
+    }
+    let mut text = fields.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
+    if demo {
+        text += &format!(",true,{},{}", exact[0], exact[1]);
+    }
+    Some(text + "\n")
+}
+
+/// From the key to the promise. Where there are several noises, they stand beside each other, with `;` between them.
+fn numbers<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 9] {
+    let joined = |parts: Vec<String>| Cow::Owned(parts.join("; "));
+    let kinds = cell.noise.iter().map(|law| match &law.number {
+        Some(number) => format!("{number} {}", law.kind),
+        None => law.kind.to_string(),
+    });
+    [
+        cell.key.as_ref().map_or("", |key| key.text()).into(),
+        cell.value.unwrap_or_default().into(),
+        cell.low.unwrap_or_default().into(),
+        cell.high.unwrap_or_default().into(),
+        cell.confidence.into(),
+        joined(kinds.collect()),
+        joined(cell.noise.iter().map(|law| law.scale().to_owned()).collect()),
+        (*cell.id).into(),
+        (*cell.promise).into(),
+    ]
+}
+
+/// A field as it stands in a record.
+fn quoted(text: &str) -> Cow<'_, str> {
+    let risky = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']) && !is_number(text);
+    let text: Cow<'_, str> = if risky { format!("'{text}").into() } else { text.into() };
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text
+    }
+}
+
+/// As JSON has numbers.
+fn is_number(text: &str) -> bool {
+    // A reader of JSON passes over spaces around it.
+    let starts =
+        text.trim() == text && text.trim_start_matches('-').starts_with(|first: char| first.is_ascii_digit());
+    starts && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+/// The fields of a record without its end; `None` where quotes are not as they are written here.
+pub(super) fn fields(record: &str) -> Option<Vec<Cow<'_, str>>> {
+    let (mut fields, mut rest) = (Vec::new(), record);
+    loop {
+        let (field, after): (Cow<'_, str>, &str) = match rest.strip_prefix('"') {
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (rest[..end].into(), &rest[end..])
+            }
+            Some(inner) => {
+                let ends = |at: &usize| inner.as_bytes().get(at + 1) != Some(&b'"');
+                let end = closing_quote(inner).filter(ends)?;
+                (inner[..end].replace("\"\"", "\"").into(), &inner[end + 1..])
+            }
+        };
+        fields.push(field);
+        match after.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return after.is_empty().then_some(fields),
+        }
+    }
+}
+
+/// Where the first quote is that is not one of two.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += text.get(at..)?.find('"')?;
+        if text.as_bytes().get(at + 1) != Some(&b'"') {
+            return Some(at);
+        }
+        at += 2;
+    }
+}

@@ -1,0 +1,318 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::Interval;
+use crate::ledger::{Fate, Name, Release};
+
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("discreet-sink-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let place = std::env::temp_dir().join(name);
+        fs::create_dir_all(&place).unwrap();
+        Place(place)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const NAMES: [&str; 2] = ["out.jsonl", "out.csv"];
+
+fn row(sequence: i64, fate: Fate, line: impl FnOnce(&str) -> String) -> Row {
+    let name = |text| Name::new("name", text).unwrap();
+    let window = Interval::new(sequence * 60_000_000, (sequence + 1) * 60_000_000).unwrap();
+    let version = Digest::of(b"version");
+    let release =
+        Release { domain: name("visits"), job: name("web"), version, name: name("by_path"), window };
+    let line = line(&crate::ledger::lines::window(window));
+    let chain = Digest::of(&sequence.to_be_bytes());
+    let (cost, life, prepaid, state) = (None, None, None, None);
+    Row { sequence, release, generation: 1, fate, cost, life, prepaid, state, line, delivered: false, chain }
+}
+
+fn cell(window: &str, key: &str, value: &str) -> String {
+    let key = serde_json::to_string(key).unwrap();
+    format!(
+        r#"{{"release":"by_path","window":{window},"key":{key},"value":{value},"interval":[-18,1.50],"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.9}},"id":"5f","promise":"lifetime, a person, rho 0.01"}}"#
+    )
+}
+
+fn sealed(sequence: i64, cells: &[(&str, &str)]) -> Row {
+    row(sequence, Fate::Sealed, |window| {
+        let cells: Vec<String> = cells.iter().map(|(key, value)| cell(window, key, value)).collect();
+        cells.join("\n")
+    })
+}
+
+fn refused(sequence: i64) -> Row {
+    row(sequence, Fate::Refused, |window| {
+        format!(
+            r#"{{"release":"by_path","window":{window},"refused":"budget","domain":"visits","spent":{{"rho":0.5,"delta":0.0}},"asked":{{"rho":0.25,"delta":1e-9}},"limit":{{"rho":0.6,"delta":1e-6}}}}"#
+        )
+    })
+}
+
+fn rows() -> Vec<Row> {
+    let skipped = row(4, Fate::Skipped, |window| {
+        format!(r#"{{"release":"by_path","window":{window},"skipped":true}}"#)
+    });
+    vec![
+        sealed(
+            1,
+            &[
+                ("/", "1234"),
+                ("line\nend, \"quoted\" é", "-2"),
+                ("=1+1", "170141183460469231731687303715884105727"),
+            ],
+        ),
+        sealed(2, &[]),
+        refused(3),
+        skipped,
+        sealed(5, &[("\n", "0")]),
+    ]
+}
+
+fn put(path: &Path, rows: &[Row]) -> Vec<u8> {
+    let mut sink = Sink::file(path, false).unwrap();
+    rows.iter().for_each(|row| sink.put(row).unwrap());
+    sink.settle().unwrap();
+    drop(sink);
+    fs::read(path).unwrap()
+}
+
+// Refutes a piece of a row that stays, a whole row that is cut, and a row that is told twice or never.
+#[test]
+fn a_file_that_was_torn_anywhere_ends_as_if_it_never_was() {
+    for name in NAMES {
+        let place = Place::new();
+        let whole = put(&place.file(name), &rows());
+        for length in 0..=whole.len() {
+            for zeros in [0, 3] {
+                let path = place.file(&format!("{length}-{zeros}-{name}"));
+                fs::write(&path, [&whole[..length], &vec![0; zeros]].concat()).unwrap();
+                assert!(put(&path, &rows()) == whole, "{name} cut at {length} with {zeros} zeros");
+            }
+        }
+    }
+}
+
+// Refutes a window whose end is there and counts as new, by a sink that is told all rows in one go, or again later.
+#[test]
+fn nothing_is_told_twice() {
+    for name in NAMES {
+        let place = Place::new();
+        let path = place.file(name);
+        let once = put(&path, &rows());
+        let twice: Vec<Row> = rows().into_iter().chain(rows()).collect();
+        assert_eq!(put(&path, &twice), once);
+        assert_eq!(put(&place.file(&format!("other-{name}")), &twice), once);
+        let more = put(&path, &[rows(), vec![refused(6), sealed(7, &[("/", "3")])]].concat());
+        assert!(more.starts_with(&once) && more.len() > once.len());
+    }
+}
+
+#[test]
+fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
+    for name in NAMES {
+        let place = Place::new();
+        let (path, ledger) = (place.file(name), Digest::of(b"ledger"));
+        let sink = Sink::file(&path, false).unwrap();
+        assert!(sink.is_new() && sink.anchor(&ledger).is_none());
+        drop(sink);
+        put(&path, &[sealed(9, &[]), sealed(2, &[("/", "1")]), refused(11)]);
+        let sink = Sink::file(&path, false).unwrap();
+        assert!(!sink.is_new());
+        let anchor = Anchor { ledger, sequence: 9, chain: Digest::of(&9_i64.to_be_bytes()) };
+        assert_eq!(sink.anchor(&ledger), Some(anchor));
+        // A file in which nothing is whole is as good as new.
+        drop(sink);
+        let torn = place.file(&format!("torn-{name}"));
+        let whole = fs::read(&path).unwrap();
+        let header = if name.ends_with("csv") { table::header(false).len() } else { 0 };
+        fs::write(&torn, &whole[..header + 40]).unwrap();
+        assert!(Sink::file(&torn, false).unwrap().is_new());
+    }
+}
+
+/// What is in a file that was refused, and whether it is untouched.
+fn is_refused(name: &str, text: &[u8], demo: bool) -> String {
+    let place = Place::new();
+    let path = place.file(name);
+    fs::write(&path, text).unwrap();
+    let trouble = Sink::file(&path, demo).unwrap_err();
+    assert_eq!(trouble.kind(), crate::ledger::TroubleKind::Refused);
+    assert_eq!(fs::read(&path).unwrap(), text, "it was written to");
+    trouble.to_string()
+}
+
+// Refutes a foreign file that is cut, an error that shows what was read, and a damage in the middle that is passed over.
+#[test]
+fn what_is_no_file_of_releases_is_left_as_it_is() {
+    let place = Place::new();
+    for name in NAMES {
+        let whole = String::from_utf8(put(&place.file(name), &rows())).unwrap();
+        for foreign in
+            ["secret", "secret\n", "{\"secret\":1", "{\"release\":\"Secret", "\n", "{\"release\":\"a\"}\n"]
+        {
+            let message = is_refused(name, foreign.as_bytes(), false);
+            assert!(message.contains(&format!("{name}:1: ")) && !message.contains("ecret\""), "{message}");
+        }
+        is_refused(name, &[whole.as_bytes(), b"secret\n"].concat(), false);
+        is_refused(name, &[0xff, b'\n'], false);
+        // A window without one of its lines, and one among the lines of another.
+        let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+        let first = usize::from(name.ends_with("csv"));
+        let without = [&lines[..first], &lines[first + 1..]].concat().concat();
+        assert!(is_refused(name, without.as_bytes(), false).contains("lacks some"));
+        let (one, end) = (lines[first], lines.last().unwrap());
+        let head = lines[..first].concat();
+        assert!(is_refused(name, format!("{head}{one}{end}").as_bytes(), false).contains("another window"));
+    }
+    assert!(Sink::file(&place.0, false).unwrap_err().to_string().contains("directory"));
+    assert!(Sink::file(&place.file("no/such/directory"), false).is_err());
+}
+
+#[test]
+fn a_demo_and_releases_are_never_mixed() {
+    for name in NAMES {
+        let place = Place::new();
+        let path = place.file(name);
+        let released = put(&path, &rows());
+        assert!(is_refused(name, &released, true).contains("found releases"));
+        let window = r#"{"start":"2026-11-01T00:00:00Z","end":null}"#;
+        let demo = cell(window, "/", "3").replace("\"}", "\",\"demo\":true,\"tally\":4,\"truth\":5}");
+        let closed = format!(
+            r#"{{"release":"by_path","window":{window},"closed":true,"cells":1,"seq":1,"chain":"{}"}}"#,
+            Digest::of(b"")
+        );
+        let path = place.file(&format!("demo-{name}"));
+        let told = || {
+            let mut sink = Sink::file(&path, true).unwrap();
+            assert!(sink.is_new());
+            sink.put_lines(&format!("{demo}\n{closed}")).unwrap();
+            sink.settle().unwrap();
+            fs::read_to_string(&path).unwrap()
+        };
+        let once = told();
+        // Every line says so, and the next demo begins anew.
+        assert!(
+            once.lines()
+                .skip(usize::from(name == NAMES[1]))
+                .all(|line| line.contains("\"demo\":true") || line.contains(",true,")),
+            "{once}"
+        );
+        assert_eq!(told(), once);
+        assert!(is_refused(name, once.as_bytes(), false).contains("found a demo"));
+    }
+}
+
+/// The oracle reads what a spreadsheet reads.
+fn table_of(text: &[u8]) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
+    reader.records().map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn a_table_holds_what_the_lines_say() {
+    let place = Place::new();
+    let table = table_of(&put(&place.file("out.csv"), &rows()));
+    let columns = |name: &str| table[0].iter().position(|column| column == name).unwrap();
+    let at = |row: usize, name: &str| table[row][columns(name)].as_str();
+    assert_eq!(table.len(), 1 + 3 + 1 + 1 + 1 + 1 + 2);
+    assert_eq!((at(1, "key"), at(1, "value"), at(1, "status")), ("/", "1234", "value"));
+    assert_eq!((at(1, "low"), at(1, "high"), at(1, "confidence")), ("-18", "1.50", "0.9"));
+    assert_eq!((at(1, "noise"), at(1, "scale")), ("gaussian", "10.9"));
+    assert_eq!((at(1, "start"), at(1, "end")), ("1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z"));
+    assert_eq!((at(2, "key"), at(2, "value")), ("line\nend, \"quoted\" é", "-2"));
+    assert_eq!((at(3, "key"), at(3, "value")), ("'=1+1", "170141183460469231731687303715884105727"));
+    assert_eq!((at(4, "status"), at(4, "cells"), at(4, "seq")), ("closed", "3", "1"));
+    assert_eq!(at(4, "chain"), Digest::of(&1_i64.to_be_bytes()).to_string());
+    let why = "budget of visits: spent rho 0.5; asked rho 0.25, delta 1e-9; limit rho 0.6, delta 1e-6";
+    assert_eq!((at(6, "status"), at(6, "why")), ("refused", why));
+    assert_eq!((at(7, "status"), at(8, "key")), ("skipped", "'\n"));
+    let window = r#"{"start":null,"end":null}"#;
+    let mean = cell(window, "", "null").replace(
+        r#"{"kind":"gaussian","scale":10.9}"#,
+        r#"[{"number":"sum","kind":"laplace","scale":35.5},{"number":"records","kind":"laplace","scale":7.0}]"#,
+    );
+    let mean = &table_of(table::record(&mean, false).unwrap().as_bytes())[0];
+    assert_eq!(
+        (&*mean[columns("noise")], &*mean[columns("scale")]),
+        ("sum laplace; records laplace", "35.5; 7.0")
+    );
+    assert_eq!((&*mean[columns("value")], &*mean[columns("start")]), ("", ""));
+}
+
+proptest! {
+    // Refutes a formula in anybody's spreadsheet, two keys that become one, and a field that is read as another.
+    #[test]
+    fn no_key_is_a_formula_and_none_is_lost(key in prop_oneof![any::<String>(), "['=+@\t\r\n\",-]{0,4}[0-9.e+-]{0,5}"]) {
+        let line = cell(r#"{"start":null,"end":null}"#, &key, "1");
+        let record = table::record(&line, false).unwrap();
+        let read = &table_of(record.as_bytes())[0];
+        prop_assert_eq!(read.len(), table::width(false));
+        let told = &read[3];
+        prop_assert_eq!(told.strip_prefix('\'').unwrap_or(told), &key);
+        let formula = told.starts_with(['=', '+', '@', '\t', '\r', '\n', '-']);
+        prop_assert!(!formula || told.parse::<f64>().is_ok(), "{}", told);
+        let own = table::fields(record.strip_suffix('\n').unwrap()).unwrap();
+        prop_assert_eq!(own.iter().map(ToString::to_string).collect::<Vec<_>>(), read.clone());
+    }
+
+    #[test]
+    fn no_record_makes_the_reader_panic(text in "[\",a\n]{0,12}") {
+        let _ = table::fields(&text);
+    }
+}
+
+// Refutes a row that was lost in silence: by a disk that is full at once, and after it.
+#[test]
+fn a_full_disk_is_an_error_and_stays_one() {
+    let mut sink = Sink::file(Path::new("/dev/full"), false).unwrap();
+    assert!(!sink.is_new());
+    sink.put(&sealed(1, &[("/", "1")])).unwrap();
+    assert_eq!(sink.settle().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert!(sink.put(&sealed(2, &[])).is_err() && sink.settle().is_err());
+    let mut sink = Sink::file(Path::new("/dev/full"), false).unwrap();
+    let long = "x".repeat(PENDING);
+    assert!(sink.put(&sealed(1, &[(&long, "1")])).is_err());
+}
+
+#[test]
+fn a_device_is_told_whatever_comes() {
+    let mut sink = Sink::file(Path::new("/dev/null"), false).unwrap();
+    for _ in 0..2 {
+        sink.put(&sealed(1, &[("/", "1")])).unwrap();
+        assert!(!sink.pending.is_empty());
+        sink.settle().unwrap();
+    }
+    assert!(!sink.is_new() && sink.anchor(&Digest::of(b"")).is_none());
+}
+
+#[test]
+fn two_processes_do_not_write_one_file_and_a_link_leads_to_it() {
+    let place = Place::new();
+    let (path, link) = (place.file("out.jsonl"), place.file("link.jsonl"));
+    let whole = put(&path, &rows());
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert_eq!(put(&link, &rows()), whole);
+    let sink = Sink::file(&path, false).unwrap();
+    assert!(Sink::file(&link, false).unwrap_err().to_string().contains("another process"));
+    drop(sink);
+    assert!(Sink::file(&link, false).is_ok());
+}

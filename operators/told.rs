@@ -1,0 +1,267 @@
+//! The lines that leave, read back: each is a cell of a window, the end of a window, or a window's only word.
+//!
+//! Numbers stay the text that they are, so that whoever copies them copies every digit. What a reader does not know is
+//! passed over: a later version may say more.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A line, and what it is about.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) release: Cow<'a, str>,
+    pub(crate) window: Window<'a>,
+    pub(crate) says: Says<'a>,
+    /// Whether it comes from a demo, where nothing is private.
+    pub(crate) demo: bool,
+}
+
+/// A window as lines name it; beyond the year 9999 an end has no name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Window<'a> {
+    pub(crate) start: Option<&'a str>,
+    pub(crate) end: Option<&'a str>,
+}
+
+/// What a line says of its window.
+#[derive(Debug)]
+pub(crate) enum Says<'a> {
+    Cell(Box<Cell<'a>>),
+    /// There are no more cells.
+    Closed {
+        cells: u64,
+        sequence: i64,
+        chain: Cow<'a, str>,
+    },
+    Refused(Refused<'a>),
+    /// It was skipped or lost, in that word.
+    Never(&'static str),
+}
+
+/// One number of an answer.
+#[derive(Debug)]
+pub(crate) struct Cell<'a> {
+    pub(crate) key: Option<Key<'a>>,
+    /// `None` where it is no number.
+    pub(crate) value: Option<&'a str>,
+    pub(crate) low: Option<&'a str>,
+    pub(crate) high: Option<&'a str>,
+    pub(crate) confidence: &'a str,
+    pub(crate) noise: Vec<Law<'a>>,
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) promise: Cow<'a, str>,
+    /// In a demo, the exact number after the bound.
+    pub(crate) tally: Option<&'a str>,
+    /// In a demo, the exact number before the bound.
+    pub(crate) truth: Option<&'a str>,
+}
+
+/// What a cell is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key<'a> {
+    /// In its digits.
+    Number(&'a str),
+    Text(Cow<'a, str>),
+}
+
+impl Key<'_> {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Key::Number(text) => text,
+            Key::Text(text) => text,
+        }
+    }
+}
+
+/// A noise that a cell carries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Law<'a> {
+    /// Which of its numbers, where it has several.
+    #[serde(borrow)]
+    pub(crate) number: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    scale: &'a RawValue,
+}
+
+impl Law<'_> {
+    pub(crate) fn scale(&self) -> &str {
+        self.scale.get()
+    }
+}
+
+/// Why there is no answer, in the amounts of its budget.
+#[derive(Debug)]
+pub(crate) struct Refused<'a> {
+    pub(crate) by: Cow<'a, str>,
+    pub(crate) domain: Cow<'a, str>,
+    pub(crate) spent: String,
+    pub(crate) asked: String,
+    pub(crate) limit: String,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line; `None` where it is none of these.
+    pub(crate) fn read(text: &'a str) -> Option<Line<'a>> {
+        let fields: Fields<'a> = serde_json::from_str(text).ok()?;
+        let (release, window, demo) = (fields.release.clone(), fields.window, fields.demo.unwrap_or(false));
+        Some(Line { release, window, says: fields.says()?, demo })
+    }
+}
+
+/// All that any line may hold.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    release: Cow<'a, str>,
+    #[serde(borrow)]
+    window: Window<'a>,
+    #[serde(borrow)]
+    key: Option<&'a RawValue>,
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+    #[serde(borrow)]
+    interval: Option<[Option<&'a RawValue>; 2]>,
+    #[serde(borrow)]
+    confidence: Option<&'a RawValue>,
+    #[serde(borrow)]
+    noise: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    promise: Option<Cow<'a, str>>,
+    demo: Option<bool>,
+    #[serde(borrow)]
+    tally: Option<&'a RawValue>,
+    #[serde(borrow)]
+    truth: Option<&'a RawValue>,
+    closed: Option<bool>,
+    cells: Option<u64>,
+    seq: Option<i64>,
+    #[serde(borrow)]
+    chain: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    refused: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    domain: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    spent: Option<&'a RawValue>,
+    #[serde(borrow)]
+    asked: Option<&'a RawValue>,
+    #[serde(borrow)]
+    limit: Option<&'a RawValue>,
+    skipped: Option<bool>,
+    lost: Option<bool>,
+}
+
+impl<'a> Fields<'a> {
+    fn says(self) -> Option<Says<'a>> {
+        if self.closed == Some(true) {
+            return Some(Says::Closed { cells: self.cells?, sequence: self.seq?, chain: self.chain? });
+        }
+        if let Some(by) = self.refused {
+            let (spent, asked, limit) = (amount(self.spent?), amount(self.asked?), amount(self.limit?));
+            return Some(Says::Refused(Refused { by, domain: self.domain?, spent, asked, limit }));
+        }
+        if let (Some(true), _) | (_, Some(true)) = (self.skipped, self.lost) {
+            return Some(Says::Never(if self.skipped == Some(true) { "skipped" } else { "lost" }));
+        }
+        let [low, high] = self.interval?;
+        let noise = self.noise?.get();
+        let noise = if noise.starts_with('[') {
+            serde_json::from_str(noise).ok()?
+        } else {
+            vec![serde_json::from_str(noise).ok()?]
+        };
+        let key = match self.key.map(RawValue::get) {
+            None => None,
+            Some(text) if text.starts_with('"') => {
+                Some(Key::Text(Cow::Owned(serde_json::from_str(text).ok()?)))
+            }
+            Some(number) => Some(Key::Number(number)),
+        };
+        Some(Says::Cell(Box::new(Cell {
+            key,
+            value: number(self.value),
+            low: number(low),
+            high: number(high),
+            confidence: self.confidence?.get(),
+            noise,
+            id: self.id?,
+            promise: self.promise?,
+            tally: number(self.tally),
+            truth: number(self.truth),
+        })))
+    }
+}
+
+fn number(value: Option<&RawValue>) -> Option<&str> {
+    let starts = |text: &&str| text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    value.map(RawValue::get).filter(starts)
+}
+
+/// `{"rho":0.5,"delta":1e-9}` in words: `rho 0.5, delta 1e-9`. A part that is zero is not said beside others.
+fn amount(value: &RawValue) -> String {
+    let text = value.get();
+    if let Ok(words) = serde_json::from_str::<String>(text) {
+        return words;
+    }
+    let bare = text.trim_start_matches('{').trim_end_matches('}');
+    let parts = bare.split(',').filter_map(|part| part.split_once(':'));
+    let said = |(name, number): (&str, &str)| format!("{} {}", name.trim().trim_matches('"'), number.trim());
+    let zero = |number: &str| number.trim().parse() == Ok(0.0);
+    let some: Vec<String> = parts
+        .enumerate()
+        .filter(|(at, part)| *at == 0 || !zero(part.1))
+        .map(|(_, part)| said(part))
+        .collect();
+    some.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#""release":"visits","window":{"start":"2026-11-01T00:00:00Z","end":null}"#;
+
+    // Refutes digits that a float would take, a key that is read as its JSON, and a law that is passed over.
+    #[test]
+    fn a_cell_is_read_to_the_digit() {
+        let text = format!(
+            r#"{{{HEAD},"key":"a\"\n","value":170141183460469231731687303715884105727,"interval":[-1.50,1e3],"confidence":0.9,"noise":[{{"number":"sum","kind":"laplace","scale":7.0}},{{"number":"records","kind":"laplace","scale":35.50}}],"id":"5f","promise":"lifetime","demo":true,"tally":-3,"truth":null}}"#
+        );
+        let line = Line::read(&text).unwrap();
+        let Says::Cell(cell) = &line.says else { panic!("{line:?}") };
+        assert_eq!((&*line.release, line.window.end, line.demo), ("visits", None, true));
+        assert_eq!(cell.key.as_ref().map(Key::text), Some("a\"\n"));
+        assert_eq!(cell.value, Some("170141183460469231731687303715884105727"));
+        assert_eq!((cell.low, cell.high), (Some("-1.50"), Some("1e3")));
+        assert_eq!((cell.tally, cell.truth), (Some("-3"), None));
+        assert_eq!(cell.noise.iter().map(Law::scale).collect::<Vec<_>>(), ["7.0", "35.50"]);
+        let whole =
+            text.replace(r#""key":"a\"\n","#, "").replace("170141183460469231731687303715884105727", "null");
+        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&whole) else { panic!("{whole}") };
+        assert_eq!((cell.key, cell.value), (None, None));
+    }
+
+    #[test]
+    fn the_last_words_are_told_apart() {
+        let read =
+            |rest: &str| Line::read(&format!("{{{HEAD},{rest}}}")).map(|line| format!("{:?}", line.says));
+        assert!(read(r#""closed":true,"cells":3,"seq":7,"chain":"ab""#).unwrap().starts_with("Closed"));
+        assert_eq!(read(r#""lost":true"#).unwrap(), r#"Never("lost")"#);
+        assert_eq!(read(r#""skipped":true"#).unwrap(), r#"Never("skipped")"#);
+        let refused = r#""refused":"budget","domain":"visits","spent":{"rho":0.5,"delta":0.0},"asked":{"rho":0.25,"delta":1e-9},"limit":{"epsilon":0.6}"#;
+        let refused = read(refused).unwrap();
+        for words in ["\"rho 0.5\"", "\"rho 0.25, delta 1e-9\"", "\"epsilon 0.6\""] {
+            assert!(refused.contains(words), "{refused}");
+        }
+        for foreign in ["\"closed\":true", "\"value\":3", "\"refused\":\"budget\"", "\"lost\":false"] {
+            assert!(read(foreign).is_none(), "{foreign}");
+        }
+        assert!(Line::read("{}").is_none() && Line::read("").is_none() && Line::read("[1]").is_none());
+    }
+}

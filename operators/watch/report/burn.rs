@@ -1,0 +1,112 @@
+//! How a budget was spent, window by window, and until when it lasts.
+
+use super::axis::{Scale, dated, spanned};
+use super::draw::{Drawing, counted, percent};
+use super::model::{Budget, Model, Outcome, Told};
+use super::timeline::ruler;
+use crate::ledger::Outlook;
+
+const LEFT: f64 = 46.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 24.0;
+
+/// The spent part of the cap over time; `None` where nobody said what was spent.
+pub(super) fn chart(budget: &Budget, (width, height): (f64, f64)) -> Option<Drawing> {
+    let start = budget.spent.values().map(|(start, _)| *start).min()?;
+    let (end, (_, newest)) = budget.spent.last_key_value()?;
+    let span = (start, (*end).max(start.saturating_add(1)));
+    let most = budget.spent.values().map(|(_, part)| *part).fold(1.0, f64::max);
+    let (across, base) = ((LEFT, width - RIGHT), height - BOTTOM);
+    let up = Scale::new((0.0, most), (base, TOP));
+    let after = |time: i64| (i128::from(time) - i128::from(start)) as f64;
+    let along = Scale::new((0.0, after(span.1)), across);
+
+    let spent = percent(*newest);
+    let mut drawing = Drawing { width, height, title: "The budget".to_owned(), ..Drawing::default() };
+    let windows = counted(budget.spent.len(), "window");
+    drawing.description = format!("After {windows}, {spent} of the cap is spent.");
+    for part in [0.25, 0.5, 0.75] {
+        drawing.line("grid", [across.0, up.at(part), across.1, up.at(part)]);
+    }
+    for part in [0.0, 0.5, 1.0] {
+        drawing.text("tick end", LEFT - 7.0, up.at(part) + 3.8, &percent(part));
+    }
+    // What a window costs is charged for all of its time.
+    let mut steps = vec![(across.0, base)];
+    for (end, (start, part)) in &budget.spent {
+        let (before, reached) = steps.last().map_or((across.0, base), |(x, y)| (*x, *y));
+        let from = along.at(after(*start)).max(before);
+        steps.extend([
+            (from, reached),
+            (from, up.at(*part)),
+            (along.at(after(*end)).max(from), up.at(*part)),
+        ]);
+    }
+    let last = steps.last().copied().unwrap_or((across.1, base));
+    let area = steps.iter().copied().chain([(across.1, last.1), (across.1, base)]);
+    drawing.path("band", area, true);
+    drawing.path("value", steps.into_iter(), false);
+    drawing.dot("dot", last.0, last.1, 3.0);
+    drawing.line("cap", [across.0, up.at(1.0), across.1, up.at(1.0)]);
+    drawing.text("note", LEFT + 2.0, up.at(1.0) - 6.0, "the cap");
+    let label = if last.1 < base - 30.0 { base - 9.0 } else { last.1 - 9.0 };
+    drawing.text("number end", last.0 - 5.0, label, &format!("{spent} spent"));
+    drawing.line("axis", [across.0, base, across.1, base]);
+    ruler(&mut drawing, span, across, base);
+    Some(drawing)
+}
+
+/// What comes, if all goes on as it did.
+pub(super) fn outlook(budget: &Budget) -> Option<String> {
+    let forecast = budget.forecast.as_ref()?;
+    let more = counted(usize::try_from(forecast.windows()).unwrap_or(usize::MAX), "more window");
+    let until = forecast.last_closes().map(|last| format!("; the last of them closes {}", dated(last)));
+    let until = until.unwrap_or_default();
+    Some(match forecast.outlook() {
+        Outlook::Unseen => "Nothing was charged yet, so there is no pace to go by.".to_owned(),
+        Outlook::Endless => "No window is ever refused, at this pace.".to_owned(),
+        Outlook::Refused { pace, window } => {
+            let name = forecast.paces().get(*pace).map_or("a release", |pace| pace.release.as_str());
+            let window = spanned(Some(window.start()), Some(window.end()));
+            let (fits, first) = match forecast.windows() {
+                0 => ("At this pace no more window fits".to_owned(), "the next one that is refused"),
+                1 => (format!("At this pace {more} fits"), "the first that is refused"),
+                _ => (format!("At this pace {more} fit"), "the first that is refused"),
+            };
+            format!("{fits}{until}; {first} is {name} of {window}.")
+        }
+        _ => format!("Nothing is refused within {more}{until}; what comes after them was not looked at."),
+    })
+}
+
+/// Every window without an answer, in words; what is alike, once.
+pub(super) fn gone(model: &Model) -> Vec<String> {
+    let mut words = Vec::new();
+    for series in &model.releases {
+        let mut windows: Vec<&Told> = series.windows.iter().collect();
+        windows.sort_by_key(|told| (told.start, told.end));
+        let alike = |a: &&Told, b: &&Told| a.outcome.word() == b.outcome.word();
+        for run in windows.chunk_by(alike) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            let name = &series.name;
+            let (subject, were, their) = match run.len() {
+                1 => (format!("{name} of {}", spanned(first.start, first.end)), "was", "its"),
+                count => {
+                    let when = spanned(first.start, last.end);
+                    (format!("{name}, {} from {when},", counted(count, "window")), "were", "their")
+                }
+            };
+            words.push(match &first.outcome {
+                Outcome::Released => continue,
+                Outcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
+                Outcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
+                Outcome::Skipped => {
+                    format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
+                }
+                Outcome::Lost => format!("{subject} {were} charged, and {their} answer is lost."),
+            });
+        }
+    }
+    words
+}

@@ -1,0 +1,70 @@
+//! A report: what was released, how far its noise reaches, and what it cost, as one page or as a picture.
+//!
+//! The page is one file that needs no other and runs nothing. It is made of the lines that left, read back, so it knows
+//! nothing that they do not say. Where it is of a demo it also knows the truth, and says so at every turn.
+
+mod axis;
+mod bars;
+mod burn;
+mod draw;
+mod legend;
+mod model;
+mod page;
+mod picture;
+mod style;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use model::Model;
+
+use crate::gate::Standing;
+
+/// What stands at the top.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heading {
+    /// The job's name.
+    pub(crate) job: String,
+    /// What is promised, in a sentence or several.
+    pub(crate) promise: String,
+    pub(crate) domain: String,
+    /// The cap, in words.
+    pub(crate) budget: String,
+    /// When the page was made, in words.
+    pub(crate) made: String,
+    /// Whether nothing on it is private.
+    pub(crate) demo: bool,
+}
+
+/// A page that is told window after window.
+#[derive(Debug)]
+pub(crate) struct Report {
+    heading: Heading,
+    model: Model,
+}
+
+impl Report {
+    /// One that was told nothing.
+    pub(crate) fn new(heading: Heading) -> Report {
+        Report { heading, model: Model::default() }
+    }
+
+    /// Tells it the lines of a window, separated by `\n`: its cells and the line that closes it, or its one line; and how
+    /// its budget stands there. What is no line of a release is passed over.
+    pub(crate) fn tell(&mut self, lines: &str, standing: Option<&Standing>) {
+        lines.split('\n').for_each(|line| self.model.take(line));
+        if let Some(standing) = standing {
+            self.model.spend(standing);
+        }
+    }
+
+    /// The page, in HTML.
+    pub(crate) fn html(&self) -> String {
+        page::page(&self.heading, &self.model)
+    }
+
+    /// The first releases as a picture, in SVG.
+    pub(crate) fn svg(&self) -> String {
+        picture::picture(&self.heading, &self.model)
+    }
+}

@@ -1,0 +1,309 @@
+//! What was told, as a page needs it: for each release its windows, and for each key its numbers over them.
+//!
+//! These are places on a picture, so they are floats. Everything was published before, or is of a demo.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::accounting::Amount;
+use crate::ledger::{Forecast, Name};
+use crate::time::at;
+use crate::told::{Cell, Key, Line, Says, Window};
+
+/// All that was told so far.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) releases: Vec<Series>,
+    pub(super) budget: Budget,
+}
+
+/// How a budget was spent.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    /// By the ends of windows: where the first window with this end began, and which part of the cap was spent.
+    pub(super) spent: BTreeMap<i64, (i64, f64)>,
+    pub(super) newest: Option<(Name, Amount, Amount)>,
+    pub(super) forecast: Option<Arc<Forecast>>,
+}
+
+/// A release, window by window.
+#[derive(Debug, Default)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) windows: Vec<Told>,
+    pub(super) tracks: Vec<Track>,
+    /// Each set of noises with its confidence and its promise, once.
+    pub(super) laws: Vec<Laws>,
+    pub(super) rows: Vec<Row>,
+    /// So many more lines than rows were told.
+    pub(super) untold: u64,
+    pub(super) errors: Errors,
+    known: HashSet<[String; 2]>,
+    places: HashMap<Option<String>, usize>,
+}
+
+/// A window, and what became of it.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Released,
+    /// With the reason.
+    Refused(String),
+    Skipped,
+    Lost,
+}
+
+impl Outcome {
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Outcome::Released => "released",
+            Outcome::Refused(_) => "refused",
+            Outcome::Skipped => "skipped",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
+/// The numbers of one key, in the order of its windows.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) key: Option<String>,
+    /// Whether the key has a place of its own among others, as a number or a bucket has.
+    pub(super) ordered: bool,
+    pub(super) points: Vec<Point>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// An index among the windows.
+    pub(super) window: usize,
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) truth: Option<f64>,
+}
+
+/// What a page says of noise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Laws {
+    pub(super) noises: Vec<[String; 3]>,
+    pub(super) confidence: String,
+    pub(super) promise: String,
+}
+
+/// A line of the table, to the digit: the window, the key, the value, its interval, and in a demo tally and truth.
+pub(super) type Row = [String; 8];
+
+/// In a demo, how far what was told is from what is so; otherwise how wide intervals are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Errors {
+    /// Between truth and tally: what the bound left out.
+    pub(super) bound: Mean,
+    /// Between tally and value: what the noise added.
+    pub(super) noise: Mean,
+    /// So many intervals hold their tally.
+    pub(super) held: u64,
+    /// Half of each interval over its value, of those that were looked at.
+    pub(super) relative: Vec<f32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mean {
+    sum: f64,
+    pub(super) count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    pub(super) fn value(&self) -> Option<f64> {
+        Some(self.sum / self.count as f64).filter(|mean| mean.is_finite())
+    }
+}
+
+/// More rows make a page that nobody reads, and that a browser takes long to lay out.
+const ROWS: usize = 1000;
+
+/// A median of so many is exact enough.
+const LOOKED_AT: usize = 100_000;
+
+/// Beyond it, differences of numbers are no longer numbers.
+const FINITE: f64 = 1e300;
+
+impl Model {
+    /// Takes a line; what is none is passed over.
+    pub(super) fn take(&mut self, line: &str) {
+        let Some(line) = Line::read(line) else { return };
+        let place = self.releases.iter().position(|series| *series.name == *line.release);
+        let place = place.unwrap_or_else(|| {
+            self.releases.push(Series { name: line.release.clone().into_owned(), ..Series::default() });
+            self.releases.len() - 1
+        });
+        if let Some(series) = self.releases.get_mut(place) {
+            series.take(&line);
+        }
+    }
+
+    /// Takes what counts against a budget at a window.
+    pub(super) fn spend(&mut self, standing: &crate::gate::Standing) {
+        let (start, end) = (standing.window.start(), standing.window.end());
+        if let Some(part) = part(&standing.spent, &standing.cap) {
+            let kept = self.budget.spent.entry(end).or_insert((start, part));
+            *kept = (kept.0.min(start), kept.1.max(part));
+        }
+        self.budget.newest = Some((standing.domain.clone(), standing.spent.clone(), standing.cap.clone()));
+        self.budget.forecast = Some(Arc::clone(&standing.forecast));
+    }
+}
+
+/// Which part of the cap is spent: of whichever of its numbers is the scarcest.
+fn part(spent: &Amount, cap: &Amount) -> Option<f64> {
+    let of = |spent: f64, cap: f64| if cap > 0.0 { spent / cap } else { 0.0 };
+    let part = match (spent, cap) {
+        (Amount::Pure { epsilon }, Amount::Pure { epsilon: cap }) => {
+            of(epsilon.to_float_up(), cap.to_float_up())
+        }
+        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: cap, delta: delta_cap, .. }) => {
+            of(rho.to_float_up(), cap.to_float_up()).max(of(delta.to_float_up(), delta_cap.to_float_up()))
+        }
+        _ => return None,
+    };
+    part.is_finite().then_some(part)
+}
+
+impl Series {
+    fn take(&mut self, line: &Line<'_>) {
+        // A window that was told to its end is told again, to a new file.
+        if self.known.contains(&named(line.window)) {
+            return;
+        }
+        let outcome = match &line.says {
+            Says::Cell(cell) => return self.cell(line.window, cell),
+            Says::Closed { .. } => Outcome::Released,
+            Says::Refused(why) => Outcome::Refused(format!(
+                "{} had spent {}, the window asked for {}, the limit is {}",
+                why.domain, why.spent, why.asked, why.limit
+            )),
+            Says::Never("lost") => Outcome::Lost,
+            Says::Never(_) => Outcome::Skipped,
+        };
+        let place = self.window(line.window);
+        if let Some(told) = self.windows.get_mut(place) {
+            told.outcome = outcome;
+        }
+        self.known.insert(named(line.window));
+    }
+
+    /// The window that is told of; its cells come before the line that ends it.
+    fn window(&mut self, window: Window<'_>) -> usize {
+        let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
+        match self.windows.last() {
+            Some(last) if (last.start, last.end) == (start, end) => {}
+            _ => self.windows.push(Told { start, end, outcome: Outcome::Released }),
+        }
+        self.windows.len() - 1
+    }
+
+    fn cell(&mut self, window: Window<'_>, cell: &Cell<'_>) {
+        let place = self.window(window);
+        let laws = Laws {
+            noises: cell.noise.iter().map(noise).collect(),
+            confidence: cell.confidence.to_owned(),
+            promise: cell.promise.clone().into_owned(),
+        };
+        if !self.laws.contains(&laws) {
+            self.laws.push(laws);
+        }
+        let key = cell.key.as_ref().map(|key| key.text().to_owned());
+        if self.rows.len() < ROWS {
+            let texts = [cell.value, cell.low, cell.high, cell.tally, cell.truth];
+            let [value, low, high, tally, truth] = texts.map(|text| text.unwrap_or_default().to_owned());
+            let [start, end] = named(window);
+            self.rows.push([start, end, key.clone().unwrap_or_default(), value, low, high, tally, truth]);
+        } else {
+            self.untold += 1;
+        }
+        self.errors.take(cell);
+        let Some(value) = finite(cell.value) else { return };
+        let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
+        let point = Point { window: place, value, low, high, truth: finite(cell.truth) };
+        let track = *self.places.entry(key.clone()).or_insert_with(|| {
+            let ordered = match &cell.key {
+                Some(Key::Number(_)) => true,
+                Some(Key::Text(text)) => is_bucket(text),
+                None => false,
+            };
+            self.tracks.push(Track { key, ordered, points: Vec::new() });
+            self.tracks.len() - 1
+        });
+        if let Some(track) = self.tracks.get_mut(track) {
+            track.points.push(point);
+        }
+    }
+}
+
+impl Errors {
+    fn take(&mut self, cell: &Cell<'_>) {
+        let Some(value) = finite(cell.value) else { return };
+        if let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
+            && self.relative.len() < LOOKED_AT
+            && value != 0.0
+        {
+            self.relative.push(((high - low) / 2.0 / value.abs()) as f32);
+        }
+        let Some(tally) = finite(cell.tally) else { return };
+        self.noise.add((value - tally).abs());
+        if let Some(truth) = finite(cell.truth) {
+            self.bound.add((truth - tally).abs());
+        }
+        self.held += u64::from(holds(cell.low, cell.tally, cell.high));
+    }
+
+    /// The middle one of how wide half an interval is, over its value.
+    pub(super) fn typical(&self) -> Option<f64> {
+        let mut all = self.relative.clone();
+        all.sort_by(f32::total_cmp);
+        all.get(all.len() / 2).map(|middle| f64::from(*middle)).filter(|middle| middle.is_finite())
+    }
+}
+
+/// Whether an interval holds a number: in whole numbers where all three are.
+fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
+    let whole = |text: Option<&str>| text?.parse::<i128>().ok();
+    match (whole(low), whole(tally), whole(high)) {
+        (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,
+        _ => match (finite(low), finite(tally), finite(high)) {
+            (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,
+            _ => false,
+        },
+    }
+}
+
+fn noise(law: &crate::told::Law<'_>) -> [String; 3] {
+    let number = law.number.as_deref().unwrap_or_default().to_owned();
+    [number, law.kind.clone().into_owned(), law.scale().to_owned()]
+}
+
+fn named(window: Window<'_>) -> [String; 2] {
+    [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
+}
+
+fn finite(text: Option<&str>) -> Option<f64> {
+    text?.parse::<f64>().ok().filter(|value| value.abs() < FINITE)
+}
+
+/// `[0, 10)`, `(-inf, 0)`, `[10, inf)`.
+fn is_bucket(text: &str) -> bool {
+    let inside = text.strip_prefix(['[', '(']).and_then(|text| text.strip_suffix(')'));
+    let number = |text: &str| matches!(text, "inf" | "-inf") || text.parse::<i64>().is_ok();
+    inside.and_then(|text| text.split_once(", ")).is_some_and(|(low, high)| number(low) && number(high))
+}

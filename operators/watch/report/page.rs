@@ -1,0 +1,321 @@
+//! The page, top-down: what it is, what is promised, each release, the budget, the noise. No script, and nothing from
+//! elsewhere: the policy in its head says so to the browser.
+
+use super::Heading;
+use super::axis::{dated, spanned};
+use super::bars;
+use super::burn;
+use super::draw::{Drawing, counted, escape, grouped, percent, said};
+use super::legend::{legend, small_badge};
+use super::model::{Errors, Laws, Model, Series};
+use super::picture::panels;
+use super::style;
+use super::timeline::Timeline;
+
+/// How wide the pictures are drawn; a browser makes them fit.
+const WIDTH: f64 = 984.0;
+
+/// A picture that stands alone.
+const ALONE: f64 = 760.0;
+
+/// A page on its way.
+struct Page<'a> {
+    heading: &'a Heading,
+    text: String,
+    /// So many pictures were placed.
+    pictures: usize,
+}
+
+/// The page of all that was told.
+pub(super) fn page(heading: &Heading, model: &Model) -> String {
+    let mut page = Page { heading, text: String::new(), pictures: 0 };
+    page.head();
+    if model.releases.is_empty() {
+        page.text += "<section><h2>Nothing was released</h2><p>No window was complete.</p></section>";
+    }
+    model.releases.iter().for_each(|series| page.release(series));
+    page.budget(model);
+    page.noise(model);
+    page.text += &format!(
+        "<footer><p>Made {} by discreet {}. {}</p></footer></main></body></html>\n",
+        escape(&heading.made),
+        env!("CARGO_PKG_VERSION"),
+        if heading.demo {
+            "A demo: not for publication."
+        } else {
+            "Everything on this page had been released before."
+        }
+    );
+    page.text
+}
+
+impl Page<'_> {
+    fn head(&mut self) {
+        let Heading { job, promise, domain, budget, made, demo } = self.heading;
+        let (job, style) = (escape(job), style::page());
+        let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
+        self.text += &format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+             <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{style}</style></head>\
+             <body><main><header><p class=\"kicker\">What was released, and what it cost</p><h1>{job}</h1>"
+        );
+        if *demo {
+            self.text += "<div class=\"demo\" role=\"note\"><strong>DEMO</strong>Nothing on this page is private. It \
+                shows the truth beside what would be published, and its budget is thrown away. Do not publish it.</div>";
+        }
+        self.text += &format!("<p class=\"promise\">{}</p><dl>", escape(promise));
+        for (name, value) in [("Budget", budget), ("Domain", domain), ("Made", made)] {
+            self.text += &format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
+        }
+        self.text += "</dl></header>";
+    }
+
+    fn release(&mut self, series: &Series) {
+        let windows = counted(series.windows.len(), "window");
+        let starts = series.windows.iter().filter_map(|told| told.start).min();
+        let ends = series.windows.iter().filter_map(|told| told.end).max();
+        let when = match (starts, ends) {
+            (Some(start), Some(end)) if series.windows.len() > 1 => {
+                format!("{} to {}, UTC", dated(start), dated(end))
+            }
+            (start, end) => spanned(start, end),
+        };
+        let keys = match series.tracks.as_slice() {
+            [] => String::new(),
+            [only] if only.key.is_none() => String::new(),
+            tracks => format!(", {}", counted(tracks.len(), "key")),
+        };
+        self.text += &format!(
+            "<section><h2>{}</h2><p class=\"sub\">{windows}{keys}: {}</p>",
+            escape(&series.name),
+            escape(&when)
+        );
+        if series.tracks.is_empty() {
+            self.text += "<p>There is no number to draw.</p>";
+        } else {
+            self.chart(series);
+        }
+        let gone = series.windows.len()
+            - series.windows.iter().filter(|told| told.outcome.word() == "released").count();
+        if gone > 0 {
+            let have = if gone == 1 { "has" } else { "have" };
+            self.text +=
+                &format!("<p>{} {have} no answer; the reasons are below.</p>", counted(gone, "window"));
+        }
+        self.errors(&series.errors, series.laws.first());
+        self.table(series);
+        self.text += "</section>";
+    }
+
+    fn chart(&mut self, series: &Series) {
+        let over_time = series.windows.len() > 1;
+        self.text += "<div class=\"legend\">";
+        self.draw(&legend(series, self.heading.demo, over_time));
+        self.text += "</div>";
+        let (mut notes, hidden) =
+            (Vec::new(), if over_time { self.over_time(series) } else { self.bars(series) });
+        if over_time && series.tracks.len() > 1 {
+            notes.push("Each panel has a scale of its own.".to_owned());
+        }
+        if hidden > 0 {
+            let are = if hidden == 1 { "is" } else { "are" };
+            let which = "with smaller numbers";
+            notes.push(format!("{} {which} {are} not shown.", counted(hidden, "more key")));
+        }
+        let thinned = Timeline::new(series).thinned();
+        if thinned > 1 {
+            notes.push(format!(
+                "Each point is the mean of {thinned} windows, and so are its interval's ends."
+            ));
+        }
+        if !notes.is_empty() {
+            self.text += &format!("<p class=\"sub\">{}</p>", notes.join(" "));
+        }
+    }
+
+    fn over_time(&mut self, series: &Series) -> usize {
+        let width = if series.tracks.len() == 1 { ALONE } else { WIDTH };
+        let (mut panels, columns, hidden) = panels(&Timeline::new(series), width);
+        let class = ["one", "two", "three"].get(columns - 1).unwrap_or(&"three");
+        self.text += &format!("<div class=\"panels {class}\">");
+        for panel in &mut panels {
+            self.mark(panel);
+            self.draw(panel);
+        }
+        self.text += "</div>";
+        hidden
+    }
+
+    fn bars(&mut self, series: &Series) -> usize {
+        let (mut bars, hidden) = bars::window(series, ALONE);
+        if self.heading.demo {
+            let y = bars.height - 20.0;
+            small_badge(&mut bars, 42.0, y);
+        }
+        self.text += "<div class=\"wide\">";
+        self.draw(&bars);
+        self.text += "</div>";
+        hidden
+    }
+
+    fn errors(&mut self, errors: &Errors, laws: Option<&Laws>) {
+        if !self.heading.demo {
+            if let Some(typical) = errors.typical() {
+                let most = if typical < 0.001 { "" } else { "at most " };
+                self.text += &format!(
+                    "<p>Half of the intervals reach {most}{} of their value to either side. What the bound left out is \
+                     private, and known to nobody.</p>",
+                    percent(typical)
+                );
+            }
+            return;
+        }
+        if let Some(mut drawing) = bars::errors(errors, 560.0) {
+            self.text += "<div class=\"beside\"><h3>What the bound left out beside what the noise added, on average</h3>";
+            self.mark(&mut drawing);
+            self.draw(&drawing);
+            self.text += "</div>";
+        }
+        if let Some(advice) = advice(errors) {
+            self.text += &format!("<p>{advice}</p>");
+        }
+        if errors.noise.count > 0 {
+            let promised = laws.and_then(|laws| laws.confidence.parse::<f64>().ok());
+            let promised =
+                promised.map_or(String::new(), |part| format!("; {} are promised to", percent(part)));
+            self.text += &format!(
+                "<p>{} of {} intervals hold what they are about, the exact number after the bound: {}{promised}.</p>",
+                grouped(&errors.held.to_string()),
+                grouped(&errors.noise.count.to_string()),
+                percent(errors.held as f64 / errors.noise.count as f64)
+            );
+        }
+    }
+
+    fn table(&mut self, series: &Series) {
+        if series.rows.is_empty() {
+            return;
+        }
+        let columns: &[&str] = &["from", "to", "key", "value", "low", "high", "tally", "truth"];
+        let columns = &columns[..if self.heading.demo { 8 } else { 6 }];
+        let class = |at: usize| if at > 2 { " class=\"number\"" } else { "" };
+        self.text +=
+            "<details><summary>The numbers, as a table</summary><div class=\"scroll\"><table><thead><tr>";
+        for (at, column) in columns.iter().enumerate() {
+            self.text += &format!("<th scope=\"col\"{}>{column}</th>", class(at));
+        }
+        self.text += "</tr></thead><tbody>";
+        for row in &series.rows {
+            self.text += "<tr>";
+            for (at, field) in row.iter().take(columns.len()).enumerate() {
+                self.text += &format!("<td{}>{}</td>", class(at), escape(field));
+            }
+            self.text += "</tr>";
+        }
+        self.text += "</tbody></table></div>";
+        if series.untold > 0 {
+            let untold = grouped(&series.untold.to_string());
+            self.text += &format!("<p class=\"sub\">{untold} more are in the file of releases.</p>");
+        }
+        self.text += "</details>";
+    }
+
+    fn budget(&mut self, model: &Model) {
+        let gone = burn::gone(model);
+        let chart = burn::chart(&model.budget, (ALONE, 200.0));
+        if gone.is_empty() && chart.is_none() && model.budget.newest.is_none() {
+            return;
+        }
+        self.text += "<section><h2>The budget</h2>";
+        if let Some((domain, spent, cap)) = &model.budget.newest {
+            self.text += &format!(
+                "<p class=\"sub\">{}: {} of {} is spent, as the newest window counts it</p>",
+                escape(domain.as_str()),
+                escape(&spent.to_string()),
+                escape(&cap.to_string())
+            );
+        }
+        if let Some(mut chart) = chart {
+            self.text += "<div class=\"wide\">";
+            self.mark(&mut chart);
+            self.draw(&chart);
+            self.text += "</div>";
+        }
+        if let Some(outlook) = burn::outlook(&model.budget) {
+            self.text += &format!("<p>{}</p>", escape(&outlook));
+        }
+        /// More reasons than these are alike.
+        const REASONS: usize = 20;
+        if !gone.is_empty() {
+            self.text += "<h3>Windows without an answer</h3><ul>";
+            for words in gone.iter().take(REASONS) {
+                self.text += &format!("<li>{}</li>", escape(words));
+            }
+            self.text += "</ul>";
+        }
+        if gone.len() > REASONS {
+            self.text +=
+                &format!("<p class=\"sub\">And {} more.</p>", grouped(&(gone.len() - REASONS).to_string()));
+        }
+        self.text += "</section>";
+    }
+
+    fn noise(&mut self, model: &Model) {
+        if model.releases.iter().all(|series| series.laws.is_empty()) {
+            return;
+        }
+        self.text += "<section><h2>The noise</h2><div class=\"scroll\"><table><thead><tr>";
+        for column in ["release", "number", "noise", "scale", "confidence", "promise and cost of a window"] {
+            self.text += &format!("<th scope=\"col\">{column}</th>");
+        }
+        self.text += "</tr></thead><tbody>";
+        for series in &model.releases {
+            for laws in &series.laws {
+                for [number, kind, scale] in &laws.noises {
+                    let scale = scale.parse::<f64>().map_or_else(|_| scale.clone(), said);
+                    let fields = [&series.name, number, kind, &scale, &laws.confidence, &laws.promise];
+                    let cells = fields.map(|field| format!("<td>{}</td>", escape(field)));
+                    self.text += &format!("<tr>{}</tr>", cells.concat());
+                }
+            }
+        }
+        self.text += "</tbody></table></div><p>An interval says how far the noise reaches: the exact number after the \
+            bound lies in it as often as its confidence says. It says nothing of what the bound left out, and each \
+            number has its own: of many intervals, some miss. The scale is the standard deviation of Gaussian noise, \
+            and the mean distance from zero of Laplace noise.</p></section>";
+    }
+
+    fn draw(&mut self, drawing: &Drawing) {
+        self.pictures += 1;
+        self.text += &drawing.framed(self.pictures);
+    }
+
+    /// Every picture of a demo says that it is one.
+    fn mark(&self, drawing: &mut Drawing) {
+        if self.heading.demo {
+            let right = drawing.width;
+            small_badge(drawing, right, 2.0);
+        }
+    }
+}
+
+/// Whether the bound or the noise takes more, and what to do about it.
+fn advice(errors: &Errors) -> Option<String> {
+    let (bound, noise) = (errors.bound.value()?, errors.noise.value()?);
+    let (bound_said, noise_said) = (said(bound), said(noise));
+    Some(if bound > 2.0 * noise {
+        format!(
+            "The bound leaves out more than the noise adds, {bound_said} against {noise_said}: a larger bound lets each \
+             person count for more, and asks for more noise."
+        )
+    } else if noise > 2.0 * bound {
+        format!(
+            "The noise adds more than the bound leaves out, {noise_said} against {bound_said}: try a smaller bound, \
+             longer windows or a larger budget."
+        )
+    } else {
+        "Bound and noise take about as much, so the bound suits this budget.".to_owned()
+    })
+}

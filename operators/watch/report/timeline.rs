@@ -1,0 +1,261 @@
+//! A release over time: one panel for each key, the value as a line within the band of its intervals.
+
+use super::axis::{Range, Scale, numbers, times};
+use super::draw::{Drawing, counted, named, said, short};
+use super::model::{Outcome, Series, Track};
+
+/// What all panels of a release share: where its windows stand.
+pub(super) struct Timeline<'a> {
+    series: &'a Series,
+    /// The windows in the order of time, and the place of each in it.
+    order: Vec<usize>,
+    place: Vec<usize>,
+    /// From the start of the first to the end of the last; `None` where a window has no name.
+    span: Option<(i64, i64)>,
+}
+
+/// So many panels at most.
+const PANELS: usize = 9;
+
+/// So many points at most are drawn of a line; of more windows, each point is the mean of several.
+const POINTS: usize = 360;
+
+/// Above this many, points run into each other.
+const DOTS: usize = 60;
+
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 24.0;
+
+/// A point as it is drawn: the mean of the windows from `first` on.
+struct Drawn {
+    group: usize,
+    x: f64,
+    value: f64,
+    low: f64,
+    high: f64,
+    truth: Option<f64>,
+}
+
+impl<'a> Timeline<'a> {
+    pub(super) fn new(series: &'a Series) -> Timeline<'a> {
+        let windows = &series.windows;
+        let mut order: Vec<usize> = (0..windows.len()).collect();
+        order.sort_by_key(|at| windows.get(*at).map(|told| (told.start, told.end)));
+        let mut place = vec![0; order.len()];
+        for (rank, at) in order.iter().enumerate() {
+            if let Some(place) = place.get_mut(*at) {
+                *place = rank;
+            }
+        }
+        let ends = windows.iter().map(|told| told.start.zip(told.end)).collect::<Option<Vec<_>>>();
+        let span = ends.and_then(|ends| {
+            let start = ends.iter().map(|(start, _)| *start).min()?;
+            let end = ends.iter().map(|(_, end)| *end).max()?;
+            (start < end).then_some((start, end))
+        });
+        Timeline { series, order, place, span }
+    }
+
+    /// The largest keys, in the order of their size or in their own; and how many there are beside them.
+    pub(super) fn shown(&self) -> (Vec<&'a Track>, usize) {
+        let mut tracks: Vec<&Track> = self.series.tracks.iter().collect();
+        tracks.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        let hidden = tracks.len().saturating_sub(PANELS);
+        tracks.truncate(PANELS);
+        if tracks.iter().all(|track| track.ordered) {
+            let order =
+                |track: &&Track| self.series.tracks.iter().position(|other| std::ptr::eq(other, *track));
+            tracks.sort_by_key(order);
+        }
+        (tracks, hidden)
+    }
+
+    /// How many windows a point stands for.
+    pub(super) fn thinned(&self) -> usize {
+        self.order.len().div_ceil(POINTS).max(1)
+    }
+
+    /// The numbers at the edge of a key's panel.
+    fn range(track: &Track) -> Range {
+        let all = track
+            .points
+            .iter()
+            .flat_map(|point| [point.low, point.value, point.high].into_iter().chain(point.truth));
+        numbers(all, 4, false)
+    }
+
+    /// The room that they take in the widest of these panels: then all panels stand above each other in time.
+    pub(super) fn margin(tracks: &[&Track]) -> f64 {
+        let labels = tracks.iter().flat_map(|track| Timeline::range(track).ticks);
+        let widest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(1);
+        (widest as f64).mul_add(6.4, 10.0).max(24.0)
+    }
+
+    /// The panel of a key, with so much room at its left.
+    pub(super) fn panel(&self, track: &Track, left: f64, (width, height): (f64, f64)) -> Drawing {
+        let mut drawing = Drawing {
+            width,
+            height,
+            title: track.key.as_deref().map_or(self.series.name.clone(), |key| named(Some(key))),
+            ..Drawing::default()
+        };
+        let range = Timeline::range(track);
+        let across = (left, width - RIGHT);
+        let up = Scale::new(range.ends, (height - BOTTOM, TOP));
+        drawing.description = self.described(track);
+        self.gone(&mut drawing, across);
+        for (value, label) in &range.ticks {
+            let class = if *value == 0.0 { "zero" } else { "grid" };
+            drawing.line(class, [across.0, up.at(*value), across.1, up.at(*value)]);
+            drawing.text("tick end", left - 7.0, up.at(*value) + 3.8, label);
+        }
+        self.lines(&mut drawing, track, across, up);
+        self.time(&mut drawing, across);
+        if let Some(key) = &track.key {
+            // A badge may stand at the right.
+            drawing.text("name", 0.0, 14.0, &short(&named(Some(key)), ((width - 50.0) / 8.0) as usize));
+        }
+        drawing
+    }
+
+    fn lines(&self, drawing: &mut Drawing, track: &Track, across: (f64, f64), up: Scale) {
+        let drawn = self.drawn(track, across);
+        let next = |a: &Drawn, b: &Drawn| b.group == a.group + 1;
+        for run in drawn.chunk_by(next) {
+            let above = run.iter().map(|point| (point.x, up.at(point.high)));
+            let below = run.iter().rev().map(|point| (point.x, up.at(point.low)));
+            match run {
+                [alone] => drawing.line("reach", [alone.x, up.at(alone.low), alone.x, up.at(alone.high)]),
+                _ => drawing.path("band", above.chain(below), true),
+            }
+        }
+        for run in drawn.chunk_by(next) {
+            let truth = run.iter().filter_map(|point| Some((point.x, up.at(point.truth?))));
+            match run {
+                [alone] => {
+                    if let Some(truth) = alone.truth {
+                        drawing.line("truth", [alone.x - 7.0, up.at(truth), alone.x + 7.0, up.at(truth)]);
+                    }
+                }
+                _ => {
+                    drawing.path("truth", truth, false);
+                    drawing.path("value", run.iter().map(|point| (point.x, up.at(point.value))), false);
+                }
+            }
+            for point in run.iter().filter(|_| drawn.len() <= DOTS || run.len() == 1) {
+                drawing.dot("dot", point.x, up.at(point.value), 2.4);
+            }
+        }
+    }
+
+    fn drawn(&self, track: &Track, across: (f64, f64)) -> Vec<Drawn> {
+        let thinned = self.thinned();
+        let mut points: Vec<(usize, &super::model::Point)> =
+            track.points.iter().filter_map(|point| Some((*self.place.get(point.window)?, point))).collect();
+        points.sort_by_key(|(place, _)| *place);
+        let groups = points.chunk_by(|(a, _), (b, _)| a / thinned == b / thinned);
+        let drawn = groups.filter_map(|group| {
+            let (place, first) = group.first()?;
+            let count = group.len() as f64;
+            let mean =
+                |of: fn(&super::model::Point) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
+            let truth = group.iter().map(|(_, point)| Some(point.truth? / count)).sum::<Option<f64>>();
+            let x = group.iter().map(|(_, point)| self.middle(point.window, across) / count).sum();
+            let [value, low, high] = match group.len() {
+                1 => [first.value, first.low, first.high],
+                _ => [mean(|point| point.value), mean(|point| point.low), mean(|point| point.high)],
+            };
+            Some(Drawn { group: place / thinned, x, value, low, high, truth })
+        });
+        drawn.collect()
+    }
+
+    fn middle(&self, window: usize, across: (f64, f64)) -> f64 {
+        let (from, to) = self.reach(window, across);
+        f64::midpoint(from, to)
+    }
+
+    /// Where a window begins and ends.
+    fn reach(&self, window: usize, across: (f64, f64)) -> (f64, f64) {
+        let told = self.series.windows.get(window);
+        if let (Some((first, last)), Some((Some(start), Some(end)))) =
+            (self.span, told.map(|told| (told.start, told.end)))
+        {
+            let after = |time: i64| (i128::from(time) - i128::from(first)) as f64;
+            let scale = Scale::new((0.0, after(last)), across);
+            return (scale.at(after(start)), scale.at(after(end)));
+        }
+        let place = self.place.get(window).copied().unwrap_or_default() as f64;
+        let scale = Scale::new((0.0, self.order.len() as f64), across);
+        (scale.at(place), scale.at(place + 1.0))
+    }
+
+    /// Windows without an answer, in words where there is room.
+    fn gone(&self, drawing: &mut Drawing, across: (f64, f64)) {
+        let outcome = |at: &usize| self.series.windows.get(*at).map(|told| told.outcome.word());
+        let bottom = drawing.height - BOTTOM;
+        for run in self.order.chunk_by(|a, b| outcome(a) == outcome(b)) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            let Some(word) = outcome(first).filter(|word| *word != Outcome::Released.word()) else {
+                continue;
+            };
+            let (from, to) = (self.reach(*first, across).0, self.reach(*last, across).1);
+            let middle = f64::midpoint(from, to);
+            drawing.rectangle("gone", [from, TOP, to - from, bottom - TOP]);
+            if to - from >= 52.0 {
+                drawing.text("note middle", middle, bottom - 7.0, word);
+            } else if to - from >= 11.0 {
+                drawing.turned("note", middle + 3.8, bottom - 6.0, word);
+            } else {
+                drawing.text("note middle", middle, bottom - 4.0, "×");
+            }
+        }
+    }
+
+    fn time(&self, drawing: &mut Drawing, across: (f64, f64)) {
+        let base = drawing.height - BOTTOM;
+        drawing.line("axis", [across.0, base, across.1, base]);
+        let Some(span) = self.span else {
+            let count = counted(self.order.len(), "window");
+            return drawing.text("tick middle", f64::midpoint(across.0, across.1), base + 16.0, &count);
+        };
+        ruler(drawing, span, across, base);
+    }
+
+    fn described(&self, track: &Track) -> String {
+        let values = track.points.iter().map(|point| point.value);
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        let high = values.fold(f64::NEG_INFINITY, f64::max);
+        let newest = track.points.iter().max_by_key(|point| self.place.get(point.window));
+        let newest = newest.map(|point| {
+            let [value, low, high] = [point.value, point.low, point.high].map(said);
+            format!(" The newest is {value}, with an interval from {low} to {high}.")
+        });
+        let (count, low, high) = (counted(track.points.len(), "value"), said(low), said(high));
+        format!("{count} over time, from {low} to {high}.{}", newest.unwrap_or_default())
+    }
+}
+
+/// The named moments of a time, below a line.
+pub(super) fn ruler(drawing: &mut Drawing, span: (i64, i64), across: (f64, f64), base: f64) {
+    let after = |time: i64| (i128::from(time) - i128::from(span.0)) as f64;
+    let scale = Scale::new((0.0, after(span.1)), across);
+    let mut free = f64::NEG_INFINITY;
+    for (time, label) in times(span, ((across.1 - across.0) / 58.0) as usize) {
+        let x = scale.at(after(time));
+        drawing.line("axis", [x, base, x, base + 4.0]);
+        let half = label.chars().count() as f64 * 3.2;
+        if x - half > free && x + half <= drawing.width + 2.0 {
+            drawing.text("tick middle", x, base + 16.0, &label);
+            free = x + half + 6.0;
+        }
+    }
+}
+
+/// How large the numbers of a key are, wherever it was released.
+fn size(track: &Track) -> f64 {
+    let sum: f64 = track.points.iter().map(|point| point.value.abs() / track.points.len() as f64).sum();
+    // Of two that are as large, the one that is there more often.
+    sum * (1.0 + 1e-9 * track.points.len() as f64)
+}
