@@ -3,13 +3,16 @@
 
 mod adaptive;
 mod calibrate;
+mod check;
 mod ledger;
+mod plan;
 mod price;
 mod repair;
 mod shuffle;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use discreet::job::{Mistake, Mistakes};
@@ -20,6 +23,10 @@ use discreet::{Decimal, Invalid};
 #[derive(Debug, clap::Parser)]
 #[command(name = "discreet", version, propagate_version = true)]
 pub(crate) enum Command {
+    /// Look at a job file, and with --connect at what it needs; nothing is spent
+    Check(check::Check),
+    /// Say what a job will release and what it costs, before there is data
+    Plan(plan::PlanOf),
     /// Say how much noise a budget asks for, what it costs and how large its error is
     Calibrate {
         #[command(subcommand)]
@@ -38,6 +45,8 @@ impl Command {
     /// Does what was asked, prints the answer or the refusal, and says how it went.
     pub(crate) fn run(self) -> ExitCode {
         let answer = match self {
+            Command::Check(check) => check.run(),
+            Command::Plan(plan) => plan.run(),
             Command::Calibrate { mechanism } => mechanism.run(),
             Command::Price(price) => price.run(),
             Command::Ledger { command } => command.run(),
@@ -61,6 +70,9 @@ const BAD_CONFIGURATION: u8 = 78;
 /// Something that is nobody's parameter, such as an output that cannot be written.
 const INTERNAL_FAULT: u8 = 70;
 
+/// The source is not there.
+const SOURCE_IS_GONE: u8 = 69;
+
 /// The ledger is in doubt, or somebody else holds it.
 const LEDGER_IN_DOUBT: u8 = 74;
 
@@ -74,7 +86,16 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// A parameter or a file that makes no sense.
     fn new(message: impl Into<String>) -> Refusal {
-        Refusal { message: message.into(), code: BAD_CONFIGURATION }
+        Refusal::with(BAD_CONFIGURATION, message)
+    }
+
+    fn with(code: u8, message: impl Into<String>) -> Refusal {
+        Refusal { message: message.into(), code }
+    }
+
+    /// A job that reads well and cannot be kept.
+    fn unfit(config: &Path, refused: &discreet::job::Refused) -> Refusal {
+        Refusal::new(format!("{}: {refused}", config.display()))
     }
 }
 

@@ -43,5 +43,8 @@
 
 pub mod config;
 pub(crate) mod offer;
+pub mod plan;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
+pub use offer::Refused;
+pub use plan::Plan;

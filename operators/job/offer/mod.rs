@@ -16,7 +16,7 @@ mod together;
 
 pub(crate) use cell::CellKey;
 pub(crate) use ready::{Law, Settled};
-pub(crate) use refused::Refused;
+pub use refused::Refused;
 pub(super) use steps::misfit;
 
 use crate::accounting::{Amount, Omega, Units};

@@ -56,6 +56,14 @@ impl Settled {
         }
     }
 
+    /// The least noised number of people with which a key becomes public, where keys are discovered.
+    pub(crate) fn threshold(&self) -> Option<i64> {
+        match self {
+            Settled::Total(_, ready) => ready.threshold(),
+            Settled::Mean(_, ready) => ready.threshold(),
+        }
+    }
+
     /// What a window costs.
     pub(crate) fn cost(&self) -> &crate::accounting::Cost {
         use crate::mechanisms::Ready;

@@ -6,7 +6,7 @@ use crate::invalid::Invalid;
 
 /// What of a job cannot be kept, and what would make it fit. It names the field of the job file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub struct Refused {
     field: String,
     message: String,
 }
@@ -24,7 +24,7 @@ impl Refused {
     }
 
     /// The field of the job file.
-    pub(crate) fn field(&self) -> &str {
+    pub fn field(&self) -> &str {
         &self.field
     }
 }
