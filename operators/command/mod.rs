@@ -3,23 +3,40 @@
 
 mod adaptive;
 mod calibrate;
+mod check;
 mod ledger;
+mod live;
+mod lookers;
+mod plan;
 mod price;
 mod repair;
+mod replay;
 mod shuffle;
+mod signals;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use discreet::dataflow::{Failure, Finished};
 use discreet::job::{Mistake, Mistakes};
 use discreet::ledger::{Trouble, TroubleKind};
 use discreet::{Decimal, Invalid};
+use serde_json::json;
 
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]
 #[command(name = "discreet", version, propagate_version = true)]
 pub(crate) enum Command {
+    /// Look at a job file, and with --connect at what it needs; nothing is spent
+    Check(check::Check),
+    /// Say what a job will release and what it costs, before there is data
+    Plan(plan::PlanOf),
+    /// Run a job file over an input that ends, or show on open data what it would do
+    Replay(replay::Replay),
+    /// Run a job file for as long as its stream goes on
+    Run(live::Run),
     /// Say how much noise a budget asks for, what it costs and how large its error is
     Calibrate {
         #[command(subcommand)]
@@ -38,12 +55,21 @@ impl Command {
     /// Does what was asked, prints the answer or the refusal, and says how it went.
     pub(crate) fn run(self) -> ExitCode {
         let answer = match self {
-            Command::Calibrate { mechanism } => mechanism.run(),
-            Command::Price(price) => price.run(),
-            Command::Ledger { command } => command.run(),
+            Command::Check(check) => check.run().map(Done::Said),
+            Command::Plan(plan) => plan.run().map(Done::Said),
+            Command::Replay(replay) => replay.run(),
+            Command::Run(run) => run.run(),
+            Command::Calibrate { mechanism } => mechanism.run().map(Done::Said),
+            Command::Price(price) => price.run().map(Done::Said),
+            Command::Ledger { command } => command.run().map(Done::Said),
         };
         let (written, code) = match answer {
-            Ok(page) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
+            Ok(Done::Said(page)) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
+            // Standard output is for lines.
+            Ok(Done::Ran { finished, json }) => {
+                let said = if json { ended(&finished) } else { finished.to_string() };
+                (writeln!(io::stderr(), "{said}"), ExitCode::from(finished.exit_code()))
+            }
             Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(refusal.code)),
         };
         match written {
@@ -55,11 +81,34 @@ impl Command {
     }
 }
 
+/// What a command has done.
+pub(crate) enum Done {
+    /// Its answer is this page.
+    Said(String),
+    /// It ran a job, whose lines have left.
+    Ran { finished: Finished, json: bool },
+}
+
+/// How a run ended, as one line of JSON.
+fn ended(finished: &Finished) -> String {
+    json!({
+        "released": finished.released(),
+        "refused": finished.refused(),
+        "skipped": finished.skipped(),
+        "lost": finished.lost(),
+        "stopped": finished.is_stopped(),
+    })
+    .to_string()
+}
+
 /// A parameter or a file that makes no sense.
 const BAD_CONFIGURATION: u8 = 78;
 
 /// Something that is nobody's parameter, such as an output that cannot be written.
 const INTERNAL_FAULT: u8 = 70;
+
+/// The source is not there.
+const SOURCE_IS_GONE: u8 = 69;
 
 /// The ledger is in doubt, or somebody else holds it.
 const LEDGER_IN_DOUBT: u8 = 74;
@@ -74,7 +123,16 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// A parameter or a file that makes no sense.
     fn new(message: impl Into<String>) -> Refusal {
-        Refusal { message: message.into(), code: BAD_CONFIGURATION }
+        Refusal::with(BAD_CONFIGURATION, message)
+    }
+
+    fn with(code: u8, message: impl Into<String>) -> Refusal {
+        Refusal { message: message.into(), code }
+    }
+
+    /// A job that reads well and cannot be kept.
+    fn unfit(config: &Path, refused: &discreet::job::Refused) -> Refusal {
+        Refusal::new(format!("{}: {refused}", config.display()))
     }
 }
 
@@ -95,6 +153,12 @@ impl From<Mistakes> for Refusal {
 impl From<Invalid> for Refusal {
     fn from(invalid: Invalid) -> Refusal {
         Refusal::new(invalid.to_string())
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Refusal {
+        Refusal { message: failure.to_string(), code: failure.exit_code() }
     }
 }
 

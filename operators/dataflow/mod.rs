@@ -163,6 +163,8 @@ pub use driver::{
     Word, execute,
 };
 pub use engine::{Scope, StreamVec, Travels, Worker};
+#[cfg(feature = "cli")]
+pub(crate) use release::hand_over;
 pub use release::{Deliver, Release};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
@@ -170,8 +172,6 @@ pub use sentence::{
     Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People,
     Person, Private, Question, Records, Summing, Tallied, Unit, Unnamed, Unplaced, Windowed,
 };
-#[cfg(feature = "cli")]
-pub(crate) use release::hand_over;
 #[cfg(feature = "cli")]
 pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};
 pub use windows::{Calendar, Clock, Schedule, SystemClock};

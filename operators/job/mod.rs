@@ -41,13 +41,16 @@
 //!
 //! [`Domain`]: crate::ledger::Domain
 
-pub mod config;
 mod bundle;
+pub mod config;
 pub(crate) mod offer;
+pub mod plan;
 mod run;
 mod sinks;
 mod sources;
 
+pub use config::{Job, Mistake, MistakeKind, Mistakes};
+pub use offer::Refused;
+pub use plan::Plan;
 pub use run::{Live, Onlooker, Processes, Replay, Told, Vitals};
 pub use sources::{MadeUp, Progress, Row};
-pub use config::{Job, Mistake, MistakeKind, Mistakes};

@@ -73,6 +73,11 @@ impl Numbers for Means {
         vec![Noised { scale: sum.scale / 2.0, ..sum }, self.counts.noised("records")]
     }
 
+    /// The sum is in half units.
+    fn reaches(&self, point: Point) -> Vec<f64> {
+        vec![point.float(self.sums.reach() / 2.0), self.counts.reach()]
+    }
+
     fn people(&self) -> &Additive {
         self.counts.noise()
     }

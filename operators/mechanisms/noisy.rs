@@ -31,6 +31,8 @@ pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
     noise: Vec<Noised>,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
+    reaches: Vec<f64>,
     point: Point,
     confidence: f64,
     cost: Cost,
@@ -47,6 +49,9 @@ pub trait Tells: Send + Sync + 'static {
 pub(super) trait Numbers: Tells {
     /// The noise of each, in what it is told in.
     fn noise(&self, point: Point) -> Vec<Noised>;
+
+    /// How far to either side of each its interval reaches, in what it is told in.
+    fn reaches(&self, point: Point) -> Vec<f64>;
 
     /// The noise of the one that may be the number of people.
     fn people(&self) -> &Additive;
@@ -80,6 +85,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
     Ok(Noisy {
         selection,
         noise: numbers.noise(stated.point),
+        reaches: numbers.reaches(stated.point),
         point: stated.point,
         numbers,
         confidence,
@@ -92,6 +98,12 @@ impl<K: Key, N> Noisy<K, N> {
     /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
     pub fn noise(&self) -> &[Noised] {
         &self.noise
+    }
+
+    /// How far to either side of each number its interval reaches, in what it is told in: those of a mean hold together.
+    #[cfg(feature = "cli")]
+    pub(crate) fn reaches(&self) -> &[f64] {
+        &self.reaches
     }
 
     /// The least noised number of people with which a key becomes public, where keys are discovered.

@@ -194,6 +194,10 @@ impl Column {
         &self.noise
     }
 
+    pub(super) fn reach(&self) -> f64 {
+        self.half_width as f64
+    }
+
     pub(super) fn noised(&self, number: &'static str) -> Noised {
         Noised { number, family: self.noise.family(), scale: self.noise.scale() }
     }

@@ -228,12 +228,12 @@ impl<K: Key> Mean<K> {
     }
 
     /// How far one unit moves the sums, in half units.
-    pub(super) fn sum_sensitivity(&self) -> &Sensitivity {
+    pub(crate) fn sum_sensitivity(&self) -> &Sensitivity {
         &self.sum
     }
 
     /// How far one unit moves the counts.
-    pub(super) fn count_sensitivity(&self) -> &Sensitivity {
+    pub(crate) fn count_sensitivity(&self) -> &Sensitivity {
         &self.count
     }
 }

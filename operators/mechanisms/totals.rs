@@ -39,6 +39,10 @@ impl Numbers for Totals {
         vec![self.column.noised(self.number).told_in(point)]
     }
 
+    fn reaches(&self, point: Point) -> Vec<f64> {
+        vec![point.float(self.column.reach())]
+    }
+
     fn people(&self) -> &Additive {
         self.column.noise()
     }

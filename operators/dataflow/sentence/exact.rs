@@ -66,6 +66,11 @@ where
     G: Fn(&D) -> Q::Key + 'static,
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
 {
+    /// How much of a person counts.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.bounded.limits()
+    }
+
     /// Puts the exact cells of every window there, once it is complete. Choices are by this secret; nobody is bounded
     /// where `within` says nothing.
     pub(crate) fn shown_in_a_demo(

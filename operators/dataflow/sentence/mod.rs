@@ -21,9 +21,9 @@ mod window;
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, Exact};
+pub use naming::{Changing, Named, Naming, Once, Unnamed};
 #[cfg(feature = "cli")]
 pub(crate) use office::CHOICE;
-pub use naming::{Changing, Named, Naming, Once, Unnamed};
 pub use protect::{Private, Unplaced};
 #[cfg(feature = "cli")]
 pub(crate) use question::Terms;

@@ -1,8 +1,10 @@
 //! Which windows a release has.
 
+use std::fmt;
+
 use super::span::{fixed, split};
 use crate::invalid::{Invalid, Kind};
-use crate::time::Span;
+use crate::time::{Span, in_words};
 
 /// How often a release has a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +36,7 @@ const SHORTEST: i64 = 1_000_000;
 /// No window is longer: ten years, as a policy against slips of a unit.
 const LONGEST_DAYS: i64 = 3_653;
 const DAY: i64 = 86_400_000_000;
+const HOUR: u64 = 3_600_000_000;
 
 impl Every {
     /// Reads `10m`, `1 day`, `1 month`, `all`.
@@ -89,6 +92,31 @@ impl Every {
     }
 }
 
+/// As it is read again: a span of whole days is so many hours, for a day is the calendar's.
+impl fmt::Display for Every {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Every::All => f.write_str("all"),
+            Every::Calendar(count, unit) => {
+                let word = match unit {
+                    CalendarUnit::Day => "day",
+                    CalendarUnit::Week => "week",
+                    CalendarUnit::Month => "month",
+                    CalendarUnit::Year => "year",
+                };
+                write!(f, "{count} {word}{}", if *count == 1 { "" } else { "s" })
+            }
+            Every::Span(span) => {
+                let length = span.as_microseconds().unsigned_abs();
+                match length / HOUR {
+                    hours @ 24.. if length.is_multiple_of(HOUR) => write!(f, "{hours} hours"),
+                    _ => f.write_str(&in_words(length)),
+                }
+            }
+        }
+    }
+}
+
 impl CalendarUnit {
     /// As days or as months: neither has a whole number of the other.
     fn times(self, count: u32) -> (CalendarUnit, u64) {
@@ -118,6 +146,16 @@ mod tests {
         assert_eq!(every("2 weeks"), Every::Calendar(2, CalendarUnit::Week));
         assert_eq!(every("1 month"), Every::Calendar(1, CalendarUnit::Month));
         assert_eq!(every("10 years"), Every::Calendar(10, CalendarUnit::Year));
+    }
+
+    #[test]
+    fn what_is_told_is_read_again() {
+        for text in ["all", "10 minutes", "1 day", "2 weeks", "1 month", "10 years", "90 seconds", "1 hour"] {
+            assert_eq!(every(text).to_string(), text);
+        }
+        for text in ["24h", "48h", "36h", "90m", "1500ms", "87672 h"] {
+            assert_eq!(every(&every(text).to_string()), every(text));
+        }
     }
 
     #[test]

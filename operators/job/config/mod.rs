@@ -25,6 +25,7 @@ mod statistic;
 #[cfg(test)]
 mod tests;
 mod time;
+mod told;
 mod words;
 
 use std::path::Path;

@@ -128,6 +128,11 @@ impl Share {
         }
     }
 
+    /// As it stands in a job file.
+    pub fn to_decimal(self) -> Decimal {
+        Decimal::of(&self.0.to_string(), -(Self::DIGITS as i32))
+    }
+
     /// In parts of 10^18.
     pub fn parts(self) -> u64 {
         self.0

@@ -1,5 +1,7 @@
 //! Moments, and how a record says when it happened.
 
+use std::fmt;
+
 use jiff::civil;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
@@ -41,6 +43,19 @@ impl TimeFormat {
                 Err(Invalid::new("format", Kind::Malformed, remedy))
             }
         }
+    }
+}
+
+/// As it stands in a job file.
+impl fmt::Display for TimeFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TimeFormat::Unix => "unix",
+            TimeFormat::UnixMilliseconds => "unix-ms",
+            TimeFormat::Rfc3339 => "rfc3339",
+            TimeFormat::Clf => "clf",
+            TimeFormat::Pattern(pattern) => pattern,
+        })
     }
 }
 

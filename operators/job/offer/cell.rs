@@ -11,6 +11,8 @@ use crate::mechanisms::{Bucket, Key, Label, Point};
 /// What tells one cell of a release from another. Texts are in the order of their bytes, buckets in that of their edges.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum CellKey {
+    /// None: the record counts nowhere. It is never told.
+    Absent,
     /// There is one cell.
     Whole,
     /// What a field of the record says.
@@ -19,6 +21,8 @@ pub(crate) enum CellKey {
     Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] Point),
 }
 
+/// No key was written with it.
+const ABSENT: u8 = u8::MAX;
 const WHOLE: u8 = 0;
 const TEXT: u8 = 1;
 const BUCKET: u8 = 2;
@@ -27,6 +31,7 @@ const BUCKET: u8 = 2;
 impl Key for CellKey {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
+            CellKey::Absent => vec![ABSENT],
             CellKey::Whole => vec![WHOLE],
             CellKey::Text(text) => [&[TEXT], text.as_bytes()].concat(),
             CellKey::Bucket(bucket, point) => {
@@ -50,9 +55,13 @@ impl Key for CellKey {
         }
     }
 
+    fn is_absent(&self) -> bool {
+        *self == CellKey::Absent
+    }
+
     fn label(&self) -> Label<'_> {
         match self {
-            CellKey::Whole => Label::Whole,
+            CellKey::Absent | CellKey::Whole => Label::Whole,
             CellKey::Text(text) => Label::Text(text.as_str().into()),
             CellKey::Bucket(..) => Label::Text(self.to_string().into()),
         }
@@ -63,7 +72,7 @@ impl Key for CellKey {
 impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bucket, point) = match self {
-            CellKey::Whole => return Ok(()),
+            CellKey::Absent | CellKey::Whole => return Ok(()),
             CellKey::Text(text) => return f.write_str(text),
             CellKey::Bucket(bucket, point) => (bucket, point),
         };
@@ -81,6 +90,7 @@ impl fmt::Display for CellKey {
 impl Identity for CellKey {
     fn write<S: Sink>(&self, sink: &mut S) {
         match self {
+            CellKey::Absent => ABSENT.write(sink),
             CellKey::Whole => WHOLE.write(sink),
             CellKey::Text(text) => {
                 TEXT.write(sink);
@@ -93,6 +103,7 @@ impl Identity for CellKey {
 
     fn read(bytes: &mut &[u8]) -> Option<CellKey> {
         match u8::read(bytes)? {
+            ABSENT => Some(CellKey::Absent),
             WHOLE => Some(CellKey::Whole),
             TEXT => {
                 let length = usize::try_from(u64::read(bytes)?).ok()?;

@@ -16,7 +16,7 @@ mod together;
 
 pub(crate) use cell::CellKey;
 pub(crate) use ready::{Law, Settled};
-pub(crate) use refused::Refused;
+pub use refused::Refused;
 pub(super) use steps::misfit;
 
 use crate::accounting::{Amount, Omega, Units};
@@ -90,6 +90,13 @@ pub(crate) struct Horizon {
     pub(crate) until: Option<Time>,
 }
 
+impl Offer {
+    /// Where the point of its numbers stands.
+    pub(crate) fn point(&self) -> Point {
+        self.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point)
+    }
+}
+
 impl Job {
     /// The horizon that its file states.
     pub(crate) fn horizon(&self) -> Horizon {
@@ -130,7 +137,12 @@ impl Job {
     }
 }
 
-fn schedule(job: &Job, release: &Release, horizon: Horizon, place: &str) -> Result<Schedule, Refused> {
+pub(crate) fn schedule(
+    job: &Job,
+    release: &Release,
+    horizon: Horizon,
+    place: &str,
+) -> Result<Schedule, Refused> {
     let Horizon { from, until } = horizon;
     let field = |invalid: crate::Invalid| {
         let place = match invalid.field() {

@@ -56,6 +56,14 @@ impl Settled {
         }
     }
 
+    /// The least noised number of people with which a key becomes public, where keys are discovered.
+    pub(crate) fn threshold(&self) -> Option<i64> {
+        match self {
+            Settled::Total(_, ready) => ready.threshold(),
+            Settled::Mean(_, ready) => ready.threshold(),
+        }
+    }
+
     /// What a window costs.
     pub(crate) fn cost(&self) -> &crate::accounting::Cost {
         use crate::mechanisms::Ready;
@@ -70,7 +78,7 @@ impl Offer {
     /// The statistic and its mechanism, as a dataflow makes them of the same parts.
     pub(crate) fn settled(&self, job: &Job) -> Result<Settled, Invalid> {
         let limits = job.limits(self)?;
-        let point = self.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
+        let point = self.point();
         let total = match &self.asking {
             Asking::Count(keys) | Asking::Histogram(_, _, keys) => Total::count(limits, keys.clone())?,
             Asking::People(keys) => Total::people(limits, keys.clone())?,

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use crate::dataflow::Failure;
 use crate::invalid::Invalid;
 
 /// What of a job cannot be kept, and what would make it fit. It names the field of the job file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub struct Refused {
     field: String,
     message: String,
 }
@@ -24,8 +25,14 @@ impl Refused {
     }
 
     /// The field of the job file.
-    pub(crate) fn field(&self) -> &str {
+    pub fn field(&self) -> &str {
         &self.field
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Failure {
+        Failure::configuration(refused.to_string())
     }
 }
 

@@ -115,6 +115,16 @@ impl Sink {
         self.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain })
     }
 
+    /// The place and the hash of the newest row that the file knows.
+    pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
+        self.newest
+    }
+
+    /// Whether it keeps what it is told, and so tells nothing twice.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.to, To::File(_))
+    }
+
     /// Whether it is a file, and held no release when it was opened.
     pub(crate) fn is_new(&self) -> bool {
         self.new

@@ -2,7 +2,7 @@
 
 use super::lines::Bad;
 use super::number::{steps, trimmed};
-use super::record::Record;
+use super::record::{MISSING, Record};
 use super::text::{Text, Texts};
 use super::times::Times;
 use super::told::Told;
@@ -68,8 +68,9 @@ impl Maker {
                 Some((cell, digits)) => {
                     let bytes = cells.get(line, *cell);
                     match steps(bytes, *digits) {
-                        Some(steps) => steps,
-                        None if trimmed(bytes).is_empty() => continue,
+                        // One step from the end is no matter, and the end says that there is none.
+                        Some(steps) => steps.max(MISSING + 1),
+                        None if trimmed(bytes).is_empty() => MISSING,
                         None => {
                             batch.truncate(before);
                             return Err(Bad);
@@ -79,13 +80,8 @@ impl Maker {
             };
             let key = match key {
                 None => Text::default(),
-                Some(cell) => match cells.get(line, *cell) {
-                    [] => continue,
-                    bytes => match self.texts.of(bytes) {
-                        Some(text) => text,
-                        None => continue,
-                    },
-                },
+                // One that is too long is none.
+                Some(cell) => self.texts.of(cells.get(line, *cell)).unwrap_or_default(),
             };
             batch.push(Record {
                 group: group as u32,

@@ -40,11 +40,12 @@ mod times;
 mod told;
 mod wanted;
 
-pub(crate) use brake::{Brake, Progress};
+pub(crate) use brake::Brake;
+pub use brake::Progress;
 pub(crate) use input::{Crew, Input, Pace, open};
 pub use made::{MadeUp, Row};
 pub(crate) use part::Part;
-pub(crate) use record::Record;
+pub(crate) use record::{MISSING, Record};
 pub(crate) use text::Text;
 pub(crate) use told::{Id, Told};
 pub(crate) use wanted::{Group, Value, Wanted};

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::text::Text;
 use crate::time::Time;
 
+/// The value of a line that has none.
+pub(crate) const MISSING: i64 = i64::MIN;
+
 /// One record of one group. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Record<P, I> {

@@ -21,6 +21,11 @@ impl Text {
         Text(SmolStr::new(text))
     }
 
+    /// The same text, held alike.
+    pub(crate) fn held(&self) -> SmolStr {
+        self.0.clone()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -22,36 +22,37 @@ use crate::gate::Standing;
 
 /// What stands at the top.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heading {
+pub struct Heading {
     /// The job's name.
-    pub(crate) job: String,
+    pub job: String,
     /// What is promised, in a sentence or several.
-    pub(crate) promise: String,
-    pub(crate) domain: String,
+    pub promise: String,
+    /// The budget's name.
+    pub domain: String,
     /// The cap, in words.
-    pub(crate) budget: String,
+    pub budget: String,
     /// When the page was made, in words.
-    pub(crate) made: String,
+    pub made: String,
     /// Whether nothing on it is private.
-    pub(crate) demo: bool,
+    pub demo: bool,
 }
 
 /// A page that is told window after window.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     heading: Heading,
     model: Model,
 }
 
 impl Report {
     /// One that was told nothing.
-    pub(crate) fn new(heading: Heading) -> Report {
+    pub fn new(heading: Heading) -> Report {
         Report { heading, model: Model::default() }
     }
 
     /// Tells it the lines of a window, separated by `\n`: its cells and the line that closes it, or its one line; and how
     /// its budget stands there. What is no line of a release is passed over.
-    pub(crate) fn tell(&mut self, lines: &str, standing: Option<&Standing>) {
+    pub fn tell(&mut self, lines: &str, standing: Option<&Standing>) {
         lines.split('\n').for_each(|line| self.model.take(line));
         if let Some(standing) = standing {
             self.model.spend(standing);
@@ -59,12 +60,12 @@ impl Report {
     }
 
     /// The page, in HTML.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         page::page(&self.heading, &self.model)
     }
 
     /// The first releases as a picture, in SVG.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         picture::picture(&self.heading, &self.model)
     }
 }

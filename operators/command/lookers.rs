@@ -1,0 +1,119 @@
+//! What people see of a run: a report when it is over, and on a terminal how far it is.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use discreet::job::{Job, Progress, Told};
+use discreet::time::in_words;
+use discreet::watch::{Heading, Report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{INTERNAL_FAULT, Refusal};
+
+/// Where a run's lines go, and how much of the machine it takes.
+#[derive(Debug, Args)]
+pub(crate) struct Look {
+    /// The file for the lines, which is told each window once; CSV where its name ends in .csv. Standard output otherwise
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Write a page about the run: .html, or .svg for the picture alone
+    #[arg(long)]
+    pub(crate) report: Option<PathBuf>,
+    /// How many threads share the work
+    #[arg(short, long, default_value_t = 1)]
+    pub(crate) workers: usize,
+    /// Say how the run ended as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A report that is being written.
+pub(crate) struct Page {
+    path: PathBuf,
+    report: Report,
+}
+
+impl Page {
+    /// Refuses a path that nothing can be written to, before anything is released.
+    pub(crate) fn new(path: PathBuf, job: &Job, demo: bool) -> Result<Page, Refusal> {
+        let known =
+            ["html", "svg"].into_iter().any(|known| path.extension().is_some_and(|found| found == known));
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if !known {
+            return Err(Refusal::new(
+                "--report: found another ending; give a file that ends in .html or .svg",
+            ));
+        }
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            let message = format!("--report: there is no directory {}; make it", directory.display());
+            return Err(Refusal::new(message));
+        }
+        let report = Report::new(heading(job, demo));
+        Ok(Page { path, report })
+    }
+
+    pub(crate) fn write(&self) -> Result<(), Refusal> {
+        let picture = self.path.extension().is_some_and(|ending| ending == "svg");
+        let text = if picture { self.report.svg() } else { self.report.html() };
+        std::fs::write(&self.path, text).map_err(|error| Refusal {
+            message: format!("--report {}: {error}", self.path.display()),
+            code: INTERNAL_FAULT,
+        })
+    }
+}
+
+/// What a job says of itself.
+fn heading(job: &Job, demo: bool) -> Heading {
+    let domain = job.domain();
+    Heading {
+        job: job.name.to_string(),
+        promise: domain.promise().sentence(domain.neighbours(), in_words),
+        domain: domain.name().to_string(),
+        budget: domain.cap().to_string(),
+        made: String::new(),
+        demo,
+    }
+}
+
+/// Tells a report what has left.
+pub(crate) fn told(page: Arc<Mutex<Page>>) -> Told {
+    Box::new(move |lines, standing| {
+        page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
+    })
+}
+
+/// Shows on a terminal how much of the input is read, and nothing elsewhere.
+pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    Some(Box::new(|progress| {
+        let draw = move || {
+            let bar = match progress.total() {
+                Some(total) => ProgressBar::new(total),
+                None => ProgressBar::no_length(),
+            };
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("read {bytes} of {total_bytes} {wide_bar} {eta}")
+            {
+                bar.set_style(style);
+            }
+            while !progress.has_ended() {
+                bar.set_position(progress.read());
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            bar.finish_and_clear();
+        };
+        // A run without a bar is a run.
+        let _ = std::thread::Builder::new().name("bar".into()).spawn(draw);
+    }))
+}
+
+/// Ends the process as a crash would, which is safe at any moment.
+pub(crate) fn end_at_once(why: String, code: u8) {
+    let _ = writeln!(std::io::stderr(), "error: {why}");
+    std::process::exit(code.into());
+}

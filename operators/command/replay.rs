@@ -1,0 +1,54 @@
+//! `discreet replay`: a bounded run of a job file.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use discreet::dataflow::Stop;
+use discreet::job::{Job, Onlooker, Replay as Replayed};
+
+use super::lookers::{self, Look};
+use super::{Done, Refusal, signals};
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The job file
+    config: PathBuf,
+    /// Read this instead of the source's own path; `-` is standard input
+    #[arg(long)]
+    from: Option<PathBuf>,
+    /// Charge a ledger that is thrown away, and show the truth beside the noise: for data that may be shown
+    #[arg(long)]
+    demo: bool,
+    #[command(flatten)]
+    look: Look,
+}
+
+impl Replay {
+    pub(crate) fn run(self) -> Result<Done, Refusal> {
+        let mut job = Job::open(&self.config)?;
+        if let Some(from) = &self.from {
+            job.read_from(from)?;
+        }
+        let Look { out, report, workers, json } = self.look;
+        let page = report.map(|path| lookers::Page::new(path, &job, self.demo)).transpose()?;
+        let page = page.map(|page| Arc::new(Mutex::new(page)));
+        let stop = Stop::new();
+        signals::stop_on_request(&stop, None)?;
+        let mut replay = Replayed::default();
+        replay.workers = workers;
+        replay.demo = self.demo;
+        replay.out = out;
+        replay.stop = stop;
+        replay.onlooker = Onlooker {
+            told: page.clone().map(lookers::told),
+            reading: lookers::bar(),
+            ending: Some(Box::new(lookers::end_at_once)),
+        };
+        let finished = job.replay(replay)?;
+        if let Some(page) = page {
+            page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
+        }
+        Ok(Done::Ran { finished, json })
+    }
+}

@@ -1,0 +1,61 @@
+//! Which releases share the way of a record: those with the same windows and the same bound, that read no second key and
+//! no second value.
+
+use super::offer::Offer;
+use super::sources::{Group, Value};
+use crate::dataflow::Schedule;
+use crate::mechanisms::{Bound, Point};
+
+/// Releases whose records are exchanged and bounded together.
+#[derive(Clone, Debug)]
+pub(crate) struct Bundle {
+    pub(crate) schedule: Schedule,
+    pub(crate) bound: Bound,
+    key: Option<String>,
+    value: Option<(String, Point)>,
+    /// Which offers, by their place.
+    pub(crate) offers: Vec<usize>,
+}
+
+impl Bundle {
+    fn takes(&self, offer: &Offer) -> bool {
+        fn alike<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        self.schedule == offer.schedule
+            && self.bound == offer.bound
+            && alike(&self.key, &offer.key)
+            && alike(&self.value, &offer.value)
+    }
+
+    /// What is read of a line for it.
+    pub(crate) fn group(&self) -> Group {
+        let value = self.value.as_ref();
+        Group {
+            key: self.key.clone(),
+            value: value.map(|(field, point)| Value { field: field.clone(), digits: point.count() }),
+        }
+    }
+}
+
+/// Puts offers together, each with the first others that it can share with.
+pub(crate) fn bundles(offers: &[Offer]) -> Vec<Bundle> {
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for (at, offer) in offers.iter().enumerate() {
+        match bundles.iter_mut().find(|bundle| bundle.takes(offer)) {
+            Some(bundle) => {
+                bundle.key = bundle.key.take().or_else(|| offer.key.clone());
+                bundle.value = bundle.value.take().or_else(|| offer.value.clone());
+                bundle.offers.push(at);
+            }
+            None => bundles.push(Bundle {
+                schedule: offer.schedule.clone(),
+                bound: offer.bound,
+                key: offer.key.clone(),
+                value: offer.value.clone(),
+                offers: vec![at],
+            }),
+        }
+    }
+    bundles
+}

@@ -1,0 +1,125 @@
+//! What is likely to be measured, judged without data: by what the job file says, and rules that are stated here.
+//!
+//! A cell of `n` people is taken to hold one record of each, and a sum half of the most that counts of each. If the 90%
+//! interval of its noise is then within a tenth of what it holds, the cell is worth publishing; if it is as wide as that,
+//! the cell is mostly noise.
+
+use super::{Keys, Noise, Plan};
+use crate::accounting::Amount;
+use crate::job::config::{Job, Price, Release, Share, Statistic};
+use crate::job::offer::Offer;
+
+/// A cell that needs more people than this is not likely to get them.
+const MANY: u64 = 10_000;
+/// A key that is told only once this many people have it is seldom told.
+const SELDOM: i64 = 1_000;
+/// More public keys than this are rows of noise, most of them.
+const ROWS: u64 = 100_000;
+/// Above this an epsilon promises little: a likelihood may change twenty-thousandfold.
+const LARGE: f64 = 10.0;
+/// Above this a delta may be one person in a thousand, told outright.
+const LIKELY: f64 = 1e-3;
+
+/// With how many people in a cell nine tenths of all errors are below a tenth.
+pub(super) fn people_for_a_tenth(release: &Release, noise: &[Noise]) -> u64 {
+    let reach = |number: usize| noise.get(number).map_or(0.0, |noise| noise.interval);
+    let people = match &release.statistic {
+        Statistic::Sum(measure, _) => {
+            let most = measure.low.to_f64().abs().max(measure.high.to_f64().abs());
+            10.0 * reach(0) / (most / 2.0)
+        }
+        // A tenth of the range; the count is off by its own noise times the mean's distance from the middle, half of
+        // that range at most.
+        Statistic::Mean(measure, _) => {
+            let width = measure.high.to_f64() - measure.low.to_f64();
+            10.0 * (reach(0) / width + reach(1) / 2.0)
+        }
+        _ => 10.0 * reach(0),
+    };
+    // At most 2^64 is what the cast gives.
+    people.ceil() as u64
+}
+
+pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (index, (planned, offer)) in plan.releases.iter().zip(offers).enumerate() {
+        let mut warn =
+            |words: String| warnings.push(format!("release[{}], {}: {words}", index + 1, planned.name));
+        let needed = planned.people_for_a_tenth;
+        if needed > MANY {
+            warn(format!(
+                "a cell needs {needed} people for an error of a tenth, and one with fewer than {} is mostly noise; give it \
+                 a larger share, a narrower bound or range, or longer windows",
+                needed / 10
+            ));
+        }
+        match planned.keys {
+            Keys::Discovered { threshold } if threshold > SELDOM => warn(format!(
+                "a key is told once about {threshold} people have it; list the keys, or give it a larger share"
+            )),
+            Keys::Public { count } if count > ROWS => warn(format!(
+                "{count} keys are told in every window, whether anybody has them or not; list those that matter, or discover them"
+            )),
+            _ => {}
+        }
+        if let Some(times) = job
+            .releases
+            .get(index)
+            .and_then(|release| release.over?.over(release.every))
+            .filter(|times| *times > 1)
+        {
+            warn(format!(
+                "windows overlap, so each record is charged for {times} times; leave out over if sums of windows will do"
+            ));
+        }
+        if offer.schedule.count() > 1 && !offer.schedule.is_bounded() && endless(job) {
+            let fit = fitting(job.domain().cap(), &offer.cost);
+            warn(format!(
+                "there is no last window, and at most {fit} fit the budget: then releases stop; give job.until, or a promise \"any ..\""
+            ));
+        }
+    }
+    if plan.delta.is_some_and(|delta| delta > LIKELY) && job.privacy.budget.delta.is_some() {
+        warnings.push(
+            "privacy.budget: a delta above 1/1000; give one far below one over the number of people"
+                .to_owned(),
+        );
+    }
+    if plan.cap.epsilon.is_some_and(|epsilon| epsilon > LARGE) {
+        warnings.push(
+            "privacy.budget: an epsilon above 10 promises little; give a smaller one, such as 1".to_owned(),
+        );
+    }
+    warnings.extend(unused(job));
+    warnings
+}
+
+fn endless(job: &Job) -> bool {
+    job.domain().promise() == crate::accounting::Promise::Lifetime
+}
+
+/// How many windows of this cost a cap holds.
+fn fitting(cap: &Amount, cost: &Amount) -> u128 {
+    let times =
+        |all: crate::accounting::Units, one: crate::accounting::Units| all.to_bits() / one.to_bits().max(1);
+    match (cap, cost) {
+        (Amount::Pure { epsilon: all }, Amount::Pure { epsilon: one }) => times(*all, *one),
+        (Amount::Zcdp { rho: all, .. }, Amount::Zcdp { rho: one, .. }) => times(*all, *one),
+        _ => 0,
+    }
+}
+
+/// Shares that leave a part to nobody. A domain may be shared with another job, and a cost may use it.
+fn unused(job: &Job) -> Option<String> {
+    let share = |release: &Release| match release.price {
+        Price::Share(share) => Some(u128::from(share.parts())),
+        Price::Cost(_) => None,
+    };
+    let given: u128 = job.releases.iter().map(share).sum::<Option<u128>>()?;
+    let whole = u128::from(Share::WHOLE.parts());
+    let left = whole.saturating_sub(given);
+    (left * 100 >= whole).then(|| {
+        let percent = left * 100 / whole;
+        format!("privacy.budget: {percent}% of it is given to no release; give shares that come to 1, unless another job has the rest")
+    })
+}

@@ -1,0 +1,347 @@
+//! What a job will release and what that costs, before there is data.
+//!
+//! A [`Plan`] is made of the same offers as a run, so what it says of a scale, a threshold or a cost is what is drawn and
+//! charged. It reads the job file and its files of keys, and no record; so it knows nothing of how many people there will be,
+//! and says instead how many a cell needs ([`Planned::people_for_a_tenth`]).
+//!
+//! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`, `until`, `promise`,
+//! `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`, `warnings`. Times are RFC 3339. What is not
+//! known, or is not there, is `null`.
+
+mod known;
+mod likely;
+mod memory;
+mod page;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use serde::Serialize;
+
+use super::config::{Every, Job};
+use super::offer::{Offer, Refused, Settled, delta_of};
+use crate::accounting::{Amount, Promise, Units};
+use crate::mechanisms::{Noised, Point, Sensitivity};
+use crate::time::{LIMIT, Time, in_words};
+
+/// Everything that a job will release, and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The job.
+    pub job: String,
+    /// Its version.
+    pub version: u64,
+    /// Before which there is no window.
+    pub from: Option<String>,
+    /// After which there is none.
+    pub until: Option<String>,
+    /// What is promised, in one sentence.
+    pub promise: String,
+    /// The account.
+    pub domain: String,
+    /// The ledger that keeps it.
+    pub ledger: String,
+    /// The delta at which every epsilon here is said: the budget's, or one in a million where it has none. None for pure epsilon.
+    pub delta: Option<f64>,
+    /// How much one account holds.
+    pub cap: Cost,
+    /// The releases, in the order of the file.
+    pub releases: Vec<Planned>,
+    /// What all of them come to in one account.
+    pub together: Cost,
+    /// What is left of the cap.
+    pub left: Cost,
+    /// What is done again after a restart.
+    pub restart: String,
+    /// What will not work well.
+    pub warnings: Vec<String>,
+}
+
+/// An amount of the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Cost {
+    /// In zCDP, where the budget is.
+    pub rho: Option<f64>,
+    /// As an epsilon at the plan's delta.
+    pub epsilon: Option<f64>,
+    /// Of the delta, what is charged for the discovery of keys.
+    pub delta: f64,
+}
+
+/// One release.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// What it tells, in words.
+    pub statistic: String,
+    /// Its windows.
+    pub windows: Windows,
+    /// Whose bound it is, in words.
+    pub bound: String,
+    /// For which keys it is told.
+    pub keys: Keys,
+    /// How far one protected unit moves each number.
+    pub moves: Vec<Moves>,
+    /// The noise of each number.
+    pub noise: Vec<Noise>,
+    /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
+    /// most that counts. Below a tenth of that number a cell is mostly noise.
+    pub people_for_a_tenth: u64,
+    /// What a window costs.
+    pub cost: Cost,
+    /// How many windows one account holds together.
+    pub paid_together: u64,
+    /// What these come to.
+    pub paid: Cost,
+    /// How near the noise is to the least that is known to be enough.
+    pub near: Option<Near>,
+    /// What is held of people.
+    pub memory: Memory,
+}
+
+/// Which windows a release has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Windows {
+    /// How often, as in the file.
+    pub every: String,
+    /// How long each is, where windows overlap.
+    pub over: Option<String>,
+    /// When the first starts.
+    pub from: Option<String>,
+    /// When the last ends, where there is a last one.
+    pub until: Option<String>,
+    /// How many, where there is a last one.
+    pub count: Option<u64>,
+}
+
+/// For which keys a release is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Keys {
+    /// There are none: one cell.
+    None,
+    /// These and no others, in every window.
+    Public {
+        /// How many.
+        count: u64,
+    },
+    /// Those that enough people have.
+    Discovered {
+        /// The least noised number of people.
+        threshold: i64,
+    },
+}
+
+/// How far one protected unit moves a number, over all cells, in units of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Moves {
+    /// Which number.
+    pub number: &'static str,
+    /// How many cells.
+    pub l0: f64,
+    /// Any one of them.
+    pub linf: f64,
+    /// All of them.
+    pub l1: f64,
+    /// The root of the sum of squares.
+    pub l2: f64,
+}
+
+/// The noise of a number, in units of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Noise {
+    /// Which number.
+    pub number: &'static str,
+    /// The law.
+    pub kind: &'static str,
+    /// Sigma, or b.
+    pub scale: f64,
+    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty.
+    pub interval: f64,
+}
+
+/// How near noise is to the best that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Near {
+    /// The standard deviation of the noise over that of the best.
+    pub ratio: f64,
+    /// Which bound it is.
+    pub of: &'static str,
+}
+
+/// What is held, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Memory {
+    /// Of a person who has as many keys as are kept, in an open window.
+    pub a_person: u64,
+    /// Windows that are open at once while a live run is up to date; `None` where all of them are.
+    pub windows_open: Option<u64>,
+    /// Of a person for ever, where windows are counted.
+    pub for_ever: Option<u64>,
+}
+
+impl Job {
+    /// What it will release, and what that costs. Reads files of keys, and no data.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit the budget or cannot be made ready, with the field of the job file and what to give instead.
+    pub fn plan(&self) -> Result<Plan, Refused> {
+        let offers = self.offers(self.horizon())?;
+        let cap = self.domain().cap();
+        let delta = match cap {
+            Amount::Pure { .. } => None,
+            // A rho alone says nothing of a delta: one in a million is what most people would ask for.
+            _ => Some(self.privacy.budget.delta.as_ref().map_or(1e-6, crate::Decimal::to_f64)),
+        };
+        let endless =
+            |offer: &Offer| self.domain().promise() == Promise::Lifetime && !offer.schedule.is_bounded();
+        let mut together = cap.nothing();
+        let mut releases = Vec::with_capacity(offers.len());
+        for (index, (offer, release)) in offers.iter().zip(&self.releases).enumerate() {
+            let place = format!("release[{}]", index + 1);
+            let settled = offer.settled(self).map_err(|invalid| Refused::at(&place, &invalid))?;
+            // A lifetime without end holds as many as fit.
+            let paid = offer.cost.times(if endless(offer) { 1 } else { offer.together });
+            let paid = paid.map_err(|invalid| Refused::at(&place, &invalid))?;
+            together = together.plus(&paid).map_err(|invalid| Refused::at(&place, &invalid))?;
+            releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
+        }
+        let left = cap.less(&together).unwrap_or_else(|_| cap.nothing());
+        let mut plan = Plan {
+            job: self.name.as_str().to_owned(),
+            version: self.version,
+            from: self.from.and_then(moment),
+            until: self.until.and_then(moment),
+            promise: self.domain().promise().sentence(self.domain().neighbours(), in_words),
+            domain: self.domain().name().as_str().to_owned(),
+            ledger: self.privacy.ledger.display().to_string(),
+            delta,
+            cap: Cost::of(cap, delta),
+            releases,
+            together: Cost::of(&together, delta),
+            left: Cost::of(&left, delta),
+            restart: words::restart(self),
+            warnings: Vec::new(),
+        };
+        plan.warnings = likely::warnings(self, &offers, &plan);
+        Ok(plan)
+    }
+}
+
+fn planned(
+    job: &Job,
+    release: &super::config::Release,
+    (offer, settled): (&Offer, &Settled),
+    (paid, delta): (&Amount, Option<f64>),
+) -> Planned {
+    let schedule = &offer.schedule;
+    let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
+    let keys = match (settled.threshold(), offer.asking.keys().listed()) {
+        (Some(threshold), _) => Keys::Discovered { threshold },
+        (None, Some(keys)) if keys.len() > 1 || offer.key.is_some() => {
+            Keys::Public { count: keys.len() as u64 }
+        }
+        _ => Keys::None,
+    };
+    let noise = noise(settled);
+    Planned {
+        name: offer.name.as_str().to_owned(),
+        statistic: words::statistic(&release.statistic),
+        windows: Windows {
+            every: release.every.to_string(),
+            over: release.over.map(|over| over.to_string()),
+            from: schedule.window(0).and_then(|window| moment(window.start())),
+            until: schedule
+                .window(schedule.count().saturating_sub(1))
+                .filter(|_| bounded)
+                .and_then(|window| moment(window.end())),
+            count: schedule.is_bounded().then(|| schedule.count()),
+        },
+        bound: words::bound(job, release),
+        keys,
+        moves: moves(settled, offer),
+        people_for_a_tenth: likely::people_for_a_tenth(release, &noise),
+        near: known::near(settled, offer),
+        noise,
+        cost: Cost::of(&offer.cost, delta),
+        paid_together: offer.together,
+        paid: Cost::of(paid, delta),
+        memory: memory::of(job, release, schedule),
+    }
+}
+
+fn noise(settled: &Settled) -> Vec<Noise> {
+    let noise = |(noised, &interval): (&Noised, &f64)| Noise {
+        number: noised.number(),
+        kind: noised.family().name(),
+        scale: noised.scale(),
+        interval,
+    };
+    let (laws, reaches) = match settled {
+        Settled::Total(_, ready) => (ready.noise(), ready.reaches()),
+        Settled::Mean(_, ready) => (ready.noise(), ready.reaches()),
+    };
+    laws.iter().zip(reaches).map(noise).collect()
+}
+
+fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
+    let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
+    let moves = |number, sensitivity: &Sensitivity, point: Point, parts: f64| {
+        let told = |moved: f64| point.float(moved / parts);
+        Moves {
+            number,
+            l0: sensitivity.l0() as f64,
+            linf: told(sensitivity.linf() as f64),
+            l1: told(sensitivity.l1() as f64),
+            l2: told((sensitivity.l2_squared() as f64).sqrt()),
+        }
+    };
+    match settled {
+        Settled::Total(_, ready) => {
+            let number = ready.noise().first().map_or("records", Noised::number);
+            // A histogram has a value, of which it tells nothing but where it falls.
+            let point = if number == "sum" { point } else { Point::WHOLE };
+            vec![moves(number, &settled.sensitivity(), point, 1.0)]
+        }
+        // Its sum is in half units.
+        Settled::Mean(mean, _) => vec![
+            moves("sum", mean.sum_sensitivity(), point, 2.0),
+            moves("records", mean.count_sensitivity(), Point::WHOLE, 1.0),
+        ],
+    }
+}
+
+impl Cost {
+    /// Rounded up, as all amounts are that are shown.
+    fn of(amount: &Amount, delta: Option<f64>) -> Cost {
+        let own = delta_of(amount).to_float_up();
+        match amount {
+            Amount::Pure { epsilon } => Cost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 },
+            Amount::Zcdp { rho: Units::ZERO, .. } => Cost { rho: Some(0.0), epsilon: Some(0.0), delta: own },
+            Amount::Zcdp { rho, .. } => {
+                let epsilon = delta.and_then(|delta| amount.epsilon(delta).ok());
+                Cost { rho: Some(rho.to_float_up()), epsilon, delta: own }
+            }
+            _ => Cost { rho: None, epsilon: None, delta: own },
+        }
+    }
+}
+
+/// RFC 3339, unless it is beyond the calendar.
+fn moment(time: Time) -> Option<String> {
+    if time.abs() >= LIMIT {
+        return None;
+    }
+    jiff::Timestamp::from_microsecond(time).ok().map(|moment| moment.to_string())
+}

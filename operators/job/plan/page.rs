@@ -1,0 +1,184 @@
+//! A plan as a page to be read.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Cost, Keys, Memory, Moves, Noise, Plan, Planned, Windows};
+
+/// Where the second column begins.
+const INDENT: usize = 15;
+/// Where a line ends.
+const WIDTH: usize = 100;
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let span = match (&self.from, &self.until) {
+            (Some(from), Some(until)) => format!(", from {from} until {until}"),
+            (Some(from), None) => format!(", from {from} on"),
+            (None, Some(until)) => format!(", until {until}"),
+            (None, None) => String::new(),
+        };
+        writeln!(f, "{}, version {}{span}\n", self.job, self.version)?;
+        line(f, "promise", &self.promise)?;
+        line(
+            f,
+            "budget",
+            &format!("{}, in domain {} of {}", self.cost(&self.cap), self.domain, self.ledger),
+        )?;
+        for release in &self.releases {
+            writeln!(f)?;
+            self.release(f, release)?;
+        }
+        writeln!(f)?;
+        line(f, "together", &self.cost(&self.together))?;
+        line(f, "left over", &self.cost(&self.left))?;
+        line(f, "a restart", &self.restart)?;
+        for warning in &self.warnings {
+            line(f, "warning", warning)?;
+        }
+        writeln!(f)?;
+        line(
+            f,
+            "",
+            "Noise is told in the units of the file. A cell needs so many people if each brings one record, and half of the \
+             most that counts; how many there will be is not looked at.",
+        )
+    }
+}
+
+impl Plan {
+    fn release(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
+        writeln!(f, "{}: {}", release.name, release.statistic)?;
+        line(f, "windows", &windows(&release.windows))?;
+        line(f, "bound", &release.bound)?;
+        line(f, "keys", &keys(release.keys))?;
+        let moved: Vec<String> = release.moves.iter().map(moves).collect();
+        line(f, "moves", &moved.join("; "))?;
+        let several = release.noise.len() > 1;
+        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several)).collect();
+        line(f, "noise", &noises.join("; "))?;
+        let needed = release.people_for_a_tenth;
+        let error = format!(
+            "{needed} in a cell for an error of a tenth; below {} it is mostly noise",
+            needed.div_ceil(10)
+        );
+        line(f, "people", &error)?;
+        line(f, "a window", &self.cost(&release.cost))?;
+        let together = match release.paid_together {
+            _ if release.windows.count.is_none()
+                && release.paid.rho == release.cost.rho
+                && release.paid.epsilon == release.cost.epsilon =>
+            {
+                "each window by itself".to_owned()
+            }
+            1 => format!("1 window: {}", self.cost(&release.paid)),
+            windows => format!("{windows} windows: {}", self.cost(&release.paid)),
+        };
+        line(f, "an account", &together)?;
+        let near = match release.near {
+            Some(near) => format!("{:.3} times the deviation of {}", near.ratio, near.of),
+            None => "no bound is known for this noise".to_owned(),
+        };
+        line(f, "best known", &near)?;
+        line(f, "memory", &memory(release.memory))
+    }
+
+    fn cost(&self, cost: &Cost) -> String {
+        let epsilon = match (cost.epsilon, self.delta) {
+            (Some(epsilon), Some(delta)) => format!("epsilon {} at delta {}", short(epsilon), short(delta)),
+            (Some(epsilon), None) => format!("epsilon {}", short(epsilon)),
+            (None, _) => "no epsilon at this delta".to_owned(),
+        };
+        let keys =
+            if cost.delta > 0.0 { format!(", delta {} for keys", short(cost.delta)) } else { String::new() };
+        match cost.rho {
+            Some(rho) => format!("rho {}{keys} ({epsilon})", short(rho)),
+            None => epsilon,
+        }
+    }
+}
+
+fn windows(windows: &Windows) -> String {
+    let Windows { every, over, from, until, count } = windows;
+    let size = over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
+    let when = match (from, until) {
+        (Some(from), Some(until)) => format!(", from {from} to {until}"),
+        (Some(from), None) => format!(", from {from} on"),
+        (None, _) => String::new(),
+    };
+    match count {
+        _ if every == "all" => format!("one, of everything{when}"),
+        Some(count) => format!("every {every}{size}: {count}{when}"),
+        None => format!("every {every}{size}{when}, with no last window"),
+    }
+}
+
+fn keys(keys: Keys) -> String {
+    match keys {
+        Keys::None => "none: one cell".to_owned(),
+        Keys::Public { count } => format!("{count} public ones, each told in every window"),
+        Keys::Discovered { threshold } => {
+            format!(
+                "discovered: one is told once about {threshold} people have it, and from then on in every window"
+            )
+        }
+    }
+}
+
+fn moves(moves: &Moves) -> String {
+    let Moves { number, l0, linf, l1, l2 } = moves;
+    let cells = if *l0 == 1.0 { "1 cell".to_owned() } else { format!("{} cells", short(*l0)) };
+    format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
+}
+
+fn noise(noise: &Noise, several: bool) -> String {
+    let Noise { number, kind, scale, interval } = noise;
+    let letter = if *kind == "gaussian" { "sigma" } else { "b" };
+    let part = if several { "19 of 20" } else { "9 of 10" };
+    format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
+}
+
+fn memory(memory: Memory) -> String {
+    let person = match memory.a_person {
+        0 => "nothing of a person".to_owned(),
+        bytes => format!("{bytes} bytes of a person in each open window, and up to twice that on the way"),
+    };
+    let open = match memory.windows_open {
+        Some(1) => ", of which 1 is open at once".to_owned(),
+        Some(windows) => format!(", of which {windows} are open at once"),
+        None => String::new(),
+    };
+    let ever =
+        memory.for_ever.map_or(String::new(), |bytes| format!("; {bytes} bytes of every person for ever"));
+    format!("{person}{open} in a live run, and all in a replay{ever}")
+}
+
+/// Four digits, and no more zeros than people count.
+fn short(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    match rounded.abs() {
+        1e-4..1e15 => format!("{rounded}"),
+        _ => format!("{rounded:e}"),
+    }
+}
+
+/// A line with a name before it, broken between words.
+fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    let mut column = INDENT;
+    write!(f, "  {name:width$}", width = INDENT - 2)?;
+    for (place, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        if place > 0 && column + 1 + length > WIDTH {
+            write!(f, "\n{:INDENT$}", "")?;
+            column = INDENT;
+        } else if place > 0 {
+            f.write_str(" ")?;
+            column += 1;
+        }
+        f.write_str(word)?;
+        column += length;
+    }
+    writeln!(f)
+}

@@ -1,0 +1,208 @@
+//! From offers to a dataflow: the same sentence that people write, built from a file.
+
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+
+use super::demo::Demo;
+use crate::dataflow::bounding::{Count, Measure, Sum};
+use crate::dataflow::{
+    Asked, Bounded, Everything, Failure, Fed, Feeds, Private, Question, Release, Tallied, Terms, Travels,
+    Unit, Windowed, Worker, hand_over,
+};
+use crate::gate::Gate;
+use crate::job::bundle::Bundle;
+use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
+use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
+use crate::mechanisms::{Bound, Cell, Cells, Edges, Mechanism, Point, Ready, Statistic, Tellable};
+use crate::time::{Span, Time};
+
+/// A job, ready to be built on every worker.
+pub(crate) struct Graph {
+    pub(crate) offers: Vec<Offer>,
+    /// The statistic of each.
+    pub(crate) settled: Vec<Settled>,
+    pub(crate) bundles: Vec<Bundle>,
+    pub(crate) shape: Shape,
+    /// The budget that pays.
+    pub(crate) domain: String,
+    pub(crate) late: Option<Span>,
+    /// Whether nothing is released before the input has ended.
+    pub(crate) at_end: bool,
+    pub(crate) gate: Gate,
+    pub(crate) demo: Option<Demo>,
+    /// Where releases go.
+    pub(crate) releases: Sender<Release>,
+}
+
+/// What the records of a job say of themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Whose they are: otherwise each is protected by itself.
+    pub(crate) person: bool,
+    /// Which they are: otherwise equal ones are different.
+    pub(crate) id: bool,
+}
+
+type Timed<P, I> = fn(&Record<P, I>) -> Time;
+
+impl Graph {
+    /// Builds it on one worker.
+    pub(crate) fn build(&self, worker: &mut Worker, feeds: &mut Feeds, input: &Input) -> Result<(), Failure> {
+        let index = worker.index();
+        worker.dataflow(|scope| match self.shape {
+            Shape { person: true, id: false } => {
+                let records: Part<Id, ()> = input.part(index);
+                let records = feeds.stream(scope, records);
+                self.lay(records, |records| records.protect(|record| record.person), Windowed::bound)
+            }
+            Shape { person: true, id: true } => {
+                let records: Part<Id, Id> = input.part(index);
+                let records = feeds.stream(scope, records);
+                self.lay(
+                    records,
+                    |records| records.protect(|record| record.person).identified_by(|record| record.id),
+                    Windowed::bound,
+                )
+            }
+            Shape { person: false, id: false } => {
+                let records: Part<(), ()> = input.part(index);
+                let records = feeds.stream(scope, records);
+                self.lay(records, Fed::protect_each, |windowed, _| windowed.one_by_one())
+            }
+            Shape { person: false, id: true } => {
+                let records: Part<(), Id> = input.part(index);
+                let records = feeds.stream(scope, records);
+                self.lay(
+                    records,
+                    |records| records.protect_each().identified_by(|record| record.id),
+                    |windowed, _| windowed.one_by_one(),
+                )
+            }
+        })
+    }
+
+    fn lay<'scope, P: Told, I: Told, U: Unit<Record<P, I>>>(
+        &self,
+        records: Fed<'scope, Record<P, I>>,
+        protect: impl Fn(Fed<'scope, Record<P, I>>) -> Private<'scope, Record<P, I>, U>,
+        bound: impl Fn(
+            Windowed<'scope, Record<P, I>, U, Timed<P, I>>,
+            Bound,
+        ) -> Bounded<'scope, Record<P, I>, U, Timed<P, I>>,
+    ) -> Result<(), Failure> {
+        for (group, bundle) in (0u32..).zip(&self.bundles) {
+            let records = records.clone();
+            let own = match self.bundles.len() {
+                1 => records,
+                _ => records.filter(move |record| record.group == group),
+            };
+            let time: Timed<P, I> = |record| record.time;
+            let mut windowed = protect(own).scheduled(bundle.schedule.clone(), time);
+            if let Some(late) = self.late {
+                windowed = windowed.late(late);
+            }
+            if self.at_end {
+                windowed = windowed.at_the_end();
+            }
+            let bounded = bound(windowed, bundle.bound);
+            for &at in &bundle.offers {
+                self.offer(&bounded, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn offer<P: Told, I: Told, U: Unit<Record<P, I>>>(
+        &self,
+        bounded: &Bounded<'_, Record<P, I>, U, Timed<P, I>>,
+        at: usize,
+    ) -> Result<(), Failure> {
+        let Some(offer) = self.offers.get(at) else { return Ok(()) };
+        let whole = |_: &Record<P, I>| ();
+        let value = |record: &Record<P, I>| record.value;
+        let (settled, people) = (self.settled.get(at), bounded.clone());
+        match (&offer.asking, settled) {
+            (_, None) => Ok(()),
+            (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
+                let measure = Sum::clipped(range.low(), range.high());
+                let question = measure.map(|measure| Asked { statistic: sum.clone(), measure });
+                self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
+            }
+            (_, Some(Settled::Total(total, _))) => {
+                let question = Ok(Asked { statistic: total.clone(), measure: Count });
+                self.release(people.ask(Keying::of(offer).keys(), whole, question), offer, at)
+            }
+            (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
+                let question = Ok(Asked { statistic: mean.clone(), measure: Terms(*range) });
+                self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
+            }
+            (_, Some(Settled::Mean(..))) => Ok(()),
+        }?;
+        let Some(demo) = &self.demo else { return Ok(()) };
+        let everything = Everything::new(offer.asking.keys().clone());
+        let everything = bounded.clone().ask(Keying::of(offer).keys(), value, everything);
+        everything.shown_in_a_demo(demo.secret, None, demo.truth(at))
+    }
+
+    fn release<'scope, P: Told, I: Told, U, Q, G, V>(
+        &self,
+        tallied: Tallied<'scope, Record<P, I>, U, Timed<P, I>, Q, G, V>,
+        offer: &Offer,
+        at: usize,
+    ) -> Result<(), Failure>
+    where
+        U: Unit<Record<P, I>>,
+        Q: Question<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey>>>,
+        (CellKey, Cell): Travels,
+        G: Fn(&Record<P, I>) -> CellKey + 'static,
+        V: Fn(&Record<P, I>) -> <Q::Measure as Measure>::Value + 'static,
+        Law: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+    {
+        if let Some(demo) = &self.demo {
+            tallied.shown_in_a_demo(demo.secret, Some(tallied.limits()), demo.tally(at))?;
+        }
+        let releases =
+            tallied.charged_to(&self.domain).release(&self.gate, offer.name.as_str(), offer.law.clone());
+        let sender = self.releases.clone();
+        // Who takes releases is there until the run is over.
+        hand_over(releases, move |release| _ = sender.send(release));
+        Ok(())
+    }
+}
+
+/// How a record gets its key.
+#[derive(Clone)]
+enum Keying {
+    Whole,
+    Text,
+    Bucket(Arc<Edges>, Point),
+}
+
+impl Keying {
+    fn of(offer: &Offer) -> Keys {
+        let keying = match &offer.asking {
+            Asking::Histogram(edges, point, _) => Keying::Bucket(Arc::new(edges.clone()), *point),
+            _ if offer.key.is_some() => Keying::Text,
+            _ => Keying::Whole,
+        };
+        Keys { keying, needs_value: offer.value.is_some() }
+    }
+}
+
+struct Keys {
+    keying: Keying,
+    needs_value: bool,
+}
+
+impl Keys {
+    fn keys<P, I>(self) -> impl Fn(&Record<P, I>) -> CellKey + 'static {
+        move |record| match &self.keying {
+            _ if self.needs_value && record.value == MISSING => CellKey::Absent,
+            Keying::Whole => CellKey::Whole,
+            Keying::Text if record.key.as_str().is_empty() => CellKey::Absent,
+            Keying::Text => CellKey::Text(record.key.held()),
+            Keying::Bucket(edges, point) => CellKey::Bucket(edges.bucket(record.value), *point),
+        }
+    }
+}

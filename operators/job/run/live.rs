@@ -1,0 +1,159 @@
+//! A long-lived run: windows close by the clock.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use super::vitals::Vitals;
+use super::*;
+use crate::dataflow::{Clock, SystemClock};
+use crate::ledger::Digest;
+
+/// How a job is run for as long as its stream goes on.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Live {
+    /// How many threads of this process share the work.
+    pub workers: usize,
+    /// The other processes, where there are some.
+    pub processes: Option<Processes>,
+    /// The file that lines go to; standard output where there is none.
+    pub out: Option<PathBuf>,
+    /// What stops it.
+    pub stop: Stop,
+    /// Who looks on.
+    pub onlooker: Onlooker,
+    /// What an operator may see of it while it runs.
+    pub vitals: Vitals,
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        let (stop, onlooker, vitals) = (Stop::new(), Onlooker::default(), Vitals::new());
+        Live { workers: 1, processes: None, out: None, stop, onlooker, vitals }
+    }
+}
+
+/// The processes of a job that is more than one.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    /// Which of them this is.
+    pub process: usize,
+    /// Where each is reached, `host:port`, in one order for all.
+    pub addresses: Vec<String>,
+    /// Whether records may cross a network in the clear.
+    pub insecure: bool,
+}
+
+impl Job {
+    /// Runs the job until it is stopped, its source is gone, or its last window is told.
+    ///
+    /// Windows close by the clock: each is told at its end, its lateness and the slack after it, or at the next whole slack
+    /// if it was not ready. A job that is started again reads its input anew; what was told stays as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`], and where the job cannot run as it is configured.
+    pub fn run(&self, live: Live) -> Result<Finished, Failure> {
+        let Live { workers, processes, out, stop, onlooker, vitals } = live;
+        let Onlooker { told, reading, ending } = onlooker;
+        let horizon = self.horizon();
+        if !self.is_timed() && horizon.until.is_none() {
+            let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \
+                           run has no other end, so it would never be told";
+            return Err(Failure::configuration(message));
+        }
+        let offers = self.offers(horizon)?;
+        let config = self.crewed(workers, processes.as_ref(), &offers)?;
+        let crew = Crew {
+            process: processes.as_ref().map_or(0, |processes| processes.process),
+            processes: processes.as_ref().map_or(1, |processes| processes.addresses.len()),
+            threads: workers,
+        };
+        // The first process holds the ledger and tells the lines; the others count.
+        let first = crew.process == 0;
+        let sink = if first { Some(sink(out.as_deref(), false)?) } else { None };
+        let gate = match &sink {
+            Some(sink) => self.open_gate(Some(sink))?,
+            None => Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered()),
+        };
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        vitals.begins(self.source.late, &offers);
+        let told = watched(told, vitals.clone(), stop.clone(), last_windows(&offers));
+        let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
+        let when = When::OnTime { clock: Arc::clone(&clock), late: self.source.late, slack: self.slack };
+        let outlet = Outlet { sink, only_news, when, told };
+        let seen = vitals.clone();
+        let reading: Box<dyn FnOnce(Arc<Progress>) + Send> = Box::new(move |progress| {
+            seen.reads(Arc::clone(&progress));
+            if let Some(reading) = reading {
+                reading(progress);
+            }
+        });
+        let way =
+            Way { config, stop, pace: Pace::Follow(clock), crew, outlet, reading: Some(reading), ending };
+        let run = Run { job: self, offers, horizon, gate, demo: None, at_end: false };
+        run.go(way).map(|(finished, _, _)| finished)
+    }
+
+    fn crewed(
+        &self,
+        workers: usize,
+        processes: Option<&Processes>,
+        offers: &[Offer],
+    ) -> Result<Config, Failure> {
+        let Some(Processes { process, addresses, insecure }) = processes else {
+            return Ok(Config::threads(workers)?);
+        };
+        if !insecure {
+            for address in addresses {
+                private(address)?;
+            }
+        }
+        // Whatever the parameters of a release depend on, and where records come from.
+        let agreement = Digest::of(format!("{self:?} {offers:?}").as_bytes());
+        Ok(Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement))
+    }
+}
+
+/// Refuses an address that somebody else could listen at: what passes between processes is private, and in the clear.
+fn private(address: &str) -> Result<(), Failure> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let loopback = match address.parse::<SocketAddr>() {
+        Ok(address) => address.ip().is_loopback(),
+        Err(_) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
+    };
+    if loopback {
+        return Ok(());
+    }
+    Err(Failure::configuration(format!(
+        "hosts: {address} is not of this machine, and records travel between processes in the clear; give addresses of \
+         127.0.0.1, or say --insecure-cluster where nobody else can read or join the network"
+    )))
+}
+
+/// How many windows there are in all; none where some release has no last one.
+fn last_windows(offers: &[Offer]) -> Option<u64> {
+    offers.iter().try_fold(0u64, |sum, offer| {
+        offer.schedule.is_bounded().then(|| sum.saturating_add(offer.schedule.count()))
+    })
+}
+
+/// Takes note of what was told, and ends a run that has told its last window.
+fn watched(
+    mut told: Option<Told>,
+    vitals: Vitals,
+    stop: Stop,
+    windows: Option<u64>,
+) -> Box<dyn FnMut(&Release) + Send> {
+    let mut count = 0u64;
+    Box::new(move |release| {
+        vitals.told(release.standing(), release.took());
+        if let Some(told) = &mut told {
+            told(&lines(release), release.standing());
+        }
+        count += 1;
+        if windows == Some(count) {
+            stop.stop();
+        }
+    })
+}

@@ -1,0 +1,156 @@
+//! `[limits] memory`: kept by reading no further, never by forgetting somebody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::dataflow::Failure;
+use crate::job::sources::Brake;
+
+/// How often memory is looked at: reading fills less than a fifth of any sensible limit in that time.
+const GLANCE: Duration = Duration::from_millis(10);
+/// From here on nothing is read, as a part of the limit in percent; and up to here it is again.
+const HIGH: u64 = 80;
+const LOW: u64 = 75;
+/// For how long nothing may become of what was read.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Watches the memory of this process until it is dropped.
+pub(crate) struct Guard {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Guard {
+    /// Pulls the brake where there is little left, and calls `exceeded` with the reason where there is none, or where
+    /// what is held does not become less though nothing more is read.
+    pub(crate) fn watch(
+        limit: u64,
+        brake: Arc<Brake>,
+        exceeded: impl FnOnce(String) + Send + 'static,
+    ) -> Result<Guard, Failure> {
+        if memory_stats::memory_stats().is_none() {
+            let message = "limits.memory: this system does not say how much memory a process holds; leave the limit out";
+            return Err(Failure::configuration(message));
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
+        let thread = std::thread::Builder::new().name("memory".into()).spawn(move || {
+            let mut judge = Judge::new(limit);
+            while !ended.load(Ordering::Relaxed) {
+                let held = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64);
+                match judge.looks(held, Instant::now()) {
+                    Verdict::Read => brake.release(),
+                    Verdict::Wait => brake.pull(),
+                    Verdict::End(why) => {
+                        brake.pull();
+                        return exceeded(format!("limits.memory: {why}"));
+                    }
+                }
+                std::thread::sleep(GLANCE);
+            }
+        });
+        let thread = thread.map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+        Ok(Guard { over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Read,
+    Wait,
+    End(&'static str),
+}
+
+/// What follows from how much is held, and for how long.
+struct Judge {
+    limit: u64,
+    /// Since when nothing is read, and the least that was held since.
+    waiting: Option<(Instant, u64)>,
+}
+
+impl Judge {
+    fn new(limit: u64) -> Judge {
+        Judge { limit, waiting: None }
+    }
+
+    fn looks(&mut self, held: u64, now: Instant) -> Verdict {
+        // Without overflow: a limit may be any number.
+        let part = |percent: u64| (u128::from(self.limit) * u128::from(percent) / 100) as u64;
+        if held > self.limit {
+            return Verdict::End(
+                "the process holds more than it may, and has ended with nothing incomplete released; give it more, or \
+                 narrower windows, or a smaller bound",
+            );
+        }
+        match &mut self.waiting {
+            None if held < part(HIGH) => Verdict::Read,
+            None => {
+                self.waiting = Some((now, held));
+                Verdict::Wait
+            }
+            Some(_) if held < part(LOW) => {
+                self.waiting = None;
+                Verdict::Read
+            }
+            Some((since, least)) => {
+                if held < *least {
+                    (*since, *least) = (now, held);
+                }
+                if now.duration_since(*since) < PATIENCE {
+                    return Verdict::Wait;
+                }
+                Verdict::End(
+                    "the open windows alone hold four fifths of it, so nothing more can be read; give it more, or \
+                     narrower windows, or a smaller bound",
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_stops_at_four_fifths_and_goes_on_below_three_quarters() {
+        let (mut judge, now) = (Judge::new(1000), Instant::now());
+        for (held, verdict) in [
+            (0, Verdict::Read),
+            (799, Verdict::Read),
+            (800, Verdict::Wait),
+            (790, Verdict::Wait),
+            (750, Verdict::Wait),
+            (749, Verdict::Read),
+            (799, Verdict::Read),
+            (1000, Verdict::Wait),
+        ] {
+            assert_eq!(judge.looks(held, now), verdict, "{held}");
+        }
+        assert!(matches!(judge.looks(1001, now), Verdict::End(_)));
+    }
+
+    // Refutes a job that waits for ever for windows which only reading could close.
+    #[test]
+    fn what_never_becomes_less_ends_the_run() {
+        let (mut judge, start) = (Judge::new(1000), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(judge.looks(900, start), Verdict::Wait);
+        assert_eq!(judge.looks(900, after(29)), Verdict::Wait);
+        assert_eq!(judge.looks(899, after(29)), Verdict::Wait, "it becomes less");
+        assert_eq!(judge.looks(899, after(58)), Verdict::Wait);
+        assert!(matches!(judge.looks(899, after(59)), Verdict::End(_)));
+        assert!(matches!(Judge::new(u64::MAX).looks(u64::MAX, start), Verdict::Wait));
+    }
+}

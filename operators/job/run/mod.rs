@@ -1,0 +1,194 @@
+//! Jobs that run: a bounded replay, and a live run for as long as its stream does.
+//!
+//! Both are the same dataflow ([`graph`]), from the same offers that a plan speaks of. They differ in who says that input
+//! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
+
+mod demo;
+mod graph;
+mod live;
+mod memory;
+mod publish;
+mod replay;
+mod span;
+mod vitals;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::bundle::bundles;
+use super::config::{Every, Job, Place, Protected, Records};
+use super::offer::{Horizon, Offer};
+use super::sinks::Sink;
+use super::sources::{self, Brake, Crew, Pace, Progress, Wanted};
+use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
+use crate::gate::{Gate, Opening, Standing};
+use crate::time::Time;
+use demo::Demo;
+use graph::{Graph, Shape};
+use memory::Guard;
+use publish::{Outlet, Publisher, When};
+
+pub use live::{Live, Processes};
+pub use replay::Replay;
+pub use vitals::Vitals;
+
+/// Whoever looks on: at lines that have left, and at how far the input is read. Nothing else is shown of a run.
+#[derive(Default)]
+pub struct Onlooker {
+    /// Called with all lines of a window once its sink has them, and with how its budget stands.
+    pub told: Option<Told>,
+    /// Called once, when reading begins.
+    pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
+    /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
+    pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
+}
+
+/// What is called with a window's lines.
+pub type Told = Box<dyn FnMut(&str, &Standing) + Send>;
+
+impl fmt::Debug for Onlooker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Onlooker")
+    }
+}
+
+/// The context by which long ids are held as hashes.
+const NAMES: &str = "discreet-dataflow 2026-11 people whose names are long";
+
+impl Job {
+    /// Reads the records of another place: a file, or `-` for standard input.
+    ///
+    /// # Errors
+    ///
+    /// Where its records are made up.
+    pub fn read_from(&mut self, path: &Path) -> Result<(), Failure> {
+        let place = if path == Path::new("-") { Place::Stdin } else { Place::Files(path.to_owned()) };
+        self.source.records = match &self.source.records {
+            Records::Csv(_) => Records::Csv(place),
+            Records::Jsonl(_) => Records::Jsonl(place),
+            Records::Combined(_) => Records::Combined(place),
+            Records::Synthetic(_) => {
+                let message = "--from: the source of this job is synthetic, and reads no file; leave it out";
+                return Err(Failure::configuration(message));
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether it has windows of time: then somebody must say which of them exist.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.releases.iter().any(|release| release.every != Every::All)
+    }
+
+    /// Opens its ledger for a sink.
+    fn open_gate(&self, sink: Option<&Sink>) -> Result<Gate, Failure> {
+        let privacy = &self.privacy;
+        let mut opening =
+            Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
+        if let Some(anchor) = &privacy.anchor {
+            opening = opening.anchor(anchor);
+        }
+        if let Some((sequence, chain)) = sink.and_then(Sink::newest) {
+            opening = opening.told(sequence, chain);
+        }
+        if sink.is_some_and(Sink::is_new) {
+            opening = opening.telling_again();
+        }
+        Ok(opening.open()?)
+    }
+
+    /// Its version: the file allows no other.
+    fn numbered(&self) -> u32 {
+        u32::try_from(self.version).unwrap_or(u32::MAX)
+    }
+}
+
+/// A job with its gate, about to run.
+struct Run<'j> {
+    job: &'j Job,
+    offers: Vec<Offer>,
+    horizon: Horizon,
+    gate: Gate,
+    demo: Option<Demo>,
+    at_end: bool,
+}
+
+/// How it is run.
+struct Way {
+    config: Config,
+    stop: Stop,
+    pace: Pace,
+    crew: Crew,
+    outlet: Outlet,
+    reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
+    ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
+}
+
+impl Run<'_> {
+    /// Runs it to its end; gives back what its truth was, where it is a demonstration.
+    fn go(self, way: Way) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
+        let Run { job, offers, horizon, gate, demo, at_end } = self;
+        let Way { config, stop, pace, crew, outlet, reading, ending } = way;
+        let bundles = bundles(&offers);
+        let settled = offers.iter().map(|offer| offer.settled(job)).collect::<Result<_, _>>()?;
+        let wanted = Wanted {
+            groups: bundles.iter().map(|bundle| bundle.group()).collect(),
+            secret: *gate.key().derive(NAMES),
+            time: job.is_timed(),
+            span: horizon.from.zip(horizon.until),
+        };
+        let brake = Brake::new();
+        let guard = job.limits.memory.map(|limit| {
+            let ending = ending.unwrap_or_else(|| Box::new(|_, _| {}));
+            Guard::watch(limit, Arc::clone(&brake), move |why| ending(why, INTERNAL_FAULT))
+        });
+        let guard = guard.transpose()?;
+        let protected = &job.privacy.protected;
+        let input = Arc::new(sources::open(&job.source, protected, wanted, pace, crew, brake)?);
+        if let Some(reading) = reading {
+            reading(input.progress());
+        }
+        let publisher = Publisher::start(outlet)?;
+        let graph = Arc::new(Graph {
+            offers,
+            settled,
+            bundles,
+            shape: Shape {
+                person: matches!(protected, Protected::Person { .. }),
+                id: job.source.id.is_some(),
+            },
+            domain: job.privacy.domain.to_string(),
+            late: job.source.late,
+            at_end,
+            gate,
+            demo,
+            releases: publisher.inlet(),
+        });
+        let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
+        let finished =
+            execute(config.stopped_by(&stop), move |worker, feeds| building.build(worker, feeds, &reading));
+        // Lines leave while the gate can still hear that they have.
+        publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
+        drop((input, guard));
+        let (offers, demo) =
+            Arc::try_unwrap(graph).map_or((Vec::new(), None), |graph| (graph.offers, graph.demo));
+        Ok((finished?, offers, demo))
+    }
+}
+
+/// An internal fault, or the memory limit.
+const INTERNAL_FAULT: u8 = 70;
+
+/// All lines of a release.
+fn lines(release: &Release) -> String {
+    release.to_string()
+}
+
+/// The sink of a run: a file, or standard output.
+fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
+    match out {
+        Some(path) => Sink::file(path, demo).map_err(Into::into),
+        None => Ok(Sink::stdout(demo)),
+    }
+}

@@ -1,0 +1,191 @@
+//! How releases leave: on a thread of their own, into a sink, at once or by a public clock.
+//!
+//! A replay tells what it knows. A live run tells a window at its end, its lateness and the slack after it; what is not
+//! ready then waits for the next whole slack. So when a line comes out says nothing of what is in it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+
+use crate::dataflow::{Clock, Failure, Release};
+use crate::job::sinks::Sink;
+use crate::time::{Span, Time};
+
+/// When a release may leave.
+pub(crate) enum When {
+    AtOnce,
+    OnTime { clock: Arc<dyn Clock>, late: Option<Span>, slack: Span },
+}
+
+/// What a release goes to.
+pub(crate) struct Outlet {
+    pub(crate) sink: Option<Sink>,
+    /// Whether what was delivered before is left out: of a sink that cannot tell what it holds.
+    pub(crate) only_news: bool,
+    pub(crate) when: When,
+    /// Called with each release after the sink has it.
+    pub(crate) told: Box<dyn FnMut(&Release) + Send>,
+}
+
+/// The thread.
+pub(crate) struct Publisher {
+    releases: Sender<Release>,
+    over: Sender<Over>,
+    thread: JoinHandle<()>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// All that was asked for is on its way.
+    Ended,
+    /// What is not due stays with the ledger, and is told by the next process.
+    Stopped,
+}
+
+/// Releases that are made durable together.
+const GROUP: usize = 256;
+/// How long a clock that may be set is trusted.
+const GLANCE: Duration = Duration::from_millis(20);
+
+impl Publisher {
+    pub(crate) fn start(outlet: Outlet) -> Result<Publisher, Failure> {
+        let (releases, inbox) = unbounded();
+        let (over, ended) = unbounded();
+        let thread = std::thread::Builder::new().name("publish".into());
+        let thread = thread.spawn(move || Shelf::new(outlet).serve(&inbox, &ended));
+        let thread = thread.map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+        Ok(Publisher { releases, over, thread })
+    }
+
+    /// Where releases go in.
+    pub(crate) fn inlet(&self) -> Sender<Release> {
+        self.releases.clone()
+    }
+
+    /// Waits until everything has left that may.
+    pub(crate) fn end(self, stopped: bool) {
+        let _ = self.over.send(if stopped { Over::Stopped } else { Over::Ended });
+        let _ = self.thread.join();
+    }
+}
+
+/// Releases that wait for their time.
+struct Shelf {
+    outlet: Outlet,
+    /// In order of their time, and of their coming.
+    waiting: Vec<(Time, Release)>,
+}
+
+impl Shelf {
+    fn new(outlet: Outlet) -> Shelf {
+        Shelf { outlet, waiting: Vec::new() }
+    }
+
+    fn serve(mut self, inbox: &Receiver<Release>, ended: &Receiver<Over>) {
+        let mut over = None;
+        loop {
+            match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
+                Ok(release) => self.shelve(release),
+                // The other end is held by workers that may have been left as they were.
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    over = over.or_else(|| ended.try_recv().ok());
+                }
+            }
+            inbox.try_iter().take(GROUP).for_each(|release| self.shelve(release));
+            if !self.tell_what_is_due() {
+                return;
+            }
+            match over {
+                None => {}
+                Some(Over::Stopped) if inbox.is_empty() => return,
+                Some(Over::Ended) if inbox.is_empty() && self.waiting.is_empty() => return,
+                Some(_) if inbox.is_empty() => std::thread::sleep(GLANCE),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn shelve(&mut self, release: Release) {
+        let due = match &self.outlet.when {
+            When::AtOnce => Time::MIN,
+            When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
+        };
+        let place = self.waiting.partition_point(|(other, _)| *other <= due);
+        self.waiting.insert(place, (due, release));
+    }
+
+    fn patience(&self) -> Duration {
+        if self.waiting.is_empty() { 5 * GLANCE } else { GLANCE }
+    }
+
+    /// Whether there is any use in going on.
+    fn tell_what_is_due(&mut self) -> bool {
+        let now = match &self.outlet.when {
+            When::AtOnce => Time::MAX,
+            When::OnTime { clock, .. } => clock.now(),
+        };
+        let due = self.waiting.partition_point(|(due, _)| *due <= now);
+        let leaving: Vec<Release> = self.waiting.drain(..due).map(|(_, release)| release).collect();
+        let Some(last) = leaving.last() else { return true };
+        if last.is_run_over() {
+            // A sink takes releases in order: what comes after a failure stays undelivered.
+            return true;
+        }
+        match self.outlet.take(&leaving) {
+            Ok(()) => {
+                leaving.iter().for_each(Release::delivered);
+                leaving.iter().for_each(&mut self.outlet.told);
+                true
+            }
+            Err(error) => {
+                last.refused_by_sink(&error);
+                false
+            }
+        }
+    }
+}
+
+impl Outlet {
+    fn take(&mut self, releases: &[Release]) -> io::Result<()> {
+        let Some(sink) = &mut self.sink else { return Ok(()) };
+        for release in releases {
+            if !(self.only_news && release.row().is_delivered()) {
+                sink.put(release.row())?;
+            }
+        }
+        sink.settle()
+    }
+}
+
+/// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole slacks later.
+fn due(release: &Release, now: Time, late: Option<Span>, slack: Span) -> Time {
+    let close = release.window().end().saturating_add(late.map_or(0, Span::as_microseconds));
+    tick(close, now, slack.as_microseconds())
+}
+
+fn tick(close: Time, now: Time, slack: i64) -> Time {
+    let first = close.saturating_add(slack);
+    let behind = now.saturating_sub(first).max(0);
+    let slacks = behind / slack + i64::from(behind % slack > 0);
+    first.saturating_add(slacks.saturating_mul(slack))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a line that leaves when it is ready, which is a matter of the data.
+    #[test]
+    fn what_is_not_ready_waits_for_the_next_whole_slack() {
+        for (now, due) in [(0, 110), (109, 110), (110, 110), (111, 120), (120, 120), (121, 130), (999, 1000)]
+        {
+            assert_eq!(tick(100, now, 10), due, "at {now}");
+        }
+        assert_eq!(tick(Time::MAX, 0, 10), Time::MAX);
+        assert_eq!(tick(Time::MIN, Time::MAX, 1), Time::MAX);
+    }
+}
