@@ -49,6 +49,7 @@ impl Progress {
         self.total
     }
 
+    /// Bytes read so far, as they lie on the disk.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

@@ -53,12 +53,13 @@ impl Watch {
     }
 
     /// Tells everybody that all has been read that was there at this time, unless they were told a moment ago.
-    fn mark(&mut self, time: Time, dealer: &Dealer) -> Result<(), Stop> {
+    fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), Stop> {
         let early = self.marked.is_some() && self.told.elapsed() < OFTEN / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
             return Ok(());
         }
         dealer.tell(|| Message::Mark(time))?;
+        progress.catch_up(time);
         (self.marked, self.told) = (Some(time), Instant::now());
         Ok(())
     }
@@ -106,7 +107,7 @@ pub(super) fn follow_files(
             });
             growing.catch_up(&file, &place, dealer, progress)?;
         }
-        watch.mark(now, dealer)?;
+        watch.mark(now, dealer, progress)?;
         std::thread::sleep(OFTEN.saturating_sub(round.elapsed()));
     }
 }
@@ -208,7 +209,7 @@ fn follow_stream(
                 break;
             }
         }
-        watch.mark(now, dealer)?;
+        watch.mark(now, dealer, progress)?;
         if there == 0 {
             is_ready(&stream, OFTEN).map_err(lost)?;
         }
