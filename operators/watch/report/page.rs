@@ -269,9 +269,9 @@ impl Page<'_> {
             }
         }
         self.text += "</tbody></table></div><p>An interval says how far the noise reaches: the exact number after the \
-            bound lies in it as often as its confidence says. It says nothing of what the bound left out, and each \
-            number has its own: of many intervals, some miss. The scale is the standard deviation of Gaussian noise, \
-            and the mean distance from zero of Laplace noise.</p></section>";
+            bound lies in it at least as often as its confidence says. It says nothing of what the bound left out, and \
+            each number has its own: of many intervals, some miss. The scale is about the standard deviation of \
+            Gaussian noise, and about the mean distance from zero of Laplace noise.</p></section>";
     }
 
     fn draw(&mut self, drawing: &Drawing) {
