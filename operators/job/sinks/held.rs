@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use super::{Format, table};
-use crate::canonical::Digest;
+use crate::canonical::{Canonical, Digest};
 use crate::ledger::Trouble;
 use crate::told::{Line, Says};
 
@@ -19,7 +19,7 @@ pub(super) struct Held {
     /// Up to here all is whole, and what comes after it is torn.
     pub(super) sound: u64,
     pub(super) rows: u64,
-    /// By its last line, which says which row it is.
+    /// See [`name`].
     pub(super) known: HashSet<Digest>,
     /// The place and the chain of the newest row.
     pub(super) newest: Option<(i64, Digest)>,
@@ -37,7 +37,35 @@ enum Word {
     Cell,
     /// How many cells there were, and the row's place and chain.
     Closed(u64, i64, Digest),
-    Alone,
+    /// The line itself.
+    Alone(Digest),
+}
+
+impl Heard {
+    /// Which row it is the last line of.
+    fn name(&self) -> Option<Digest> {
+        let canonical =
+            self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
+        match &self.word {
+            Word::Cell => None,
+            Word::Closed(_, sequence, chain) => Some(canonical.number(*sequence).digest(chain).finish()),
+            Word::Alone(line) => Some(canonical.digest(line).finish()),
+        }
+    }
+}
+
+/// Which row this is the last line of: by its place and chain, however the line is written; and by the line, where it is
+/// the only one. `None` where it is no last line.
+pub(super) fn name(line: &str, format: Format, demo: bool) -> Option<Digest> {
+    heard(line, format, demo)?.name()
+}
+
+fn heard(line: &str, format: Format, demo: bool) -> Option<Heard> {
+    let line = line.trim_ascii_end();
+    match format {
+        Format::Json => heard_line(line),
+        Format::Csv => heard_record(line, demo),
+    }
 }
 
 impl Held {
@@ -75,6 +103,7 @@ impl Held {
                 Some((_, cells)) => *cells,
                 None => 0,
             };
+            let name = heard.name();
             match heard.word {
                 Word::Cell => {
                     open = Some((heard.about, cells + 1));
@@ -83,13 +112,13 @@ impl Held {
                 Word::Closed(told, ..) if told != cells => {
                     return refuse(number, "found the end of a window that lacks some of its lines");
                 }
-                Word::Alone if cells > 0 => {
+                Word::Alone(_) if cells > 0 => {
                     return refuse(number, "found a refusal among the lines of a window");
                 }
                 Word::Closed(_, sequence, chain) => held.newest = held.newest.max(Some((sequence, chain))),
-                Word::Alone => {}
+                Word::Alone(_) => {}
             }
-            held.known.insert(Digest::of(&reader.line));
+            held.known.extend(name);
             (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
         }
         if !reader.is_torn(demo) {
@@ -145,11 +174,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn heard(&self, demo: bool) -> Option<Heard> {
-        let line = std::str::from_utf8(&self.line).ok()?.strip_suffix('\n')?;
-        match self.format {
-            Format::Json => heard_line(line),
-            Format::Csv => heard_record(&table::fields(line)?, demo),
-        }
+        heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
     }
 
     /// Whether what is left at the end may be the beginning of a line. A machine that lost power may leave zeros.
@@ -174,26 +199,27 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-fn heard_line(line: &str) -> Option<Heard> {
-    let Line { release, window, says, demo } = Line::read(line)?;
-    let text = |end: Option<&str>| end.unwrap_or_default().to_owned();
-    let about = [release.into_owned(), text(window.start), text(window.end)];
+fn heard_line(text: &str) -> Option<Heard> {
+    let Line { release, window, says, demo } = Line::read(text)?;
+    let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
+    let about = [release.into_owned(), end(window.start), end(window.end)];
     let word = match says {
         Says::Cell(_) => Word::Cell,
         Says::Closed { cells, sequence, chain } => Word::Closed(cells, sequence, Digest::parse(&chain)?),
-        Says::Refused(_) | Says::Never(_) => Word::Alone,
+        Says::Refused(_) | Says::Never(_) => Word::Alone(Digest::of(text.as_bytes())),
     };
     Some(Heard { about, word, demo })
 }
 
-fn heard_record(fields: &[std::borrow::Cow<'_, str>], demo: bool) -> Option<Heard> {
+fn heard_record(record: &str, demo: bool) -> Option<Heard> {
+    let fields = table::fields(record)?;
     if fields.len() != table::width(demo) {
         return None;
     }
     let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
     let word = match &*fields[table::STATUS] {
         "value" => Word::Cell,
-        "refused" | "skipped" | "lost" => Word::Alone,
+        "refused" | "skipped" | "lost" => Word::Alone(Digest::of(record.as_bytes())),
         "closed" => {
             let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
             Word::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?)

@@ -139,7 +139,8 @@ impl Sink {
         let closing = row.closing();
         let cells = if closing.is_some() { row.line() } else { "" };
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
-        if matches!(self.to, To::File(_)) && !self.known.insert(Digest::of(last.as_bytes())) {
+        let name = held::name(&last, self.format, self.demo).ok_or_else(no_release)?;
+        if matches!(self.to, To::File(_)) && !self.known.insert(name) {
             return Ok(());
         }
         let mut text = String::new();
@@ -180,9 +181,7 @@ impl Sink {
     /// A line as it stands in the file, with its end.
     fn written(&self, line: &str) -> io::Result<String> {
         match self.format {
-            Format::Csv => table::record(line, self.demo).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, "a line of the ledger is no release")
-            }),
+            Format::Csv => table::record(line, self.demo).ok_or_else(no_release),
             Format::Json if self.demo => Ok(marked(line)),
             Format::Json => Ok(format!("{line}\n")),
         }
@@ -211,6 +210,11 @@ impl Sink {
         self.failed = written.is_err();
         written
     }
+}
+
+/// A ledger keeps whatever text was sealed; a job seals nothing else than lines of a release.
+fn no_release() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a line of the ledger is no release")
 }
 
 /// A line that says that it is of a demo.

@@ -126,6 +126,18 @@ fn nothing_is_told_twice() {
     }
 }
 
+// Refutes windows that are told again because somebody's editor wrote the file anew.
+#[test]
+fn a_row_is_known_however_its_end_is_written() {
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    let sealed = [sealed(1, &[("/", "1")]), sealed(2, &[])];
+    let rewritten =
+        String::from_utf8(put(&path, &sealed)).unwrap().replace("\",\"", "\", \"").replace('\n', "\r\n");
+    fs::write(&path, &rewritten).unwrap();
+    assert_eq!(put(&path, &sealed), rewritten.as_bytes());
+}
+
 #[test]
 fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
     for name in NAMES {

@@ -2,7 +2,8 @@
 
 use super::axis::{Scale, numbers};
 use super::draw::{Drawing, counted, named, said, short};
-use super::model::{Errors, Point, Series, Track};
+use super::errors::Errors;
+use super::model::{Point, Series, Track};
 
 /// So many keys at most.
 const BARS: usize = 30;

@@ -7,6 +7,7 @@ mod axis;
 mod bars;
 mod burn;
 mod draw;
+mod errors;
 mod legend;
 mod model;
 mod page;

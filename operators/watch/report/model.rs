@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::errors::{Errors, finite};
 use crate::accounting::Amount;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
@@ -100,44 +101,8 @@ pub(super) struct Laws {
 /// A line of the table, to the digit: the window, the key, the value, its interval, and in a demo tally and truth.
 pub(super) type Row = [String; 8];
 
-/// In a demo, how far what was told is from what is so; otherwise how wide intervals are.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Errors {
-    /// Between truth and tally: what the bound left out.
-    pub(super) bound: Mean,
-    /// Between tally and value: what the noise added.
-    pub(super) noise: Mean,
-    /// So many intervals hold their tally.
-    pub(super) held: u64,
-    /// Half of each interval over its value, of those that were looked at.
-    pub(super) relative: Vec<f32>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
-    sum: f64,
-    pub(super) count: u64,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1;
-    }
-
-    pub(super) fn value(&self) -> Option<f64> {
-        Some(self.sum / self.count as f64).filter(|mean| mean.is_finite())
-    }
-}
-
 /// More rows make a page that nobody reads, and that a browser takes long to lay out.
 const ROWS: usize = 1000;
-
-/// A median of so many is exact enough.
-const LOOKED_AT: usize = 100_000;
-
-/// Beyond it, differences of numbers are no longer numbers.
-const FINITE: f64 = 1e300;
 
 impl Model {
     /// Takes a line; what is none is passed over.
@@ -251,43 +216,6 @@ impl Series {
     }
 }
 
-impl Errors {
-    fn take(&mut self, cell: &Cell<'_>) {
-        let Some(value) = finite(cell.value) else { return };
-        if let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
-            && self.relative.len() < LOOKED_AT
-            && value != 0.0
-        {
-            self.relative.push(((high - low) / 2.0 / value.abs()) as f32);
-        }
-        let Some(tally) = finite(cell.tally) else { return };
-        self.noise.add((value - tally).abs());
-        if let Some(truth) = finite(cell.truth) {
-            self.bound.add((truth - tally).abs());
-        }
-        self.held += u64::from(holds(cell.low, cell.tally, cell.high));
-    }
-
-    /// The middle one of how wide half an interval is, over its value.
-    pub(super) fn typical(&self) -> Option<f64> {
-        let mut all = self.relative.clone();
-        all.sort_by(f32::total_cmp);
-        all.get(all.len() / 2).map(|middle| f64::from(*middle)).filter(|middle| middle.is_finite())
-    }
-}
-
-/// Whether an interval holds a number: in whole numbers where all three are.
-fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
-    let whole = |text: Option<&str>| text?.parse::<i128>().ok();
-    match (whole(low), whole(tally), whole(high)) {
-        (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,
-        _ => match (finite(low), finite(tally), finite(high)) {
-            (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,
-            _ => false,
-        },
-    }
-}
-
 fn noise(law: &crate::told::Law<'_>) -> [String; 3] {
     let number = law.number.as_deref().unwrap_or_default().to_owned();
     [number, law.kind.clone().into_owned(), law.scale().to_owned()]
@@ -295,10 +223,6 @@ fn noise(law: &crate::told::Law<'_>) -> [String; 3] {
 
 fn named(window: Window<'_>) -> [String; 2] {
     [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
-}
-
-fn finite(text: Option<&str>) -> Option<f64> {
-    text?.parse::<f64>().ok().filter(|value| value.abs() < FINITE)
 }
 
 /// `[0, 10)`, `(-inf, 0)`, `[10, inf)`.

@@ -5,9 +5,9 @@ use super::Heading;
 use super::axis::{dated, spanned};
 use super::bars;
 use super::burn;
-use super::draw::{Drawing, counted, escape, grouped, percent, said};
+use super::draw::{Drawing, counted, escape, grouped, said};
 use super::legend::{legend, small_badge};
-use super::model::{Errors, Laws, Model, Series};
+use super::model::{Model, Series};
 use super::picture::panels;
 use super::style;
 use super::timeline::Timeline;
@@ -104,7 +104,7 @@ impl Page<'_> {
             self.text +=
                 &format!("<p>{} {have} no answer; the reasons are below.</p>", counted(gone, "window"));
         }
-        self.errors(&series.errors, series.laws.first());
+        self.errors(series);
         self.table(series);
         self.text += "</section>";
     }
@@ -153,6 +153,7 @@ impl Page<'_> {
         if self.heading.demo {
             let y = bars.height - 20.0;
             small_badge(&mut bars, 42.0, y);
+            bars.title.insert_str(0, "DEMO: ");
         }
         self.text += "<div class=\"wide\">";
         self.draw(&bars);
@@ -160,37 +161,23 @@ impl Page<'_> {
         hidden
     }
 
-    fn errors(&mut self, errors: &Errors, laws: Option<&Laws>) {
-        if !self.heading.demo {
-            if let Some(typical) = errors.typical() {
-                let most = if typical < 0.001 { "" } else { "at most " };
-                self.text += &format!(
-                    "<p>Half of the intervals reach {most}{} of their value to either side. What the bound left out is \
-                     private, and known to nobody.</p>",
-                    percent(typical)
-                );
-            }
-            return;
-        }
-        if let Some(mut drawing) = bars::errors(errors, 560.0) {
+    fn errors(&mut self, series: &Series) {
+        let errors = &series.errors;
+        if self.heading.demo
+            && let Some(mut drawing) = bars::errors(errors, 560.0)
+        {
             self.text += "<div class=\"beside\"><h3>What the bound left out beside what the noise added, on average</h3>";
             self.mark(&mut drawing);
             self.draw(&drawing);
             self.text += "</div>";
         }
-        if let Some(advice) = advice(errors) {
-            self.text += &format!("<p>{advice}</p>");
-        }
-        if errors.noise.count > 0 {
-            let promised = laws.and_then(|laws| laws.confidence.parse::<f64>().ok());
-            let promised =
-                promised.map_or(String::new(), |part| format!("; {} are promised to", percent(part)));
-            self.text += &format!(
-                "<p>{} of {} intervals hold what they are about, the exact number after the bound: {}{promised}.</p>",
-                grouped(&errors.held.to_string()),
-                grouped(&errors.noise.count.to_string()),
-                percent(errors.held as f64 / errors.noise.count as f64)
-            );
+        let words = if self.heading.demo {
+            vec![errors.advice(), errors.share(series.laws.first().map(|laws| laws.confidence.as_str()))]
+        } else {
+            vec![errors.reach()]
+        };
+        for words in words.into_iter().flatten() {
+            self.text += &format!("<p>{}</p>", escape(&words));
         }
     }
 
@@ -282,9 +269,9 @@ impl Page<'_> {
             }
         }
         self.text += "</tbody></table></div><p>An interval says how far the noise reaches: the exact number after the \
-            bound lies in it as often as its confidence says. It says nothing of what the bound left out, and each \
-            number has its own: of many intervals, some miss. The scale is the standard deviation of Gaussian noise, \
-            and the mean distance from zero of Laplace noise.</p></section>";
+            bound lies in it at least as often as its confidence says. It says nothing of what the bound left out, and \
+            each number has its own: of many intervals, some miss. The scale is about the standard deviation of \
+            Gaussian noise, and about the mean distance from zero of Laplace noise.</p></section>";
     }
 
     fn draw(&mut self, drawing: &Drawing) {
@@ -297,25 +284,7 @@ impl Page<'_> {
         if self.heading.demo {
             let right = drawing.width;
             small_badge(drawing, right, 2.0);
+            drawing.title.insert_str(0, "DEMO: ");
         }
     }
-}
-
-/// Whether the bound or the noise takes more, and what to do about it.
-fn advice(errors: &Errors) -> Option<String> {
-    let (bound, noise) = (errors.bound.value()?, errors.noise.value()?);
-    let (bound_said, noise_said) = (said(bound), said(noise));
-    Some(if bound > 2.0 * noise {
-        format!(
-            "The bound leaves out more than the noise adds, {bound_said} against {noise_said}: a larger bound lets each \
-             person count for more, and asks for more noise."
-        )
-    } else if noise > 2.0 * bound {
-        format!(
-            "The noise adds more than the bound leaves out, {noise_said} against {bound_said}: try a smaller bound, \
-             longer windows or a larger budget."
-        )
-    } else {
-        "Bound and noise take about as much, so the bound suits this budget.".to_owned()
-    })
 }

@@ -41,6 +41,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
     whole.title = heading.job.clone();
     whole.text("title", EDGE, 50.0, &short(&heading.job, 60));
     if heading.demo {
+        whole.title.insert_str(0, "DEMO: ");
         badge(&mut whole, WIDTH - EDGE, 36.0);
         whole.text("note end", WIDTH - EDGE - 62.0, 49.0, "the truth is shown");
     }

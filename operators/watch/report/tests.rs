@@ -1,16 +1,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser;
+mod pictures;
 mod samples;
+mod words;
 
 use std::fs;
 
+use pictures::between;
 use proptest::prelude::*;
 use samples::*;
 
-use super::axis::{numbers, spanned, times};
-use super::draw::{escape, grouped, percent, said, short};
-use super::timeline::Timeline;
 use super::*;
 use crate::accounting::{Amount, Cost, Interval, Neighbours};
 use crate::ledger::scratch::At;
@@ -28,89 +28,6 @@ fn samples_are_written_to_be_looked_at() {
         fs::write(place.join(format!("{name}.svg")), report.svg()).unwrap();
     }
     println!("written to {}", place.display());
-}
-
-/// What stands between two texts, each time.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
-    text.split(before).skip(1).map(|rest| rest.split_once(after).unwrap().0).collect()
-}
-
-/// The places of a path's points.
-fn points(path: &str) -> Vec<(f64, f64)> {
-    let point = |text: &str| {
-        let (x, y) = text.split_once(' ').unwrap();
-        (x.parse().unwrap(), y.parse().unwrap())
-    };
-    path.trim_start_matches('M').trim_end_matches('Z').split('L').map(point).collect()
-}
-
-// Refutes a band that is not the interval, a line that is not the values, and a truth that is the tally: read back from
-// the picture by the numbers at its edge.
-#[test]
-fn a_chart_shows_the_numbers() {
-    let mut report = Report::new(heading(true));
-    let told_of = [(100, 90, 112, 130), (250, 240, 262, 270), (-40, -50, -28, 5)];
-    for ((value, low, high, truth), span) in told_of.into_iter().zip(months(3)) {
-        let exact = Some([value.to_string(), truth.to_string()]);
-        let cell = Cell {
-            key: Some("a"),
-            value: value.to_string(),
-            reach: [low.to_string(), high.to_string()],
-            exact,
-        };
-        report.tell(&told("visits", span, &[cell], GAUSSIAN), None);
-    }
-    let series = &report.model.releases[0];
-    let picture = Timeline::new(series).panel(&series.tracks[0], 40.0, (400.0, 200.0)).body;
-    let ticks: Vec<(f64, f64)> = between(&picture, "<text class=\"tick end\"", "</text>")
-        .into_iter()
-        .map(|text| {
-            let value = text.split_once('>').unwrap().1.replace('\u{2212}', "-").replace(',', "");
-            (between(text, "y=\"", "\"")[0].parse::<f64>().unwrap() - 3.8, value.parse().unwrap())
-        })
-        .collect();
-    let ((first, low), (last, high)) = (ticks[0], *ticks.last().unwrap());
-    let value = |y: f64| low + (y - first) / (last - first) * (high - low);
-    let read = |class: &str| {
-        let path = between(&picture, &format!("<path class=\"{class}\" d=\""), "\"")[0];
-        points(path).into_iter().map(|(_, y)| value(y)).collect::<Vec<f64>>()
-    };
-    let close = |read: &[f64], told: &[i32]| {
-        assert_eq!(read.len(), told.len());
-        read.iter()
-            .zip(told)
-            .for_each(|(read, told)| assert!((read - f64::from(*told)).abs() < 0.1, "{read} {told}"));
-    };
-    close(&read("band"), &[112, 262, -28, -50, 240, 90]);
-    close(&read("value"), &[100, 250, -40]);
-    close(&read("truth"), &[130, 270, 5]);
-}
-
-// Refutes a bar of another length than its number, and a whisker that is not its interval.
-#[test]
-fn a_bar_shows_its_number() {
-    let mut report = Report::new(heading(false));
-    let cell = |key, value: i32| Cell {
-        key: Some(key),
-        value: value.to_string(),
-        reach: [(value - 25).to_string(), (value + 25).to_string()],
-        exact: None,
-    };
-    report.tell(
-        &told("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
-        None,
-    );
-    let picture = bars::window(&report.model.releases[0], 700.0).0.body;
-    let widths: Vec<f64> = between(&picture, "<rect class=\"bar\"", "/>")
-        .iter()
-        .map(|bar| between(bar, "width=\"", "\"")[0].parse().unwrap())
-        .collect();
-    let unit = widths[0] / 200.0;
-    assert!((widths[1] - 50.0 * unit).abs() < 0.02 && (widths[2] - 100.0 * unit).abs() < 0.02, "{widths:?}");
-    for whisker in between(&picture, "<line class=\"reach\"", "/>").iter().step_by(3) {
-        let end = |name: &str| between(whisker, name, "\"")[0].parse::<f64>().unwrap();
-        assert!((end("x2=\"") - end("x1=\"") - 50.0 * unit).abs() < 0.03, "{whisker}");
-    }
 }
 
 /// Elements that are opened are closed, in order.
@@ -325,65 +242,8 @@ fn the_forecast_is_said_in_words() {
     assert!(html.contains("19% spent") || html.contains("19.1% spent"), "{html}");
 }
 
-#[test]
-fn numbers_and_texts_are_said_plainly() {
-    assert_eq!(
-        ["1234567", "-1234.5", "12", "1e9", "", "-"].map(grouped),
-        ["1,234,567", "\u{2212}1,234.5", "12", "1e9", "", "-"]
-    );
-    assert_eq!(
-        [0.0, 1234.6, 12.34, 0.034, -0.0, 2e20, f64::NAN].map(said),
-        ["0", "1,235", "12.3", "0.034", "0", "2.00e20", "–"]
-    );
-    assert_eq!([0.906, 1.0, 0.0, 1e-9].map(percent), ["90.6%", "100%", "0%", "less than 0.1%"]);
-    assert_eq!(
-        (short("abcdef", 6), short("abcdefg", 6), short("日本語", 4)),
-        ("abcdef".into(), "abcde…".into(), "日…".into())
-    );
-    assert_eq!(escape("<a href='x'>&\n"), "&lt;a href=&#39;x&#39;&gt;&amp;\u{fffd}");
-    let span = |start: &str, end: &str| spanned(at(start).ok(), at(end).ok());
-    assert_eq!(span("2026-11-01", "2026-11-02"), "2026-11-01");
-    assert_eq!(span("2024-02-01", "2024-03-01"), "February 2024");
-    assert_eq!(span("2026-11-01T00:10:00Z", "2026-11-01T00:20:00Z"), "2026-11-01 00:10 to 2026-11-01 00:20");
-    assert_eq!(spanned(Some(0), None), "a window without a name");
-}
-
-#[test]
-fn times_are_named_as_a_calendar_has_them() {
-    let names = |start: &str, end: &str| {
-        times((at(start).unwrap(), at(end).unwrap()), 5).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
-    };
-    assert_eq!(names("2003-05-01", "2004-05-01"), ["Jul", "Oct", "2004", "Apr"]);
-    assert_eq!(names("1999-01-01", "2020-01-01"), ["2000", "2005", "2010", "2015", "2020"]);
-    assert_eq!(names("2026-11-01", "2026-11-02"), ["Nov 1", "06:00", "12:00", "18:00", "Nov 2"]);
-    assert_eq!(names("2026-03-02", "2026-08-20"), ["May 2026", "Jul"]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-
-    // Refutes a range that lacks one of its values, an edge crowded with numbers, and two that are called the same.
-    #[test]
-    fn an_axis_holds_all_of_its_values(values in prop::collection::vec(prop_oneof![-1e300_f64..1e300, -100.0..100.0_f64, -1e-6..1e-6_f64], 0..6), zero: bool) {
-        let range = numbers(values.iter().copied(), 4, zero);
-        let (low, high) = range.ends;
-        let slack = (high - low) * 1e-9;
-        prop_assert!(low < high && low.is_finite() && high.is_finite());
-        prop_assert!(values.iter().all(|value| low - slack <= *value && *value <= high + slack), "{:?}", range);
-        prop_assert!(range.ticks.len() <= 10);
-        for pair in range.ticks.windows(2) {
-            prop_assert!(pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1, "{:?}", range.ticks);
-        }
-    }
-
-    #[test]
-    fn named_moments_are_few_and_in_order(start in -60_000_000_000_000_000_i64..250_000_000_000_000_000, length in 1_i64..3_000_000_000_000_000, most in 1_usize..12) {
-        let end = start.saturating_add(length).min(253_402_207_200_000_000);
-        let named = times((start, end.max(start + 1)), most);
-        prop_assert!(named.len() <= most + 2, "{:?}", named);
-        prop_assert!(named.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        prop_assert!(named.iter().all(|(tick, _)| (start..=end.max(start + 1)).contains(tick)));
-    }
 
     // Refutes a place that is no number, whatever was told: beyond floats, beyond the calendar, or no number at all.
     #[test]
