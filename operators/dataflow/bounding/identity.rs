@@ -16,7 +16,7 @@ pub trait Identity: Sized {
     /// Reads what was written and moves `bytes` on behind it, or finds something else there.
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 
-    /// A keyed hash of it. Integers of up to 64 bits have a faster one than their bytes.
+    /// A keyed hash of it. Integers of up to 64 bits, and tuples of them, have a faster one than their bytes.
     fn mix(&self, mixer: &Mixer) -> u64 {
         mixer.written(self)
     }
@@ -224,6 +224,14 @@ macro_rules! tuples {
 
             fn read(bytes: &mut &[u8]) -> Option<Self> {
                 Some(($($name::read(bytes)?,)*))
+            }
+
+            #[inline]
+            #[expect(non_snake_case, reason = "a name a place")]
+            fn mix(&self, mixer: &Mixer) -> u64 {
+                let ($($name,)*) = self;
+                let hashes = [$($name.mix(mixer)),*];
+                hashes.into_iter().reduce(|before, next| mixer.pair(before, next)).unwrap_or(0)
             }
 
             #[expect(non_snake_case, reason = "a name a place")]

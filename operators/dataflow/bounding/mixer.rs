@@ -34,9 +34,21 @@ impl Mixer {
 
     /// Hashes a pair of hashes.
     #[inline]
-    pub(super) fn pair(&self, first: u64, second: u64) -> u64 {
+    pub fn pair(&self, first: u64, second: u64) -> u64 {
         let [a, b, c, d] = self.number;
         fold(fold(first ^ a, second ^ b) ^ c ^ first, d ^ second)
+    }
+
+    /// Hashes some words: what fits into one is hashed as a number, and what is behind the last that is not zero does not
+    /// count. So whoever writes words says in them how many they are.
+    #[inline]
+    pub fn words<const N: usize>(&self, words: &[u64; N]) -> u64 {
+        let used = words.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
+        let mut hash = self.number(words.first().copied().unwrap_or(0));
+        for word in words.iter().take(used).skip(1) {
+            hash = self.pair(hash, *word);
+        }
+        hash
     }
 
     /// Hashes what an identity writes.

@@ -186,6 +186,5 @@ mod tests {
             assert_eq!(tick(100, now, 10), due, "at {now}");
         }
         assert_eq!(tick(Time::MAX, 0, 10), Time::MAX);
-        assert_eq!(tick(Time::MIN, Time::MAX, 1), Time::MAX);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::bounding::{Identity, Sink};
+use crate::dataflow::bounding::{Identity, Mixer, Sink};
 
 /// What a person, or a record, is told by.
 pub(crate) trait Told: Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static {
@@ -104,6 +104,12 @@ impl Identity for Id {
     fn write<S: Sink>(&self, sink: &mut S) {
         let bytes = self.bytes();
         sink.bytes(bytes.split_at(1 + Self::held(bytes[0])).0);
+    }
+
+    /// The first word holds how many bytes there are.
+    #[inline]
+    fn mix(&self, mixer: &Mixer) -> u64 {
+        mixer.words(&self.0)
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Id> {
