@@ -46,6 +46,5 @@ pub(crate) use input::{Crew, Input, Pace, open};
 pub use made::{MadeUp, Row};
 pub(crate) use part::Part;
 pub(crate) use record::{MISSING, Record};
-pub(crate) use text::Text;
 pub(crate) use told::{Id, Told};
 pub(crate) use wanted::{Group, Value, Wanted};
