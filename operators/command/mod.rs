@@ -7,6 +7,7 @@ mod ledger;
 mod price;
 mod repair;
 mod shuffle;
+mod synth;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -32,6 +33,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ledger::LedgerCommand,
     },
+    /// Make up a realistic event log of any size, from a seed
+    Synth(synth::Synth),
 }
 
 impl Command {
@@ -41,6 +44,7 @@ impl Command {
             Command::Calibrate { mechanism } => mechanism.run(),
             Command::Price(price) => price.run(),
             Command::Ledger { command } => command.run(),
+            Command::Synth(synth) => synth.run(),
         };
         let (written, code) = match answer {
             Ok(page) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),

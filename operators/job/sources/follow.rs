@@ -224,3 +224,75 @@ fn is_ready(stream: &File, within: Duration) -> io::Result<bool> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::dataflow::SystemClock;
+    use crate::job::sources::brake::{Brake, Fate};
+    use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::input::Crew;
+
+    // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not told.
+    #[test]
+    fn a_stream_is_complete_as_far_as_it_was_there() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let (fate, progress, taken) =
+            (Fate::new("standard input".into(), 0), Progress::of(None), Arc::new(()));
+        let (sender, messages) = bounded(4);
+        let (_spare, back) = bounded(4);
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        let mut dealer = Dealer::new(
+            vec![sender],
+            back,
+            Arc::clone(&fate),
+            Brake::new(),
+            Arc::downgrade(&taken),
+            true,
+            crew,
+        );
+        let texture = Texture { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
+        let thread = std::thread::spawn(move || {
+            let stream = File::from(OwnedFd::from(reader));
+            match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
+                Err(Stop::Gone(gone)) => dealer.fate.fail(gone),
+                _ => panic!(),
+            }
+        });
+        let writing = std::thread::spawn(move || {
+            // Each line says when it was written.
+            for _ in 0..3_000 {
+                writer.write_all(format!("{}\n", SystemClock.now()).as_bytes()).unwrap();
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            writer.write_all(b"a torn line").unwrap();
+        });
+        let (mut last, mut marks, mut lines) = (0, 0, 0);
+        for message in messages {
+            match message {
+                Message::Chunk(chunk) => {
+                    for line in str::from_utf8(&chunk.lines).unwrap().lines() {
+                        let written: Time = line.parse().unwrap();
+                        // Between the clock and the pipe a writer may lose its turn.
+                        assert!(written > last - 20_000, "written {} before the mark", last - written);
+                        lines += 1;
+                    }
+                }
+                Message::Mark(time) => (last, marks) = (time, marks + 1),
+                Message::End => panic!("a live source has ended"),
+            }
+        }
+        writing.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!(lines, 3_000);
+        assert!(marks >= 3, "{marks}");
+        let gone = fate.check().unwrap_err();
+        assert!(!gone.is_refused() && gone.to_string().contains("it has ended"), "{gone}");
+    }
+}

@@ -13,7 +13,7 @@ use super::cutter::Sizes;
 use super::dealer::{Dealer, Message, WAITING};
 use super::follow::{follow_files, follow_input};
 use super::lines::{Columns, Combined, Format, Names};
-use super::made::{FIELDS, MadeUp};
+use super::made::MadeUp;
 use super::maker::Maker;
 use super::order::Chunks;
 use super::part::{Desk, Lines, Made, Part};
@@ -22,7 +22,7 @@ use super::reader::{Stop, Texture, read_all, read_input};
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
 use crate::dataflow::{Clock, Gone};
-use crate::job::config::{Place, Protected, Records, Source};
+use crate::job::config::{MADE_UP, Place, Protected, Records, Source};
 
 /// Whether an input has an end.
 #[derive(Clone)]
@@ -135,8 +135,8 @@ pub(super) fn open_in(
     };
     let (place, format) = match &source.records {
         Records::Synthetic(synthetic) => {
-            if let Some(field) = plan.fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
-                let why = format!("it has no field named {field}; name one of {}", FIELDS.join(", "));
+            if let Some(field) = plan.fields.iter().find(|field| !MADE_UP.contains(&field.as_str())) {
+                let why = format!("it has no field named {field}; name one of {}", MADE_UP.join(", "));
                 return Err(Gone::refused(fate.place()).because(why));
             }
             let made = MadeUp::new(synthetic, wanted.span)

@@ -350,3 +350,48 @@ fn nothing_is_read_while_the_brake_is_pulled() {
     brake.release();
     assert_eq!(drained(vec![part]).unwrap()[0].len(), 1_000_000);
 }
+
+#[test]
+#[ignore]
+fn speed() {
+    let path = PathBuf::from(std::env::var("SPEED_FILE").unwrap());
+    let more = std::env::var("SPEED_MORE").unwrap_or_default();
+    let (source, person) = csv(&path, &more);
+    let timed = !more.is_empty();
+    for _ in 0..3 {
+        let input = open(
+            &source,
+            &person,
+            wanted(vec![group(Some("key"), Some(("value", 2)))], timed),
+            Pace::Bounded,
+            threads(1),
+            Brake::new(),
+        )
+        .unwrap();
+        let mut part = input.part::<Id, ()>(0);
+        let (mut batch, mut count, mut idle) = (Vec::with_capacity(4_096), 0, 0u64);
+        let mut spent = Duration::ZERO;
+        let whole = Instant::now();
+        loop {
+            batch.clear();
+            let began = Instant::now();
+            let pulled = part.pull(&mut batch).unwrap();
+            if pulled == Pulled::Idle {
+                idle += 1;
+                std::thread::yield_now();
+            } else {
+                spent += began.elapsed();
+            }
+            count += batch.len();
+            std::hint::black_box(&batch);
+            if pulled == Pulled::End {
+                break;
+            }
+        }
+        println!(
+            "rows {count} parse {:.1} ns/row, whole {:.1} ns/row, idle {idle}",
+            spent.as_nanos() as f64 / count as f64,
+            whole.elapsed().as_nanos() as f64 / count as f64
+        );
+    }
+}
