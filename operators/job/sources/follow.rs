@@ -171,6 +171,18 @@ pub(super) fn follow_input(
     follow_stream(File::from(input), texture, dealer, clock, progress)
 }
 
+/// Reads a pipe that has a name.
+pub(super) fn follow_pipe(
+    path: &Path,
+    texture: &Texture,
+    dealer: &mut Dealer,
+    clock: Arc<dyn Clock>,
+    progress: &Arc<Progress>,
+) -> Result<(), Stop> {
+    let pipe = File::open(path).map_err(|error| unreadable(dealer.fate.place(), &error))?;
+    follow_stream(pipe, texture, dealer, clock, progress)
+}
+
 fn follow_stream(
     mut stream: File,
     texture: &Texture,

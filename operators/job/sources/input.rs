@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::brake::{Brake, Fate, Progress};
 use super::cutter::Sizes;
 use super::dealer::{Dealer, Message, WAITING};
-use super::follow::{follow_files, follow_input};
+use super::follow::{follow_files, follow_input, follow_pipe};
 use super::lines::{Columns, Combined, Format, Names};
 use super::made::MadeUp;
 use super::maker::Maker;
@@ -157,8 +157,14 @@ pub(super) fn open_in(
         progress.end();
         return finish(From::Elsewhere, progress);
     }
+    // A pipe has a name as a file has, and gives each of its bytes once.
+    let stream = files.iter().any(|file| !file.is_file());
+    if stream && crew.processes > 1 {
+        let why = "no regular file, of which each process would read other parts; give a file, or pipe into each process";
+        return Err(Gone::refused(fate.place()).because(why));
+    }
     let total = match (place, &pace) {
-        (Place::Files(_), Pace::Bounded) => Some(length(&files)?),
+        (Place::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
         _ => None,
     };
     let progress = Progress::of(total);
@@ -178,8 +184,15 @@ pub(super) fn open_in(
         alone,
         crew,
     );
-    let reading =
-        Reading { place: place.clone(), files, texture, pace, dealer, progress: Arc::clone(&progress) };
+    let reading = Reading {
+        place: place.clone(),
+        files,
+        stream,
+        texture,
+        pace,
+        dealer,
+        progress: Arc::clone(&progress),
+    };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         Gone::lost(fate.place()).because("the system gives no thread to read it; raise the limit of threads")
     })?;
@@ -201,6 +214,8 @@ fn length(files: &[PathBuf]) -> Result<u64, Gone> {
 struct Reading {
     place: Place,
     files: Vec<PathBuf>,
+    /// Whether they are a pipe.
+    stream: bool,
     texture: Texture,
     pace: Pace,
     dealer: Dealer,
@@ -209,10 +224,13 @@ struct Reading {
 
 impl Reading {
     fn run(self) {
-        let Reading { place, files, texture, pace, mut dealer, progress } = self;
+        let Reading { place, files, stream, texture, pace, mut dealer, progress } = self;
         let ended = match (pace, place) {
             (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress),
             (Pace::Bounded, Place::Stdin) => read_input(&texture, &mut dealer, &progress),
+            (Pace::Follow(clock), Place::Files(path)) if stream => {
+                follow_pipe(&path, &texture, &mut dealer, clock, &progress)
+            }
             (Pace::Follow(clock), Place::Files(path)) => {
                 follow_files(&path, &texture, &mut dealer, clock, &progress)
             }

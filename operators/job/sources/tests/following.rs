@@ -208,3 +208,28 @@ fn the_reading_ends_with_the_last_part() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+// Refutes a pipe that is taken for an empty file, and one that two processes would tear.
+#[test]
+fn a_pipe_with_a_name_is_read_as_it_comes() {
+    let place = Place::new("pipe");
+    let pipe = place.path("pipe.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let source = csv(&pipe, "");
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::OpenOptions::new().write(true).open(pipe).unwrap()
+    });
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    let mut writer = writer.join().unwrap();
+    writer.write_all(b"user\nada\nbo").unwrap();
+    assert_eq!(followed.settle(), Ok(1));
+    writer.write_all(b"b\n").unwrap();
+    assert_eq!(followed.settle(), Ok(2));
+    drop(writer);
+    assert!(followed.gone().to_string().contains("it has ended"));
+    let crew = Crew { process: 0, processes: 2, threads: 1 };
+    let refused =
+        open(&source.0, &source.1, wanted(vec![group(None, None)], false), Pace::Bounded, crew, Brake::new());
+    assert!(refused.unwrap_err().is_refused());
+}

@@ -68,7 +68,7 @@ fn no_error_tells_a_piece_of_a_record() {
     );
     for line in [
         format!("{{\"user\":\"{SECRET}\",\"user\":1}}"),
-        format!("{SECRET}"),
+        SECRET.to_owned(),
         format!("{{\"{SECRET}\":1"),
         format!("{{\"user\":[\"{SECRET}\"]}}"),
         format!("{{\"time\":\"{SECRET}\"}}"),
