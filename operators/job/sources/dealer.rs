@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::brake::{Brake, Fate};
+use super::brake::Brake;
 use super::cutter::Piece;
+use super::fate::Fate;
 use super::input::Crew;
 use super::lines::Columns;
 use crate::time::Time;

@@ -247,8 +247,9 @@ mod tests {
 
     use super::*;
     use crate::dataflow::SystemClock;
-    use crate::job::sources::brake::{Brake, Fate};
+    use crate::job::sources::brake::Brake;
     use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::fate::Fate;
     use crate::job::sources::input::Crew;
 
     // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not told.

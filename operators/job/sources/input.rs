@@ -8,15 +8,17 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::brake::{Brake, Fate, Progress};
+use super::brake::{Brake, Progress};
 use super::cutter::Sizes;
 use super::dealer::{Dealer, Message, WAITING};
+use super::fate::Fate;
 use super::follow::{follow_files, follow_input, follow_pipe};
 use super::lines::{Columns, Combined, Format, Names};
 use super::made::MadeUp;
 use super::maker::Maker;
+use super::making::Made;
 use super::order::Chunks;
-use super::part::{Desk, Lines, Made, Part};
+use super::part::{Desk, Lines, Part};
 use super::places::some_files;
 use super::reader::{Stop, Texture, read_all, read_input};
 use super::told::Told;

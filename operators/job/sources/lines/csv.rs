@@ -4,6 +4,7 @@
 use memchr::{memchr, memchr2};
 
 use super::Bad;
+use super::commas::Commas;
 use crate::dataflow::Gone;
 use crate::job::sources::wanted::Cells;
 
@@ -44,18 +45,19 @@ impl Columns {
         Ok(Columns(columns))
     }
 
-    /// The cells of a line in which there is no quotation mark.
+    /// The cells of a line in which there is no quotation mark: the first `length` bytes.
     #[inline]
-    pub(super) fn plain(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut Cells) -> Result<(), Bad> {
+        let mut commas = Commas::new(lines, length);
         let (mut column, mut from) = (0, 0);
-        let mut end = comma(line, 0);
+        let mut end = commas.next();
         for (wanted, cell) in &self.0 {
             while column < *wanted {
-                if end >= line.len() {
+                if end >= length {
                     return Err(Bad);
                 }
                 from = end + 1;
-                end = comma(line, from);
+                end = commas.next();
                 column += 1;
             }
             cells.put(*cell, from, end);
@@ -88,13 +90,6 @@ impl Columns {
         }
         Ok(())
     }
-}
-
-#[inline]
-fn comma(line: &[u8], from: usize) -> usize {
-    line.get(from..)
-        .and_then(|rest| rest.iter().position(|byte| *byte == b','))
-        .map_or(line.len(), |at| from + at)
 }
 
 /// The fields of one line, in order.
@@ -239,10 +234,12 @@ mod tests {
         }
 
         #[test]
-        fn a_line_without_marks_is_read_alike_by_both_readers(line in "[ab,]{0,12}", wanted in proptest::collection::btree_set(0usize..8, 1..4)) {
+        fn a_line_without_marks_is_read_alike_by_both_readers(line in "[ab,]{0,90}", after in "[a,\\n]{0,40}", wanted in proptest::collection::btree_set(0usize..30, 1..4)) {
             let columns = Columns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
             let (mut plain, mut quoted) = (Cells::new(4), Cells::new(4));
-            let ended = columns.plain(line.as_bytes(), &mut plain).is_ok();
+            // What follows the line is no part of it.
+            let lines = format!("{line}\n{after}");
+            let ended = columns.plain(lines.as_bytes(), line.len(), &mut plain).is_ok();
             prop_assert_eq!(ended, columns.quoted(line.as_bytes(), &mut quoted).is_ok());
             let split: Vec<&str> = line.split(',').collect();
             prop_assert_eq!(ended, wanted.iter().all(|column| *column < split.len()));

@@ -1,6 +1,7 @@
 //! From a line to its cells, in each of the ways in which lines are written.
 
 mod combined;
+mod commas;
 mod csv;
 mod json;
 
@@ -38,12 +39,23 @@ impl Format {
         }
     }
 
-    /// Finds the wanted cells of a line that has no end any more.
+    /// Finds the wanted cells of a line, which is the first `length` of these bytes and has no end any more.
     #[inline]
-    pub(super) fn read(&self, line: &[u8], quotes: bool, cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn read(
+        &self,
+        lines: &[u8],
+        length: usize,
+        quotes: bool,
+        cells: &mut Cells,
+    ) -> Result<(), Bad> {
+        if let Format::Csv(columns) = self
+            && !quotes
+        {
+            return columns.plain(lines, length, cells);
+        }
+        let line = lines.get(..length).unwrap_or_default();
         match self {
-            Format::Csv(columns) if quotes => columns.quoted(line, cells),
-            Format::Csv(columns) => columns.plain(line, cells),
+            Format::Csv(columns) => columns.quoted(line, cells),
             Format::Jsonl(names) => names.read(line, cells),
             Format::Combined(fields) => fields.read(line, cells),
         }
