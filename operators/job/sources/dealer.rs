@@ -52,6 +52,8 @@ pub(super) struct Dealer {
     pub(super) alone: bool,
     pub(super) crew: Crew,
     given: u64,
+    /// Buffers of pieces that are other processes'.
+    kept: Vec<Vec<u8>>,
 }
 
 impl Dealer {
@@ -64,7 +66,7 @@ impl Dealer {
         alone: bool,
         crew: Crew,
     ) -> Dealer {
-        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0 }
+        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0, kept: Vec::new() }
     }
 
     /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name and the
@@ -85,7 +87,10 @@ impl Dealer {
                 .checked_sub(first)
                 .filter(|own| *own < threads)
         };
-        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else { return Ok(()) };
+        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else {
+            self.kept.push(piece.lines);
+            return Ok(());
+        };
         if piece.too_long > 0 {
             self.fate.bad(piece.too_long);
         }
@@ -117,8 +122,8 @@ impl Dealer {
     }
 
     /// Room for what is read next.
-    pub(super) fn room(&self) -> Vec<u8> {
-        self.spare.try_recv().unwrap_or_default()
+    pub(super) fn room(&mut self) -> Vec<u8> {
+        self.kept.pop().or_else(|| self.spare.try_recv().ok()).unwrap_or_default()
     }
 }
 

@@ -72,10 +72,12 @@ mod tests {
         fate.bad(1);
         let gone = fate.check().unwrap_err();
         assert!(gone.is_refused());
-        assert_eq!(
-            gone.to_string(),
-            "visits.csv: the input was refused: more than 2 lines cannot be read, which is its limit; look at what writes them, or raise bad.lines"
+        let told = gone.to_string();
+        assert!(
+            told.starts_with("visits.csv: the input was refused: more than 2 lines cannot be read"),
+            "{told}"
         );
+        assert!(told.ends_with("; look at what writes them, or raise bad.lines"), "{told}");
         fate.unsorted();
         assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
     }

@@ -46,7 +46,8 @@ impl Watch {
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
         let expected = self.began.saturating_add(passed);
         if now.saturating_sub(expected).saturating_abs() > DRIFT {
-            let why = "the clock was set by more than 10 minutes, or the machine slept; start the job again when the clock is right";
+            let why = "the clock was set by more than 10 minutes, or the machine slept; \
+                       start again when the clock is right";
             return Err(Gone::lost(place).because(why));
         }
         Ok(now)

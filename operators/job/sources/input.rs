@@ -162,7 +162,8 @@ pub(super) fn open_in(
     // A pipe has a name as a file has, and gives each of its bytes once.
     let stream = files.iter().any(|file| !file.is_file());
     if stream && crew.processes > 1 {
-        let why = "no regular file, of which each process would read other parts; give a file, or pipe into each process";
+        let why = "no regular file, of which each process would read other parts; \
+                   give a file, or pipe into each process";
         return Err(Gone::refused(fate.place()).because(why));
     }
     let total = match (place, &pace) {

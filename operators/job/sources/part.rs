@@ -91,7 +91,8 @@ struct Current {
     at: usize,
     quotes: bool,
     number: u64,
-    first: Option<Time>,
+    /// The time of the line before, which may be in a chunk before.
+    before: Option<Time>,
     last: Option<Time>,
 }
 
@@ -111,6 +112,8 @@ impl Lines {
     fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
         self.desk.fate.check()?;
         let enough = batch.len() + BATCH;
+        // Lines without a record are some work too.
+        let mut lines = 4 * BATCH;
         loop {
             if let Some(current) = &mut self.current {
                 let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
@@ -122,7 +125,7 @@ impl Lines {
                     order,
                     longest: self.longest,
                 };
-                let whole = reading.read(current, batch, enough);
+                let whole = reading.read(current, batch, enough, &mut lines);
                 self.desk.fate.check()?;
                 if !whole {
                     return Ok(self.standing());
@@ -158,7 +161,7 @@ impl Lines {
         if let Some(columns) = columns {
             self.format = Format::Csv(columns);
         }
-        self.current = Some(Current { lines, at: 0, quotes, number, first: None, last: None });
+        self.current = Some(Current { lines, at: 0, quotes, number, before: self.latest, last: None });
     }
 
     /// How things stand while there is more.
@@ -190,14 +193,13 @@ impl Reading<'_> {
         current: &mut Current,
         batch: &mut Vec<Record<P, I>>,
         enough: usize,
+        lines: &mut usize,
     ) -> bool {
-        // Lines without a record are some work too.
-        let mut lines = 0;
         while current.at < current.lines.len() {
-            if batch.len() >= enough || lines > 4 * BATCH {
+            if batch.len() >= enough || *lines == 0 {
                 return false;
             }
-            lines += 1;
+            *lines -= 1;
             let rest = current.lines.get(current.at..).unwrap_or_default();
             let end = self.format.end(rest, current.quotes);
             current.at += end;
@@ -224,11 +226,10 @@ impl Reading<'_> {
                 continue;
             }
             if let (Some(order), Some(time)) = (self.order, time) {
-                let begins = current.first.is_none();
-                current.first.get_or_insert(time);
-                let sorted = current.last.is_none_or(|last| last <= time)
+                let begins = current.last.is_none();
+                let sorted = current.before.is_none_or(|before| before <= time)
                     && (!begins || order.begins(current.number, time));
-                current.last = Some(time);
+                (current.before, current.last) = (Some(time), Some(time));
                 if !sorted {
                     batch.truncate(before);
                     self.fate.unsorted();

@@ -58,7 +58,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn commas_are_where_they_are(lines in proptest::collection::vec(prop_oneof![Just(b','), any::<u8>()], 0..100), length in 0usize..100) {
+        fn commas_are_where_they_are(
+            lines in proptest::collection::vec(prop_oneof![Just(b','), any::<u8>()], 0..100),
+            length in 0usize..100,
+        ) {
             let length = length.min(lines.len());
             let mut commas = Commas::new(&lines, length);
             for (at, _) in lines.iter().take(length).enumerate().filter(|(_, byte)| **byte == b',') {

@@ -234,7 +234,11 @@ mod tests {
         }
 
         #[test]
-        fn a_line_without_marks_is_read_alike_by_both_readers(line in "[ab,]{0,90}", after in "[a,\\n]{0,40}", wanted in proptest::collection::btree_set(0usize..30, 1..4)) {
+        fn a_line_without_marks_is_read_alike_by_both_readers(
+            line in "[ab,]{0,90}",
+            after in "[a,\\n]{0,40}",
+            wanted in proptest::collection::btree_set(0usize..30, 1..4),
+        ) {
             let columns = Columns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
             let (mut plain, mut quoted) = (Cells::new(4), Cells::new(4));
             // What follows the line is no part of it.

@@ -241,3 +241,40 @@ fn times_from_far_away_are_times() {
     let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], false), 1).unwrap();
     assert_eq!(found.iter().map(|record| record.time).collect::<Vec<_>>(), [0]);
 }
+
+// Refutes a declaration that goes back, for which the driver would have another name: a worker is two chunks ahead.
+#[test]
+fn a_worker_that_is_ahead_finds_disorder_by_itself() {
+    let place = Place::new("ahead");
+    let unix = "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"";
+    let mut lines: Vec<i64> = (1_000..1_090).collect();
+    lines[60..90].iter_mut().for_each(|time| *time -= 55);
+    let lines: String = lines.iter().map(|time| format!("ada,{time}\n")).collect();
+    place.write("a.csv", format!("user,time\n{lines}"));
+    let (source, person) = csv(&place.path("a.csv"), unix);
+    for workers in 2..4 {
+        let wanted = wanted(vec![group(None, None)], true);
+        let sizes = sizes(90);
+        let input =
+            open_in(sizes, &source, &person, wanted, Pace::Bounded, threads(workers), Brake::new()).unwrap();
+        let mut parts = of(&input, workers);
+        // Until one part has failed, it alone is pulled; the others are only pulled where it has nothing more.
+        let (mut declared, mut given) = (i64::MIN, Vec::new());
+        let gone = loop {
+            match parts[0].pull(&mut given) {
+                Ok(Pulled::Complete(time)) => {
+                    assert!(declared <= time, "what is declared goes on");
+                    declared = time;
+                }
+                Ok(Pulled::Idle) => {
+                    for other in &mut parts[1..] {
+                        let _ = other.pull(&mut Vec::new());
+                    }
+                }
+                Ok(pulled) => assert_eq!(pulled, Pulled::More),
+                Err(gone) => break gone,
+            }
+        };
+        assert!(gone.is_refused() && gone.to_string().contains("a line is earlier"), "{gone}");
+    }
+}
