@@ -25,8 +25,8 @@ impl Brake {
     }
 }
 
-/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for whoever watches the job, outside the
-/// promise.
+/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for
+/// whoever watches the job, outside the promise.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     total: Option<u64>,

@@ -69,8 +69,8 @@ impl Dealer {
         Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0, kept: Vec::new() }
     }
 
-    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name and the
-    /// place in it, so that all processes agree, whatever else each has read.
+    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name
+    /// and the place in it, so that all processes agree, whatever else each has read.
     pub(super) fn deal(
         &mut self,
         piece: Piece,

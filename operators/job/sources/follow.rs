@@ -39,8 +39,8 @@ impl Watch {
         Watch { clock, began, since: now, marked: None, told: now }
     }
 
-    /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would close
-    /// windows that are still open.
+    /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would
+    /// close windows that are still open.
     fn now(&self, place: &str) -> Result<Time, Gone> {
         let now = self.clock.now();
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
@@ -253,7 +253,8 @@ mod tests {
     use crate::job::sources::fate::Fate;
     use crate::job::sources::input::Crew;
 
-    // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not told.
+    // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not
+    // told.
     #[test]
     fn a_stream_is_complete_as_far_as_it_was_there() {
         let (reader, mut writer) = io::pipe().unwrap();

@@ -246,8 +246,8 @@ impl Reading {
 }
 
 impl Input {
-    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and what is
-    /// another process's, ends at once.
+    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and
+    /// what is another process's, ends at once.
     pub(crate) fn part<P: Told, I: Told>(&self, worker: usize) -> Part<P, I> {
         let Some(own) = self.crew.own(worker) else { return Part::nothing() };
         // The times were read once before.

@@ -1,7 +1,7 @@
 //! A log that nobody left: people of whom some are very active, keys of whom few are common, and a rhythm of days.
 //!
-//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together are the
-//! same log for every number of workers. Its rows come by time.
+//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together
+//! are the same log for every number of workers. Its rows come by time.
 
 mod rhythm;
 mod zipf;

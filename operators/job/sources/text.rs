@@ -67,8 +67,8 @@ impl Key for Text {
     }
 }
 
-/// Makes keys of bytes, and remembers some, so that one that comes again is copied, or shared where it is long, and not made
-/// anew.
+/// Makes keys of bytes, and remembers some, so that one that comes again is copied, or shared where it is long, and not
+/// made anew.
 pub(super) struct Texts {
     slots: Vec<Text>,
 }

@@ -23,8 +23,8 @@ impl Times {
         Ok(Times { format: format.clone(), zone, last: Vec::new(), time: None })
     }
 
-    /// When that is, any part of a microsecond left out; `None` for what is no time, and for what is further than 73,000
-    /// years away.
+    /// When that is, any part of a microsecond left out; `None` for what is no time, and for what is further than
+    /// 73,000 years away.
     #[inline]
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Time> {
         if bytes != self.last || bytes.is_empty() {
@@ -127,8 +127,8 @@ fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// By a pattern; in the source's zone where neither pattern nor text names one. Of a time that a clock showed twice the first
-/// is meant, and one that it never showed is as long after the jump as it says.
+/// By a pattern; in the source's zone where neither pattern nor text names one. Of a time that a clock showed twice the
+/// first is meant, and one that it never showed is as long after the jump as it says.
 fn by_pattern(pattern: &str, bytes: &[u8], zone: &TimeZone) -> Option<Time> {
     let read = BrokenDownTime::parse(pattern, bytes).ok()?;
     let moment: Timestamp = if let Ok(moment) = read.to_timestamp() {

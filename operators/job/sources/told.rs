@@ -36,8 +36,9 @@ impl Told for () {
 /// The longest id that is read. It is a public rule: a line with a longer one is bad.
 pub(super) const LONGEST_ID: usize = 64 << 10;
 
-/// Bytes by which somebody is known: themselves where they are at most 31, and otherwise 31 bytes of their keyed hash, in
-/// which nobody finds two ids alike. Nothing is normalised: what differs in a byte is somebody else. Prints as `<private>`.
+/// Bytes by which somebody is known: themselves where they are at most 31, and otherwise 31 bytes of their keyed hash,
+/// in which nobody finds two ids alike. Nothing is normalised: what differs in a byte is somebody else. Prints as
+/// `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Id([u64; 4]);
 
@@ -59,8 +60,8 @@ impl Id {
         Id::tagged(Self::HASHED, hash.as_bytes().split_at(Self::HELD).0)
     }
 
-    /// A first byte, and at most 31 more. In whole words: bytes that are written one by one and then read as words make the
-    /// processor wait.
+    /// A first byte, and at most 31 more. In whole words: bytes that are written one by one and then read as words make
+    /// the processor wait.
     #[inline]
     fn tagged(tag: u8, bytes: &[u8]) -> Id {
         let mut words = [u64::from(tag), 0, 0, 0];

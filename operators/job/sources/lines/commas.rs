@@ -1,7 +1,7 @@
 //! Where the fields of a plain line end.
 
-/// Where the commas of a line are, and then its end. They are looked for in 32 bytes at once: the lengths of fields are what
-/// no processor foresees.
+/// Where the commas of a line are, and then its end. They are looked for in 32 bytes at once: the lengths of fields are
+/// what no processor foresees.
 pub(super) struct Commas<'l> {
     lines: &'l [u8],
     length: usize,

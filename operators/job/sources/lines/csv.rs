@@ -1,5 +1,5 @@
-//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a quotation mark
-//! ends at the next one that is not doubled.
+//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a
+//! quotation mark ends at the next one that is not doubled.
 
 use memchr::{memchr, memchr2};
 
