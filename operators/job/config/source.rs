@@ -53,7 +53,7 @@ pub enum Place {
     Files(PathBuf),
 }
 
-/// What made-up records are like.
+/// What made-up records are like. Their fields are user, key, value and time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Synthetic {

@@ -118,8 +118,8 @@ impl Cutter {
         if let Some(end) = self.find(from) {
             return Some(self.split(end, chunk, 0, spare));
         }
-        // One more byte than a line may have, and one that might be the return before its end.
-        if self.held.len() - self.scan.line > self.sizes.line + 1 {
+        // One more byte than a line may have, and two that might be its end at the end of the text.
+        if self.held.len() - self.scan.line > self.sizes.line + 2 {
             let scan = self.scan;
             let piece = self.split(scan.line, chunk, 1, spare);
             let closed = scan.closed.and_then(|at| at.checked_sub(scan.line));

@@ -201,7 +201,7 @@ impl Reading<'_> {
             }
             *lines -= 1;
             let rest = current.lines.get(current.at..).unwrap_or_default();
-            let end = self.format.end(rest, current.quotes);
+            let (end, quotes) = self.format.end(rest, current.quotes);
             current.at += end;
             let line = without_end(rest.get(..end).unwrap_or_default());
             if line.is_empty() {
@@ -211,7 +211,7 @@ impl Reading<'_> {
             let found = if line.len() > self.longest {
                 Err(Bad)
             } else {
-                self.format.read(rest, line.len(), current.quotes, self.cells)
+                self.format.read(rest, line.len(), quotes, self.cells)
             };
             let time = match found.and_then(|()| self.maker.time(line, self.cells)) {
                 Ok(time) => time,

@@ -36,7 +36,7 @@ impl Columns {
                 }
                 (None, _) => {
                     return refused(format!(
-                        "no column named {field}; name one of its first line's in the job file"
+                        "no column named {field}; name a column of its first line in the job file"
                     ));
                 }
             }
@@ -165,22 +165,24 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
     beside.extend_from_slice(rest);
 }
 
-/// Where the first of some lines ends, or the text does.
-pub(super) fn end(lines: &[u8]) -> usize {
+/// Where the first of some lines ends, or the text does; and whether there is a quotation mark in it.
+pub(super) fn end(lines: &[u8]) -> (usize, bool) {
     let mut at = 0;
+    let mut quotes = false;
     let mut quoted = false;
     // Where a mark closed a field.
     let mut closed = None;
     loop {
         let rest = lines.get(at..).unwrap_or_default();
         let found = if quoted { memchr(b'"', rest) } else { memchr2(b'"', b'\n', rest) };
-        let Some(found) = found.map(|found| at + found) else { return lines.len() };
+        let Some(found) = found.map(|found| at + found) else { return (lines.len(), quotes) };
         at = found + 1;
         if quoted {
             (quoted, closed) = (false, Some(found));
         } else if lines.get(found) == Some(&b'\n') {
-            return at;
+            return (at, quotes);
         } else {
+            quotes = true;
             let before = found.checked_sub(1);
             quoted = before.is_none_or(|before| closed == Some(before) || lines.get(before) == Some(&b','));
         }
@@ -229,7 +231,9 @@ mod tests {
         fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
             let (theirs, ours) = both(line.as_bytes());
             // It takes what is torn within quotation marks for whole; that line is bad here.
-            let whole = end(format!("{line}\n,").as_bytes()) == line.len() + 1;
+            let (ends, marked) = end(format!("{line}\n,").as_bytes());
+            let whole = ends == line.len() + 1;
+            prop_assert!(!whole || marked == line.contains('"'));
             prop_assert_eq!(ours, if whole { Ok(theirs) } else { Err(()) }, "{}", line);
         }
 
@@ -265,7 +269,7 @@ mod tests {
         let gone = find("a,secret", &["b"]).unwrap_err().to_string();
         assert_eq!(
             gone,
-            "a.csv: the input was refused: no column named b; name one of its first line's in the job file"
+            "a.csv: the input was refused: no column named b; name a column of its first line in the job file"
         );
         assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
         assert!(find("A, a", &["a"]).is_err(), "names are what they are");

@@ -30,12 +30,13 @@ pub(super) enum Format {
 pub(super) struct Bad;
 
 impl Format {
-    /// Where the first line of some whole lines ends. A line end between quotation marks is none in columns.
+    /// Where the first line of some whole lines ends, and whether there are quotation marks in it. A line end between
+    /// them is none in columns.
     #[inline]
-    pub(super) fn end(&self, lines: &[u8], quotes: bool) -> usize {
+    pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
         match self {
             Format::Csv(_) if quotes => csv::end(lines),
-            _ => memchr(b'\n', lines).map_or(lines.len(), |at| at + 1),
+            _ => (memchr(b'\n', lines).map_or(lines.len(), |at| at + 1), false),
         }
     }
 

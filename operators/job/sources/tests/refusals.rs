@@ -1,6 +1,15 @@
 //! How a source ends that cannot go on.
 
+use crossbeam_channel::bounded;
+
 use super::*;
+use crate::job::sources::dealer::Message;
+use crate::job::sources::fate::Fate;
+use crate::job::sources::lines::{Combined, Format};
+use crate::job::sources::maker::Maker;
+use crate::job::sources::order::Chunks;
+use crate::job::sources::part::{Desk, Lines};
+use crate::job::sources::wanted::Plan;
 
 /// What no error may ever say.
 const SECRET: &str = "s3cret";
@@ -276,5 +285,35 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
             }
         };
         assert!(gone.is_refused() && gone.to_string().contains("a line is earlier"), "{gone}");
+    }
+}
+
+// Refutes a thread whose death looks like the end of the data.
+#[test]
+fn a_part_whose_reading_thread_is_gone_says_so() {
+    let (source, person) = stated("type = \"combined\"\npath = \"-\"", "unit = \"record\"");
+    let part = |messages: Vec<Message>| {
+        let plan = Plan::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
+        let desk = Desk {
+            maker: Maker::new(plan.clone(), &source).unwrap(),
+            fate: Fate::new("standard input".into(), 0),
+            brake: Brake::new(),
+            order: Arc::new(Chunks::default()),
+            progress: Progress::of(None),
+            taken: Arc::new(()),
+            plan,
+        };
+        let ((sender, chunks), (spare, _)) = (bounded(2), bounded(1));
+        for message in messages {
+            sender.send(message).unwrap();
+        }
+        let format = Format::Combined(Combined::new(&[]));
+        Part::<(), ()>::of_lines(Lines::new(desk, chunks, spare, format, false, 100))
+    };
+    let gone = part(Vec::new()).pull(&mut Vec::new()).unwrap_err();
+    assert!(!gone.is_refused() && gone.to_string().contains("its reading thread has ended"), "{gone}");
+    let mut ended = part(vec![Message::End]);
+    for _ in 0..2 {
+        assert_eq!(ended.pull(&mut Vec::new()), Ok(Pulled::End));
     }
 }
