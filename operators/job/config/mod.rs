@@ -38,6 +38,7 @@ pub use located::{Mistake, MistakeKind, Mistakes};
 pub use number::{Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
+pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use statistic::{Grouping, Keys, Measure, Statistic};
 pub use time::TimeFormat;

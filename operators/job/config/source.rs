@@ -53,7 +53,7 @@ pub enum Place {
     Files(PathBuf),
 }
 
-/// What made-up records are like.
+/// What made-up records are like. Their fields are user, key, value and time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Synthetic {
@@ -91,6 +91,9 @@ pub enum Order {
 /// The fields of a combined log.
 pub(super) const COMBINED: [&str; 9] =
     ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
+
+/// The fields of made-up records.
+pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
@@ -198,10 +201,15 @@ fn late(node: Node<'_>) -> Option<Option<Span>> {
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &Source, node: &Node<'_>) {
-    if let (Records::Combined(_), Some(name)) = (&source.records, node.text())
-        && !COMBINED.contains(&name)
+    let known: &[&str] = match &source.records {
+        Records::Combined(_) => &COMBINED,
+        Records::Synthetic(_) => &MADE_UP,
+        Records::Csv(_) | Records::Jsonl(_) => return,
+    };
+    if let Some(name) = node.text()
+        && !known.contains(&name)
     {
-        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, &COMBINED) };
+        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, known) };
         node.wrong::<()>(wrong);
     }
 }

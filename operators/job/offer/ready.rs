@@ -4,7 +4,7 @@ use super::{Asking, CellKey, Offer};
 use crate::invalid::Invalid;
 use crate::job::config::Job;
 use crate::mechanisms::{
-    Gaussian, Laplace, Mean, Mechanism, NoisyMeans, NoisyTotals, Point, Sensitivity, Statistic, Total,
+    Gaussian, Laplace, Mean, Mechanism, NoisyMeans, NoisyTotals, Sensitivity, Statistic, Total,
 };
 
 /// The law of the noise, whichever a job file names.

@@ -1,11 +1,13 @@
 //! From a cell to a key.
 
+use super::told::little;
 use crate::job::text::Text;
 
 /// The longest key, in bytes as they were read. It is a public rule: a longer one is none.
 pub(super) const LONGEST: usize = 4_096;
 
-/// Makes keys of bytes, and remembers some long ones, so that one that comes again is shared rather than copied.
+/// Makes keys of bytes, and remembers some, so that one that comes again is copied, or shared where it is long, and not
+/// made anew.
 pub(super) struct Texts {
     slots: Vec<Text>,
 }
@@ -13,8 +15,6 @@ pub(super) struct Texts {
 impl Texts {
     /// With keys of 4,096 bytes, a megabyte.
     const SLOTS: usize = 256;
-    /// What lies in place need not be remembered.
-    const SHORT: usize = 22;
 
     pub(super) fn new() -> Texts {
         Texts { slots: vec![Text::default(); Self::SLOTS] }
@@ -23,22 +23,19 @@ impl Texts {
     /// The key of these bytes; `None` where they are too many.
     #[inline]
     pub(super) fn of(&mut self, bytes: &[u8]) -> Option<Text> {
-        match str::from_utf8(bytes) {
-            Ok(text) if text.len() <= Self::SHORT => Some(Text::new(text)),
-            _ => self.long(bytes),
-        }
+        // Which slot decides what is made anew, and nothing else.
+        let end = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
+        let mixed = (little(bytes) ^ little(end).rotate_left(29) ^ bytes.len() as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = self.slots.get_mut((mixed >> 56) as usize)?;
+        if slot.as_bytes() == bytes { Some(slot.clone()) } else { Self::anew(slot, bytes) }
     }
 
-    fn long(&mut self, bytes: &[u8]) -> Option<Text> {
+    fn anew(slot: &mut Text, bytes: &[u8]) -> Option<Text> {
         if bytes.len() > LONGEST {
             return None;
         }
         let text = String::from_utf8_lossy(bytes);
-        // FNV-1a: which slot decides what is copied, and nothing else.
-        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let slot = self.slots.get_mut((hash >> 32) as usize % Self::SLOTS)?;
         if slot.as_str() != text {
             *slot = Text::new(&text);
         }
