@@ -452,7 +452,7 @@ fn a_budget_is_stated_once_with_its_key() {
     let (rho, delta) = (made["cap"]["rho"].as_f64().unwrap(), made["cap"]["delta"].as_f64().unwrap());
     assert!(rho > 0.02 && rho < 0.0243559 && delta <= 5e-7 && delta > 4.999e-7, "{made}");
     assert_eq!(made["cap"]["omega"], Value::Null);
-    assert!(made["promise"].as_str().unwrap().contains("at most 12 of the windows"));
+    assert!(made["promise"].as_str().unwrap().contains("at most 3 of the windows"));
 
     let key = jobs.path("state/reviews.ledger.key");
     let metadata = std::fs::metadata(&key).unwrap();

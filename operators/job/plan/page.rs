@@ -30,7 +30,15 @@ impl Display for Plan {
         }
         writeln!(f)?;
         line(f, "together", &self.cost(&self.together))?;
-        line(f, "left over", &self.cost(&self.left))?;
+        // What rounding leaves is nothing that anybody could spend.
+        let size = |cost: &Cost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
+        let spent = size(&self.left) < 1e-9 * size(&self.cap);
+        let left = match self.left.delta {
+            _ if !spent => self.cost(&self.left),
+            0.0 => "nothing".to_owned(),
+            delta => format!("nothing but delta {} for keys", short(delta)),
+        };
+        line(f, "left over", &left)?;
         line(f, "a restart", &self.restart)?;
         for warning in &self.warnings {
             line(f, "warning", warning)?;
@@ -140,16 +148,15 @@ fn noise(noise: &Noise, several: bool) -> String {
 fn memory(memory: Memory) -> String {
     let person = match memory.a_person {
         0 => "nothing of a person".to_owned(),
-        bytes => format!("{bytes} bytes of a person in each open window, and up to twice that on the way"),
+        bytes => format!("{bytes} bytes of each person in an open window, and up to twice that on the way"),
     };
     let open = match memory.windows_open {
-        Some(1) => ", of which 1 is open at once".to_owned(),
-        Some(windows) => format!(", of which {windows} are open at once"),
+        Some(windows) => format!("; {windows} open at once in a live run, all of them in a replay"),
         None => String::new(),
     };
     let ever =
         memory.for_ever.map_or(String::new(), |bytes| format!("; {bytes} bytes of every person for ever"));
-    format!("{person}{open} in a live run, and all in a replay{ever}")
+    format!("{person}{open}{ever}")
 }
 
 /// Four digits, and no more zeros than people count.
