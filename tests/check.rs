@@ -56,16 +56,16 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     // What does not fit ends with 78, and says what would: pasted, it fits.
     place.change(
         "share = 0.1                              # one number a month needs little",
-        "cost = { rho = 0.01 }",
+        "cost = { rho = 0.005 }",
     );
     let (code, page, error) = discreet(&["plan", &config]);
     assert_eq!((code, page.as_str()), (78, ""));
     assert!(
-        error.starts_with(&format!("error: {config}: release[2].cost: found rho 0.01 a window")),
+        error.starts_with(&format!("error: {config}: release[2].cost: found rho 0.005 a window")),
         "{error}"
     );
     let fits = error.trim().split_once("give at most ").unwrap().1;
-    place.change("cost = { rho = 0.01 }", fits);
+    place.change("cost = { rho = 0.005 }", fits);
     assert_eq!(discreet(&["plan", &config]).0, 0);
 }
 

@@ -585,7 +585,7 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     let jobs = Jobs::new("never");
     let text = std::fs::read_to_string(jobs.changed("day.toml", "\"lifetime\"", "\"any 30 days\"")).unwrap();
     let config = jobs.path("day.toml");
-    std::fs::write(&config, text.replace(", windows = 12", "").replace("bound = { windows = 12 }", ""))
+    std::fs::write(&config, text.replace(", windows = 3", "").replace("bound = { windows = 3 }", ""))
         .unwrap();
     let path = jobs.path("state/reviews.ledger");
     assert_eq!(discreet(&["ledger", "init", &path, "--config", &config]).0, 0);
