@@ -217,7 +217,7 @@ fn words_that_mean_nothing() {
             &["a second zone"],
         ),
         ("[privacy]", "order = «\"sorte\"\n[privacy]", &["any or sorted", "did you mean sorted?"]),
-        ("[privacy]", "late = «\"5 minuts\"\n[privacy]", &["source.late", "did you mean minute?"]),
+        ("[privacy]", "late = «\"5 minuts\"\n[privacy]", &["source.late", "did you mean minutes?"]),
         ("[privacy]", "late = «5\n[privacy]", &["a whole number", "a text in quotes"]),
         ("[privacy]", "late = «\"0 moons\"\n[privacy]", &["source.late", "a unit"]),
         ("[privacy]", "bad = { lines = «-1 }\n[privacy]", &["source.bad.lines", "a negative number"]),
