@@ -176,7 +176,7 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
                 let free = FREE.contains(&first)
                     || (csv && ["field", "by", "of"].contains(&field))
                     || field == "keys" && word != "discover"
-                    || field == "" && quoted;
+                    || field.is_empty() && quoted;
                 if !known.contains(&word) || (quoted && (free || line[place..].contains('%'))) {
                     continue;
                 }

@@ -58,7 +58,8 @@ impl Plan {
         writeln!(f, "{}: {}", release.name, release.statistic)?;
         line(f, "windows", &windows(&release.windows))?;
         line(f, "bound", &release.bound)?;
-        line(f, "keys", &keys(release.keys))?;
+        let units = if self.unit == "record" { "records" } else { "people" };
+        line(f, "keys", &keys(release.keys, units))?;
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let several = release.noise.len() > 1;
@@ -69,7 +70,7 @@ impl Plan {
             "{needed} in a cell for an error of a tenth; below {} it is mostly noise",
             needed.div_ceil(10)
         );
-        line(f, "people", &error)?;
+        line(f, units, &error)?;
         line(f, "a window", &self.cost(&release.cost))?;
         let together = match release.paid_together {
             _ if release.windows.count.is_none()
@@ -120,13 +121,13 @@ fn windows(windows: &Windows) -> String {
     }
 }
 
-fn keys(keys: Keys) -> String {
+fn keys(keys: Keys, units: &str) -> String {
     match keys {
         Keys::None => "none: one cell".to_owned(),
         Keys::Public { count } => format!("{count} public ones, each told in every window"),
         Keys::Discovered { threshold } => {
             format!(
-                "discovered: one is told once about {threshold} people have it, and from then on in every window"
+                "discovered: one is told once about {threshold} {units} have it, and from then on in every window"
             )
         }
     }

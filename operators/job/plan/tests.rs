@@ -157,6 +157,13 @@ fn what_will_not_work_is_said() {
         (&[("epsilon = 1.0", "epsilon = 0.01")][..], "a cell needs 55710 people"),
         (&[discover], "a key is told once about "),
         (&[("every = \"1 day\"", "every = \"1 day\"\nover = \"7 days\"")], "charged for 7 times"),
+        (
+            &[(
+                "people = {}\nbound = {}",
+                "people = { by = \"page\", keys = [\"a\"] }\nbound = { keys = 2 }",
+            )],
+            "give bound.keys = 1",
+        ),
         (&[("delta = 1e-6", "delta = 0.01")], "a delta above 1/1000"),
         (&[("epsilon = 1.0", "epsilon = 11")], "an epsilon above 10"),
         (&[("share = 1", "share = 0.7")], "30% of it is given to no release"),
@@ -234,7 +241,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(
         names(&line),
-        "cap delta domain from job ledger left promise releases restart together until version warnings"
+        "cap delta domain from job ledger left promise releases restart together unit until version warnings"
     );
     assert_eq!(
         names(&line["releases"][0]),
