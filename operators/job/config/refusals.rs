@@ -80,8 +80,8 @@ fn numbers_that_are_no_budget() {
         (SHARE, "cost = { rho = 0.001, delta = «1 }", &["release[1].cost.delta", "too large"]),
         (SHARE, "cost = «{ rho = 0.001, epsilon = 0.1, delta = 1e-8 }", &["either epsilon or rho"]),
         (SHARE, "cost = «{ delta = 1e-8 }", &["rho or epsilon"]),
-        (SHARE, "cost = «{ rho = 0.1, delta = 1e-8 }", &["above the budget, windows times"]),
-        (SHARE, "cost = «{ rho = 0.001, delta = 4.2e-8 }", &["above the budget, windows times"]),
+        (SHARE, "cost = «{ rho = 0.1, delta = 1e-8 }", &["12 windows are above the whole budget"]),
+        (SHARE, "cost = «{ rho = 0.001, delta = 4.2e-8 }", &["12 windows are above the whole budget"]),
         // A share, exact.
         (SHARE, "share = «0", &["release[1].share", "zero"]),
         (SHARE, "share = «-0.5", &["a negative number"]),

@@ -48,7 +48,7 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
         (_, per_key) => words += &format!(", with {}", counted(per_key.unwrap_or(1), "record")),
     }
     if release.bound.keys.is_some() && !matches!(release.statistic, Statistic::People(_)) {
-        words += " in each";
+        words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
     }
     if let Some(windows) = release.bound.windows {
         words += &format!(", and in {}, the first ones", counted(windows, "window"));
