@@ -92,8 +92,8 @@ pub enum Order {
 pub(super) const COMBINED: [&str; 9] =
     ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
 
-/// The fields of a synthetic log.
-pub(super) const SYNTHETIC: [&str; 4] = ["user", "key", "value", "time"];
+/// The fields of made-up records.
+pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
@@ -211,9 +211,9 @@ fn late(node: Node<'_>) -> Option<Option<Span>> {
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &Source, node: &Node<'_>) {
-    let known = match &source.records {
-        Records::Combined(_) => &COMBINED[..],
-        Records::Synthetic(_) => &SYNTHETIC[..],
+    let known: &[&str] = match &source.records {
+        Records::Combined(_) => &COMBINED,
+        Records::Synthetic(_) => &MADE_UP,
         Records::Csv(_) | Records::Jsonl(_) => return,
     };
     if let Some(name) = node.text()

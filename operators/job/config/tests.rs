@@ -124,9 +124,9 @@ fn sources_are_of_four_types() {
 
     let made_up = "type = \"synthetic\"\npeople = 10\nrows = 100\nkeys = 5\nskew = 1.5\nseed = 7\n";
     let text = changed("[source]", made_up)
-        .replace("path = \"reviews.csv\"\ntime = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")
         .replace("\"who\"", "\"user\"")
-        .replace("\"vendor\"", "\"key\"");
+        .replace("\"vendor\"", "\"key\"")
+        .replace("path = \"reviews.csv\"\ntime = { field = \"date\", format = \"%Y-%m-%d\" }\n", "");
     let Records::Synthetic(synthetic) = parse(&text).unwrap().source.records else { panic!() };
     assert_eq!((synthetic.people, synthetic.rows, synthetic.keys, synthetic.seed), (10, 100, 5, Some(7)));
     assert_eq!(synthetic.skew.unwrap().to_f64(), 1.5);
