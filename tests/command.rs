@@ -452,7 +452,7 @@ fn a_budget_is_stated_once_with_its_key() {
     let (rho, delta) = (made["cap"]["rho"].as_f64().unwrap(), made["cap"]["delta"].as_f64().unwrap());
     assert!(rho > 0.02 && rho < 0.0243559 && delta <= 5e-7 && delta > 4.999e-7, "{made}");
     assert_eq!(made["cap"]["omega"], Value::Null);
-    assert!(made["promise"].as_str().unwrap().contains("at most 12 of the windows"));
+    assert!(made["promise"].as_str().unwrap().contains("at most 3 of the windows"));
 
     let key = jobs.path("state/reviews.ledger.key");
     let metadata = std::fs::metadata(&key).unwrap();
@@ -585,7 +585,7 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     let jobs = Jobs::new("never");
     let text = std::fs::read_to_string(jobs.changed("day.toml", "\"lifetime\"", "\"any 30 days\"")).unwrap();
     let config = jobs.path("day.toml");
-    std::fs::write(&config, text.replace(", windows = 12", "").replace("bound = { windows = 12 }", ""))
+    std::fs::write(&config, text.replace(", windows = 3", "").replace("bound = { windows = 3 }", ""))
         .unwrap();
     let path = jobs.path("state/reviews.ledger");
     assert_eq!(discreet(&["ledger", "init", &path, "--config", &config]).0, 0);

@@ -15,6 +15,7 @@ mod tests;
 mod together;
 
 pub(crate) use cell::CellKey;
+pub(super) use fit::pasted;
 pub(crate) use ready::{Law, Settled};
 pub use refused::Refused;
 pub(super) use steps::misfit;
