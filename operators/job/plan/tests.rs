@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::accounting::{DiscreteGaussian, DiscreteLaplace};
 use crate::dataflow::bounding::{Cap, Chooser, Count, Sum, Table};
@@ -249,4 +251,50 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
     );
     assert_eq!(line["releases"][0]["keys"]["kind"], "none");
     assert_eq!(line["releases"][0]["windows"]["count"], 100);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    // Refutes a panic, a plan whose parts are no numbers, and a job that is refused without a field.
+    #[test]
+    fn any_job_is_planned_or_refused_by_a_field(
+        every in prop::sample::select(&["1s", "10m", "7h", "1 day", "1 week", "1 month", "10 years", "all"][..]),
+        over in prop::sample::select(&[1u32, 1, 2, 30][..]),
+        until in prop::sample::select(&["", "until = \"2026-01-01T00:00:01Z\"", "until = \"2027-01-01T00:00:00Z\"", "until = \"9999-01-01T00:00:00Z\""][..]),
+        promise in prop::sample::select(&["lifetime", "any 1 us", "any 30 days", "each 90 minutes", "each 40000 days"][..]),
+        budget in prop::sample::select(&["epsilon = 1, delta = 1e-6", "epsilon = 1e-9", "rho = 1e-15", "rho = 500", "epsilon = 500, delta = 0.9"][..]),
+        statistic in prop::sample::select(&[
+            "count = {}", "people = {}", "count = { by = \"page\", keys = \"discover\" }", "sum = { of = \"x\", range = [-9007199254740992, 1e-9] }",
+            "sum = { of = \"x\", range = [0, 1e-30], by = \"page\", keys = [\"a\"] }", "mean = { of = \"x\", range = [1e-15, 9007199254740992] }",
+            "histogram = { of = \"x\", edges = [-1e-18, 0, 4] }",
+        ][..]),
+        keys in prop::sample::select(&[1u32, 3, 1 << 20, 1 << 31][..]),
+        per_key in prop::sample::select(&[1u32, 5, 1 << 20][..]),
+        price in prop::sample::select(&["share = 1", "share = 1e-18", "cost = { rho = 1e-9 }", "cost = { epsilon = 1e-6 }", "cost = { rho = 1e-6, delta = 1e-12 }"][..]),
+        laplace: bool,
+    ) {
+        let noise = if laplace { "laplace" } else { "gaussian" };
+        let (count, unit) = every.split_at(every.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
+        let over = count.parse::<u32>().map_or(String::new(), |count| format!("over = \"{}{unit}\"\n", count * over));
+        let keys = if statistic.contains("by") || statistic.contains("edges") { keys } else { 1 };
+        let per_key = if statistic.contains("people") { 1 } else { per_key };
+        let text = GOOD
+            .replace("until = \"2026-04-11T00:00:00Z\"", until)
+            .replace("lifetime", promise)
+            .replace("epsilon = 1.0, delta = 1e-6", budget)
+            .replace("every = \"1 day\"\n", &format!("every = \"{every}\"\n{over}"))
+            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ keys = {keys}, per_key = {per_key} }}"))
+            .replace("gaussian", noise)
+            .replace("share = 1", price);
+        let Ok(job) = Job::parse("a.toml", &text) else { return Ok(()) };
+        match job.plan() {
+            Ok(plan) => {
+                let line = serde_json::to_string(&plan).unwrap();
+                prop_assert!(plan.releases[0].noise.iter().all(|noise| noise.scale.is_finite() && noise.interval.is_finite()), "{}", line);
+                prop_assert!(!plan.to_string().contains("NaN") && !plan.to_string().contains("inf"), "{}", plan);
+            }
+            Err(refused) => prop_assert!(refused.field().starts_with("release[1].") || refused.field().starts_with("job."), "{}", refused),
+        }
+    }
 }
