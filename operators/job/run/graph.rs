@@ -29,6 +29,8 @@ pub(crate) struct Graph {
     pub(crate) late: Option<Span>,
     /// Whether nothing is released before the input has ended.
     pub(crate) at_end: bool,
+    /// Whether windows wait for those of other releases that end before them.
+    pub(crate) in_order: bool,
     pub(crate) gate: Gate,
     pub(crate) demo: Option<Demo>,
     /// Where releases go.
@@ -104,6 +106,9 @@ impl Graph {
             }
             if self.at_end {
                 windowed = windowed.at_the_end();
+            }
+            if self.in_order {
+                windowed = windowed.in_order();
             }
             let bounded = bound(windowed, bundle.bound);
             for &at in &bundle.offers {

@@ -10,6 +10,8 @@ mod memory;
 mod publish;
 mod replay;
 mod span;
+#[cfg(test)]
+mod tests;
 mod vitals;
 
 use std::fmt;
@@ -21,6 +23,7 @@ use super::config::{Every, Job, Place, Protected, Records};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Pace, Progress, Wanted};
+use crate::accounting::Promise;
 use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
@@ -161,6 +164,7 @@ impl Run<'_> {
             domain: job.privacy.domain.to_string(),
             late: job.source.late,
             at_end,
+            in_order: matches!(job.domain().promise(), Promise::Any(_)),
             gate,
             demo,
             releases: publisher.inlet(),
