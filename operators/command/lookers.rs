@@ -73,7 +73,7 @@ fn heading(job: &Job, demo: bool) -> Heading {
         promise: domain.promise().sentence(domain.neighbours(), in_words),
         domain: domain.name().to_string(),
         budget: domain.cap().to_string(),
-        made: String::new(),
+        made: format!("{:.0}", jiff::Timestamp::now()),
         demo,
     }
 }

@@ -66,6 +66,7 @@
 mod bundle;
 pub mod config;
 pub(crate) mod offer;
+mod packed;
 pub mod plan;
 mod run;
 mod sinks;

@@ -1,64 +1,67 @@
 //! Keys of records: texts that cost little to copy, to hash and to compare.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::packed::{ROOM, packed, unpacked};
 use crate::dataflow::bounding::{Identity, Mixer, Sink};
 
-/// A text. Up to 22 bytes lie in place, where three words of them are hashed and compared at once; longer ones are
-/// shared. Its order is that of its bytes. Prints as `<private>`.
+/// A text. Up to 23 bytes lie in place, in three words that are hashed and compared at once; longer ones are shared. Its
+/// order is that of its bytes. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Text(Held);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Held {
-    /// A length, and so many bytes; the others are zero.
-    Short(u8, [u8; SHORT]),
+    /// Its length, and so many bytes.
+    Short([u64; 3]),
     Long(Arc<str>),
 }
 
-const SHORT: usize = 22;
-
 impl Text {
+    #[inline]
     pub(crate) fn new(text: &str) -> Text {
-        let bytes = text.as_bytes();
-        let mut held = [0; SHORT];
-        match held.get_mut(..bytes.len()) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                Text(Held::Short(bytes.len() as u8, held))
-            }
-            None => Text(Held::Long(text.into())),
+        match u8::try_from(text.len()) {
+            Ok(length) if text.len() <= ROOM => Text(Held::Short(packed(length, text.as_bytes()))),
+            _ => Text(Held::Long(text.into())),
         }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self.0, Held::Short(0, _))
+        self.0 == Held::Short([0; 3])
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    /// Whether it is made of these bytes.
+    #[inline]
+    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         match &self.0 {
-            Held::Short(length, held) => held.split_at(SHORT.min((*length).into())).0,
-            Held::Long(text) => text.as_bytes(),
+            Held::Short(words) => bytes.len() <= ROOM && *words == packed(bytes.len() as u8, bytes),
+            Held::Long(text) => text.as_bytes() == bytes,
         }
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub(crate) fn text(&self) -> Cow<'_, str> {
         match &self.0 {
-            // It was made of a whole text.
-            Held::Short(..) => str::from_utf8(self.as_bytes()).unwrap_or_default(),
-            Held::Long(text) => text,
+            Held::Short(words) => {
+                let bytes = unpacked(words);
+                let (length, rest) = bytes.split_at(1);
+                let held = rest.get(..length[0].into()).unwrap_or_default();
+                // It was made of a whole text.
+                Cow::Owned(String::from_utf8_lossy(held).into_owned())
+            }
+            Held::Long(text) => Cow::Borrowed(text),
         }
     }
 }
 
 impl Default for Text {
     fn default() -> Text {
-        Text(Held::Short(0, [0; SHORT]))
+        Text(Held::Short([0; 3]))
     }
 }
 
@@ -76,7 +79,14 @@ impl PartialOrd for Text {
 
 impl Ord for Text {
     fn cmp(&self, other: &Text) -> Ordering {
-        self.as_bytes().cmp(other.as_bytes())
+        match (&self.0, &other.0) {
+            (Held::Short(one), Held::Short(other)) => {
+                let (one, other) = (unpacked(one), unpacked(other));
+                // What follows is zero, which comes before every byte; so the lengths decide only between equals.
+                (&one[1..], one[0]).cmp(&(&other[1..], other[0]))
+            }
+            _ => self.text().cmp(&other.text()),
+        }
     }
 }
 
@@ -88,7 +98,7 @@ impl fmt::Debug for Text {
 
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.as_str().serialize(serializer)
+        self.text().serialize(serializer)
     }
 }
 
@@ -102,9 +112,9 @@ impl<'de> Deserialize<'de> for Text {
 /// As a `String` is written.
 impl Identity for Text {
     fn write<S: Sink>(&self, sink: &mut S) {
-        let bytes = self.as_bytes();
-        (bytes.len() as u64).write(sink);
-        sink.bytes(bytes);
+        let text = self.text();
+        (text.len() as u64).write(sink);
+        sink.bytes(text.as_bytes());
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Text> {
@@ -116,22 +126,15 @@ impl Identity for Text {
 
     #[inline]
     fn mix(&self, mixer: &Mixer) -> u64 {
-        let Held::Short(length, held) = &self.0 else { return mixer.written(self) };
-        let (first, last) = held.split_at(16);
-        let mut words = [0, 0, u64::from(*length) << 56];
-        for (word, eight) in words.iter_mut().zip(first.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*eight);
+        match &self.0 {
+            Held::Short(words) => mixer.words(words),
+            Held::Long(_) => mixer.written(self),
         }
-        // The length is in a word of its own, so that it counts whatever the bytes are.
-        let mut tail = [0; 8];
-        tail.split_at_mut(last.len()).0.copy_from_slice(last);
-        words[2] |= u64::from_le_bytes(tail);
-        mixer.words(&words)
     }
 
     fn heap(&self) -> usize {
         match &self.0 {
-            Held::Short(..) => 0,
+            Held::Short(_) => 0,
             // Two counts stand before what is shared.
             Held::Long(text) => text.len() + 16,
         }
@@ -148,11 +151,11 @@ mod tests {
     use crate::dataflow::bounding::Chooser;
 
     #[test]
-    fn short_ones_take_no_more_room_than_a_string() {
-        assert_eq!(size_of::<Text>(), 24);
+    fn long_ones_are_shared() {
+        assert_eq!(size_of::<Text>(), 32);
         let long = Text::new("a key that is longer than what lies in place");
-        assert_eq!((Text::new("a key of 22 bytes here").heap(), long.heap()), (0, 60));
-        assert_eq!(long.clone().as_str().as_ptr(), long.as_str().as_ptr());
+        assert_eq!((Text::new("a key of 23 bytes here.").heap(), long.heap()), (0, 60));
+        assert_eq!(long.clone().text().as_ptr(), long.text().as_ptr());
         assert_eq!(format!("{long:?}"), "<private>");
     }
 
@@ -175,7 +178,8 @@ mod tests {
         #[test]
         fn a_text_is_as_its_string_is(one in "\\PC{0,40}", other in "\\PC{0,40}") {
             let (a, b) = (Text::new(&one), Text::new(&other));
-            prop_assert_eq!(a.as_str(), &one);
+            prop_assert_eq!(a.text(), one.as_str());
+            prop_assert_eq!((a.is_of(one.as_bytes()), a.is_of(other.as_bytes())), (true, one == other));
             prop_assert_eq!((a.cmp(&b), a == b), (one.cmp(&other), one == other));
             prop_assert_eq!(a.is_empty(), one.is_empty());
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());

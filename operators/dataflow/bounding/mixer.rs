@@ -39,16 +39,16 @@ impl Mixer {
         fold(fold(first ^ a, second ^ b) ^ c ^ first, d ^ second)
     }
 
-    /// Hashes some words: what fits into one is hashed as a number, and what is behind the last that is not zero does not
-    /// count. So whoever writes words says in them how many they are.
+    /// Hashes some words; as a number where all but the first are zero. Whoever gives bytes in words says in the first of
+    /// them how many there are.
     #[inline]
     pub fn words<const N: usize>(&self, words: &[u64; N]) -> u64 {
-        let used = words.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
-        let mut hash = self.number(words.first().copied().unwrap_or(0));
-        for word in words.iter().take(used).skip(1) {
-            hash = self.pair(hash, *word);
+        let Some((first, rest)) = words.split_first() else { return 0 };
+        let hash = self.number(*first);
+        if rest.iter().fold(0, |all, word| all | word) == 0 {
+            return hash;
         }
-        hash
+        rest.iter().fold(hash, |hash, word| self.pair(hash, *word))
     }
 
     /// Hashes what an identity writes.

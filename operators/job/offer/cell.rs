@@ -33,7 +33,7 @@ impl Key for CellKey {
         match self {
             CellKey::Absent => vec![ABSENT],
             CellKey::Whole => vec![WHOLE],
-            CellKey::Text(text) => [&[TEXT], text.as_bytes()].concat(),
+            CellKey::Text(text) => [&[TEXT], text.text().as_bytes()].concat(),
             CellKey::Bucket(bucket, point) => {
                 let mut bytes = vec![BUCKET];
                 bytes.extend((point.count() as i8).to_be_bytes());
@@ -62,7 +62,7 @@ impl Key for CellKey {
     fn label(&self) -> Label<'_> {
         match self {
             CellKey::Absent | CellKey::Whole => Label::Whole,
-            CellKey::Text(text) => Label::Text(text.as_str().into()),
+            CellKey::Text(text) => Label::Text(text.text()),
             CellKey::Bucket(..) => Label::Text(self.to_string().into()),
         }
     }
@@ -73,7 +73,7 @@ impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bucket, point) = match self {
             CellKey::Absent | CellKey::Whole => return Ok(()),
-            CellKey::Text(text) => return f.write_str(text.as_str()),
+            CellKey::Text(text) => return f.write_str(&text.text()),
             CellKey::Bucket(bucket, point) => (bucket, point),
         };
         match bucket.low() {

@@ -63,7 +63,7 @@ fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
     if keys.is_empty() {
         return Err((1, "no key; give at least one".to_owned()));
     }
-    let columns = |key: &Text| key.as_bytes().iter().filter(|byte| **byte == b',').count();
+    let columns = |key: &Text| key.text().bytes().filter(|byte| *byte == b',').count();
     let wide = columns(&keys[0]);
     // Two commas in every line: so are tables, and hardly ever names.
     if keys.len() > 1 && wide >= 2 && keys.iter().all(|key| columns(key) == wide) {
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_key_is_a_line() {
         let keys = |text: &str| {
-            lines(text).map(|keys| keys.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>())
+            lines(text).map(|keys| keys.iter().map(|key| key.text().into_owned()).collect::<Vec<_>>())
         };
         assert_eq!(keys("b\na\r\nBerlin, Germany\n").unwrap(), ["b", "a", "Berlin, Germany"]);
         assert_eq!(keys("\u{feff}a").unwrap(), ["a"]);

@@ -1,6 +1,6 @@
 //! From a cell to a key.
 
-use super::told::little;
+use crate::job::packed::little;
 use crate::job::text::Text;
 
 /// The longest key, in bytes as they were read. It is a public rule: a longer one is none.
@@ -28,7 +28,7 @@ impl Texts {
         let mixed = (little(bytes) ^ little(end).rotate_left(29) ^ bytes.len() as u64)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let slot = self.slots.get_mut((mixed >> 56) as usize)?;
-        if slot.as_bytes() == bytes { Some(slot.clone()) } else { Self::anew(slot, bytes) }
+        if slot.is_of(bytes) { Some(slot.clone()) } else { Self::anew(slot, bytes) }
     }
 
     fn anew(slot: &mut Text, bytes: &[u8]) -> Option<Text> {
@@ -36,7 +36,7 @@ impl Texts {
             return None;
         }
         let text = String::from_utf8_lossy(bytes);
-        if slot.as_str() != text {
+        if slot.text() != text {
             *slot = Text::new(&text);
         }
         Some(slot.clone())
@@ -50,8 +50,8 @@ mod tests {
     #[test]
     fn what_is_no_text_is_shown_where_it_is_not_and_what_is_too_long_is_left_out() {
         let mut texts = Texts::new();
-        assert_eq!(texts.of(b"a\xffb").unwrap().as_str(), "a\u{fffd}b");
-        assert_eq!(texts.of(&[b'k'; LONGEST]).unwrap().as_str().len(), LONGEST);
+        assert_eq!(texts.of(b"a\xffb").unwrap().text(), "a\u{fffd}b");
+        assert_eq!(texts.of(&[b'k'; LONGEST]).unwrap().text().len(), LONGEST);
         assert!(texts.of(&[b'k'; LONGEST + 1]).is_none());
         // Bytes that become longer as text are still within the rule.
         assert!(texts.of(&[0xff; LONGEST]).is_some());
@@ -63,10 +63,10 @@ mod tests {
         let mut texts = Texts::new();
         let long = [b'k'; 100];
         let (first, second) = (texts.of(&long).unwrap(), texts.of(&long).unwrap());
-        assert_eq!(first.as_str().as_ptr(), second.as_str().as_ptr());
+        assert_eq!(first.text().as_ptr(), second.text().as_ptr());
         for other in 0..10_000u32 {
             let text = format!("a key of more than 23 bytes, {other}");
-            assert_eq!(texts.of(text.as_bytes()).unwrap().as_str(), text);
+            assert_eq!(texts.of(text.as_bytes()).unwrap().text(), text);
         }
         assert_eq!(texts.slots.len(), Texts::SLOTS);
     }

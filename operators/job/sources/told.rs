@@ -1,4 +1,4 @@
-//! Who it was: a field's bytes, in 32 bytes that can be copied.
+//! Who it was: a field's bytes, in three words that can be copied.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::bounding::{Identity, Mixer, Sink};
+use crate::job::packed::{ROOM, packed, unpacked};
 
 /// What a person, or a record, is told by.
 pub(crate) trait Told: Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static {
@@ -36,20 +37,21 @@ impl Told for () {
 /// The longest id that is read. It is a public rule: a line with a longer one is bad.
 pub(super) const LONGEST_ID: usize = 64 << 10;
 
-/// Bytes by which somebody is known: themselves where they are at most 31, and otherwise 31 bytes of their keyed hash,
-/// in which nobody finds two ids alike. Nothing is normalised: what differs in a byte is somebody else. Prints as
+/// Bytes by which somebody is known: themselves where they are at most 23, and otherwise 23 bytes of their keyed hash.
+/// Of a million million people with longer ids, two have one hash with a chance of 2^-105; and nobody who does not hold
+/// the key finds two. Nothing is normalised: what differs in a byte is somebody else. Prints as
 /// `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Id([u64; 4]);
+pub(crate) struct Id([u64; 3]);
 
 impl Id {
-    const HELD: usize = 31;
+    const HELD: usize = ROOM;
     /// Above every length: the first byte of a hash, and of those who are not named.
-    const HASHED: u8 = 32;
-    const NOBODY: u8 = 33;
+    const HASHED: u8 = 24;
+    const NOBODY: u8 = 25;
 
     /// For all records in which nobody is named; no id that is read equals it.
-    pub(crate) const SHARED: Id = Id([Self::NOBODY as u64, 0, 0, 0]);
+    pub(crate) const SHARED: Id = Id([Self::NOBODY as u64, 0, 0]);
 
     #[inline]
     fn new(bytes: &[u8], secret: &[u8; 32]) -> Id {
@@ -60,31 +62,17 @@ impl Id {
         Id::tagged(Self::HASHED, hash.as_bytes().split_at(Self::HELD).0)
     }
 
-    /// A first byte, and at most 31 more. In whole words: bytes that are written one by one and then read as words make
-    /// the processor wait.
     #[inline]
     fn tagged(tag: u8, bytes: &[u8]) -> Id {
-        let mut words = [u64::from(tag), 0, 0, 0];
-        let mut carried = 0;
-        for (at, word) in words.iter_mut().enumerate() {
-            let Some(rest) = bytes.get(at * 8..) else { break };
-            let eight = little(rest);
-            *word |= eight << 8 | carried;
-            carried = eight >> 56;
-        }
-        Id(words)
+        Id(packed(tag, bytes))
     }
 
-    fn from_bytes(bytes: [u8; 32]) -> Id {
+    fn from_bytes(bytes: [u8; ROOM + 1]) -> Id {
         Id::tagged(bytes[0], bytes.split_at(1).1)
     }
 
-    fn bytes(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        for (eight, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            *eight = word.to_le_bytes();
-        }
-        bytes
+    fn bytes(&self) -> [u8; ROOM + 1] {
+        unpacked(&self.0)
     }
 
     /// How many bytes follow the first.
@@ -93,30 +81,6 @@ impl Id {
             Self::NOBODY => 0,
             tag => usize::from(tag).min(Self::HELD),
         }
-    }
-}
-
-/// The first eight bytes, or as many as there are, the first the lowest.
-#[inline]
-pub(super) fn little(bytes: &[u8]) -> u64 {
-    if let Some(eight) = bytes.first_chunk() {
-        return u64::from_le_bytes(*eight);
-    }
-    // Two halves that may overlap, or three bytes that may be the same.
-    let length = bytes.len();
-    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-        return u64::from(first) | u64::from(last) << (8 * (length - 4));
-    }
-    match bytes {
-        [] => 0,
-        [first, .., last] => {
-            let middle = bytes.get(length / 2).copied().unwrap_or_default();
-            u64::from(*first)
-                | u64::from(middle) << (8 * (length / 2))
-                | u64::from(*last) << (8 * (length - 1))
-        }
-        [only] => u64::from(*only),
     }
 }
 
@@ -142,7 +106,7 @@ impl Identity for Id {
     fn read(bytes: &mut &[u8]) -> Option<Id> {
         let tag = *bytes.first().filter(|tag| **tag <= Self::NOBODY)?;
         let (head, tail) = bytes.split_at_checked(1 + Self::held(tag))?;
-        let mut held = [0; 32];
+        let mut held = [0; ROOM + 1];
         held.split_at_mut(head.len()).0.copy_from_slice(head);
         *bytes = tail;
         Some(Id::from_bytes(held))
@@ -173,18 +137,18 @@ mod tests {
             Id::SHARED,
             id(&long),
         ]);
-        ids.extend([id(&long[..31]), id(&long[..32]), id(&long[..33])]);
+        ids.extend([id(&long[..23]), id(&long[..24]), id(&long[..25])]);
         long[40_000] = b'y';
         ids.push(id(&long));
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
         assert_ne!(Id::new(&long, &[7; 32]), Id::new(&long, &[8; 32]), "the hash is keyed");
-        assert_eq!(size_of::<Id>(), 32);
+        assert_eq!(size_of::<Id>(), 24);
     }
 
     #[test]
     fn what_is_written_is_read_and_begins_nothing_else() {
         let mut all: Vec<Vec<u8>> = Vec::new();
-        for one in (0..40).map(|length| id(&vec![0; length])).chain([Id::SHARED, id(b"\x01"), id(b"\x20")]) {
+        for one in (0..40).map(|length| id(&vec![0; length])).chain([Id::SHARED, id(b"\x01"), id(b"\x18")]) {
             let mut written = Vec::new();
             one.write(&mut written);
             assert!(Id::read(&mut &written[..written.len() - 1]).is_none(), "a torn one is nobody");
@@ -195,7 +159,7 @@ mod tests {
             all.push(written);
         }
         assert_eq!(all[3].len(), 4, "only what it holds");
-        assert!(Id::read(&mut &[34u8; 40][..]).is_none());
+        assert!(Id::read(&mut &[26u8; 40][..]).is_none());
     }
 
     // The bytes are a format: people who are counted in a sealed state must be found again.
@@ -205,21 +169,8 @@ mod tests {
         for one in [id(b"ada"), Id::SHARED, id(&[b'x'; 40])] {
             one.write(&mut bytes);
         }
-        assert_eq!(&bytes[..6], b"\x03ada\x21\x20");
-        assert_eq!(bytes[6..], blake3::keyed_hash(&[7; 32], &[b'x'; 40]).as_bytes()[..31]);
-    }
-
-    #[test]
-    fn words_are_their_bytes() {
-        let bytes: Vec<u8> = (0..31u8).map(|byte| byte.wrapping_mul(7).wrapping_add(129)).collect();
-        for length in 0..=31 {
-            let held = &bytes[..length];
-            let one = id(held).bytes();
-            assert_eq!((one[0], &one[1..=length]), (length as u8, held));
-            assert!(one[length + 1..].iter().all(|byte| *byte == 0));
-            let expected = held.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            assert_eq!(little(held), expected, "{length}");
-        }
+        assert_eq!(&bytes[..6], b"\x03ada\x19\x18");
+        assert_eq!(bytes[6..], blake3::keyed_hash(&[7; 32], &[b'x'; 40]).as_bytes()[..23]);
     }
 
     #[test]

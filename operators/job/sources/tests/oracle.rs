@@ -316,8 +316,8 @@ fn reading_goes_on_in_the_room_that_it_has() {
         assert!(batch.len() <= 2 * crate::dataflow::BATCH && batch.capacity() == 4_096);
         for record in &batch {
             assert_eq!(
-                *shared.get_or_insert(record.key.as_str().as_ptr().addr()),
-                record.key.as_str().as_ptr().addr()
+                *shared.get_or_insert(record.key.text().as_ptr().addr()),
+                record.key.text().as_ptr().addr()
             );
         }
         count += batch.len();
