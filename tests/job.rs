@@ -14,6 +14,8 @@ mod killed;
 mod memory;
 #[path = "job/refusals.rs"]
 mod refusals;
+#[path = "job/replays.rs"]
+mod replays;
 #[path = "job/scene.rs"]
 mod scene;
 #[path = "job/signals.rs"]

@@ -79,9 +79,7 @@ pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(St
 }
 
 /// What was told, as tallies are written.
-pub(crate) fn tallies(
-    values: &BTreeMap<(String, String, String), Value>,
-) -> BTreeMap<(String, String), i64> {
+pub(crate) fn tallies(values: &BTreeMap<(String, String, String), Value>) -> BTreeMap<(String, String), i64> {
     let cells = values.iter().map(|((_, start, key), value)| ((start.clone(), key.clone()), value));
     cells.map(|(at, value)| (at, value.as_i64().unwrap())).collect()
 }

@@ -174,9 +174,13 @@ fn a_run_that_is_killed_says_once_what_it_says() {
         }
         assert!(windows.0.len() > 2, "lives that are over before they say anything");
         for ((start, page), value) in tallies(&windows.values()) {
-            let written_down = written.tallies.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
+            let written_down =
+                written.tallies.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
             let late = written.unsure.contains(&start);
-            assert!(value == written_down || late && value < written_down, "{start} {page}: {value}, and {written_down} came");
+            assert!(
+                value == written_down || late && value < written_down,
+                "{start} {page}: {value}, and {written_down} came"
+            );
         }
         assert!(windows.0.keys().any(|(_, start)| *start == last));
         // What was sealed and not due when it was asked to end stays with the ledger.

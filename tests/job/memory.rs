@@ -89,7 +89,10 @@ fn what_writes_too_fast_waits() {
     assert!(most > 0 && most < LIMIT, "it held {most} bytes");
     // Otherwise there was no overload: most of its time it was not let write.
     let rate = written as f64 / took.as_secs_f64() / 1e6;
-    println!("memory: at most {:.1} MB held at {rate:.1} MB/s, {waited:.1?} of {took:.1?} waited", most as f64 / 1e6);
+    println!(
+        "memory: at most {:.1} MB held at {rate:.1} MB/s, {waited:.1?} of {took:.1?} waited",
+        most as f64 / 1e6
+    );
     assert!(waited > took / 3, "{waited:?} of {took:?}");
     let last = moment(now() / SECOND * SECOND);
     until("what came is told", || scene.read("told.jsonl").contains(&last));

@@ -199,7 +199,8 @@ impl Told {
         let mut open: Option<(String, String)> = None;
         let mut cells = BTreeMap::new();
         for line in text.lines() {
-            let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("no line of JSON: {line}"));
+            let line: Value =
+                serde_json::from_str(line).unwrap_or_else(|_| panic!("no line of JSON: {line}"));
             let about = (
                 line["release"].as_str().unwrap().to_owned(),
                 line["window"]["start"].as_str().unwrap_or_default().to_owned(),
@@ -228,7 +229,9 @@ impl Told {
 
     pub(crate) fn field(&self, field: &str) -> BTreeMap<(String, String, String), Value> {
         let cells = self.0.iter().flat_map(|((release, start), cells)| {
-            cells.iter().map(|(key, cell)| ((release.clone(), start.clone(), key.clone()), cell[field].clone()))
+            cells
+                .iter()
+                .map(|(key, cell)| ((release.clone(), start.clone(), key.clone()), cell[field].clone()))
         });
         cells.collect()
     }

@@ -55,7 +55,9 @@ fn an_operator_is_told_how_it_is() {
     assert!(out.lines().all(|line| line.starts_with("{\"release\":")), "{out}");
     assert!(!out.contains("s3cr3t") && !err.contains("s3cr3t"));
     // The job goes on.
-    until("another window is told", || life.said().0.matches("\"closed\":true").count() > out.matches("\"closed\":true").count());
+    until("another window is told", || {
+        life.said().0.matches("\"closed\":true").count() > out.matches("\"closed\":true").count()
+    });
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
 }
