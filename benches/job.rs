@@ -46,7 +46,10 @@ fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     let mut fastest = f64::INFINITY;
     for run in 0..RUNS {
         let seconds = replay(directory, run)?;
-        println!("replay on {WORKERS} workers: {seconds:.2} s, {:.2} million lines a second", rows as f64 / seconds / 1e6);
+        println!(
+            "replay on {WORKERS} workers: {seconds:.2} s, {:.2} million lines a second",
+            rows as f64 / seconds / 1e6
+        );
         fastest = fastest.min(seconds);
     }
     let memory = peak()?;

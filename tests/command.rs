@@ -452,7 +452,7 @@ fn a_budget_is_stated_once_with_its_key() {
     let (rho, delta) = (made["cap"]["rho"].as_f64().unwrap(), made["cap"]["delta"].as_f64().unwrap());
     assert!(rho > 0.02 && rho < 0.0243559 && delta <= 5e-7 && delta > 4.999e-7, "{made}");
     assert_eq!(made["cap"]["omega"], Value::Null);
-    assert!(made["promise"].as_str().unwrap().contains("at most 12 of the windows"));
+    assert!(made["promise"].as_str().unwrap().contains("at most 3 of the windows"));
 
     let key = jobs.path("state/reviews.ledger.key");
     let metadata = std::fs::metadata(&key).unwrap();
@@ -585,7 +585,7 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     let jobs = Jobs::new("never");
     let text = std::fs::read_to_string(jobs.changed("day.toml", "\"lifetime\"", "\"any 30 days\"")).unwrap();
     let config = jobs.path("day.toml");
-    std::fs::write(&config, text.replace(", windows = 12", "").replace("bound = { windows = 12 }", ""))
+    std::fs::write(&config, text.replace(", windows = 3", "").replace("bound = { windows = 3 }", ""))
         .unwrap();
     let path = jobs.path("state/reviews.ledger");
     assert_eq!(discreet(&["ledger", "init", &path, "--config", &config]).0, 0);
@@ -600,4 +600,61 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     assert_eq!(told["domains"]["reviews"]["ends"], "refused");
     assert_eq!(told["domains"]["reviews"]["windows"], 21);
     assert_eq!(told["domains"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
+}
+
+// Refutes a log that changes from one call to the next, in its order, or with its format.
+#[test]
+fn a_log_is_made_up_from_a_seed() {
+    let made = |more: &[&str]| {
+        let arguments = [&["synth", "--rows", "1000", "--people", "50", "--keys", "9"], more].concat();
+        let (code, output, error) = discreet(&arguments);
+        assert_eq!((code, error.as_str()), (0, ""), "{more:?}");
+        output
+    };
+    let log = made(&[]);
+    assert_eq!(log.lines().count(), 1_001);
+    assert!(
+        log.starts_with("user,key,value,time\nu") && log.lines().all(|line| line.split(',').count() == 4)
+    );
+    assert!(log.lines().last().unwrap().contains(",2026-01-01T23:"), "{log}");
+    assert_eq!(
+        made(&["--seed", "0", "--skew", "1.1", "--from", "2026-01-01T00:00:00Z", "--format", "csv"]),
+        log
+    );
+    assert_ne!(made(&["--seed", "1"]), log);
+    for (line, row) in made(&["--format", "jsonl"]).lines().zip(log.lines().skip(1)) {
+        let object: Value = serde_json::from_str(line).unwrap();
+        let fields: Vec<&str> = row.split(',').collect();
+        assert_eq!(object["user"], fields[0]);
+        assert_eq!(object["value"].to_string().parse::<f64>().unwrap(), fields[2].parse::<f64>().unwrap());
+        assert_eq!(object["time"], fields[3]);
+    }
+    let place = std::env::temp_dir().join(format!("discreet-synth-{}.csv", std::process::id()));
+    assert_eq!(made(&["--out", place.to_str().unwrap()]), "");
+    assert_eq!(std::fs::read_to_string(&place).unwrap(), log);
+    std::fs::remove_file(place).unwrap();
+}
+
+#[test]
+fn a_log_that_cannot_be_made_is_refused() {
+    for (changed, value, told) in [
+        ("--rows", "0", "rows: found zero; give a number from 1 to 2^40"),
+        ("--rows", "-1", "rows: found a negative number"),
+        ("--people", "2e15", "people: found a number that is too large"),
+        ("--skew", "11", "skew: found a number that is too large; give a number from 0 to 10"),
+        ("--skew", "much", "skew: found text that is not understood"),
+        ("--until", "2025-12-31", "until: found a number that is too small; give a time after from"),
+        ("--from", "yesterday", "from: found text that is not understood; give a date"),
+    ] {
+        let mut arguments = vec!["synth", "--rows", "5", "--people", "5", "--keys", "5"];
+        match arguments.iter().position(|argument| *argument == changed) {
+            Some(at) => arguments[at + 1] = value,
+            None => arguments.extend([changed, value]),
+        }
+        let (code, output, error) = discreet(&arguments);
+        assert!(code == 78 && output.is_empty() && error.contains(told), "{changed} {value}: {error}");
+    }
+    let arguments = ["synth", "--rows", "5", "--people", "5", "--keys", "5", "--out", "/nowhere/a.csv"];
+    let (code, _, error) = discreet(&arguments);
+    assert!(code == 70 && error.contains("out: /nowhere/a.csv: entity not found"), "{error}");
 }

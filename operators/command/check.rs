@@ -105,7 +105,8 @@ fn source(place: &Place) -> Result<(), Refusal> {
         Refusal::with(SOURCE_IS_GONE, format!("source.path: {}: {error}", path.display()))
     };
     let pattern = path.to_string_lossy();
-    if !pattern.contains(['*', '?', '[']) {
+    // A file of such a name comes before a pattern.
+    if path.exists() || !pattern.contains(['*', '?', '[']) {
         let found = fs::metadata(path).map_err(|error| gone(path, &error))?;
         let opened =
             if found.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) };

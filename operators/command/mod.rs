@@ -13,6 +13,7 @@ mod repair;
 mod replay;
 mod shuffle;
 mod signals;
+mod synth;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -49,6 +50,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ledger::LedgerCommand,
     },
+    /// Make up a realistic event log of any size, from a seed
+    Synth(synth::Synth),
 }
 
 impl Command {
@@ -62,6 +65,7 @@ impl Command {
             Command::Calibrate { mechanism } => mechanism.run().map(Done::Said),
             Command::Price(price) => price.run().map(Done::Said),
             Command::Ledger { command } => command.run().map(Done::Said),
+            Command::Synth(synth) => synth.run().map(Done::Said),
         };
         let (written, code) = match answer {
             Ok(Done::Said(page)) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),

@@ -48,6 +48,7 @@ pub mod plan;
 mod run;
 mod sinks;
 mod sources;
+mod text;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use offer::Refused;

@@ -25,6 +25,13 @@ impl Zone {
         known(name).map(|(zone, _)| zone)
     }
 
+    /// The names of all zones, the one that most mean first.
+    #[cfg(feature = "cli")]
+    pub(crate) fn names() -> Vec<String> {
+        let all = TimeZoneDatabase::bundled();
+        std::iter::once("UTC".to_owned()).chain(all.available().map(|name| name.to_string())).collect()
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.0

@@ -12,7 +12,7 @@ use super::statistic::{Keys, Statistic};
 use crate::accounting::{Amount, Cost, Omega, Promise, Units};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
-use crate::job::offer::misfit;
+use crate::job::offer::{misfit, pasted};
 use crate::ledger::Domain;
 use crate::time::Time;
 
@@ -267,12 +267,15 @@ fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Doma
     let cost = Cost::new(domain.neighbours(), amount.clone());
     place.parsed(domain.counts(&cost))?;
     let times = windows.unwrap_or(1).into();
-    match amount.times(times) {
-        Ok(all) if all.within(domain.cap()) => Some(()),
-        _ if times > 1 => place
-            .conflict("a cost that is above the budget, windows times", "a smaller cost, or fewer windows"),
-        _ => place.conflict("a cost above the whole budget", "a cost that fits at least once"),
+    if amount.times(times).is_ok_and(|all| all.within(domain.cap())) {
+        return Some(());
     }
+    let found = match times {
+        1 => "a cost above the whole budget".to_owned(),
+        windows => format!("a cost of which {windows} windows are above the whole budget"),
+    };
+    let fits = pasted(words, &amount, times, domain.cap());
+    place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
 }
 
 /// The cost in the domain's currency, rounded up.

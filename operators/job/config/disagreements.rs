@@ -157,6 +157,28 @@ fn fields_that_a_combined_log_does_not_have() {
 }
 
 #[test]
+fn fields_that_made_up_records_do_not_have() {
+    let made_up = GOOD
+        .replace(
+            "type = \"csv\"\npath = \"reviews.csv\"",
+            "type = \"synthetic\"\npeople = 9\nrows = 9\nkeys = 9",
+        )
+        .replace("field = \"date\"", "field = \"tmie\"");
+    let refused =
+        parse(&made_up.replace("\"vendor\"", "\"keys\"").replace("\"who\"", "\"usr\"")).unwrap_err();
+    let told: Vec<(&str, Option<&str>)> =
+        refused.iter().map(|mistake| (mistake.field(), mistake.meant())).collect();
+    assert_eq!(
+        told,
+        [
+            ("source.time.field", Some("time")),
+            ("privacy.person.field", Some("user")),
+            ("release[1].count.by", Some("key"))
+        ]
+    );
+}
+
+#[test]
 fn every_mistake_of_a_file_is_told_in_its_order() {
     let text = GOOD
         .replace("version = 1", "versoin = 1")

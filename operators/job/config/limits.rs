@@ -1,7 +1,7 @@
 //! `[limits]`: what a job may take from its machine.
 
 use super::node::Node;
-use super::span::bytes;
+use super::span::{SIZE_WORDS, bytes};
 
 /// What a job may take from its machine; nothing is limited that is not named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,5 +13,5 @@ pub struct Limits {
 
 pub(super) fn read(node: Node<'_>) -> Option<Limits> {
     let fields = node.fields(&[], &["memory"])?;
-    Some(Limits { memory: fields.read("memory", |node| node.parsed(bytes(node.text()?))) })
+    Some(Limits { memory: fields.read("memory", |node| node.parsed_words(bytes(node.text()?), &SIZE_WORDS)) })
 }

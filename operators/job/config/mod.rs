@@ -9,6 +9,8 @@
 
 mod agree;
 #[cfg(test)]
+mod catalogue;
+#[cfg(test)]
 mod disagreements;
 mod every;
 mod limits;
@@ -26,6 +28,8 @@ mod statistic;
 mod tests;
 mod time;
 mod told;
+#[cfg(test)]
+mod typos;
 mod words;
 
 use std::path::Path;
@@ -38,6 +42,7 @@ pub use located::{Mistake, MistakeKind, Mistakes};
 pub use number::{Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
+pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use statistic::{Grouping, Keys, Measure, Statistic};
 pub use time::TimeFormat;
@@ -176,7 +181,7 @@ fn heading(node: Node<'_>) -> Option<Heading> {
     let moment = |name| fields.read(name, |node| node.parsed(time::moment(node.moment()?)));
     let (from, until) = (moment("from"), moment("until"));
     let slack = match fields.node("slack") {
-        Some(node) => node.parsed(span::fixed(node.text()?)),
+        Some(node) => node.parsed_words(span::fixed(node.text()?), &span::unit_words(&[])),
         None => seconds(1).ok(),
     };
     Some(Heading { name: name?, version: version?, from, until, slack: slack? })

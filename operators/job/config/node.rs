@@ -55,7 +55,8 @@ impl<'a> Fields<'a> {
             }
             let absent: Vec<&str> =
                 known.iter().copied().filter(|known| !self.table.contains_key(*known)).collect();
-            let meant = meant(name, &absent);
+            // What is there already may have been meant again: another table of a list, above all.
+            let meant = meant(name, &absent).or_else(|| meant(name, &known));
             misspelt.extend(meant);
             let wrong = Wrong::new(MistakeKind::Unknown, "an unknown field", listed(&known));
             let wrong = Wrong { meant: meant.map(str::to_owned), ..wrong };
@@ -212,6 +213,17 @@ impl<'a> Node<'a> {
             Ok(value) => Some(value),
             Err(invalid) => self.refuse(invalid.kind().found(), invalid.remedy()),
         }
+    }
+
+    /// The same of a text of words, of which one may be misspelt.
+    pub(super) fn parsed_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
+        let DeValue::String(text) = self.value else { return self.parsed(result) };
+        let Err(invalid) = result else { return self.parsed(result) };
+        let letters = |word: &&str| !word.is_empty() && !known.contains(word);
+        let unknown = text.split([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).filter(letters);
+        let meant = meant(text, known).or_else(|| unknown.filter_map(|word| meant(word, known)).next());
+        let wrong = Wrong::new(MistakeKind::Value, invalid.kind().found(), invalid.remedy());
+        self.wrong(Wrong { meant: meant.map(str::to_owned), ..wrong })
     }
 
     /// The value `names` lead to, as far as there is one: what is wrong about it is said there.

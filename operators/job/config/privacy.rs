@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::node::Node;
-use super::span::fixed;
+use super::span::{fixed, unit_words};
 use crate::accounting::{Amount, Neighbours, Omega, Promise, Relation, Unit, limit};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
@@ -100,7 +100,12 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Privacy> {
             fields.refuse("person", super::located::Wrong::new(kind, "nothing", remedy))
         }
     };
-    let promise = fields.read("promise", |node| node.parsed(promise(node.text()?)));
+    let promise = fields.read("promise", |node| {
+        let text = node.text()?;
+        let spans = text.starts_with("any ") || text.starts_with("each ");
+        let known = if spans { unit_words(&["any", "each"]) } else { vec!["lifetime", "any", "each"] };
+        node.parsed_words(promise(text), &known)
+    });
     let budget = fields.read("budget", budget);
     let ledger = fields.read("ledger", |node| ledger(&node, beside));
     let domain = fields.read("domain", |node| node.parsed(Name::new("domain", node.text()?)));

@@ -6,6 +6,7 @@ use super::every::Every;
 use super::located::{Wrong, listed};
 use super::node::{Fields, Node};
 use super::number::Share;
+use super::span::unit_words;
 use super::statistic::{self, Keys, Statistic};
 use crate::accounting::Budget;
 use crate::decimal::Decimal;
@@ -118,7 +119,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
 }
 
 fn every(node: Node<'_>) -> Option<Every> {
-    node.parsed(Every::parse(node.text()?))
+    node.parsed_words(Every::parse(node.text()?), &unit_words(&["all"]))
 }
 
 /// No moment is in more windows of one release than this.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::located::Wrong;
 use super::node::{Fields, Node};
 use super::number::Number;
-use super::span::fixed;
+use super::span::{fixed, unit_words};
 use super::time::TimeFormat;
 use crate::job::MistakeKind;
 use crate::time::{Span, Zone};
@@ -53,7 +53,7 @@ pub enum Place {
     Files(PathBuf),
 }
 
-/// What made-up records are like.
+/// What made-up records are like. Their fields are user, key, value and time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Synthetic {
@@ -92,6 +92,9 @@ pub enum Order {
 pub(super) const COMBINED: [&str; 9] =
     ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
 
+/// The fields of made-up records.
+pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
+
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
 
@@ -104,15 +107,20 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
             &["type", "people", "rows", "keys"],
             &["skew", "seed", "time", "zone", "order", "late", "bad", "id"],
         ),
-        _ => node.fields(&["type", "path"], &COMMON),
+        Some(_) => node.fields(&["type", "path"], &COMMON),
+        // The type itself is missing, or misspelt: the fields are those of any type.
+        None => node.fields(
+            &["type"],
+            &["path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "bad", "id"],
+        ),
     }?;
     let records = match kind {
         Some("synthetic") => synthetic(&fields).map(Records::Synthetic),
         Some("csv") => place(&fields, beside).map(Records::Csv),
         Some("jsonl") => place(&fields, beside).map(Records::Jsonl),
         Some("combined") => place(&fields, beside).map(Records::Combined),
-        // A source without a type has been refused.
-        _ => None,
+        // A source without a type has been refused; one that is a table is here.
+        _ => fields.read("type", |node| node.text()).and(None),
     };
     let combined = kind == Some("combined");
     let named = fields.node("time");
@@ -173,7 +181,9 @@ fn time(node: &Node<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
         None => combined.then(|| "time".to_owned()),
     };
     let format = match format {
-        Some(node) => node.text().and_then(|text| node.parsed(TimeFormat::parse(text))),
+        Some(node) => {
+            node.text().and_then(|text| node.parsed_words(TimeFormat::parse(text), &TimeFormat::WORDS))
+        }
         None => combined.then_some(TimeFormat::Clf),
     };
     let zone = fields.read("zone", zone);
@@ -181,7 +191,10 @@ fn time(node: &Node<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
 }
 
 fn zone(node: Node<'_>) -> Option<Zone> {
-    node.parsed(Zone::named(node.text()?))
+    let found = Zone::named(node.text()?);
+    let names = if found.is_err() { Zone::names() } else { Vec::new() };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    node.parsed_words(found, &names)
 }
 
 /// A lateness, which may be nothing.
@@ -191,17 +204,22 @@ fn late(node: Node<'_>) -> Option<Option<Span>> {
     if unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit()) {
         // No time at all, in whichever unit; one that is unknown is refused below.
         let one = format!("1{unit}");
-        return node.parsed(fixed(&one)).map(|_| None);
+        return node.parsed_words(fixed(&one), &unit_words(&[])).map(|_| None);
     }
-    node.parsed(fixed(text)).map(Some)
+    node.parsed_words(fixed(text), &unit_words(&[])).map(Some)
 }
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &Source, node: &Node<'_>) {
-    if let (Records::Combined(_), Some(name)) = (&source.records, node.text())
-        && !COMBINED.contains(&name)
+    let known: &[&str] = match &source.records {
+        Records::Combined(_) => &COMBINED,
+        Records::Synthetic(_) => &MADE_UP,
+        Records::Csv(_) | Records::Jsonl(_) => return,
+    };
+    if let Some(name) = node.text()
+        && !known.contains(&name)
     {
-        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, &COMBINED) };
+        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, known) };
         node.wrong::<()>(wrong);
     }
 }

@@ -61,7 +61,7 @@ fn the_job_file_that_teaches_is_right() {
     let job = Job::open(path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!((job.name.as_str(), job.version, job.releases.len()), ("reviews", 1, 4));
     assert_eq!(job.limits.memory, Some(2_000_000_000));
-    assert_eq!(job.domain().promise(), Promise::Windows(12));
+    assert_eq!(job.domain().promise(), Promise::Windows(3));
     // Half of delta is for discovering keys; (1, 5e-7) is less than the rho of (1, 1e-6), .0243559.
     let Amount::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
     assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
@@ -124,6 +124,8 @@ fn sources_are_of_four_types() {
 
     let made_up = "type = \"synthetic\"\npeople = 10\nrows = 100\nkeys = 5\nskew = 1.5\nseed = 7\n";
     let text = changed("[source]", made_up)
+        .replace("\"who\"", "\"user\"")
+        .replace("\"vendor\"", "\"key\"")
         .replace("path = \"reviews.csv\"\ntime = { field = \"date\", format = \"%Y-%m-%d\" }\n", "");
     let Records::Synthetic(synthetic) = parse(&text).unwrap().source.records else { panic!() };
     assert_eq!((synthetic.people, synthetic.rows, synthetic.keys, synthetic.seed), (10, 100, 5, Some(7)));

@@ -26,6 +26,9 @@ pub enum TimeFormat {
 }
 
 impl TimeFormat {
+    /// The words for those that are no pattern.
+    pub(super) const WORDS: [&'static str; 4] = ["unix", "unix-ms", "rfc3339", "clf"];
+
     /// Reads `unix`, `unix-ms`, `rfc3339`, `clf` or a pattern such as `%Y-%m-%d %H:%M`.
     ///
     /// # Errors

@@ -4,13 +4,27 @@
 pub(super) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     let found: Vec<char> = found.to_lowercase().chars().take(65).collect();
     let near = |word: &&'w str| {
-        let letters: Vec<char> = word.chars().collect();
+        let letters: Vec<char> = word.to_lowercase().chars().collect();
         let slips = slips(&found, &letters);
+        let other = !same_letters(&found, &letters);
         (slips <= (found.len().max(letters.len()) / 3).max(1) && slips < letters.len())
-            .then_some((slips, *word))
+            .then_some(((slips, other), *word))
     };
     // The first of those that are equally near.
     known.iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
+}
+
+/// Whether one is the other with letters left out, or in another order: what fingers do more often than to hit another key.
+fn same_letters(one: &[char], other: &[char]) -> bool {
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let mut left = long.iter();
+    let within = short.iter().all(|letter| left.any(|other| other == letter));
+    let sorted = |letters: &[char]| {
+        let mut letters = letters.to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    within || sorted(one) == sorted(other)
 }
 
 /// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that leads from
@@ -60,6 +74,9 @@ mod tests {
         assert_eq!(meant("cuont", &known), Some("count"));
         assert_eq!(meant("Histogramm", &known), Some("histogram"));
         assert_eq!(meant("epsilonn", &["delta", "epsilon"]), Some("epsilon"));
+        assert_eq!(meant("cont", &["cost", "count"]), Some("count"));
+        assert_eq!(meant("ady", &["any", "day"]), Some("day"));
+        assert_eq!(meant("gb", &["MB", "GB"]), Some("GB"));
         assert_eq!(meant("quantile", &known), None);
         assert_eq!(meant("max", &known), None);
         assert_eq!(meant("", &known), None);

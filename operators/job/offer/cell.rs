@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use smol_str::SmolStr;
 
-use crate::dataflow::bounding::{Identity, Sink};
+use crate::dataflow::bounding::{Identity, Mixer, Sink};
+use crate::job::text::Text;
 use crate::mechanisms::{Bucket, Key, Label, Point};
 
 /// What tells one cell of a release from another. Texts are in the order of their bytes, buckets in that of their edges.
@@ -16,7 +16,7 @@ pub(crate) enum CellKey {
     /// There is one cell.
     Whole,
     /// What a field of the record says.
-    Text(SmolStr),
+    Text(Text),
     /// Between two edges, in steps, which are told with their point.
     Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] Point),
 }
@@ -73,7 +73,7 @@ impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bucket, point) = match self {
             CellKey::Absent | CellKey::Whole => return Ok(()),
-            CellKey::Text(text) => return f.write_str(text),
+            CellKey::Text(text) => return f.write_str(text.as_str()),
             CellKey::Bucket(bucket, point) => (bucket, point),
         };
         match bucket.low() {
@@ -94,8 +94,7 @@ impl Identity for CellKey {
             CellKey::Whole => WHOLE.write(sink),
             CellKey::Text(text) => {
                 TEXT.write(sink);
-                (text.len() as u64).write(sink);
-                sink.bytes(text.as_bytes());
+                text.write(sink);
             }
             CellKey::Bucket(bucket, point) => (BUCKET, point.count() as i8, *bucket).write(sink),
         }
@@ -105,12 +104,7 @@ impl Identity for CellKey {
         match u8::read(bytes)? {
             ABSENT => Some(CellKey::Absent),
             WHOLE => Some(CellKey::Whole),
-            TEXT => {
-                let length = usize::try_from(u64::read(bytes)?).ok()?;
-                let (text, rest) = bytes.split_at_checked(length)?;
-                *bytes = rest;
-                str::from_utf8(text).ok().map(|text| CellKey::Text(text.into()))
-            }
+            TEXT => Text::read(bytes).map(CellKey::Text),
             BUCKET => {
                 let point = Point::digits(i8::read(bytes)?.into()).ok()?;
                 Some(CellKey::Bucket(Bucket::read(bytes)?, point))
@@ -119,9 +113,18 @@ impl Identity for CellKey {
         }
     }
 
+    /// A text is hashed as it lies: keys of one release are of one kind.
+    #[inline]
+    fn mix(&self, mixer: &Mixer) -> u64 {
+        match self {
+            CellKey::Text(text) => text.mix(mixer),
+            other => mixer.written(other),
+        }
+    }
+
     fn heap(&self) -> usize {
         match self {
-            CellKey::Text(text) if text.is_heap_allocated() => text.len(),
+            CellKey::Text(text) => text.heap(),
             _ => 0,
         }
     }

@@ -120,7 +120,12 @@ fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount)
 }
 
 /// The largest cost in the words of the file that fits, as it is written there.
-fn pasted(words: &CostWords, cost: &Amount, together: u64, left: &Amount) -> Option<String> {
+pub(in crate::job) fn pasted(
+    words: &CostWords,
+    cost: &Amount,
+    together: u64,
+    left: &Amount,
+) -> Option<String> {
     let each = |all: Units| Units::from_bits(all.to_bits() / u128::from(together.max(1)));
     // What fits as it is stays as it is.
     let kept = |own: Units, all: Units, word: &Option<Decimal>| match word {

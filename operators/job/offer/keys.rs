@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use smol_str::SmolStr;
+use crate::job::text::Text;
 
 /// More keys are more noise than anybody can read.
 const MOST: usize = 1_000_000;
@@ -15,7 +15,7 @@ const LONGEST: usize = 1_024;
 const LARGEST: u64 = 64 << 20;
 
 /// The keys of a file in the order of their lines, or what is wrong: with the line, and never with what stands in it.
-pub(super) fn read(path: &Path) -> Result<Vec<SmolStr>, String> {
+pub(super) fn read(path: &Path) -> Result<Vec<Text>, String> {
     let shown = path.display();
     let table = ["csv", "tsv", "json", "jsonl", "gz", "bz2", "zst", "parquet", "xlsx"];
     if path.extension().is_some_and(|ending| table.iter().any(|word| ending.eq_ignore_ascii_case(word))) {
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<SmolStr>, String> {
     lines(&text).map_err(|(line, wrong)| format!("{shown}:{line}: {wrong}"))
 }
 
-fn lines(text: &str) -> Result<Vec<SmolStr>, (usize, String)> {
+fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut keys = Vec::new();
     for (index, key) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
@@ -55,7 +55,7 @@ fn lines(text: &str) -> Result<Vec<SmolStr>, (usize, String)> {
             if let Some(first) = first.insert(key, line) {
                 return Err((line, format!("the key of line {first} again; give each key once")));
             }
-            keys.push(SmolStr::new(key));
+            keys.push(Text::new(key));
             continue;
         };
         return Err((line, wrong.to_owned()));
@@ -63,7 +63,7 @@ fn lines(text: &str) -> Result<Vec<SmolStr>, (usize, String)> {
     if keys.is_empty() {
         return Err((1, "no key; give at least one".to_owned()));
     }
-    let columns = |key: &SmolStr| key.bytes().filter(|byte| *byte == b',').count();
+    let columns = |key: &Text| key.as_bytes().iter().filter(|byte| **byte == b',').count();
     let wide = columns(&keys[0]);
     // Two commas in every line: so are tables, and hardly ever names.
     if keys.len() > 1 && wide >= 2 && keys.iter().all(|key| columns(key) == wide) {
@@ -78,8 +78,9 @@ mod tests {
 
     #[test]
     fn a_key_is_a_line() {
-        let keys =
-            |text: &str| lines(text).map(|keys| keys.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let keys = |text: &str| {
+            lines(text).map(|keys| keys.iter().map(|key| key.as_str().to_owned()).collect::<Vec<_>>())
+        };
         assert_eq!(keys("b\na\r\nBerlin, Germany\n").unwrap(), ["b", "a", "Berlin, Germany"]);
         assert_eq!(keys("\u{feff}a").unwrap(), ["a"]);
         let line = |text: &str| lines(text).unwrap_err();

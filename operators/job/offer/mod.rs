@@ -15,6 +15,7 @@ mod tests;
 mod together;
 
 pub(crate) use cell::CellKey;
+pub(super) use fit::pasted;
 pub(crate) use ready::{Law, Settled};
 pub use refused::Refused;
 pub(super) use steps::misfit;
@@ -254,7 +255,7 @@ fn keys_of(release: &Release, cost: &Amount, place: &str) -> Result<Keys<CellKey
     match release.statistic.grouping().map(|grouping| &grouping.keys) {
         None => Keys::public([CellKey::Whole]).map_err(refused),
         Some(config::Keys::Listed(keys)) => {
-            Keys::public(keys.iter().map(|key| CellKey::Text(key.into()))).map_err(refused)
+            Keys::public(keys.iter().map(|key| CellKey::Text(key.as_str().into()))).map_err(refused)
         }
         Some(config::Keys::File(path)) => {
             let keys = keys::read(path).map_err(|wrong| Refused::new(format!("{place}.keys"), wrong))?;

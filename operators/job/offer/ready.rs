@@ -4,7 +4,7 @@ use super::{Asking, CellKey, Offer};
 use crate::invalid::Invalid;
 use crate::job::config::Job;
 use crate::mechanisms::{
-    Gaussian, Laplace, Mean, Mechanism, NoisyMeans, NoisyTotals, Point, Sensitivity, Statistic, Total,
+    Gaussian, Laplace, Mean, Mechanism, NoisyMeans, NoisyTotals, Sensitivity, Statistic, Total,
 };
 
 /// The law of the noise, whichever a job file names.
@@ -42,9 +42,9 @@ impl Mechanism<Mean<CellKey>> for Law {
 #[derive(Clone, Debug)]
 pub(crate) enum Settled {
     /// A number a key.
-    Total(Total<CellKey>, NoisyTotals<CellKey>),
+    Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
     /// A mean a key.
-    Mean(Mean<CellKey>, NoisyMeans<CellKey>),
+    Mean(Box<Mean<CellKey>>, Box<NoisyMeans<CellKey>>),
 }
 
 impl Settled {
@@ -65,6 +65,7 @@ impl Settled {
     }
 
     /// What a window costs.
+    #[cfg(test)]
     pub(crate) fn cost(&self) -> &crate::accounting::Cost {
         use crate::mechanisms::Ready;
         match self {
@@ -86,10 +87,10 @@ impl Offer {
             Asking::Mean(range, keys) => {
                 let mean = Mean::new(*range, limits, keys.clone())?.told_in(point);
                 let ready = self.law.ready(&mean)?;
-                return Ok(Settled::Mean(mean, ready));
+                return Ok(Settled::Mean(Box::new(mean), Box::new(ready)));
             }
         };
         let ready = self.law.ready(&total)?;
-        Ok(Settled::Total(total, ready))
+        Ok(Settled::Total(Box::new(total), Box::new(ready)))
     }
 }

@@ -62,6 +62,14 @@ pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> 
             )),
             _ => {}
         }
+        let (bound, listed) = (job.releases.get(index).and_then(|release| release.bound.keys), planned.keys);
+        if let (Some(bound), Keys::Public { count }) = (bound, listed)
+            && u64::from(bound) > count
+        {
+            warn(format!(
+                "noise for {bound} keys of a person, where there are {count}; give bound.keys = {count}"
+            ));
+        }
         if let Some(times) = job
             .releases
             .get(index)

@@ -4,7 +4,7 @@
 //! charged. It reads the job file and its files of keys, and no record; so it knows nothing of how many people there will be,
 //! and says instead how many a cell needs ([`Planned::people_for_a_tenth`]).
 //!
-//! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`, `until`, `promise`,
+//! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`, `until`, `promise`, `unit`,
 //! `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`, `warnings`. Times are RFC 3339. What is not
 //! known, or is not there, is `null`.
 
@@ -12,15 +12,18 @@ mod known;
 mod likely;
 mod memory;
 mod page;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use parts::{Cost, Keys, Memory, Moves, Near, Noise, Planned, Windows};
 
 use serde::Serialize;
 
 use super::config::{Every, Job};
 use super::offer::{Offer, Refused, Settled, delta_of};
-use crate::accounting::{Amount, Promise, Units};
+use crate::accounting::{Amount, Promise, Unit, Units};
 use crate::mechanisms::{Noised, Point, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
 
@@ -38,6 +41,8 @@ pub struct Plan {
     pub until: Option<String>,
     /// What is promised, in one sentence.
     pub promise: String,
+    /// Whose presence is hidden: `person` or `record`.
+    pub unit: &'static str,
     /// The account.
     pub domain: String,
     /// The ledger that keeps it.
@@ -56,138 +61,6 @@ pub struct Plan {
     pub restart: String,
     /// What will not work well.
     pub warnings: Vec<String>,
-}
-
-/// An amount of the budget.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Cost {
-    /// In zCDP, where the budget is.
-    pub rho: Option<f64>,
-    /// As an epsilon at the plan's delta.
-    pub epsilon: Option<f64>,
-    /// Of the delta, what is charged for the discovery of keys.
-    pub delta: f64,
-}
-
-/// One release.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Planned {
-    /// Its name.
-    pub name: String,
-    /// What it tells, in words.
-    pub statistic: String,
-    /// Its windows.
-    pub windows: Windows,
-    /// Whose bound it is, in words.
-    pub bound: String,
-    /// For which keys it is told.
-    pub keys: Keys,
-    /// How far one protected unit moves each number.
-    pub moves: Vec<Moves>,
-    /// The noise of each number.
-    pub noise: Vec<Noise>,
-    /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
-    /// most that counts. Below a tenth of that number a cell is mostly noise.
-    pub people_for_a_tenth: u64,
-    /// What a window costs.
-    pub cost: Cost,
-    /// How many windows one account holds together.
-    pub paid_together: u64,
-    /// What these come to.
-    pub paid: Cost,
-    /// How near the noise is to the least that is known to be enough.
-    pub near: Option<Near>,
-    /// What is held of people.
-    pub memory: Memory,
-}
-
-/// Which windows a release has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Windows {
-    /// How often, as in the file.
-    pub every: String,
-    /// How long each is, where windows overlap.
-    pub over: Option<String>,
-    /// When the first starts.
-    pub from: Option<String>,
-    /// When the last ends, where there is a last one.
-    pub until: Option<String>,
-    /// How many, where there is a last one.
-    pub count: Option<u64>,
-}
-
-/// For which keys a release is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Keys {
-    /// There are none: one cell.
-    None,
-    /// These and no others, in every window.
-    Public {
-        /// How many.
-        count: u64,
-    },
-    /// Those that enough people have.
-    Discovered {
-        /// The least noised number of people.
-        threshold: i64,
-    },
-}
-
-/// How far one protected unit moves a number, over all cells, in units of the file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Moves {
-    /// Which number.
-    pub number: &'static str,
-    /// How many cells.
-    pub l0: f64,
-    /// Any one of them.
-    pub linf: f64,
-    /// All of them.
-    pub l1: f64,
-    /// The root of the sum of squares.
-    pub l2: f64,
-}
-
-/// The noise of a number, in units of the file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Noise {
-    /// Which number.
-    pub number: &'static str,
-    /// The law.
-    pub kind: &'static str,
-    /// Sigma, or b.
-    pub scale: f64,
-    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty.
-    pub interval: f64,
-}
-
-/// How near noise is to the best that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Near {
-    /// The standard deviation of the noise over that of the best.
-    pub ratio: f64,
-    /// Which bound it is.
-    pub of: &'static str,
-}
-
-/// What is held, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Memory {
-    /// Of a person who has as many keys as are kept, in an open window.
-    pub a_person: u64,
-    /// Windows that are open at once while a live run is up to date; `None` where all of them are.
-    pub windows_open: Option<u64>,
-    /// Of a person for ever, where windows are counted.
-    pub for_ever: Option<u64>,
 }
 
 impl Job {
@@ -224,6 +97,7 @@ impl Job {
             from: self.from.and_then(moment),
             until: self.until.and_then(moment),
             promise: self.domain().promise().sentence(self.domain().neighbours(), in_words),
+            unit: if self.domain().neighbours().unit == Unit::Person { "person" } else { "record" },
             domain: self.domain().name().as_str().to_owned(),
             ledger: self.privacy.ledger.display().to_string(),
             delta,
@@ -257,7 +131,7 @@ fn planned(
     let noise = noise(settled);
     Planned {
         name: offer.name.as_str().to_owned(),
-        statistic: words::statistic(&release.statistic),
+        statistic: words::statistic(job, &release.statistic),
         windows: Windows {
             every: release.every.to_string(),
             over: release.over.map(|over| over.to_string()),

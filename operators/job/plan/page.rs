@@ -30,7 +30,15 @@ impl Display for Plan {
         }
         writeln!(f)?;
         line(f, "together", &self.cost(&self.together))?;
-        line(f, "left over", &self.cost(&self.left))?;
+        // What rounding leaves is nothing that anybody could spend.
+        let size = |cost: &Cost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
+        let spent = size(&self.left) < 1e-9 * size(&self.cap);
+        let left = match self.left.delta {
+            _ if !spent => self.cost(&self.left),
+            0.0 => "nothing".to_owned(),
+            delta => format!("nothing but delta {} for keys", short(delta)),
+        };
+        line(f, "left over", &left)?;
         line(f, "a restart", &self.restart)?;
         for warning in &self.warnings {
             line(f, "warning", warning)?;
@@ -50,7 +58,8 @@ impl Plan {
         writeln!(f, "{}: {}", release.name, release.statistic)?;
         line(f, "windows", &windows(&release.windows))?;
         line(f, "bound", &release.bound)?;
-        line(f, "keys", &keys(release.keys))?;
+        let units = if self.unit == "record" { "records" } else { "people" };
+        line(f, "keys", &keys(release.keys, units))?;
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let several = release.noise.len() > 1;
@@ -61,7 +70,7 @@ impl Plan {
             "{needed} in a cell for an error of a tenth; below {} it is mostly noise",
             needed.div_ceil(10)
         );
-        line(f, "people", &error)?;
+        line(f, units, &error)?;
         line(f, "a window", &self.cost(&release.cost))?;
         let together = match release.paid_together {
             _ if release.windows.count.is_none()
@@ -112,13 +121,13 @@ fn windows(windows: &Windows) -> String {
     }
 }
 
-fn keys(keys: Keys) -> String {
+fn keys(keys: Keys, units: &str) -> String {
     match keys {
         Keys::None => "none: one cell".to_owned(),
         Keys::Public { count } => format!("{count} public ones, each told in every window"),
         Keys::Discovered { threshold } => {
             format!(
-                "discovered: one is told once about {threshold} people have it, and from then on in every window"
+                "discovered: one is told once about {threshold} {units} have it, and from then on in every window"
             )
         }
     }
@@ -140,16 +149,15 @@ fn noise(noise: &Noise, several: bool) -> String {
 fn memory(memory: Memory) -> String {
     let person = match memory.a_person {
         0 => "nothing of a person".to_owned(),
-        bytes => format!("{bytes} bytes of a person in each open window, and up to twice that on the way"),
+        bytes => format!("{bytes} bytes of each person in an open window, and up to twice that on the way"),
     };
     let open = match memory.windows_open {
-        Some(1) => ", of which 1 is open at once".to_owned(),
-        Some(windows) => format!(", of which {windows} are open at once"),
+        Some(windows) => format!("; {windows} open at once in a live run, all of them in a replay"),
         None => String::new(),
     };
     let ever =
         memory.for_ever.map_or(String::new(), |bytes| format!("; {bytes} bytes of every person for ever"));
-    format!("{person}{open} in a live run, and all in a replay{ever}")
+    format!("{person}{open}{ever}")
 }
 
 /// Four digits, and no more zeros than people count.

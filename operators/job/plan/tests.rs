@@ -1,1 +1,300 @@
+#![allow(clippy::unwrap_used)]
 
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::accounting::{DiscreteGaussian, DiscreteLaplace};
+use crate::dataflow::bounding::{Cap, Chooser, Count, Sum, Table};
+use crate::job::offer::CellKey;
+
+fn configs() -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir("config").unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    assert!(paths.len() >= 4);
+    paths
+}
+
+fn planned(path: &Path) -> (Job, Plan) {
+    let job = Job::open(path).unwrap();
+    let plan = job.plan().unwrap();
+    (job, plan)
+}
+
+/// The pages as they are meant to be. `DISCREET_WRITE_PAGES=1` writes them anew, to be read before they are kept.
+#[test]
+fn the_pages_of_the_configs_are_as_they_were_read() {
+    for path in configs() {
+        let page = planned(&path).1.to_string();
+        let kept =
+            Path::new("operators/job/plan/pages").join(path.file_stem().unwrap()).with_extension("txt");
+        if std::env::var_os("DISCREET_WRITE_PAGES").is_some() {
+            std::fs::write(&kept, &page).unwrap();
+        }
+        assert_eq!(page, std::fs::read_to_string(&kept).unwrap(), "{}", kept.display());
+        assert!(page.lines().all(|line| line.chars().count() <= 110), "{page}");
+    }
+}
+
+#[test]
+fn the_configs_are_planned_without_a_warning() {
+    for path in configs() {
+        assert_eq!(planned(&path).1.warnings, [""; 0], "{}", path.display());
+    }
+}
+
+// Refutes a page that says one thing of a release where another is drawn or charged.
+#[test]
+fn what_is_told_is_what_is_drawn_and_charged() {
+    for path in configs() {
+        let (job, plan) = planned(&path);
+        let offers = job.offers(job.horizon()).unwrap();
+        let mut sum = 0.0;
+        for (told, offer) in plan.releases.iter().zip(&offers) {
+            let settled = offer.settled(&job).unwrap();
+            let laws = match &settled {
+                Settled::Total(_, ready) => ready.noise().to_vec(),
+                Settled::Mean(_, ready) => ready.noise().to_vec(),
+            };
+            assert_eq!(told.noise.len(), laws.len());
+            let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
+            for (noise, law) in told.noise.iter().zip(&laws) {
+                assert_eq!(
+                    (noise.number, noise.kind, noise.scale),
+                    (law.number(), law.family().name(), law.scale())
+                );
+                // In steps, and the sum of a mean in half steps.
+                let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
+                let unit = if noise.number == "sum" { point.float(1.0) } else { 1.0 } / halves;
+                let confidence = if laws.len() > 1 { 0.95 } else { 0.9 };
+                let reach = match noise.kind {
+                    "gaussian" => DiscreteGaussian::new(noise.scale / unit, 1).unwrap().interval(confidence),
+                    _ => DiscreteLaplace::new(noise.scale / unit, 1).unwrap().interval(confidence),
+                };
+                assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{told:?}");
+            }
+            assert_eq!(told.cost, Cost::of(settled.cost().amount(), plan.delta));
+            assert!(told.cost.rho.unwrap() * told.paid_together as f64 >= told.paid.rho.unwrap() * 0.999_999);
+            sum += told.paid.rho.unwrap();
+        }
+        assert!(sum <= plan.cap.rho.unwrap() * 1.000_000_1);
+        assert!(plan.together.epsilon.unwrap() <= job.privacy.budget.epsilon.as_ref().unwrap().to_f64());
+        assert!(plan.together.rho.unwrap() + plan.left.rho.unwrap() <= plan.cap.rho.unwrap() * 1.000_000_1);
+    }
+}
+
+// The discrete laws need hardly more than the best that is known; a bound that is above them would be wrong.
+#[test]
+fn the_noise_is_near_the_best_that_is_known() {
+    for path in configs() {
+        for told in planned(&path).1.releases {
+            match told.near {
+                Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
+                None => assert_eq!(told.noise.len(), 2, "{}", told.name),
+            }
+        }
+    }
+    let pure = GOOD.replace("gaussian", "laplace").replace("epsilon = 1.0, delta = 1e-6", "epsilon = 1.0");
+    let near = |text: &str| Job::parse("a.toml", text).unwrap().plan().unwrap().releases[0].near;
+    let ratio = near(&pure).unwrap().ratio;
+    assert!((0.999..1.001).contains(&ratio), "{ratio}");
+    let wide = pure.replace("people = {}", "sum = { of = \"price\", range = [0, 10] }");
+    let ratio = near(&wide).unwrap().ratio;
+    // At epsilon 1 the staircase is 4% below Laplace; here a window has a hundredth of that.
+    assert!((1.0..1.01).contains(&ratio), "{ratio}");
+    let keys = pure
+        .replace("people = {}", "people = { by = \"page\", keys = [\"a\", \"b\"] }")
+        .replace("{}", "{ keys = 2 }");
+    assert_eq!(near(&keys), None);
+}
+
+const GOOD: &str = r#"
+[job]
+name = "shop"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-04-11T00:00:00Z"
+
+[source]
+type = "csv"
+path = "shop.csv"
+time = { field = "date", format = "rfc3339" }
+
+[privacy]
+person = { field = "who", missing = "drop" }
+promise = "lifetime"
+budget = { epsilon = 1.0, delta = 1e-6 }
+ledger = "shop.ledger"
+domain = "shop"
+
+[[release]]
+name = "visits"
+every = "1 day"
+people = {}
+bound = {}
+noise = "gaussian"
+share = 1
+"#;
+
+// Refutes a rule that never speaks, and one that speaks of a job that is fine.
+#[test]
+fn what_will_not_work_is_said() {
+    let warnings = |changes: &[(&str, &str)]| {
+        let mut text = GOOD.to_owned();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        Job::parse("a.toml", &text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap().warnings
+    };
+    assert_eq!(warnings(&[]), [""; 0]);
+    let discover = (
+        "people = {}\nbound = {}",
+        "people = { by = \"page\", keys = \"discover\" }\nbound = { keys = 100 }",
+    );
+    for (changes, words) in [
+        (&[("epsilon = 1.0", "epsilon = 0.01")][..], "a cell needs 55710 people"),
+        (&[discover], "a key is told once about "),
+        (&[("every = \"1 day\"", "every = \"1 day\"\nover = \"7 days\"")], "charged for 7 times"),
+        (
+            &[(
+                "people = {}\nbound = {}",
+                "people = { by = \"page\", keys = [\"a\"] }\nbound = { keys = 2 }",
+            )],
+            "give bound.keys = 1",
+        ),
+        (&[("delta = 1e-6", "delta = 0.01")], "a delta above 1/1000"),
+        (&[("epsilon = 1.0", "epsilon = 11")], "an epsilon above 10"),
+        (&[("share = 1", "share = 0.7")], "30% of it is given to no release"),
+        (
+            &[("until = \"2026-04-11T00:00:00Z\"\n", ""), ("share = 1", "cost = { rho = 0.001 }")],
+            "at most 24 fit the budget",
+        ),
+    ] {
+        let found = warnings(changes);
+        assert!(found.iter().any(|warning| warning.contains(words)), "{words}: {found:?}");
+    }
+    let keys: String = (0..100_001).map(|key| format!("{key}\n")).collect();
+    let file = std::env::temp_dir().join(format!("discreet-plan-{}.txt", std::process::id()));
+    std::fs::write(&file, keys).unwrap();
+    let listed =
+        format!("people = {{ by = \"page\", keys = {{ file = {:?} }} }}\nbound = {{ keys = 1 }}", file);
+    let found = warnings(&[("people = {}\nbound = {}", &listed)]);
+    std::fs::remove_file(&file).unwrap();
+    assert!(found.iter().any(|warning| warning.contains("100001 keys are told")), "{found:?}");
+}
+
+// By hand: sigma 1 / sqrt(2 rho), 1.645 sigma rounded up to whole people, ten times that.
+#[test]
+fn a_cell_needs_ten_times_its_interval() {
+    let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
+    let told = &plan.releases[0];
+    let sigma = (2.0 * told.cost.rho.unwrap()).sqrt().recip();
+    assert!((told.noise[0].scale / sigma - 1.0).abs() < 1e-6);
+    assert_eq!(told.people_for_a_tenth, 10 * (1.644_85 * sigma).round() as u64);
+    let sums = GOOD.replace("people = {}", "sum = { of = \"price\", range = [-20, 50] }");
+    let told = &Job::parse("a.toml", &sums).unwrap().plan().unwrap().releases[0];
+    assert_eq!(told.moves[0].linf, 50.0);
+    assert!((told.people_for_a_tenth as f64 / (20.0 * 1.644_85 * sigma) - 1.0).abs() < 1e-3);
+}
+
+// Refutes a figure that is far from what a table holds, once it has settled what came.
+#[test]
+fn people_take_the_memory_that_is_told() {
+    const PEOPLE: u64 = 200_000;
+    let person = |number: u64| {
+        let mut id = [0u8; memory::PERSON as usize];
+        id[..8].copy_from_slice(&number.to_le_bytes());
+        id
+    };
+    let keys: Vec<CellKey> = (0..3).map(|key| CellKey::Text(key.to_string().into())).collect();
+    let told = |statistic: &str| {
+        let text = GOOD.replace("people = {}\nbound = {}", statistic);
+        Job::parse("a.toml", &text).unwrap().plan().unwrap().releases[0].memory.a_person
+    };
+    let (chooser, cap) = (Chooser::new([1; 32]), Cap::new(3, 1).unwrap());
+    let mut counts = Table::new(chooser.clone(), cap, Count);
+    let mut sums = Table::new(chooser, cap, Sum::clipped(0, 9).unwrap());
+    for number in 0..PEOPLE {
+        for key in &keys {
+            counts.add(person(number), key, ());
+            sums.add(person(number), key, 1);
+        }
+    }
+    // What may wait unsettled, in all parts: 16,384 records each, or as many as are held.
+    let grouped = "by = \"page\", keys = [\"a\"] }\nbound = { keys = 3";
+    for (bytes, told) in [
+        (counts.bytes(), told(&format!("count = {{ {grouped}, per_key = 1 }}"))),
+        (sums.bytes(), told(&format!("sum = {{ of = \"x\", range = [0, 9], {grouped} }}"))),
+    ] {
+        let ratio = bytes as f64 / (told * PEOPLE) as f64;
+        assert!((0.5..4.0).contains(&ratio), "{bytes} bytes, where {} were told", told * PEOPLE);
+    }
+}
+
+#[test]
+fn the_line_of_a_plan_has_the_names_that_are_documented() {
+    let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
+    let line: serde_json::Value = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    let names =
+        |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        names(&line),
+        "cap delta domain from job ledger left promise releases restart together unit until version warnings"
+    );
+    assert_eq!(
+        names(&line["releases"][0]),
+        "bound cost keys memory moves name near noise paid paid_together people_for_a_tenth statistic windows"
+    );
+    assert_eq!(line["releases"][0]["keys"]["kind"], "none");
+    assert_eq!(line["releases"][0]["windows"]["count"], 100);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    // Refutes a panic, a plan whose parts are no numbers, and a job that is refused without a field.
+    #[test]
+    fn any_job_is_planned_or_refused_by_a_field(
+        every in prop::sample::select(&["1s", "10m", "7h", "1 day", "1 week", "1 month", "10 years", "all"][..]),
+        over in prop::sample::select(&[1u32, 1, 2, 30][..]),
+        until in prop::sample::select(&["", "until = \"2026-01-01T00:00:01Z\"", "until = \"2027-01-01T00:00:00Z\"", "until = \"9999-01-01T00:00:00Z\""][..]),
+        promise in prop::sample::select(&["lifetime", "any 1 us", "any 30 days", "each 90 minutes", "each 40000 days"][..]),
+        budget in prop::sample::select(&["epsilon = 1, delta = 1e-6", "epsilon = 1e-9", "rho = 1e-15", "rho = 500", "epsilon = 500, delta = 0.9"][..]),
+        statistic in prop::sample::select(&[
+            "count = {}", "people = {}", "count = { by = \"page\", keys = \"discover\" }", "sum = { of = \"x\", range = [-9007199254740992, 1e-9] }",
+            "sum = { of = \"x\", range = [0, 1e-30], by = \"page\", keys = [\"a\"] }", "mean = { of = \"x\", range = [1e-15, 9007199254740992] }",
+            "histogram = { of = \"x\", edges = [-1e-18, 0, 4] }",
+        ][..]),
+        keys in prop::sample::select(&[1u32, 3, 1 << 20, 1 << 31][..]),
+        per_key in prop::sample::select(&[1u32, 5, 1 << 20][..]),
+        price in prop::sample::select(&["share = 1", "share = 1e-18", "cost = { rho = 1e-9 }", "cost = { epsilon = 1e-6 }", "cost = { rho = 1e-6, delta = 1e-12 }"][..]),
+        laplace: bool,
+    ) {
+        let noise = if laplace { "laplace" } else { "gaussian" };
+        let (count, unit) = every.split_at(every.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
+        let over = count.parse::<u32>().map_or(String::new(), |count| format!("over = \"{}{unit}\"\n", count * over));
+        let keys = if statistic.contains("by") || statistic.contains("edges") { keys } else { 1 };
+        let per_key = if statistic.contains("people") { 1 } else { per_key };
+        let text = GOOD
+            .replace("until = \"2026-04-11T00:00:00Z\"", until)
+            .replace("lifetime", promise)
+            .replace("epsilon = 1.0, delta = 1e-6", budget)
+            .replace("every = \"1 day\"\n", &format!("every = \"{every}\"\n{over}"))
+            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ keys = {keys}, per_key = {per_key} }}"))
+            .replace("gaussian", noise)
+            .replace("share = 1", price);
+        let Ok(job) = Job::parse("a.toml", &text) else { return Ok(()) };
+        match job.plan() {
+            Ok(plan) => {
+                let line = serde_json::to_string(&plan).unwrap();
+                prop_assert!(plan.releases[0].noise.iter().all(|noise| noise.scale.is_finite() && noise.interval.is_finite()), "{}", line);
+                prop_assert!(!plan.to_string().contains("NaN") && !plan.to_string().contains("inf"), "{}", plan);
+            }
+            Err(refused) => prop_assert!(refused.field().starts_with("release[1].") || refused.field().starts_with("job."), "{}", refused),
+        }
+    }
+}

@@ -4,11 +4,12 @@ use crate::job::config::{Job, Number, Protected, Release, Statistic};
 use crate::time::in_words;
 
 /// What is told of a window.
-pub(super) fn statistic(statistic: &Statistic) -> String {
+pub(super) fn statistic(job: &Job, statistic: &Statistic) -> String {
+    let people = if job.privacy.protected == Protected::Record { "records" } else { "people" };
     let by = statistic.grouping().map_or(String::new(), |grouping| format!(" of each {}", grouping.by));
     match statistic {
         Statistic::Count(_) => format!("how many records{by}"),
-        Statistic::People(_) => format!("how many people{by}"),
+        Statistic::People(_) => format!("how many {people}{by}"),
         Statistic::Sum(measure, _) => {
             let range = range(measure.low, measure.high);
             format!("the sum of {}{by}, what each brings to it kept within {range}", measure.of)
@@ -47,7 +48,7 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
         (_, per_key) => words += &format!(", with {}", counted(per_key.unwrap_or(1), "record")),
     }
     if release.bound.keys.is_some() && !matches!(release.statistic, Statistic::People(_)) {
-        words += " in each";
+        words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
     }
     if let Some(windows) = release.bound.windows {
         words += &format!(", and in {}, the first ones", counted(windows, "window"));

@@ -200,8 +200,8 @@ impl Keys {
         move |record| match &self.keying {
             _ if self.needs_value && record.value == MISSING => CellKey::Absent,
             Keying::Whole => CellKey::Whole,
-            Keying::Text if record.key.as_str().is_empty() => CellKey::Absent,
-            Keying::Text => CellKey::Text(record.key.held()),
+            Keying::Text if record.key.is_empty() => CellKey::Absent,
+            Keying::Text => CellKey::Text(record.key.clone()),
             Keying::Bucket(edges, point) => CellKey::Bucket(edges.bucket(record.value), *point),
         }
     }

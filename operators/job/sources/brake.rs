@@ -1,9 +1,8 @@
-//! What a job and its reading threads tell each other: to wait, how far they are, and why nothing more comes.
+//! What a job and its reading threads tell each other: to wait, and how far they are.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::dataflow::Gone;
 use crate::time::Time;
 
 /// While it is pulled, nothing more is read.
@@ -28,8 +27,8 @@ impl Brake {
     }
 }
 
-/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for whoever watches the job, outside the
-/// promise.
+/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for
+/// whoever watches the job, outside the promise.
 #[derive(Debug, Default)]
 pub struct Progress {
     total: Option<u64>,
@@ -74,81 +73,5 @@ impl Progress {
 
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
-    }
-}
-
-/// What went wrong with a source, for all of its parts: the first thing that did.
-#[derive(Debug)]
-pub(super) struct Fate {
-    /// The source's name.
-    place: String,
-    bad: AtomicU64,
-    limit: u64,
-    gone: OnceLock<Gone>,
-}
-
-impl Fate {
-    pub(super) fn new(place: String, limit: u64) -> Arc<Fate> {
-        Arc::new(Fate { place, bad: AtomicU64::new(0), limit, gone: OnceLock::new() })
-    }
-
-    pub(super) fn place(&self) -> &str {
-        &self.place
-    }
-
-    /// Takes note of lines that cannot be read.
-    pub(super) fn bad(&self, lines: u64) {
-        let before = self.bad.fetch_add(lines, Ordering::Relaxed);
-        if before.saturating_add(lines) > self.limit {
-            let limit = match self.limit {
-                1 => "1 line".to_owned(),
-                lines => format!("{lines} lines"),
-            };
-            let why = format!(
-                "more than {limit} cannot be read, which is its limit; look at what writes them, or raise bad.lines"
-            );
-            self.fail(Gone::refused(&self.place).because(why));
-        }
-    }
-
-    /// One line out of a declared order.
-    pub(super) fn unsorted(&self) {
-        let why = "a line is earlier than one before it; sort them by time, or say order = \"any\"";
-        self.fail(Gone::refused(&self.place).because(why));
-    }
-
-    pub(super) fn fail(&self, gone: Gone) {
-        // The first reason is the one that is told.
-        let _ = self.gone.set(gone);
-    }
-
-    pub(super) fn check(&self) -> Result<(), Gone> {
-        self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.gone.get().is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Refutes a limit that is one line off, on either side.
-    #[test]
-    fn a_limit_is_reached_before_it_is_passed() {
-        let fate = Fate::new("visits.csv".into(), 2);
-        fate.bad(2);
-        assert!(fate.check().is_ok());
-        fate.bad(1);
-        let gone = fate.check().unwrap_err();
-        assert!(gone.is_refused());
-        assert_eq!(
-            gone.to_string(),
-            "visits.csv: the input was refused: more than 2 lines cannot be read, which is its limit; look at what writes them, or raise bad.lines"
-        );
-        fate.unsorted();
-        assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
     }
 }

@@ -1,5 +1,5 @@
-//! Where one chunk of lines ends and the next begins. It depends on nothing but a file's text: every process that reads the
-//! file finds the same chunks, and no two of them the same line.
+//! Where one chunk of lines ends and the next begins. It depends on nothing but a file's text: every process that reads
+//! the file finds the same chunks, and no two of them the same line.
 
 use memchr::{memchr, memrchr};
 
@@ -69,8 +69,8 @@ impl Cutter {
         read
     }
 
-    /// The first line of the text without its end, once it is there; at the end of the text, whatever is left. An `Err` where
-    /// it is too long.
+    /// The first line of the text without its end, once it is there; at the end of the text, whatever is left. An `Err`
+    /// where it is too long.
     pub(super) fn first_line(&mut self, ended: bool) -> Result<Option<Vec<u8>>, TooLong> {
         let end = match self.find(0) {
             Some(end) => end,
@@ -118,8 +118,8 @@ impl Cutter {
         if let Some(end) = self.find(from) {
             return Some(self.split(end, chunk, 0, spare));
         }
-        // One more byte than a line may have, and one that might be the return before its end.
-        if self.held.len() - self.scan.line > self.sizes.line + 1 {
+        // One more byte than a line may have, and two that might be its end at the end of the text.
+        if self.held.len() - self.scan.line > self.sizes.line + 2 {
             let scan = self.scan;
             let piece = self.split(scan.line, chunk, 1, spare);
             let closed = scan.closed.and_then(|at| at.checked_sub(scan.line));

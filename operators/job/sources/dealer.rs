@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::brake::{Brake, Fate};
+use super::brake::Brake;
 use super::cutter::Piece;
+use super::fate::Fate;
 use super::input::Crew;
 use super::lines::Columns;
 use crate::time::Time;
@@ -51,6 +52,8 @@ pub(super) struct Dealer {
     pub(super) alone: bool,
     pub(super) crew: Crew,
     given: u64,
+    /// Buffers of pieces that are other processes'.
+    kept: Vec<Vec<u8>>,
 }
 
 impl Dealer {
@@ -63,11 +66,11 @@ impl Dealer {
         alone: bool,
         crew: Crew,
     ) -> Dealer {
-        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0 }
+        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0, kept: Vec::new() }
     }
 
-    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name and the
-    /// place in it, so that all processes agree, whatever else each has read.
+    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name
+    /// and the place in it, so that all processes agree, whatever else each has read.
     pub(super) fn deal(
         &mut self,
         piece: Piece,
@@ -84,7 +87,10 @@ impl Dealer {
                 .checked_sub(first)
                 .filter(|own| *own < threads)
         };
-        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else { return Ok(()) };
+        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else {
+            self.kept.push(piece.lines);
+            return Ok(());
+        };
         if piece.too_long > 0 {
             self.fate.bad(piece.too_long);
         }
@@ -116,8 +122,8 @@ impl Dealer {
     }
 
     /// Room for what is read next.
-    pub(super) fn room(&self) -> Vec<u8> {
-        self.spare.try_recv().unwrap_or_default()
+    pub(super) fn room(&mut self) -> Vec<u8> {
+        self.kept.pop().or_else(|| self.spare.try_recv().ok()).unwrap_or_default()
     }
 }
 

@@ -39,14 +39,15 @@ impl Watch {
         Watch { clock, began, since: now, marked: None, told: now }
     }
 
-    /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would close
-    /// windows that are still open.
+    /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would
+    /// close windows that are still open.
     fn now(&self, place: &str) -> Result<Time, Gone> {
         let now = self.clock.now();
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
         let expected = self.began.saturating_add(passed);
         if now.saturating_sub(expected).saturating_abs() > DRIFT {
-            let why = "the clock was set by more than 10 minutes, or the machine slept; start the job again when the clock is right";
+            let why = "the clock was set by more than 10 minutes, or the machine slept; \
+                       start again when the clock is right";
             return Err(Gone::lost(place).because(why));
         }
         Ok(now)
@@ -172,6 +173,18 @@ pub(super) fn follow_input(
     follow_stream(File::from(input), texture, dealer, clock, progress)
 }
 
+/// Reads a pipe that has a name.
+pub(super) fn follow_pipe(
+    path: &Path,
+    texture: &Texture,
+    dealer: &mut Dealer,
+    clock: Arc<dyn Clock>,
+    progress: &Arc<Progress>,
+) -> Result<(), Stop> {
+    let pipe = File::open(path).map_err(|error| unreadable(dealer.fate.place(), &error))?;
+    follow_stream(pipe, texture, dealer, clock, progress)
+}
+
 fn follow_stream(
     mut stream: File,
     texture: &Texture,
@@ -223,5 +236,81 @@ fn is_ready(stream: &File, within: Duration) -> io::Result<bool> {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::dataflow::SystemClock;
+    use crate::job::sources::brake::Brake;
+    use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::fate::Fate;
+    use crate::job::sources::input::Crew;
+
+    // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not
+    // told.
+    #[test]
+    fn a_stream_is_complete_as_far_as_it_was_there() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let (fate, progress, taken) =
+            (Fate::new("standard input".into(), 0), Progress::of(None), Arc::new(()));
+        let (sender, messages) = bounded(4);
+        let (_spare, back) = bounded(4);
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        let mut dealer = Dealer::new(
+            vec![sender],
+            back,
+            Arc::clone(&fate),
+            Brake::new(),
+            Arc::downgrade(&taken),
+            true,
+            crew,
+        );
+        let texture = Texture { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
+        let thread = std::thread::spawn(move || {
+            let stream = File::from(OwnedFd::from(reader));
+            match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
+                Err(Stop::Gone(gone)) => dealer.fate.fail(gone),
+                _ => panic!(),
+            }
+        });
+        let writing = std::thread::spawn(move || {
+            let mut written = Vec::new();
+            for line in 0..3_000 {
+                writer.write_all(format!("{line}\n").as_bytes()).unwrap();
+                written.push(SystemClock.now());
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            writer.write_all(b"a torn line").unwrap();
+            written
+        });
+        let (mut last, mut marks, mut given) = (0, 0, Vec::new());
+        for message in messages {
+            match message {
+                Message::Chunk(chunk) => {
+                    given.extend(
+                        str::from_utf8(&chunk.lines).unwrap().lines().map(|line| (line.to_owned(), last)),
+                    );
+                }
+                Message::Mark(time) => (last, marks) = (time, marks + 1),
+                Message::End => panic!("a live source has ended"),
+            }
+        }
+        let written = writing.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!(given.len(), 3_000);
+        for ((line, mark), written) in given.into_iter().zip(written) {
+            assert!(written >= mark, "line {line} was there {} before the mark", mark - written);
+        }
+        assert!(marks >= 3, "{marks}");
+        let gone = fate.check().unwrap_err();
+        assert!(!gone.is_refused() && gone.to_string().contains("it has ended"), "{gone}");
     }
 }

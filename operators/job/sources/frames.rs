@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Error, ErrorKind, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The largest window that is decoded. The decoder lays out as much as a frame's head asks for, so that is read before it
-/// is.
+/// The largest window that is decoded. The decoder lays out as much as a frame's head asks for, so that is read before
+/// it is.
 const LARGEST: u64 = 32 << 20;
 
 /// What the frames of a stream hold together.

@@ -8,21 +8,23 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::brake::{Brake, Fate, Progress};
+use super::brake::{Brake, Progress};
 use super::cutter::Sizes;
 use super::dealer::{Dealer, Message, WAITING};
-use super::follow::{follow_files, follow_input};
+use super::fate::Fate;
+use super::follow::{follow_files, follow_input, follow_pipe};
 use super::lines::{Columns, Combined, Format, Names};
-use super::made::{FIELDS, MadeUp};
+use super::made::MadeUp;
 use super::maker::Maker;
+use super::making::Made;
 use super::order::Chunks;
-use super::part::{Desk, Lines, Made, Part};
+use super::part::{Desk, Lines, Part};
 use super::places::some_files;
 use super::reader::{Stop, Texture, read_all, read_input};
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
 use crate::dataflow::{Clock, Gone};
-use crate::job::config::{Place, Protected, Records, Source};
+use crate::job::config::{MADE_UP, Place, Protected, Records, Source};
 
 /// Whether an input has an end.
 #[derive(Clone)]
@@ -135,8 +137,8 @@ pub(super) fn open_in(
     };
     let (place, format) = match &source.records {
         Records::Synthetic(synthetic) => {
-            if let Some(field) = plan.fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
-                let why = format!("it has no field named {field}; name one of {}", FIELDS.join(", "));
+            if let Some(field) = plan.fields.iter().find(|field| !MADE_UP.contains(&field.as_str())) {
+                let why = format!("it has no field named {field}; name one of {}", MADE_UP.join(", "));
                 return Err(Gone::refused(fate.place()).because(why));
             }
             let made = MadeUp::new(synthetic, wanted.span)
@@ -157,8 +159,15 @@ pub(super) fn open_in(
         progress.end();
         return finish(From::Elsewhere, progress);
     }
+    // A pipe has a name as a file has, and gives each of its bytes once.
+    let stream = files.iter().any(|file| !file.is_file());
+    if stream && crew.processes > 1 {
+        let why = "no regular file, of which each process would read other parts; \
+                   give a file, or pipe into each process";
+        return Err(Gone::refused(fate.place()).because(why));
+    }
     let total = match (place, &pace) {
-        (Place::Files(_), Pace::Bounded) => Some(length(&files)?),
+        (Place::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
         _ => None,
     };
     let progress = Progress::of(total);
@@ -178,8 +187,15 @@ pub(super) fn open_in(
         alone,
         crew,
     );
-    let reading =
-        Reading { place: place.clone(), files, texture, pace, dealer, progress: Arc::clone(&progress) };
+    let reading = Reading {
+        place: place.clone(),
+        files,
+        stream,
+        texture,
+        pace,
+        dealer,
+        progress: Arc::clone(&progress),
+    };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         Gone::lost(fate.place()).because("the system gives no thread to read it; raise the limit of threads")
     })?;
@@ -201,6 +217,8 @@ fn length(files: &[PathBuf]) -> Result<u64, Gone> {
 struct Reading {
     place: Place,
     files: Vec<PathBuf>,
+    /// Whether they are a pipe.
+    stream: bool,
     texture: Texture,
     pace: Pace,
     dealer: Dealer,
@@ -209,10 +227,13 @@ struct Reading {
 
 impl Reading {
     fn run(self) {
-        let Reading { place, files, texture, pace, mut dealer, progress } = self;
+        let Reading { place, files, stream, texture, pace, mut dealer, progress } = self;
         let ended = match (pace, place) {
             (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress),
             (Pace::Bounded, Place::Stdin) => read_input(&texture, &mut dealer, &progress),
+            (Pace::Follow(clock), Place::Files(path)) if stream => {
+                follow_pipe(&path, &texture, &mut dealer, clock, &progress)
+            }
             (Pace::Follow(clock), Place::Files(path)) => {
                 follow_files(&path, &texture, &mut dealer, clock, &progress)
             }
@@ -225,8 +246,8 @@ impl Reading {
 }
 
 impl Input {
-    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and what is
-    /// another process's, ends at once.
+    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and
+    /// what is another process's, ends at once.
     pub(crate) fn part<P: Told, I: Told>(&self, worker: usize) -> Part<P, I> {
         let Some(own) = self.crew.own(worker) else { return Part::nothing() };
         // The times were read once before.

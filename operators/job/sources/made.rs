@@ -1,7 +1,7 @@
 //! A log that nobody left: people of whom some are very active, keys of whom few are common, and a rhythm of days.
 //!
-//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together are the
-//! same log for every number of workers. Its rows come by time.
+//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together
+//! are the same log for every number of workers. Its rows come by time.
 
 mod rhythm;
 mod zipf;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::wanted::Cells;
 use crate::invalid::{Invalid, Kind};
-use crate::job::config::{Number, Synthetic};
+use crate::job::config::{MADE_UP as FIELDS, Number, Synthetic};
 use crate::time::{LIMIT, Time};
 use rhythm::Rhythm;
 use zipf::Zipf;
@@ -40,9 +40,6 @@ pub struct Row {
     /// When it happened.
     pub time: Time,
 }
-
-/// The fields of a row.
-pub(crate) const FIELDS: [&str; 4] = ["user", "key", "value", "time"];
 
 /// Neighbouring rows that one worker makes.
 pub(super) const BLOCK: u64 = 1_024;

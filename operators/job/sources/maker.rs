@@ -3,12 +3,13 @@
 use super::lines::Bad;
 use super::number::{steps, trimmed};
 use super::record::{MISSING, Record};
-use super::text::{Text, Texts};
+use super::text::Texts;
 use super::times::Times;
 use super::told::Told;
 use super::wanted::{Cells, GroupCells, Plan};
 use crate::dataflow::Gone;
 use crate::job::config::{Missing, Source};
+use crate::job::text::Text;
 use crate::time::Time;
 
 /// Makes the records of one part.

@@ -2,18 +2,18 @@
 //!
 //! *bytes → unpacked → cut into chunks of whole lines → dealt to workers → read there, line by line → records.*
 //!
-//! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line; the workers read
-//! lines while they pull. Chunks go round in channels that hold few of them, so whoever is slow makes the reading wait, and
-//! their memory comes back. Where a chunk ends depends on the text alone ([`cutter`]): several processes read the same files,
-//! each keeps its own workers' chunks, and together they have every line once.
+//! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line; the
+//! workers read lines while they pull. Chunks go round in channels that hold few of them, so whoever is slow makes the
+//! reading wait, and their memory comes back. Where a chunk ends depends on the text alone ([`cutter`]): several
+//! processes read the same files, each keeps its own workers' chunks, and together they have every line once.
 //!
-//! **A line is read whole or not at all.** One that cannot be read is left out and counted, and past its limit the source is
-//! refused: by then nobody knows what it is. Everything that is read is exact: numbers and times never pass through a
-//! float ([`number`], [`times`]), and the bytes of an id are the person ([`told`]).
+//! **A line is read whole or not at all.** One that cannot be read is left out and counted, and past its limit the
+//! source is refused: by then nobody knows what it is. Everything that is read is exact: numbers and times never pass
+//! through a float ([`number`], [`times`]), and the bytes of an id are the person ([`told`]).
 //!
-//! **Complete is said by the end, by the clock or by the order that the job file promises**, and never by a record. A replay
-//! ends with its last line. A live source reads the clock, then everything that is there, and then says that this time
-//! has passed. A sorted one says the time of its last line, and fails at one that is earlier.
+//! **Complete is said by the end, by the clock or by the order that the job file promises**, and never by a record. A
+//! replay ends with its last line. A live source reads the clock, then everything that is there, and then says that
+//! this time has passed. A sorted one says the time of its last line, and fails at one that is earlier.
 //!
 //! Nothing of a line is in an error: they name places, and fields that the job file names.
 
@@ -21,12 +21,14 @@ mod brake;
 mod bytes;
 mod cutter;
 mod dealer;
+mod fate;
 mod follow;
 mod frames;
 mod input;
 mod lines;
 mod made;
 mod maker;
+mod making;
 mod number;
 mod order;
 mod part;
@@ -46,6 +48,5 @@ pub(crate) use input::{Crew, Input, Pace, open};
 pub use made::{MadeUp, Row};
 pub(crate) use part::Part;
 pub(crate) use record::{MISSING, Record};
-pub(crate) use text::Text;
 pub(crate) use told::{Id, Told};
 pub(crate) use wanted::{Group, Value, Wanted};

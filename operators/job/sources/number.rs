@@ -1,8 +1,8 @@
 //! Values: decimals as people and programs write them, as whole steps of a power of ten, exactly.
 
-/// How many steps of 10^-`digits` a number is, rounded down; the nearest end of `i64` where it is beyond. `None` where the
-/// bytes are no number: a sign or none, digits with or without a point among them, an exponent or none; spaces around it
-/// mean nothing. No float is on the way: 0.29 is 29 hundredths.
+/// How many steps of 10^-`digits` a number is, rounded down; the nearest end of `i64` where it is beyond. `None` where
+/// the bytes are no number: a sign or none, digits with or without a point among them, an exponent or none; spaces
+/// around it mean nothing. No float is on the way: 0.29 is 29 hundredths.
 #[inline]
 pub(super) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
     let bytes = trimmed(bytes);
@@ -176,7 +176,10 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_a_number_or_is_not(bytes in proptest::collection::vec(any::<u8>(), 0..40), digits in any::<i32>()) {
+        fn anything_is_a_number_or_is_not(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            digits in any::<i32>(),
+        ) {
             let _ = steps(&bytes, digits);
         }
     }

@@ -41,7 +41,12 @@ impl Chunks {
         // Whoever panicked with the lock has ended the process.
         let Ok(mut known) = self.0.lock() else { return false };
         let Known { next, latest, later } = &mut *known;
-        tell(later.entry(chunk).or_default());
+        let told = later.entry(chunk).or_default();
+        tell(told);
+        // Whatever lies between, it comes after those that are done.
+        if told.first.is_some_and(|first| latest.is_some_and(|latest| first < latest)) {
+            return false;
+        }
         while let Some(chunk) = later.get(next) {
             if chunk.first.is_some_and(|first| latest.is_some_and(|latest| first < latest)) {
                 return false;
@@ -74,6 +79,9 @@ mod tests {
         let chunks = Chunks::default();
         assert!(chunks.begins(1, 10) && chunks.ends(1, Some(20)) && chunks.begins(0, 5));
         assert!(!chunks.ends(0, Some(11)), "the second chunk began before the first had ended");
+
+        let chunks = Chunks::default();
+        assert!(chunks.ends(0, Some(11)) && !chunks.begins(2, 10), "whatever the chunk between them says");
 
         let chunks = Chunks::default();
         assert!(chunks.ends(0, Some(11)) && chunks.ends(1, None));

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::brake::{Brake, Fate, Progress};
+use super::brake::{Brake, Progress};
 use super::cutter::without_end;
 use super::dealer::{Chunk, Message};
+use super::fate::Fate;
 use super::lines::{Bad, Format};
-use super::made::{BLOCK, MadeUp};
 use super::maker::Maker;
+use super::making::Made;
 use super::order::Chunks;
 use super::record::Record;
 use super::told::Told;
 use super::wanted::{Cells, Plan};
-use crate::dataflow::{BATCH, Clock, Gone, Pulled, Source};
+use crate::dataflow::{BATCH, Gone, Pulled, Source};
 use crate::time::Time;
 
 /// What one worker reads.
@@ -90,7 +91,8 @@ struct Current {
     at: usize,
     quotes: bool,
     number: u64,
-    first: Option<Time>,
+    /// The time of the line before, which may be in a chunk before.
+    before: Option<Time>,
     last: Option<Time>,
 }
 
@@ -110,6 +112,8 @@ impl Lines {
     fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
         self.desk.fate.check()?;
         let enough = batch.len() + BATCH;
+        // Lines without a record are some work too.
+        let mut lines = 4 * BATCH;
         loop {
             if let Some(current) = &mut self.current {
                 let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
@@ -121,7 +125,7 @@ impl Lines {
                     order,
                     longest: self.longest,
                 };
-                let whole = reading.read(current, batch, enough);
+                let whole = reading.read(current, batch, enough, &mut lines);
                 self.desk.fate.check()?;
                 if !whole {
                     return Ok(self.standing());
@@ -157,7 +161,7 @@ impl Lines {
         if let Some(columns) = columns {
             self.format = Format::Csv(columns);
         }
-        self.current = Some(Current { lines, at: 0, quotes, number, first: None, last: None });
+        self.current = Some(Current { lines, at: 0, quotes, number, before: self.latest, last: None });
     }
 
     /// How things stand while there is more.
@@ -189,16 +193,15 @@ impl Reading<'_> {
         current: &mut Current,
         batch: &mut Vec<Record<P, I>>,
         enough: usize,
+        lines: &mut usize,
     ) -> bool {
-        // Lines without a record are some work too.
-        let mut lines = 0;
         while current.at < current.lines.len() {
-            if batch.len() >= enough || lines > 4 * BATCH {
+            if batch.len() >= enough || *lines == 0 {
                 return false;
             }
-            lines += 1;
+            *lines -= 1;
             let rest = current.lines.get(current.at..).unwrap_or_default();
-            let end = self.format.end(rest, current.quotes);
+            let (end, quotes) = self.format.end(rest, current.quotes);
             current.at += end;
             let line = without_end(rest.get(..end).unwrap_or_default());
             if line.is_empty() {
@@ -208,7 +211,7 @@ impl Reading<'_> {
             let found = if line.len() > self.longest {
                 Err(Bad)
             } else {
-                self.format.read(line, current.quotes, self.cells)
+                self.format.read(rest, line.len(), quotes, self.cells)
             };
             let time = match found.and_then(|()| self.maker.time(line, self.cells)) {
                 Ok(time) => time,
@@ -223,11 +226,10 @@ impl Reading<'_> {
                 continue;
             }
             if let (Some(order), Some(time)) = (self.order, time) {
-                let begins = current.first.is_none();
-                current.first.get_or_insert(time);
-                let sorted = current.last.is_none_or(|last| last <= time)
+                let begins = current.last.is_none();
+                let sorted = current.before.is_none_or(|before| before <= time)
                     && (!begins || order.begins(current.number, time));
-                current.last = Some(time);
+                (current.before, current.last) = (Some(time), Some(time));
                 if !sorted {
                     batch.truncate(before);
                     self.fate.unsorted();
@@ -236,79 +238,5 @@ impl Reading<'_> {
             }
         }
         true
-    }
-}
-
-/// Records that are made up where they are wanted.
-pub(super) struct Made {
-    desk: Desk,
-    made: Arc<MadeUp>,
-    cells: Cells,
-    /// Which of the four fields become which cells.
-    fields: Vec<Option<usize>>,
-    /// By which a live source gives its records when they happen.
-    clock: Option<Arc<dyn Clock>>,
-    workers: u64,
-    next: u64,
-    last: Option<Time>,
-    marked: Option<Time>,
-}
-
-impl Made {
-    pub(super) fn new(
-        desk: Desk,
-        made: Arc<MadeUp>,
-        clock: Option<Arc<dyn Clock>>,
-        worker: u64,
-        workers: u64,
-    ) -> Made {
-        let (cells, fields) = (Cells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
-        Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
-    }
-
-    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
-        self.desk.fate.check()?;
-        if self.desk.brake.is_pulled() {
-            return Ok(Pulled::Idle);
-        }
-        let now = self.clock.as_ref().map(|clock| clock.now());
-        let enough = batch.len() + BATCH;
-        while self.next < self.made.rows() && batch.len() < enough {
-            let row = self.made.row(self.next);
-            if now.is_some_and(|now| row.time > now) {
-                return Ok(self.mark(now));
-            }
-            self.cells.clear();
-            row.write(&self.fields, &mut self.cells);
-            if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
-                self.desk.fate.bad(1);
-                self.desk.fate.check()?;
-            }
-            self.last = Some(row.time);
-            self.next += 1;
-            self.desk.progress.add(1);
-            if self.next.is_multiple_of(BLOCK) {
-                self.next += BLOCK * (self.workers.max(1) - 1);
-            }
-        }
-        match (self.last, now) {
-            _ if self.next >= self.made.rows() => {
-                self.desk.progress.end();
-                Ok(Pulled::End)
-            }
-            (Some(time), None) if self.desk.plan.sorted && self.desk.plan.timed => Ok(Pulled::Complete(time)),
-            _ => Ok(Pulled::More),
-        }
-    }
-
-    /// All that has happened by now has been given.
-    fn mark(&mut self, now: Option<Time>) -> Pulled {
-        match now {
-            Some(now) if self.marked.is_none_or(|marked| marked < now) => {
-                self.marked = Some(now);
-                Pulled::Complete(now)
-            }
-            _ => Pulled::Idle,
-        }
     }
 }

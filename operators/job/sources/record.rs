@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Text;
+use crate::job::text::Text;
 use crate::time::Time;
 
 /// The value of a line that has none.

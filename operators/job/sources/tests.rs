@@ -74,8 +74,9 @@ type Given = Record<Id, Id>;
 /// A source as a job file states it, and who is protected.
 fn stated(source: &str, person: &str) -> (Source, Protected) {
     let text = format!(
-        "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\nbudget = {{ rho = 1 }}\n\
-         ledger = \"a.ledger\"\ndomain = \"a\"\n[[release]]\nname = \"a\"\nevery = \"all\"\npeople = {{}}\nnoise = \"gaussian\"\nshare = 1\n"
+        "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\n\
+         budget = {{ rho = 1 }}\nledger = \"a.ledger\"\ndomain = \"a\"\n\
+         [[release]]\nname = \"a\"\nevery = \"all\"\npeople = {{}}\nnoise = \"gaussian\"\nshare = 1\n"
     );
     let job = Job::parse("job.toml", &text).unwrap();
     (job.source, job.privacy.protected)

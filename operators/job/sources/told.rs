@@ -36,8 +36,9 @@ impl Told for () {
 /// The longest id that is read. It is a public rule: a line with a longer one is bad.
 pub(super) const LONGEST_ID: usize = 64 << 10;
 
-/// Bytes by which somebody is known: themselves where they are at most 31, and otherwise 31 bytes of their keyed hash, in
-/// which nobody finds two ids alike. Nothing is normalised: what differs in a byte is somebody else. Prints as `<private>`.
+/// Bytes by which somebody is known: themselves where they are at most 31, and otherwise 31 bytes of their keyed hash,
+/// in which nobody finds two ids alike. Nothing is normalised: what differs in a byte is somebody else. Prints as
+/// `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Id([u64; 4]);
 
@@ -50,30 +51,32 @@ impl Id {
     /// For all records in which nobody is named; no id that is read equals it.
     pub(crate) const SHARED: Id = Id([Self::NOBODY as u64, 0, 0, 0]);
 
+    #[inline]
     fn new(bytes: &[u8], secret: &[u8; 32]) -> Id {
-        let mut held = [0; 32];
-        let (first, rest) = held.split_at_mut(1);
-        let tag = match rest.get_mut(..bytes.len()) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                bytes.len() as u8
-            }
-            None => {
-                let hash = blake3::keyed_hash(secret, bytes);
-                rest.copy_from_slice(hash.as_bytes().split_at(Self::HELD).0);
-                Self::HASHED
-            }
-        };
-        first.fill(tag);
-        Id::from_bytes(held)
+        if bytes.len() <= Self::HELD {
+            return Id::tagged(bytes.len() as u8, bytes);
+        }
+        let hash = blake3::keyed_hash(secret, bytes);
+        Id::tagged(Self::HASHED, hash.as_bytes().split_at(Self::HELD).0)
+    }
+
+    /// A first byte, and at most 31 more. In whole words: bytes that are written one by one and then read as words make
+    /// the processor wait.
+    #[inline]
+    fn tagged(tag: u8, bytes: &[u8]) -> Id {
+        let mut words = [u64::from(tag), 0, 0, 0];
+        let mut carried = 0;
+        for (at, word) in words.iter_mut().enumerate() {
+            let Some(rest) = bytes.get(at * 8..) else { break };
+            let eight = little(rest);
+            *word |= eight << 8 | carried;
+            carried = eight >> 56;
+        }
+        Id(words)
     }
 
     fn from_bytes(bytes: [u8; 32]) -> Id {
-        let mut words = [0; 4];
-        for (word, eight) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*eight);
-        }
-        Id(words)
+        Id::tagged(bytes[0], bytes.split_at(1).1)
     }
 
     fn bytes(&self) -> [u8; 32] {
@@ -90,6 +93,30 @@ impl Id {
             Self::NOBODY => 0,
             tag => usize::from(tag).min(Self::HELD),
         }
+    }
+}
+
+/// The first eight bytes, or as many as there are, the first the lowest.
+#[inline]
+pub(super) fn little(bytes: &[u8]) -> u64 {
+    if let Some(eight) = bytes.first_chunk() {
+        return u64::from_le_bytes(*eight);
+    }
+    // Two halves that may overlap, or three bytes that may be the same.
+    let length = bytes.len();
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return u64::from(first) | u64::from(last) << (8 * (length - 4));
+    }
+    match bytes {
+        [] => 0,
+        [first, .., last] => {
+            let middle = bytes.get(length / 2).copied().unwrap_or_default();
+            u64::from(*first)
+                | u64::from(middle) << (8 * (length / 2))
+                | u64::from(*last) << (8 * (length - 1))
+        }
+        [only] => u64::from(*only),
     }
 }
 
@@ -180,6 +207,19 @@ mod tests {
         }
         assert_eq!(&bytes[..6], b"\x03ada\x21\x20");
         assert_eq!(bytes[6..], blake3::keyed_hash(&[7; 32], &[b'x'; 40]).as_bytes()[..31]);
+    }
+
+    #[test]
+    fn words_are_their_bytes() {
+        let bytes: Vec<u8> = (0..31u8).map(|byte| byte.wrapping_mul(7).wrapping_add(129)).collect();
+        for length in 0..=31 {
+            let held = &bytes[..length];
+            let one = id(held).bytes();
+            assert_eq!((one[0], &one[1..=length]), (length as u8, held));
+            assert!(one[length + 1..].iter().all(|byte| *byte == 0));
+            let expected = held.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            assert_eq!(little(held), expected, "{length}");
+        }
     }
 
     #[test]

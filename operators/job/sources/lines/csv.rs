@@ -1,9 +1,10 @@
-//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a quotation mark
-//! ends at the next one that is not doubled.
+//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a
+//! quotation mark ends at the next one that is not doubled.
 
 use memchr::{memchr, memchr2};
 
 use super::Bad;
+use super::commas::Commas;
 use crate::dataflow::Gone;
 use crate::job::sources::wanted::Cells;
 
@@ -35,7 +36,7 @@ impl Columns {
                 }
                 (None, _) => {
                     return refused(format!(
-                        "no column named {field}; name one of its first line's in the job file"
+                        "no column named {field}; name a column of its first line in the job file"
                     ));
                 }
             }
@@ -44,18 +45,19 @@ impl Columns {
         Ok(Columns(columns))
     }
 
-    /// The cells of a line in which there is no quotation mark.
+    /// The cells of a line in which there is no quotation mark: the first `length` bytes.
     #[inline]
-    pub(super) fn plain(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut Cells) -> Result<(), Bad> {
+        let mut commas = Commas::new(lines, length);
         let (mut column, mut from) = (0, 0);
-        let mut end = comma(line, 0);
+        let mut end = commas.next();
         for (wanted, cell) in &self.0 {
             while column < *wanted {
-                if end >= line.len() {
+                if end >= length {
                     return Err(Bad);
                 }
                 from = end + 1;
-                end = comma(line, from);
+                end = commas.next();
                 column += 1;
             }
             cells.put(*cell, from, end);
@@ -88,13 +90,6 @@ impl Columns {
         }
         Ok(())
     }
-}
-
-#[inline]
-fn comma(line: &[u8], from: usize) -> usize {
-    line.get(from..)
-        .and_then(|rest| rest.iter().position(|byte| *byte == b','))
-        .map_or(line.len(), |at| from + at)
 }
 
 /// The fields of one line, in order.
@@ -170,22 +165,24 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
     beside.extend_from_slice(rest);
 }
 
-/// Where the first of some lines ends, or the text does.
-pub(super) fn end(lines: &[u8]) -> usize {
+/// Where the first of some lines ends, or the text does; and whether there is a quotation mark in it.
+pub(super) fn end(lines: &[u8]) -> (usize, bool) {
     let mut at = 0;
+    let mut quotes = false;
     let mut quoted = false;
     // Where a mark closed a field.
     let mut closed = None;
     loop {
         let rest = lines.get(at..).unwrap_or_default();
         let found = if quoted { memchr(b'"', rest) } else { memchr2(b'"', b'\n', rest) };
-        let Some(found) = found.map(|found| at + found) else { return lines.len() };
+        let Some(found) = found.map(|found| at + found) else { return (lines.len(), quotes) };
         at = found + 1;
         if quoted {
             (quoted, closed) = (false, Some(found));
         } else if lines.get(found) == Some(&b'\n') {
-            return at;
+            return (at, quotes);
         } else {
+            quotes = true;
             let before = found.checked_sub(1);
             quoted = before.is_none_or(|before| closed == Some(before) || lines.get(before) == Some(&b','));
         }
@@ -234,15 +231,23 @@ mod tests {
         fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
             let (theirs, ours) = both(line.as_bytes());
             // It takes what is torn within quotation marks for whole; that line is bad here.
-            let whole = end(format!("{line}\n,").as_bytes()) == line.len() + 1;
+            let (ends, marked) = end(format!("{line}\n,").as_bytes());
+            let whole = ends == line.len() + 1;
+            prop_assert!(!whole || marked == line.contains('"'));
             prop_assert_eq!(ours, if whole { Ok(theirs) } else { Err(()) }, "{}", line);
         }
 
         #[test]
-        fn a_line_without_marks_is_read_alike_by_both_readers(line in "[ab,]{0,12}", wanted in proptest::collection::btree_set(0usize..8, 1..4)) {
+        fn a_line_without_marks_is_read_alike_by_both_readers(
+            line in "[ab,]{0,90}",
+            after in "[a,\\n]{0,40}",
+            wanted in proptest::collection::btree_set(0usize..30, 1..4),
+        ) {
             let columns = Columns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
             let (mut plain, mut quoted) = (Cells::new(4), Cells::new(4));
-            let ended = columns.plain(line.as_bytes(), &mut plain).is_ok();
+            // What follows the line is no part of it.
+            let lines = format!("{line}\n{after}");
+            let ended = columns.plain(lines.as_bytes(), line.len(), &mut plain).is_ok();
             prop_assert_eq!(ended, columns.quoted(line.as_bytes(), &mut quoted).is_ok());
             let split: Vec<&str> = line.split(',').collect();
             prop_assert_eq!(ended, wanted.iter().all(|column| *column < split.len()));
@@ -264,7 +269,7 @@ mod tests {
         let gone = find("a,secret", &["b"]).unwrap_err().to_string();
         assert_eq!(
             gone,
-            "a.csv: the input was refused: no column named b; name one of its first line's in the job file"
+            "a.csv: the input was refused: no column named b; name a column of its first line in the job file"
         );
         assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
         assert!(find("A, a", &["a"]).is_err(), "names are what they are");

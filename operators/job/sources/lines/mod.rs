@@ -1,6 +1,7 @@
 //! From a line to its cells, in each of the ways in which lines are written.
 
 mod combined;
+mod commas;
 mod csv;
 mod json;
 
@@ -29,21 +30,33 @@ pub(super) enum Format {
 pub(super) struct Bad;
 
 impl Format {
-    /// Where the first line of some whole lines ends. A line end between quotation marks is none in columns.
+    /// Where the first line of some whole lines ends, and whether there are quotation marks in it. A line end between
+    /// them is none in columns.
     #[inline]
-    pub(super) fn end(&self, lines: &[u8], quotes: bool) -> usize {
+    pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
         match self {
             Format::Csv(_) if quotes => csv::end(lines),
-            _ => memchr(b'\n', lines).map_or(lines.len(), |at| at + 1),
+            _ => (memchr(b'\n', lines).map_or(lines.len(), |at| at + 1), false),
         }
     }
 
-    /// Finds the wanted cells of a line that has no end any more.
+    /// Finds the wanted cells of a line, which is the first `length` of these bytes and has no end any more.
     #[inline]
-    pub(super) fn read(&self, line: &[u8], quotes: bool, cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn read(
+        &self,
+        lines: &[u8],
+        length: usize,
+        quotes: bool,
+        cells: &mut Cells,
+    ) -> Result<(), Bad> {
+        if let Format::Csv(columns) = self
+            && !quotes
+        {
+            return columns.plain(lines, length, cells);
+        }
+        let line = lines.get(..length).unwrap_or_default();
         match self {
-            Format::Csv(columns) if quotes => columns.quoted(line, cells),
-            Format::Csv(columns) => columns.plain(line, cells),
+            Format::Csv(columns) => columns.quoted(line, cells),
             Format::Jsonl(names) => names.read(line, cells),
             Format::Combined(fields) => fields.read(line, cells),
         }

@@ -1,5 +1,5 @@
-//! Zipf's law: the k-th of so many comes in proportion to k^-skew (Hörmann, Derflinger 1996, "Rejection-inversion to generate
-//! variates from monotone discrete distributions"), by libm's functions, which are the same on every machine.
+//! Zipf's law: the k-th of so many comes in proportion to k^-skew (Hörmann, Derflinger 1996, "Rejection-inversion to
+//! generate variates from monotone discrete distributions"), by libm's functions, which are the same on every machine.
 
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {

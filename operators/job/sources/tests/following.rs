@@ -19,6 +19,7 @@ struct Followed {
     parts: Vec<Part<Id, Id>>,
     found: Vec<Given>,
     complete: Vec<i64>,
+    progress: Arc<Progress>,
 }
 
 impl Followed {
@@ -34,7 +35,12 @@ impl Followed {
             Brake::new(),
         )
         .unwrap();
-        Followed { parts: of(&input, workers), found: Vec::new(), complete: vec![i64::MIN; workers] }
+        Followed {
+            parts: of(&input, workers),
+            found: Vec::new(),
+            complete: vec![i64::MIN; workers],
+            progress: input.progress(),
+        }
     }
 
     /// Pulls until all that was there by now has been given, or the source is gone.
@@ -121,7 +127,8 @@ fn processes_share_what_is_appended() {
         })
         .collect();
     let parts = (0..4).map(|worker| inputs[worker / 2].part(worker)).collect();
-    let mut followed = Followed { parts, found: Vec::new(), complete: vec![i64::MIN; 4] };
+    let mut followed =
+        Followed { parts, found: Vec::new(), complete: vec![i64::MIN; 4], progress: inputs[0].progress() };
     let mut expected = Vec::new();
     for round in 0..40 {
         let lines: Vec<String> = (0..7).map(|line| format!("u{round}-{line}\n")).collect();
@@ -189,22 +196,39 @@ fn a_clock_that_is_set_declares_nothing() {
 fn the_reading_ends_with_the_last_part() {
     let place = Place::new("alone");
     place.write("a.csv", "user\nada\n");
-    let followed = Followed::new(&csv(&place.path("a.csv"), ""), &Arc::default(), 1);
-    let name = place.path("a.csv");
+    let mut followed = Followed::new(&csv(&place.path("a.csv"), ""), &Arc::default(), 1);
+    followed.settle().unwrap();
+    let progress = Arc::clone(&followed.progress);
+    assert!(Arc::strong_count(&progress) > 2, "the thread has one");
     drop(followed);
     let patience = Instant::now() + Duration::from_secs(20);
-    let threads = || {
-        let tasks = fs::read_dir("/proc/self/task").unwrap();
-        tasks
-            .filter(|task| {
-                fs::read_to_string(task.as_ref().unwrap().path().join("comm"))
-                    .is_ok_and(|name| name.trim() == "discreet-reader")
-            })
-            .count()
-    };
-    // Other tests have readers too, which come and go.
-    while threads() > 8 {
-        assert!(Instant::now() < patience, "{}", name.display());
-        std::thread::sleep(Duration::from_millis(50));
+    while Arc::strong_count(&progress) > 1 {
+        assert!(Instant::now() < patience, "the thread goes on");
+        std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+// Refutes a pipe that is taken for an empty file, and one that two processes would tear.
+#[test]
+fn a_pipe_with_a_name_is_read_as_it_comes() {
+    let place = Place::new("pipe");
+    let pipe = place.path("pipe.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let source = csv(&pipe, "");
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::OpenOptions::new().write(true).open(pipe).unwrap()
+    });
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    let mut writer = writer.join().unwrap();
+    writer.write_all(b"user\nada\nbo").unwrap();
+    assert_eq!(followed.settle(), Ok(1));
+    writer.write_all(b"b\n").unwrap();
+    assert_eq!(followed.settle(), Ok(2));
+    drop(writer);
+    assert!(followed.gone().to_string().contains("it has ended"));
+    let crew = Crew { process: 0, processes: 2, threads: 1 };
+    let refused =
+        open(&source.0, &source.1, wanted(vec![group(None, None)], false), Pace::Bounded, crew, Brake::new());
+    assert!(refused.unwrap_err().is_refused());
 }

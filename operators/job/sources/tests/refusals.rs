@@ -1,6 +1,15 @@
 //! How a source ends that cannot go on.
 
+use crossbeam_channel::bounded;
+
 use super::*;
+use crate::job::sources::dealer::Message;
+use crate::job::sources::fate::Fate;
+use crate::job::sources::lines::{Combined, Format};
+use crate::job::sources::maker::Maker;
+use crate::job::sources::order::Chunks;
+use crate::job::sources::part::{Desk, Lines};
+use crate::job::sources::wanted::Plan;
 
 /// What no error may ever say.
 const SECRET: &str = "s3cret";
@@ -68,7 +77,7 @@ fn no_error_tells_a_piece_of_a_record() {
     );
     for line in [
         format!("{{\"user\":\"{SECRET}\",\"user\":1}}"),
-        format!("{SECRET}"),
+        SECRET.to_owned(),
         format!("{{\"{SECRET}\":1"),
         format!("{{\"user\":[\"{SECRET}\"]}}"),
         format!("{{\"time\":\"{SECRET}\"}}"),
@@ -235,9 +244,76 @@ fn times_from_far_away_are_times() {
     );
     let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], true), 1).unwrap();
     let times: Vec<i64> = found.iter().map(|record| record.time).collect();
-    assert_eq!(times, [-28_505_660_400_000_000, 0, 253_402_300_799_000_000]);
+    assert_eq!(times, [crate::time::at("1066-10-14T09:00:00Z").unwrap(), 0, 253_402_300_799_000_000]);
     // Where nobody asks for times, they are not read.
     place.write("a.csv", "user,time\na,never\n");
     let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], false), 1).unwrap();
     assert_eq!(found.iter().map(|record| record.time).collect::<Vec<_>>(), [0]);
+}
+
+// Refutes a declaration that goes back, for which the driver would have another name: a worker is two chunks ahead.
+#[test]
+fn a_worker_that_is_ahead_finds_disorder_by_itself() {
+    let place = Place::new("ahead");
+    let unix = "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"";
+    let mut lines: Vec<i64> = (1_000..1_090).collect();
+    lines[60..90].iter_mut().for_each(|time| *time -= 55);
+    let lines: String = lines.iter().map(|time| format!("ada,{time}\n")).collect();
+    place.write("a.csv", format!("user,time\n{lines}"));
+    let (source, person) = csv(&place.path("a.csv"), unix);
+    for workers in 2..4 {
+        let wanted = wanted(vec![group(None, None)], true);
+        let sizes = sizes(90);
+        let input =
+            open_in(sizes, &source, &person, wanted, Pace::Bounded, threads(workers), Brake::new()).unwrap();
+        let mut parts = of(&input, workers);
+        // Until one part has failed, it alone is pulled; the others are only pulled where it has nothing more.
+        let (mut declared, mut given) = (i64::MIN, Vec::new());
+        let gone = loop {
+            match parts[0].pull(&mut given) {
+                Ok(Pulled::Complete(time)) => {
+                    assert!(declared <= time, "what is declared goes on");
+                    declared = time;
+                }
+                Ok(Pulled::Idle) => {
+                    for other in &mut parts[1..] {
+                        let _ = other.pull(&mut Vec::new());
+                    }
+                }
+                Ok(pulled) => assert_eq!(pulled, Pulled::More),
+                Err(gone) => break gone,
+            }
+        };
+        assert!(gone.is_refused() && gone.to_string().contains("a line is earlier"), "{gone}");
+    }
+}
+
+// Refutes a thread whose death looks like the end of the data.
+#[test]
+fn a_part_whose_reading_thread_is_gone_says_so() {
+    let (source, person) = stated("type = \"combined\"\npath = \"-\"", "unit = \"record\"");
+    let part = |messages: Vec<Message>| {
+        let plan = Plan::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
+        let desk = Desk {
+            maker: Maker::new(plan.clone(), &source).unwrap(),
+            fate: Fate::new("standard input".into(), 0),
+            brake: Brake::new(),
+            order: Arc::new(Chunks::default()),
+            progress: Progress::of(None),
+            taken: Arc::new(()),
+            plan,
+        };
+        let ((sender, chunks), (spare, _)) = (bounded(2), bounded(1));
+        for message in messages {
+            sender.send(message).unwrap();
+        }
+        let format = Format::Combined(Combined::new(&[]));
+        Part::<(), ()>::of_lines(Lines::new(desk, chunks, spare, format, false, 100))
+    };
+    let gone = part(Vec::new()).pull(&mut Vec::new()).unwrap_err();
+    assert!(!gone.is_refused() && gone.to_string().contains("its reading thread has ended"), "{gone}");
+    let mut ended = part(vec![Message::End]);
+    for _ in 0..2 {
+        assert_eq!(ended.pull(&mut Vec::new()), Ok(Pulled::End));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SOURCE: &str = "type = \"synthetic\"\npeople = 300\nrows = 10_000\nkeys = 20\nseed = 5";
+const SOURCE: &str = "type = \"synthetic\"\npeople = 300\nrows = 10000\nkeys = 20\nseed = 5";
 
 fn groups() -> Vec<Group> {
     vec![group(Some("key"), Some(("value", 2))), group(None, None)]

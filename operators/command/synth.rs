@@ -1,0 +1,102 @@
+//! `discreet synth`: a realistic event log of any size, from a seed.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use discreet::job::MadeUp;
+use discreet::job::config::Number;
+use discreet::time::at;
+
+use super::{INTERNAL_FAULT, Refusal, whole};
+
+/// What the log is like, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct Synth {
+    /// How many rows
+    #[arg(long, allow_negative_numbers = true)]
+    rows: String,
+    /// How many people leave them
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// About how many keys
+    #[arg(long, allow_negative_numbers = true)]
+    keys: String,
+    /// How unequal keys and people are: 0 for not at all
+    #[arg(long, allow_negative_numbers = true, default_value = "1.1")]
+    skew: String,
+    /// Another seed is another log
+    #[arg(long, allow_negative_numbers = true, default_value = "0")]
+    seed: String,
+    /// The first moment, such as 2026-01-01 or 2026-01-01T00:00:00Z
+    #[arg(long, default_value = "2026-01-01")]
+    from: String,
+    /// The moment before which it ends
+    #[arg(long, default_value = "2026-01-02")]
+    until: String,
+    /// How rows are written
+    #[arg(long, value_enum, default_value = "csv")]
+    format: Format,
+    /// A file to write instead of standard output
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Separated fields, under a line of their names
+    Csv,
+    /// A JSON object a line
+    Jsonl,
+}
+
+impl Synth {
+    /// Writes the log; there is nothing else to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let moment = |field: &str, text: &str| at(text).map_err(|refused| refusal(field, refused.remedy()));
+        let skew = Number::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
+        let log = MadeUp::of(
+            whole("people", &self.people)?,
+            whole("rows", &self.rows)?,
+            whole("keys", &self.keys)?,
+            Some(skew),
+            Some(whole("seed", &self.seed)?),
+            Some((moment("from", &self.from)?, moment("until", &self.until)?)),
+        )?;
+        let written = match &self.out {
+            None => self.write(&log, io::stdout().lock()),
+            Some(path) => File::create(path).and_then(|file| self.write(&log, file)),
+        };
+        match written {
+            // A reader that has seen enough, as in `discreet .. | head -1`.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(String::new()),
+            Err(error) => {
+                let place =
+                    self.out.as_ref().map_or("standard output".into(), |path| path.display().to_string());
+                let message = format!("out: {place}: {}; give a place that can be written", error.kind());
+                Err(Refusal { message, code: INTERNAL_FAULT })
+            }
+            Ok(()) => Ok(String::new()),
+        }
+    }
+
+    fn write(&self, log: &MadeUp, to: impl Write) -> io::Result<()> {
+        let mut to = BufWriter::with_capacity(1 << 16, to);
+        if let Format::Csv = self.format {
+            to.write_all(MadeUp::header().as_bytes())?;
+        }
+        for number in 0..log.rows() {
+            let row = log.row(number);
+            match self.format {
+                Format::Csv => row.write_csv(&mut to),
+                Format::Jsonl => row.write_json(&mut to),
+            }?;
+        }
+        to.flush()
+    }
+}
+
+fn refusal(field: &str, remedy: &str) -> Refusal {
+    Refusal::new(format!("{field}: found text that is not understood; give {remedy}"))
+}

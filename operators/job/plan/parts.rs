@@ -1,0 +1,135 @@
+//! What a plan says of each release, by name: these are the fields of its JSON.
+
+use serde::Serialize;
+
+/// An amount of the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Cost {
+    /// In zCDP, where the budget is.
+    pub rho: Option<f64>,
+    /// As an epsilon at the plan's delta.
+    pub epsilon: Option<f64>,
+    /// Of the delta, what is charged for the discovery of keys.
+    pub delta: f64,
+}
+
+/// One release.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// What it tells, in words.
+    pub statistic: String,
+    /// Its windows.
+    pub windows: Windows,
+    /// Whose bound it is, in words.
+    pub bound: String,
+    /// For which keys it is told.
+    pub keys: Keys,
+    /// How far one protected unit moves each number.
+    pub moves: Vec<Moves>,
+    /// The noise of each number.
+    pub noise: Vec<Noise>,
+    /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
+    /// most that counts. Below a tenth of that number a cell is mostly noise.
+    pub people_for_a_tenth: u64,
+    /// What a window costs.
+    pub cost: Cost,
+    /// How many windows one account holds together.
+    pub paid_together: u64,
+    /// What these come to.
+    pub paid: Cost,
+    /// How near the noise is to the least that is known to be enough.
+    pub near: Option<Near>,
+    /// What is held of people.
+    pub memory: Memory,
+}
+
+/// Which windows a release has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Windows {
+    /// How often, as in the file.
+    pub every: String,
+    /// How long each is, where windows overlap.
+    pub over: Option<String>,
+    /// When the first starts.
+    pub from: Option<String>,
+    /// When the last ends, where there is a last one.
+    pub until: Option<String>,
+    /// How many, where there is a last one.
+    pub count: Option<u64>,
+}
+
+/// For which keys a release is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Keys {
+    /// There are none: one cell.
+    None,
+    /// These and no others, in every window.
+    Public {
+        /// How many.
+        count: u64,
+    },
+    /// Those that enough people have.
+    Discovered {
+        /// The least noised number of people.
+        threshold: i64,
+    },
+}
+
+/// How far one protected unit moves a number, over all cells, in units of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Moves {
+    /// Which number.
+    pub number: &'static str,
+    /// How many cells.
+    pub l0: f64,
+    /// Any one of them.
+    pub linf: f64,
+    /// All of them.
+    pub l1: f64,
+    /// The root of the sum of squares.
+    pub l2: f64,
+}
+
+/// The noise of a number, in units of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Noise {
+    /// Which number.
+    pub number: &'static str,
+    /// The law.
+    pub kind: &'static str,
+    /// Sigma, or b.
+    pub scale: f64,
+    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty.
+    pub interval: f64,
+}
+
+/// How near noise is to the best that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Near {
+    /// The standard deviation of the noise over that of the best.
+    pub ratio: f64,
+    /// Which bound it is.
+    pub of: &'static str,
+}
+
+/// What is held, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Memory {
+    /// Of a person who has as many keys as are kept, in an open window.
+    pub a_person: u64,
+    /// Windows that are open at once while a live run is up to date; `None` where all of them are.
+    pub windows_open: Option<u64>,
+    /// Of a person for ever, where windows are counted.
+    pub for_ever: Option<u64>,
+}
