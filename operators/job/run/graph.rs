@@ -126,15 +126,15 @@ impl Graph {
             (_, None) => Ok(()),
             (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
-                let question = measure.map(|measure| Asked { statistic: sum.clone(), measure });
+                let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
                 self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
             }
             (_, Some(Settled::Total(total, _))) => {
-                let question = Ok(Asked { statistic: total.clone(), measure: Count });
+                let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(Keying::of(offer).keys(), whole, question), offer, at)
             }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
-                let question = Ok(Asked { statistic: mean.clone(), measure: Terms(*range) });
+                let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
             }
             (_, Some(Settled::Mean(..))) => Ok(()),
