@@ -4,6 +4,7 @@
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
 mod demo;
+mod ending;
 mod graph;
 mod live;
 mod memory;
@@ -25,6 +26,7 @@ use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
 use demo::Demo;
+use ending::last_close;
 use graph::{Graph, Shape};
 use memory::Guard;
 use publish::{Outlet, Publisher, When};
@@ -150,6 +152,7 @@ impl Run<'_> {
             reading(input.progress());
         }
         let publisher = Publisher::start(outlet)?;
+        let last = if at_end { None } else { last_close(&offers, job.source.late) };
         let graph = Arc::new(Graph {
             offers,
             settled,
@@ -161,6 +164,7 @@ impl Run<'_> {
             domain: job.privacy.domain.to_string(),
             late: job.source.late,
             at_end,
+            last,
             gate,
             demo,
             releases: publisher.inlet(),
