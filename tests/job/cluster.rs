@@ -126,8 +126,8 @@ fn what_is_no_cluster_is_refused() {
     let (text, _) = log(FROM, WINDOWS, 10);
     let job = exact(FROM, Some(FROM + WINDOWS * SECOND));
     let scene = set(&job, &text);
-    let run = |more: &[&str]| {
-        let said = scene.start(&[&["run", "job.toml"], more].concat()).end_within(Duration::from_secs(20));
+    let run = |more: &[&str], job: &str| {
+        let said = scene.start(&[&["run", job], more].concat()).end_within(Duration::from_secs(20));
         assert!(said.err.starts_with("error: ") && said.out.is_empty(), "{said:?}");
         (said.code, said.err)
     };
@@ -136,7 +136,7 @@ fn what_is_no_cluster_is_refused() {
         if let Some(hosts) = hosts {
             scene.write("wrong", hosts);
         }
-        let (code, err) = run(more);
+        let (code, err) = run(more, "job.toml");
         assert!(code == Some(78) && err.contains(word), "{code:?} {err}");
     };
     let wrong = [&two[..], &["wrong"]].concat();
@@ -149,23 +149,17 @@ fn what_is_no_cluster_is_refused() {
     refused(Some("127.0.0.1:2101\n127.0.0.1:2102\n"), &["-n", "2", "-p", "2", "--hosts", "wrong"], "process");
     assert_eq!(scene.standing("job.ledger").0, 0);
 
-    // Another job in the second process: both say so.
+    // Another job in the second process, and the first a second time: the first of all waits for its like, which comes.
     scene.write("other.toml", job.replace("late = \"500ms\"", "late = \"400ms\""));
     let first = start(&scene, 0, "1");
-    let second = scene.start(&["run", "other.toml", "-n", "2", "-p", "1", "--hosts", "hosts"]);
-    for said in [first, second].map(|life| life.end_within(Duration::from_secs(20))) {
-        assert!(said.code.is_some_and(|code| code != 0), "{said:?}");
-        assert!(said.err.starts_with("error: ") && !said.err.contains("panicked"), "{said:?}");
+    std::thread::sleep(Duration::from_millis(300));
+    for unlike in [&["run", "other.toml", "-p", "1"][..], &["run", "job.toml", "-p", "1", "-w", "2"]] {
+        let (code, err) = run(&[&unlike[2..], &["-n", "2", "--hosts", "hosts"]].concat(), unlike[1]);
+        assert!(code == Some(78) && err.contains("another job file"), "{code:?} {err}");
     }
-    assert_eq!(scene.standing("job.ledger").0, 0);
-
-    // The same index twice: the ledger knows the first.
-    hosts(&scene);
-    let first = start(&scene, 0, "1");
-    std::thread::sleep(Duration::from_millis(500));
     let twice = start(&scene, 0, "1").end_within(Duration::from_secs(20));
-    assert!(twice.code.is_some_and(|code| code == 74 || code == 78), "{twice:?}");
-    // The first waits for the second still, and has nothing.
+    assert_eq!(twice.code, Some(74), "{twice:?}");
+    assert_eq!(scene.standing("job.ledger").0, 0);
     let second = start(&scene, 1, "1").end();
     let first = first.end();
     assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");

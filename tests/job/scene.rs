@@ -75,14 +75,14 @@ impl Scene {
         self.done(&["ledger", "init", "job.ledger", "--config", "job.toml"]);
     }
 
-    /// How the domain of the ledger stands: rows, what was spent in the currency, releases.
-    pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>, u64) {
+    /// How the one domain of a ledger stands: how many windows are sealed, and what was spent in which currency.
+    pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
         let said = self.done(&["ledger", "show", ledger, "--json"]);
         let page: Value = serde_json::from_str(&said.out).unwrap();
         let domain = page["domains"].as_object().unwrap().values().next().unwrap().clone();
         let spent = domain["spent"].as_object().unwrap().iter();
         let spent = spent.map(|(name, amount)| (name.clone(), amount.as_f64().unwrap())).collect();
-        (page["rows"].as_u64().unwrap(), spent, domain["releases"].as_u64().unwrap())
+        (domain["releases"].as_u64().unwrap(), spent)
     }
 
     /// Everything that adds up does, from the first row on.
