@@ -157,8 +157,8 @@ fn what_is_no_cluster_is_refused() {
         let (code, err) = run(&[&unlike[2..], &["-n", "2", "--hosts", "hosts"]].concat(), unlike[1]);
         assert!(code == Some(78) && err.contains("another job file"), "{code:?} {err}");
     }
-    let twice = start(&scene, 0, "1").end_within(Duration::from_secs(20));
-    assert_eq!(twice.code, Some(74), "{twice:?}");
+    let (code, err) = run(&[&two[..], &["hosts"]].concat(), "job.toml");
+    assert!(code == Some(74) && err.contains("is running already"), "{code:?} {err}");
     assert_eq!(scene.standing("job.ledger").0, 0);
     let second = start(&scene, 1, "1").end();
     let first = first.end();

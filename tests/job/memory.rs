@@ -17,11 +17,10 @@ use crate::size;
 const ENOUGH: u64 = 128_000_000;
 const LITTLE: u64 = 64_000_000;
 
-fn job(from: i64, limit: u64) -> String {
-    let text = exact(from, None).replace("path = \"visits.csv\"", "path = \"-\"");
+/// Read from standard input, with a limit.
+fn limited(job: &str, limit: u64) -> String {
+    let text = job.replace("path = \"visits.csv\"", "path = \"-\"");
     text.replace("[privacy]", &format!("[limits]\nmemory = \"{} MB\"\n\n[privacy]", limit / 1_000_000))
-        // Windows without end in number: each second pays for itself.
-        .replace("promise = \"lifetime\"", "promise = \"each 1s\"")
 }
 
 /// What a process holds, now and at most since it began.
@@ -55,7 +54,9 @@ fn flood(input: &mut ChildStdin, stop: &AtomicBool, mut lines: impl FnMut(&mut V
 fn what_writes_too_fast_waits() {
     let scene = Scene::new("memory");
     let from = now() / SECOND * SECOND;
-    scene.write("job.toml", job(from, ENOUGH));
+    // Windows without end in number: each second pays for itself.
+    let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"each 1s\"");
+    scene.write("job.toml", limited(&job, ENOUGH));
     scene.init();
     let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
     let mut input = life.child.stdin.take().unwrap();
@@ -115,9 +116,10 @@ fn what_writes_too_fast_waits() {
 #[test]
 fn what_does_not_fit_ends_the_job() {
     let scene = Scene::new("memory");
+    // One window, which is open for an hour yet.
     let from = now() / SECOND * SECOND;
-    let text = job(from, LITTLE).replace("every = \"1s\"", "every = \"1h\"").replace("each 1s", "each 1h");
-    scene.write("job.toml", text);
+    let job = exact(from, Some(from + 3_600 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
+    scene.write("job.toml", limited(&job, LITTLE));
     scene.init();
     let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
     let mut input = life.child.stdin.take().unwrap();
@@ -136,7 +138,7 @@ fn what_does_not_fit_ends_the_job() {
     assert_eq!(said.code, Some(70), "{said:?}");
     assert!(said.err.starts_with("error: limits.memory: "), "{said:?}");
     assert_eq!((scene.read("told.jsonl").as_str(), said.out.as_str()), ("", ""));
-    assert_eq!(scene.standing("job.ledger").0, 0, "an hour that nobody has seen to its end");
+    assert_eq!(scene.standing("job.ledger").0, 0, "a window was sealed that is not over");
     assert!(writer.join().unwrap().0 > 0);
     scene.verify("job.ledger");
 }
