@@ -137,7 +137,8 @@ impl Run<'_> {
         let wanted = Wanted {
             groups: bundles.iter().map(|bundle| bundle.group()).collect(),
             secret: *gate.key().derive(NAMES),
-            time: job.is_timed(),
+            // One window of everything has ends, too, where the file states them.
+            time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
             span: horizon.from.zip(horizon.until),
         };
         let brake = Brake::new();
