@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::jobs::{HEADER, SECOND, exact, line};
 use crate::scene::Scene;
 use crate::size;
 
@@ -171,6 +172,31 @@ fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
     assert!(all.power() > 0.99, "{all:?}: a promise kept 0.87 of the time is found with {}", all.power());
     for (release, held) in by_release {
         assert!(!held.refuted(), "{release}: {held:?}");
+    }
+}
+
+// Refutes one window of everything that takes what is before or after it, or that takes nothing.
+#[test]
+fn a_window_of_everything_has_the_ends_that_it_states() {
+    const FROM: i64 = 1_500_000_000 * SECOND;
+    let times = [FROM - 1, FROM, FROM + 1, FROM + 9 * SECOND, FROM + 10 * SECOND];
+    let records: String = (0..).zip(times).map(|(person, time)| line(person, time, "a")).collect();
+    let job = exact(FROM, Some(FROM + 10 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
+    let without = |word: &str| -> String {
+        job.lines().filter(|line| !line.starts_with(word)).map(|line| format!("{line}\n")).collect()
+    };
+    for (job, count) in [(&job, 3), (&without("from"), 4), (&without("until"), 4)] {
+        for command in ["replay", "run"] {
+            let scene = Scene::new("everything");
+            scene.write("job.toml", job);
+            scene.write("visits.csv", HEADER.to_owned() + &records);
+            scene.init();
+            if command == "run" && !job.contains("until") {
+                continue;
+            }
+            let said = scene.done(&[command, "job.toml"]);
+            assert!(said.out.contains(&format!("\"key\":\"a\",\"value\":{count},")), "{job} {said:?}");
+        }
     }
 }
 
