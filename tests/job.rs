@@ -16,6 +16,8 @@ mod memory;
 mod refusals;
 #[path = "job/replays.rs"]
 mod replays;
+#[path = "job/rivals.rs"]
+mod rivals;
 #[path = "job/scene.rs"]
 mod scene;
 #[path = "job/signals.rs"]

@@ -1,5 +1,11 @@
 //! From a file to a job: what `discreet` runs is written down, not programmed.
 //!
+//! ```text
+//! file ─config─▶ Job ─offer─▶ what each release comes to ─┬─plan──▶ a page of words and figures
+//!                                                        ├─run───▶ the sentence, fed by sources, told to sinks
+//!                                                        └─demo──▶ the same, beside the truth, on a ledger thrown away
+//! ```
+//!
 //! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses whatever is
 //! misspelt, out of range or does not fit together, all at once, each at its line and column; it reads no data and
 //! spends nothing. What comes back is plain typed values that need no second look, and the [`Domain`] that the ledger
@@ -38,6 +44,22 @@
 //! assert_eq!(job.domain().name().as_str(), "reviews");
 //! # Ok::<(), discreet::job::Mistakes>(())
 //! ```
+//!
+//! # Running
+//!
+//! [`Job::replay`] runs a job over input that ends, [`Job::run`] for as long as its stream goes on. Both build the sentence
+//! of [`dataflow`](crate::dataflow) from the same offers that [`Job::plan`] speaks of, so that a plan, a demonstration and a live
+//! run cannot disagree.
+//!
+//! * **What is read.** One thread a process reads and unpacks, cuts into whole lines and deals them to the workers, which
+//!   parse. A line that cannot be read is left out, up to a declared number. Nothing of a record reaches an error.
+//! * **What is complete.** A replay's input is complete at its end, and nothing is sealed before. A live run's is complete
+//!   up to the moment at which everything that was there had been read, by a clock that is checked against another.
+//! * **When lines leave.** A replay tells what it knows. A live run tells a window at its end, its lateness and one slack,
+//!   or at a whole slack later: never when it happens to be ready.
+//! * **What a file is told.** Each window once, whatever happens: what a file holds is read before the ledger is opened, and
+//!   a ledger that is behind its file is in doubt. A new file is told everything again.
+//! * **What a demonstration shows.** The truth. It is for data that may be shown; every line says so.
 //!
 //! [`Domain`]: crate::ledger::Domain
 

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::jobs::{COST, exact, line};
-use crate::scene::{Said, Scene, now};
+use crate::jobs::{exact, line};
+use crate::scene::{Said, Scene};
 
 /// Stands in every record that a refusal could be about.
-const SECRET: &str = "s3cr3t";
+pub(crate) const SECRET: &str = "s3cr3t";
 
 /// When the windows of these jobs are: two of them.
-const FROM: i64 = 1_500_000_000_000_000;
+pub(crate) const FROM: i64 = 1_500_000_000_000_000;
 const UNTIL: i64 = FROM + 2_000_000;
 
 struct Case {
@@ -24,7 +24,7 @@ struct Case {
 }
 
 /// A job whose records all hold the secret, and its ledger.
-fn scene() -> Scene {
+pub(crate) fn scene() -> Scene {
     let scene = Scene::new("refusals");
     scene.write("job.toml", exact(FROM, Some(UNTIL)));
     scene.write("visits.csv", records(2));
@@ -39,7 +39,7 @@ fn records(people: i64) -> String {
 }
 
 /// Puts something else in place of a word of the job file.
-fn change(scene: &Scene, word: &str, other: &str) {
+pub(crate) fn change(scene: &Scene, word: &str, other: &str) {
     let text = scene.read("job.toml");
     assert_eq!(text.matches(word).count(), 1, "{word}");
     scene.write("job.toml", text.replace(word, other));
@@ -257,7 +257,7 @@ fn lines_without(text: &str, word: &str) -> String {
 }
 
 /// Nothing of a record, and one sentence that says what to do.
-fn is_discreet(name: &str, said: &Said) {
+pub(crate) fn is_discreet(name: &str, said: &Said) {
     assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET), "{name}: {said:?}");
     assert!(!said.err.contains("panicked"), "{name}: {said:?}");
 }
@@ -311,62 +311,4 @@ fn what_is_allowed_is_not_refused() {
         assert!(said.out.lines().all(|line| line.contains("\"demo\":true")), "{said:?}");
         assert_eq!(scene.standing("job.ledger").0, 0, "a demo was charged");
     }
-}
-
-// Refutes a job that goes on under one version with other parameters: what was told would be told anew.
-#[test]
-fn other_parameters_need_another_version() {
-    let scene = scene();
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = scene.read("told.jsonl");
-    change(&scene, "cost = { epsilon = 20 }", "cost = { epsilon = 10 }");
-    let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
-    assert_eq!(said.code, Some(78), "{said:?}");
-    assert!(said.err.contains("version"), "{said:?}");
-    assert_eq!(scene.read("told.jsonl"), told);
-    is_discreet("parameters", &said);
-    change(&scene, "version = 1", "version = 2");
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    // A new version is paid for: two windows at each price.
-    assert_eq!(scene.standing("job.ledger").1["epsilon"], 2.0 * COST + 2.0 * 10.0);
-}
-
-// Refutes a sink that takes the releases of a ledger that it knows nothing of for its own.
-#[test]
-fn the_file_of_another_ledger_is_refused() {
-    let (scene, other) = (scene(), scene());
-    other.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = other.read("told.jsonl");
-    scene.write("told.jsonl", &told);
-    let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
-    assert_eq!(said.code, Some(74), "{said:?}");
-    is_discreet("another ledger", &said);
-    assert_eq!(scene.read("told.jsonl"), told);
-    assert_eq!(scene.standing("job.ledger").0, 0);
-}
-
-// Refutes two processes that run one job, and one that waits for the other to end.
-#[test]
-fn a_second_process_of_a_job_is_refused_at_once() {
-    let scene = scene();
-    // It has a window to wait for.
-    scene.write("job.toml", exact(FROM, None));
-    change(&scene, "from = \"2017-07-14T02:40:00Z\"", &format!("from = \"{}\"", crate::scene::moment(now())));
-    let first = scene.start(&["run", "job.toml", "--out", "first.jsonl"]);
-    crate::scene::until("the first holds the job", || !scene.read("first.jsonl").is_empty());
-    for arguments in
-        [["run", "job.toml", "--out", "second.jsonl"], ["replay", "job.toml", "--out", "second.jsonl"]]
-    {
-        if arguments[0] == "replay" {
-            let text = scene.read("job.toml");
-            let until = format!("version = 1\nuntil = \"{}\"", crate::scene::moment(now() + 20_000_000));
-            scene.write("job.toml", text.replace("version = 1", &until));
-        }
-        let said = scene.run(&arguments);
-        assert_eq!(said.code, Some(74), "{said:?}");
-        assert!(said.took < Duration::from_secs(2), "{said:?}");
-        assert_eq!(scene.read("second.jsonl"), "");
-        is_discreet("second", &said);
-    }
-    first.kill();
 }

@@ -4,6 +4,7 @@ mod deliver;
 mod desk;
 mod docket;
 mod operator;
+mod order;
 mod statistic;
 
 pub use deliver::Deliver;
@@ -12,4 +13,5 @@ pub(crate) use deliver::hand_over;
 pub(super) use desk::{Desk, Wake};
 pub use operator::{Plan, Release};
 pub(super) use operator::{Waker, release};
+pub(super) use order::Order;
 pub use statistic::{Statistic, Title};

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
+use super::order::Place;
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Failure, Fed, Shared, draws_for_a_dataflow};
@@ -35,6 +36,7 @@ pub struct Plan<S> {
     late: Option<Span>,
     skipping: Option<(Arc<dyn Clock>, Span)>,
     at_end: bool,
+    in_order: bool,
 }
 
 impl<S> fmt::Debug for Plan<S> {
@@ -50,7 +52,7 @@ impl<S> fmt::Debug for Plan<S> {
 impl<S: Statistic> Plan<S> {
     /// Every window of the schedule, as soon as it is complete.
     pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
-        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false }
+        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false, in_order: false }
     }
 
     pub(in crate::dataflow) fn of(
@@ -59,8 +61,8 @@ impl<S: Statistic> Plan<S> {
         schedule: Schedule,
         statistic: S,
     ) -> Plan<S> {
-        let Windows { late, skipping, at_end, .. } = windows.clone();
-        Plan { title, schedule, statistic, late, skipping, at_end }
+        let Windows { late, skipping, at_end, in_order, .. } = windows.clone();
+        Plan { title, schedule, statistic, late, skipping, at_end, in_order }
     }
 
     /// Windows stay open for so long after their end.
@@ -261,9 +263,13 @@ pub(crate) fn release<'scope, S: Statistic>(
         let _ = waker.0.set(scope.worker().sync_activator_for(address.to_vec()));
     }
 
-    let shared = Arc::clone(&context.shared);
+    let (shared, order) = (Arc::clone(&context.shared), Rc::clone(&context.order));
+    let waker = scope.activator_for(Rc::clone(&address));
     builder.build(move |mut capabilities| {
-        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, shared, capabilities.pop()));
+        let mut clerk = at_desk.map(|(plan, desk, _)| {
+            let place = plan.in_order.then(|| Place::new(order, waker));
+            Clerk::new(plan, desk, shared, (capabilities.pop(), place))
+        });
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -298,6 +304,7 @@ struct Clerk<S: Statistic> {
     clock: Option<Arc<dyn Clock>>,
     /// When each window was handed in that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
+    place: Option<Place>,
     /// Gone when nothing more can come.
     capability: Option<Capability<Time>>,
 }
@@ -310,9 +317,9 @@ impl<S: Statistic> Clerk<S> {
         plan: Plan<S>,
         desk: Box<dyn Desk>,
         shared: Arc<Shared>,
-        capability: Option<Capability<Time>>,
+        (capability, place): (Option<Capability<Time>>, Option<Place>),
     ) -> Clerk<S> {
-        let Plan { title, schedule, statistic, late, skipping, at_end } = plan;
+        let Plan { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, patience) = skipping.unzip();
         Clerk {
             docket: Docket::new(statistic, title, schedule, (late, patience), at_end),
@@ -320,6 +327,7 @@ impl<S: Statistic> Clerk<S> {
             shared,
             clock,
             asked: HashMap::new(),
+            place,
             capability,
         }
     }
@@ -336,6 +344,9 @@ impl<S: Statistic> Clerk<S> {
             }
         }
         self.shared.awaits(before, self.docket.awaited());
+        if let Some(place) = &self.place {
+            place.stands_at(self.docket.first_end());
+        }
         self.capability = self.docket.settled().map(|settled| {
             capability.downgrade(&settled);
             capability
@@ -368,6 +379,7 @@ impl<S: Statistic> Clerk<S> {
     fn submit(&mut self, complete: Option<Time>) {
         let now = self.clock.as_ref().map(|clock| clock.now());
         while !self.shared.is_over()
+            && self.may_go_on()
             && let Some(word) = self.docket.next(complete, now)
         {
             match word {
@@ -379,6 +391,17 @@ impl<S: Statistic> Clerk<S> {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether it is this statistic's turn.
+    fn may_go_on(&self) -> bool {
+        match (&self.place, self.docket.next_end()) {
+            (Some(place), Some(next)) => {
+                place.stands_at(self.docket.first_end());
+                place.is_clear_before(next)
+            }
+            _ => true,
         }
     }
 

@@ -210,7 +210,7 @@ fn people_take_the_memory_that_is_told() {
         id[..8].copy_from_slice(&number.to_le_bytes());
         id
     };
-    let keys: Vec<CellKey> = (0..3).map(|key| CellKey::Text(key.to_string().into())).collect();
+    let keys: Vec<CellKey> = (0..3).map(|key| CellKey::Text(key.to_string().as_str().into())).collect();
     let told = |statistic: &str| {
         let text = GOOD.replace("people = {}\nbound = {}", statistic);
         Job::parse("a.toml", &text).unwrap().plan().unwrap().releases[0].memory.a_person

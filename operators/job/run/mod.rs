@@ -11,6 +11,8 @@ mod memory;
 mod publish;
 mod replay;
 mod span;
+#[cfg(test)]
+mod tests;
 mod vitals;
 
 use std::fmt;
@@ -22,6 +24,7 @@ use super::config::{Every, Job, Place, Protected, Records};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Pace, Progress, Wanted};
+use crate::accounting::Promise;
 use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
@@ -166,6 +169,7 @@ impl Run<'_> {
             late: job.source.late,
             at_end,
             last,
+            in_order: matches!(job.domain().promise(), Promise::Any(_)),
             gate,
             demo,
             releases: publisher.inlet(),

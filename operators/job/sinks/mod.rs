@@ -18,7 +18,7 @@ use held::Held;
 
 use crate::canonical::Digest;
 use crate::ledger::durable::sync_name;
-use crate::ledger::{Anchor, Row, Trouble};
+use crate::ledger::{Row, Trouble};
 
 /// Where releases go.
 #[derive(Debug)]
@@ -110,12 +110,7 @@ impl Sink {
         Sink { to, format, demo, pending, failed: false, known: HashSet::new(), newest: None, new }
     }
 
-    /// The newest row that the file knows of this ledger: a ledger without it is behind what it has published.
-    pub(crate) fn anchor(&self, ledger: &Digest) -> Option<Anchor> {
-        self.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain })
-    }
-
-    /// The place and the hash of the newest row that the file knows.
+    /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
     pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
         self.newest
     }

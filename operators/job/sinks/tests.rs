@@ -142,15 +142,14 @@ fn a_row_is_known_however_its_end_is_written() {
 fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
     for name in NAMES {
         let place = Place::new();
-        let (path, ledger) = (place.file(name), Digest::of(b"ledger"));
+        let path = place.file(name);
         let sink = Sink::file(&path, false).unwrap();
-        assert!(sink.is_new() && sink.anchor(&ledger).is_none());
+        assert!(sink.is_new() && sink.newest().is_none());
         drop(sink);
         put(&path, &[sealed(9, &[]), sealed(2, &[("/", "1")]), refused(11)]);
         let sink = Sink::file(&path, false).unwrap();
         assert!(!sink.is_new());
-        let anchor = Anchor { ledger, sequence: 9, chain: Digest::of(&9_i64.to_be_bytes()) };
-        assert_eq!(sink.anchor(&ledger), Some(anchor));
+        assert_eq!(sink.newest(), Some((9, Digest::of(&9_i64.to_be_bytes()))));
         // A file in which nothing is whole is as good as new.
         drop(sink);
         let torn = place.file(&format!("torn-{name}"));
@@ -313,7 +312,7 @@ fn a_device_is_told_whatever_comes() {
         assert!(!sink.pending.is_empty());
         sink.settle().unwrap();
     }
-    assert!(!sink.is_new() && sink.anchor(&Digest::of(b"")).is_none());
+    assert!(!sink.is_new() && sink.newest().is_none());
 }
 
 #[test]

@@ -259,7 +259,7 @@ impl Input {
             brake: Arc::clone(&self.brake),
             order: Arc::clone(&self.order),
             progress: Arc::clone(&self.progress),
-            taken: Arc::clone(&self.taken),
+            _taken: Arc::clone(&self.taken),
         };
         match &self.from {
             From::Elsewhere => Part::nothing(),

@@ -66,7 +66,7 @@ pub(super) struct Desk {
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
     /// As long as somebody holds it, the thread reads.
-    pub(super) taken: Arc<()>,
+    pub(super) _taken: Arc<()>,
 }
 
 /// Lines that a reading thread gives.

@@ -300,7 +300,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
             brake: Brake::new(),
             order: Arc::new(Chunks::default()),
             progress: Progress::of(None),
-            taken: Arc::new(()),
+            _taken: Arc::new(()),
             plan,
         };
         let ((sender, chunks), (spare, _)) = (bounded(2), bounded(1));

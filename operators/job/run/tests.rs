@@ -1,0 +1,199 @@
+//! Jobs as files, run inside of the test.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use crate::ledger::{Key, Ledger};
+
+/// A directory of its own, with a job file and its ledger, that is gone when the test is.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("discreet-run-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    fn job(&self, text: &str) -> Job {
+        let job = Job::parse(self.0.join("job.toml"), text).unwrap();
+        let ledger = &job.privacy.ledger;
+        if !ledger.exists() {
+            Key::create(Key::beside(ledger)).unwrap();
+            Ledger::create_alone(ledger).unwrap().register(job.domain()).unwrap();
+        }
+        job
+    }
+
+    fn replay(&self, job: &Job, workers: usize, out: &str) -> Finished {
+        let out = Some(self.0.join(out));
+        job.replay(Replay { workers, out, ..Replay::default() }).unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Two days of made-up visits; the promise, and the releases.
+fn text(promise: &str, releases: &str) -> String {
+    format!(
+        r#"
+        [job]
+        name = "shop"
+        version = 1
+        from = "2026-01-01T00:00:00Z"
+        until = "2026-01-03T00:00:00Z"
+        [source]
+        type = "synthetic"
+        people = 200
+        rows = 4000
+        keys = 5
+        seed = 7
+        [privacy]
+        person = {{ field = "user", missing = "drop" }}
+        promise = "{promise}"
+        budget = {{ epsilon = 2.0, delta = 1e-6 }}
+        ledger = "shop.ledger"
+        domain = "shop"
+        {releases}
+        "#
+    )
+}
+
+const TWO: &str = r#"
+    [[release]]
+    name = "by_page"
+    every = "1h"
+    people = { by = "key", keys = "discover" }
+    bound = { keys = 2 }
+    noise = "gaussian"
+    share = 0.5
+    [[release]]
+    name = "visits"
+    every = "30m"
+    count = {}
+    bound = { per_key = 3 }
+    noise = "gaussian"
+    share = 0.5
+"#;
+
+// Refutes a statistic that runs ahead of another: under this promise its later windows leave no room for the earlier ones
+// of the other, which are refused though the plan has said that all of them fit. One of the two keeps state, and so is slower.
+#[test]
+fn windows_of_several_releases_fit_a_promise_about_any_span() {
+    for workers in [1, 2] {
+        let place = Place::new(&format!("any-{workers}"));
+        let job = place.job(&text("any 3h", TWO));
+        let finished = place.replay(&job, workers, "out.jsonl");
+        assert_eq!((finished.released(), finished.refused()), (48 + 96, 0), "on {workers} workers");
+    }
+}
+
+// Refutes a second draw, a second charge, a line that is told twice, and one that a new file is not told.
+#[test]
+fn what_was_replayed_is_told_again_and_not_drawn_again() {
+    let place = Place::new("again");
+    let job = place.job(&text("lifetime", TWO));
+    place.replay(&job, 1, "one.jsonl");
+    let first = place.read("one.jsonl");
+    let spent = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
+    place.replay(&job, 2, "one.jsonl");
+    assert!(place.read("one.jsonl") == first, "the same file is told something twice");
+    place.replay(&job, 2, "two.jsonl");
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert!(lines(&place.read("two.jsonl")) == lines(&first), "a new one is told other lines");
+    let again = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
+    assert_eq!(again, spent);
+    assert_eq!(first.matches("\"closed\":true").count(), 48 + 96);
+}
+
+fn window() -> crate::accounting::Interval {
+    crate::accounting::Interval::new(0, 1).unwrap()
+}
+
+/// The lines of a demonstration without what is drawn: release, window, key, tally and truth.
+fn tallies(lines: &str) -> Vec<String> {
+    let mut told: Vec<String> = lines
+        .lines()
+        .filter(|line| line.contains("\"value\""))
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["demo"], true);
+            ["release", "window", "key", "tally", "truth"].map(|field| line[field].to_string()).join(" ")
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+const EVERY_STATISTIC: &str = r#"
+    [[release]]
+    name = "count"
+    every = "6h"
+    count = { by = "key", keys = ["k1", "k2", "k3"] }
+    bound = { keys = 2, per_key = 2 }
+    noise = "laplace"
+    share = 0.2
+    [[release]]
+    name = "people"
+    every = "6h"
+    people = {}
+    noise = "gaussian"
+    share = 0.2
+    [[release]]
+    name = "sum"
+    every = "6h"
+    over = "12h"
+    sum = { of = "value", range = [0, 50.5] }
+    noise = "gaussian"
+    share = 0.2
+    [[release]]
+    name = "mean"
+    every = "1 day"
+    mean = { of = "value", range = [0, 60], by = "key", keys = ["k1", "k2"] }
+    bound = { keys = 1, per_key = 3 }
+    noise = "gaussian"
+    share = 0.2
+    [[release]]
+    name = "histogram"
+    every = "all"
+    histogram = { of = "value", edges = [0, 10.5, 30, 60] }
+    bound = { keys = 4, per_key = 2 }
+    noise = "gaussian"
+    share = 0.2
+"#;
+
+// Refutes tallies that depend on the number of workers, and a bound that adds to the truth.
+#[test]
+fn a_demonstration_has_the_same_tallies_whatever_the_workers() {
+    let place = Place::new("demo");
+    let job = place.job(&text("lifetime", EVERY_STATISTIC));
+    let mut told = Vec::new();
+    for workers in [1, 2, 3] {
+        let out = Some(place.0.join("demo.jsonl"));
+        job.replay(Replay { workers, demo: true, out, ..Replay::default() }).unwrap();
+        told.push(tallies(&place.read("demo.jsonl")));
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0], told[2]);
+    assert_eq!(told[0].len(), 8 * 3 + 8 + 7 + 2 * 2 + 5);
+    let counts: Vec<(i64, i64)> = (told[0].iter().filter(|line| line.starts_with("\"count\"")))
+        .map(|line| {
+            let mut numbers = line.rsplit(' ').map(|number| number.parse::<i64>().unwrap());
+            let truth = numbers.next().unwrap();
+            (numbers.next().unwrap(), truth)
+        })
+        .collect();
+    assert!(counts.iter().all(|(tally, truth)| tally <= truth));
+    assert!(counts.iter().any(|(tally, truth)| tally < truth), "nobody had more than the bound");
+}
