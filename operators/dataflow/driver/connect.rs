@@ -30,21 +30,23 @@ pub(crate) fn connect(cluster: &Cluster, threads: usize) -> Result<Vec<Option<Tc
     for (peer, address) in cluster.addresses.iter().enumerate().take(cluster.process) {
         sockets[peer] = Some(call(cluster, threads, address, deadline)?);
     }
+    let mut others = 0u64;
     while let Some(missing) = (cluster.process + 1..sockets.len()).find(|peer| sockets[*peer].is_none()) {
         if Instant::now() > deadline {
             let address = &cluster.addresses[missing];
+            let unlike = if others > 0 { format!("; one has come that {UNLIKE}") } else { String::new() };
             return Err(Failure::configuration(format!(
-                "hosts: process {missing} ({address}) has not come in time"
+                "hosts: process {missing} ({address}) has not come in time{unlike}"
             )));
         }
         match listener.accept() {
-            Ok((stream, _)) => {
-                let caller = answer(cluster, threads, &stream);
-                if let Some(peer) = caller.filter(|peer| *peer > cluster.process && sockets[*peer].is_none())
-                {
+            Ok((stream, _)) => match answer(cluster, threads, &stream) {
+                Some(Caller::Peer(peer)) if peer > cluster.process && sockets[peer].is_none() => {
                     sockets[peer] = Some(stream);
                 }
-            }
+                Some(Caller::Unlike) => others += 1,
+                _ => {}
+            },
             Err(_) => thread::sleep(PAUSE),
         }
     }
@@ -56,6 +58,10 @@ fn call(cluster: &Cluster, threads: usize, address: &str, deadline: Instant) -> 
     loop {
         match greet(cluster, threads, address, deadline) {
             Ok(stream) => return Ok(stream),
+            // It will say nothing else next time.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(Failure::configuration(format!("hosts: the process at {address} {UNLIKE}")));
+            }
             Err(error) if Instant::now() > deadline => {
                 return Err(Failure::configuration(format!("hosts: no answer from {address}: {error}")));
             }
@@ -77,11 +83,26 @@ fn greet(cluster: &Cluster, threads: usize, address: &str, deadline: Instant) ->
     stream.read_exact(&mut said)?;
     stream.set_read_timeout(None)?;
     let known = (0..cluster.process).any(|peer| said == hello(cluster, threads, peer));
-    if known { Ok(stream) } else { Err(io::ErrorKind::InvalidData.into()) }
+    match said {
+        _ if known => Ok(stream),
+        _ if said.starts_with(WORD) => Err(io::ErrorKind::InvalidData.into()),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    }
 }
 
-/// Which process has called; `None` for whoever is not one of this job.
-fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<usize> {
+/// Who has called.
+enum Caller {
+    Peer(usize),
+    /// A process of some job, which is not this one.
+    Unlike,
+}
+
+/// What is wrong with such a process.
+const UNLIKE: &str =
+    "runs another job file, or with another -n, -p or -w; give all processes the same files and counts";
+
+/// Which process has called; `None` for whoever is none.
+fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<Caller> {
     let heard = || -> io::Result<[u8; LENGTH]> {
         let mut stream = stream;
         let mut said = [0; LENGTH];
@@ -93,11 +114,18 @@ fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<usize
         Ok(said)
     };
     let said = heard().ok()?;
-    let peer = (0..cluster.addresses.len()).find(|peer| said == hello(cluster, threads, *peer))?;
+    let peer = (0..cluster.addresses.len()).find(|peer| said == hello(cluster, threads, *peer));
+    if peer.is_none() && !said.starts_with(WORD) {
+        return None;
+    }
+    // Who is unlike this one sees it by this.
     let mut stream = stream;
     stream.write_all(&hello(cluster, threads, cluster.process)).ok()?;
-    Some(peer)
+    Some(peer.map_or(Caller::Unlike, Caller::Peer))
 }
+
+/// With which every process begins.
+const WORD: &[u8; 8] = b"discreet";
 
 const LENGTH: usize = 8 + 3 * 8 + 32;
 
@@ -105,7 +133,7 @@ fn hello(cluster: &Cluster, threads: usize, process: usize) -> [u8; LENGTH] {
     let mut hello = [0; LENGTH];
     let (word, rest) = hello.split_at_mut(8);
     let (numbers, agreement) = rest.split_at_mut(24);
-    word.copy_from_slice(b"discreet");
+    word.copy_from_slice(WORD);
     for (place, number) in numbers.chunks_exact_mut(8).zip([cluster.addresses.len(), threads, process]) {
         place.copy_from_slice(&(number as u64).to_be_bytes());
     }

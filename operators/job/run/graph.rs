@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 
 use super::demo::Demo;
+use super::ending::Ending;
 use crate::dataflow::bounding::{Count, Measure, Sum};
 use crate::dataflow::{
     Asked, Bounded, Everything, Failure, Fed, Feeds, Private, Question, Release, Tallied, Terms, Travels,
@@ -29,6 +30,8 @@ pub(crate) struct Graph {
     pub(crate) late: Option<Span>,
     /// Whether nothing is released before the input has ended.
     pub(crate) at_end: bool,
+    /// After which nothing is in time for any window.
+    pub(crate) last: Option<Time>,
     /// Whether windows wait for those of other releases that end before them.
     pub(crate) in_order: bool,
     pub(crate) gate: Gate,
@@ -55,12 +58,12 @@ impl Graph {
         worker.dataflow(|scope| match self.shape {
             Shape { person: true, id: false } => {
                 let records: Part<Id, ()> = input.part(index);
-                let records = feeds.stream(scope, records);
+                let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(records, |records| records.protect(|record| record.person), Windowed::bound)
             }
             Shape { person: true, id: true } => {
                 let records: Part<Id, Id> = input.part(index);
-                let records = feeds.stream(scope, records);
+                let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
                     records,
                     |records| records.protect(|record| record.person).identified_by(|record| record.id),
@@ -69,12 +72,12 @@ impl Graph {
             }
             Shape { person: false, id: false } => {
                 let records: Part<(), ()> = input.part(index);
-                let records = feeds.stream(scope, records);
+                let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(records, Fed::protect_each, |windowed, _| windowed.one_by_one())
             }
             Shape { person: false, id: true } => {
                 let records: Part<(), Id> = input.part(index);
-                let records = feeds.stream(scope, records);
+                let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
                     records,
                     |records| records.protect_each().identified_by(|record| record.id),

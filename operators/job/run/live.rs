@@ -78,7 +78,7 @@ impl Job {
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
-        let told = watched(told, vitals.clone(), stop.clone(), last_windows(&offers));
+        let told = watched(told, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = When::OnTime { clock: Arc::clone(&clock), late: self.source.late, slack: self.slack };
         let outlet = Outlet { sink, only_news, when, told };
@@ -131,29 +131,12 @@ fn private(address: &str) -> Result<(), Failure> {
     )))
 }
 
-/// How many windows there are in all; none where some release has no last one.
-fn last_windows(offers: &[Offer]) -> Option<u64> {
-    offers.iter().try_fold(0u64, |sum, offer| {
-        offer.schedule.is_bounded().then(|| sum.saturating_add(offer.schedule.count()))
-    })
-}
-
-/// Takes note of what was told, and ends a run that has told its last window.
-fn watched(
-    mut told: Option<Told>,
-    vitals: Vitals,
-    stop: Stop,
-    windows: Option<u64>,
-) -> Box<dyn FnMut(&Release) + Send> {
-    let mut count = 0u64;
+/// Takes note of what was told.
+fn watched(mut told: Option<Told>, vitals: Vitals) -> Box<dyn FnMut(&Release) + Send> {
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
         if let Some(told) = &mut told {
             told(&lines(release), release.standing());
-        }
-        count += 1;
-        if windows == Some(count) {
-            stop.stop();
         }
     })
 }

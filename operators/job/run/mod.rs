@@ -4,6 +4,7 @@
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
 mod demo;
+mod ending;
 mod graph;
 mod live;
 mod memory;
@@ -28,6 +29,7 @@ use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
 use demo::Demo;
+use ending::last_close;
 use graph::{Graph, Shape};
 use memory::Guard;
 use publish::{Outlet, Publisher, When};
@@ -138,7 +140,8 @@ impl Run<'_> {
         let wanted = Wanted {
             groups: bundles.iter().map(|bundle| bundle.group()).collect(),
             secret: *gate.key().derive(NAMES),
-            time: job.is_timed(),
+            // One window of everything has ends, too, where the file states them.
+            time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
             span: horizon.from.zip(horizon.until),
         };
         let brake = Brake::new();
@@ -153,6 +156,7 @@ impl Run<'_> {
             reading(input.progress());
         }
         let publisher = Publisher::start(outlet)?;
+        let last = if at_end { None } else { last_close(&offers, job.source.late) };
         let graph = Arc::new(Graph {
             offers,
             settled,
@@ -164,6 +168,7 @@ impl Run<'_> {
             domain: job.privacy.domain.to_string(),
             late: job.source.late,
             at_end,
+            last,
             in_order: matches!(job.domain().promise(), Promise::Any(_)),
             gate,
             demo,

@@ -210,7 +210,8 @@ fn follow_stream(
                 0
             };
             progress.add(read as u64);
-            if ended && read == 0 {
+            // With no room left it was not the end: what came between the two questions was read.
+            if ended && read == 0 && rest.limit() > 0 {
                 let why =
                     "it has ended, which a live source never does; start what writes it again, or replay";
                 return Err(Gone::lost(place).because(why).into());

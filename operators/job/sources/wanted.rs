@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
     pub(crate) groups: Vec<Group>,
     /// The key of the hash by which long ids are held.
     pub(crate) secret: [u8; 32],
-    /// Whether any release has windows of time.
+    /// Whether any release has windows that begin or end.
     pub(crate) time: bool,
     /// Over which time made-up records are spread; one day of January 2026 where nothing is said.
     pub(crate) span: Option<(Time, Time)>,

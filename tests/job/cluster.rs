@@ -1,0 +1,167 @@
+//! One job in two processes.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
+use crate::scene::{Life, Scene, Told, now, until};
+
+/// When the windows of these jobs are: all of them are over.
+const FROM: i64 = 1_500_000_000 * SECOND;
+const WINDOWS: i64 = 6;
+
+/// Two addresses that nobody listens on, in a file.
+fn hosts(scene: &Scene) {
+    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let lines = taken.iter().map(|taken| format!("{}\n", taken.local_addr().unwrap()));
+    scene.write("hosts", lines.collect::<String>());
+}
+
+fn start(scene: &Scene, process: usize, workers: &str) -> Life {
+    let (process, out) = (["0", "1"][process], ["told.jsonl", "other.jsonl"][process]);
+    let own = ["-n", "2", "-p", process, "--hosts", "hosts", "-w", workers, "--out", out];
+    scene.start(&[&["run", "job.toml"][..], &own].concat())
+}
+
+/// A job in which the key decides who counts where: people on three pages, of whom two count, and with two of three visits.
+fn chosen() -> String {
+    let text = exact(FROM, Some(FROM + WINDOWS * SECOND));
+    text.replace("bound = { keys = 1, per_key = 1 }", "bound = { keys = 2, per_key = 2 }")
+        // Four times as much of a person for four times the price: the noise stays the same.
+        .replace("epsilon = 20 }", "epsilon = 80 }")
+}
+
+/// More than one chunk of 256 KiB, so that both processes read some.
+fn crowd() -> String {
+    let mut text = HEADER.to_owned();
+    for person in 0..3_000 {
+        for visit in 0..9 {
+            let time = FROM + person % WINDOWS * SECOND + person * 100 + visit;
+            text += &line(format!("somebody-{person}"), time, PAGES[(visit / 3) as usize]);
+        }
+    }
+    text
+}
+
+/// The same job and log somewhere else, with another ledger under the same key.
+fn beside(scene: &Scene) -> Scene {
+    let other = Scene::new("beside");
+    for name in ["job.toml", "visits.csv"] {
+        other.write(name, scene.read(name));
+    }
+    fs::copy(scene.at("job.ledger.key"), other.at("job.ledger.key")).unwrap();
+    other.init();
+    other
+}
+
+fn set(job: &str, log: &str) -> Scene {
+    let scene = Scene::new("cluster");
+    scene.write("job.toml", job);
+    scene.write("visits.csv", log);
+    scene.init();
+    hosts(&scene);
+    scene
+}
+
+// Refutes a choice of records or a sum that depends on how many processes or threads share the work, on how far they are,
+// or on whether a clock or the end of the input closed the window.
+#[test]
+fn two_processes_tell_what_one_does_and_what_a_replay_does() {
+    let scene = set(&chosen(), &crowd());
+    let (one, replay) = (beside(&scene), beside(&scene));
+    let lives = [1, 0].map(|process| start(&scene, process, "2"));
+    let [second, first] = lives.map(Life::end);
+    assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
+    assert_eq!(scene.read("other.jsonl"), "", "the first alone tells");
+    one.done(&["run", "job.toml", "--out", "told.jsonl"]);
+    replay.done(&["replay", "job.toml", "--out", "told.jsonl", "-w", "3"]);
+    let [told, one, replay] = [&scene, &one, &replay].map(|scene| {
+        scene.verify("job.ledger");
+        assert_eq!(scene.standing("job.ledger").0, WINDOWS as u64);
+        Told::of(&scene.read("told.jsonl"))
+    });
+    assert_eq!(told.0.len(), WINDOWS as usize);
+    assert_eq!(told.values(), one.values());
+    assert_eq!(told.values(), replay.values());
+    assert_eq!(told.field("id"), one.field("id"));
+    assert_eq!(told.field("id"), replay.field("id"));
+    // Everybody comes to three pages three times, and counts on two of them twice.
+    assert_eq!(tallies(&told.values()).values().sum::<i64>(), 3_000 * 4);
+}
+
+// Refutes a process that goes on alone, seals what the dead one had not read, or does not end.
+#[test]
+fn whoever_is_left_ends_and_both_begin_again() {
+    for victim in [0, 1] {
+        let from = now() / SECOND * SECOND - 3 * SECOND;
+        // The last windows are still open when one of the two is killed.
+        let (text, truth) = log(from, 7, 3_000);
+        let scene = set(&exact(from, Some(from + 7 * SECOND)), &text);
+        let mut lives = [0, 1].map(|process| Some(start(&scene, process, "1")));
+        until("something is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+        lives[victim].take().unwrap().kill();
+        let left = lives[1 - victim].take().unwrap().end_within(Duration::from_secs(10));
+        assert!(left.code.is_some_and(|code| code != 0), "{left:?}");
+        assert!(!left.err.contains("panicked"), "{left:?}");
+        let before = scene.read("told.jsonl");
+        scene.verify("job.ledger");
+        hosts(&scene);
+        let lives = [0, 1].map(|process| start(&scene, process, "1"));
+        let [first, second] = lives.map(Life::end);
+        assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
+        let told = scene.read("told.jsonl");
+        let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
+        assert!(whole.lines().all(|line| told.lines().any(|other| other == line)));
+        assert_eq!(tallies(&Told::of(&told).values()), truth);
+        scene.verify("job.ledger");
+        assert_eq!(scene.standing("job.ledger").0, 7);
+    }
+}
+
+// Refutes a cluster that begins though it is none, one that waits for ever, and one that reaches beyond this machine
+// though nobody said so.
+#[test]
+fn what_is_no_cluster_is_refused() {
+    let (text, _) = log(FROM, WINDOWS, 10);
+    let job = exact(FROM, Some(FROM + WINDOWS * SECOND));
+    let scene = set(&job, &text);
+    let run = |more: &[&str], job: &str| {
+        let said = scene.start(&[&["run", job], more].concat()).end_within(Duration::from_secs(20));
+        assert!(said.err.starts_with("error: ") && said.out.is_empty(), "{said:?}");
+        (said.code, said.err)
+    };
+    let two = ["-n", "2", "-p", "0", "--hosts"];
+    let refused = |hosts: Option<&str>, more: &[&str], word: &str| {
+        if let Some(hosts) = hosts {
+            scene.write("wrong", hosts);
+        }
+        let (code, err) = run(more, "job.toml");
+        assert!(code == Some(78) && err.contains(word), "{code:?} {err}");
+    };
+    let wrong = [&two[..], &["wrong"]].concat();
+    refused(None, &["-n", "2", "-p", "0"], "--hosts");
+    refused(None, &[&two[..], &["nowhere"]].concat(), "nowhere");
+    refused(Some("127.0.0.1:2101\n"), &wrong, "1 addresses for 2 processes");
+    refused(Some("127.0.0.1:2101\nno address\n"), &wrong, "no address");
+    refused(Some("127.0.0.1:2101\n192.0.2.1:2101\n"), &wrong, "--insecure-cluster");
+    refused(Some("127.0.0.1:2101\nexample.org:2101\n"), &wrong, "--insecure-cluster");
+    refused(Some("127.0.0.1:2101\n127.0.0.1:2102\n"), &["-n", "2", "-p", "2", "--hosts", "wrong"], "process");
+    assert_eq!(scene.standing("job.ledger").0, 0);
+
+    // Another job in the second process, and the first a second time: the first of all waits for its like, which comes.
+    scene.write("other.toml", job.replace("late = \"500ms\"", "late = \"400ms\""));
+    let first = start(&scene, 0, "1");
+    std::thread::sleep(Duration::from_millis(300));
+    for unlike in [&["run", "other.toml", "-p", "1"][..], &["run", "job.toml", "-p", "1", "-w", "2"]] {
+        let (code, err) = run(&[&unlike[2..], &["-n", "2", "--hosts", "hosts"]].concat(), unlike[1]);
+        assert!(code == Some(78) && err.contains("another job file"), "{code:?} {err}");
+    }
+    let (code, err) = run(&[&two[..], &["hosts"]].concat(), "job.toml");
+    assert!(code == Some(74) && err.contains("is running already"), "{code:?} {err}");
+    assert_eq!(scene.standing("job.ledger").0, 0);
+    let second = start(&scene, 1, "1").end();
+    let first = first.end();
+    assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
+    assert_eq!(Told::of(&scene.read("told.jsonl")).0.len(), WINDOWS as usize);
+}

@@ -1,0 +1,191 @@
+//! Jobs that are killed at random moments, and started again until they are done.
+//!
+//! `DISCREET_FULL=1 cargo test --test job killed -- --nocapture` kills a thousand lives, and says of how many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::jobs::{COST, HEADER, PAGES, SECOND, exact, line, log, tallies};
+use crate::scene::{Life, PATIENCE, Scene, Told, moment, now, until};
+use crate::{Chance, in_parallel, size};
+
+/// When the windows of a replay are.
+const FROM: i64 = 1_500_000_000 * SECOND;
+
+/// As many as the budget pays for.
+const WINDOWS: i64 = 24;
+
+/// What was seen in a file of releases, whenever a life ended: whole lines only, for the last may be torn.
+#[derive(Default)]
+struct Seen(BTreeSet<String>);
+
+impl Seen {
+    fn look(&mut self, scene: &Scene) {
+        let text = scene.read("told.jsonl");
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        self.0.extend(whole.lines().map(str::to_owned));
+    }
+
+    /// Everything that was ever seen is still there as it was.
+    fn judge(&self, told: &str) {
+        let told: BTreeSet<&str> = told.lines().collect();
+        for line in &self.0 {
+            assert!(told.contains(line.as_str()), "it was told, and is not any more: {line}");
+        }
+    }
+}
+
+/// Kills what is in the middle of something: gives back whether it was, rather than over already.
+fn killed(mut life: Life, after: Duration) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < after {
+        if life.has_ended() {
+            let said = life.end();
+            assert_eq!(said.code, Some(0), "{said:?}");
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    life.kill().code.is_none()
+}
+
+/// How many windows are sealed, each of which was paid for once.
+fn sealed(scene: &Scene) -> usize {
+    scene.verify("job.ledger");
+    let (windows, spent) = scene.standing("job.ledger");
+    assert_eq!(spent["epsilon"], windows as f64 * COST, "each window is paid for once");
+    windows as usize
+}
+
+// Refutes a kill of a replay that makes a window say two things, lose or repeat a line, or cost twice.
+#[test]
+fn a_replay_that_is_killed_says_once_what_it_says() {
+    const LIVES: usize = 6;
+    let (text, truth) = log(FROM, WINDOWS, 400);
+    let job = exact(FROM, Some(FROM + WINDOWS * SECOND));
+    let arguments = |workers| ["replay", "job.toml", "--out", "told.jsonl", "-w", ["1", "2"][workers]];
+    let set = || {
+        let scene = Scene::new("killed");
+        scene.write("job.toml", &job);
+        scene.write("visits.csv", &text);
+        scene.init();
+        scene
+    };
+    // How long a whole life is here and now.
+    let whole = set().done(&arguments(0)).took;
+    let hit = AtomicUsize::new(0);
+    in_parallel((0..size(25, 500).div_ceil(LIVES)).collect(), |number| {
+        let (scene, mut seen, mut chance) = (set(), Seen::default(), Chance::of(&[1, number]));
+        for _ in 0..LIVES {
+            // From its first breath to a little after it should be over.
+            let after = whole.mul_f64(chance.below(1_200) as f64 / 1_000.0);
+            hit.fetch_add(killed(scene.start(&arguments(number % 2)), after).into(), Ordering::Relaxed);
+            seen.look(&scene);
+        }
+        scene.done(&arguments(number % 2));
+        let told = scene.read("told.jsonl");
+        seen.judge(&told);
+        let windows = Told::of(&told);
+        assert_eq!(windows.0.len(), WINDOWS as usize);
+        assert_eq!(tallies(&windows.values()), truth);
+        assert_eq!(sealed(&scene), WINDOWS as usize);
+        // And a file that is new is told the very same.
+        scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
+        assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
+    });
+    println!("killed: {} replays in the middle", hit.into_inner());
+}
+
+/// What was written of each window, and the windows of which nobody knows whether a line came in time.
+#[derive(Default)]
+struct Written {
+    tallies: BTreeMap<(String, String), i64>,
+    unsure: BTreeSet<String>,
+}
+
+/// Appends people to a file, by the clock, until it is told to stop. Each comes once, so no bound leaves out anybody.
+fn append(scene: &Scene, stop: &AtomicBool) -> Written {
+    let mut file = OpenOptions::new().append(true).open(scene.at("visits.csv")).unwrap();
+    let mut written = Written::default();
+    let mut person = 0;
+    let began = Instant::now();
+    while !stop.load(Ordering::Relaxed) && began.elapsed() < PATIENCE {
+        let (time, page) = (now(), PAGES[person % 2]);
+        file.write_all(line(person, time, page).as_bytes()).unwrap();
+        let start = time - time.rem_euclid(SECOND);
+        *written.tallies.entry((moment(start), page.to_owned())).or_default() += 1;
+        // A window takes records for half a second after its end: see `exact`.
+        if now() > start + SECOND + 400_000 {
+            written.unsure.insert(moment(start));
+        }
+        person += 1;
+        thread::sleep(Duration::from_millis(3));
+    }
+    written
+}
+
+// Refutes a kill of a live run that loses a window or a record that came in time, makes a window say two things or cost
+// twice; and a run that is asked to end and does not end well.
+#[test]
+fn a_run_that_is_killed_says_once_what_it_says() {
+    const LIVES: usize = 13;
+    let hit = AtomicUsize::new(0);
+    in_parallel((0..size(25, 500).div_ceil(LIVES)).collect(), |number| {
+        let (scene, mut seen, mut chance) = (Scene::new("killed"), Seen::default(), Chance::of(&[2, number]));
+        let from = now();
+        let from = from - from.rem_euclid(SECOND);
+        scene.write("job.toml", exact(from, None));
+        scene.write("visits.csv", HEADER);
+        scene.init();
+        let workers = ["1", "2"][number % 2];
+        let live = || scene.start(&["run", "job.toml", "--out", "told.jsonl", "-w", workers]);
+        let stop = AtomicBool::new(false);
+        let (written, last, said) = thread::scope(|scope| {
+            let writer = scope.spawn(|| append(&scene, &stop));
+            for _ in 0..LIVES {
+                let after = Duration::from_millis(chance.below(1_000) as u64);
+                hit.fetch_add(killed(live(), after).into(), Ordering::Relaxed);
+                seen.look(&scene);
+            }
+            let life = live();
+            // A window that no life before this one can have told.
+            let last = moment(now() / SECOND * SECOND);
+            until("the last life tells a window", || {
+                let told = scene.read("told.jsonl");
+                told.contains(&format!("\"start\":\"{last}\"")) && told.ends_with('\n')
+            });
+            stop.store(true, Ordering::Relaxed);
+            let written = writer.join().unwrap();
+            life.signal(Signal::TERM);
+            (written, last, life.end())
+        });
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let told = scene.read("told.jsonl");
+        seen.judge(&told);
+        let windows = Told::of(&told);
+        // Every window from the first to the last, and perhaps some empty ones after it.
+        for (at, (_, start)) in windows.0.keys().enumerate() {
+            assert_eq!(*start, moment(from + at as i64 * SECOND));
+        }
+        assert!(windows.0.len() > 2, "lives that are over before they say anything");
+        for ((start, page), value) in tallies(&windows.values()) {
+            let written_down =
+                written.tallies.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
+            let late = written.unsure.contains(&start);
+            assert!(
+                value == written_down || late && value < written_down,
+                "{start} {page}: {value}, and {written_down} came"
+            );
+        }
+        assert!(windows.0.keys().any(|(_, start)| *start == last));
+        // What was sealed and not due when it was asked to end stays with the ledger.
+        assert!((windows.0.len()..=windows.0.len() + 2).contains(&sealed(&scene)));
+    });
+    println!("killed: {} live runs in the middle", hit.into_inner());
+}

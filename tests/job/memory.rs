@@ -1,0 +1,144 @@
+//! `[limits] memory`, kept by reading no further.
+
+use std::fs;
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::jobs::{HEADER, SECOND, exact, line};
+use crate::scene::{Life, Scene, Told, moment, now, until};
+use crate::size;
+
+/// A job of one worker that reads as fast as it can holds 60 MB or so, of which 10 are its program.
+const ENOUGH: u64 = 128_000_000;
+const LITTLE: u64 = 64_000_000;
+
+/// Read from standard input, with a limit.
+fn limited(job: &str, limit: u64) -> String {
+    let text = job.replace("path = \"visits.csv\"", "path = \"-\"");
+    text.replace("[privacy]", &format!("[limits]\nmemory = \"{} MB\"\n\n[privacy]", limit / 1_000_000))
+}
+
+/// What a process holds, now and at most since it began.
+fn held(life: &Life) -> Option<[u64; 2]> {
+    let text = fs::read_to_string(format!("/proc/{}/status", life.child.id())).ok()?;
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    };
+    Some([field("VmRSS:")?, field("VmHWM:")?])
+}
+
+/// Writes as fast as is taken; gives back how much that was, and how long it waited for it to be taken.
+fn flood(input: &mut ChildStdin, stop: &AtomicBool, mut lines: impl FnMut(&mut Vec<u8>)) -> (u64, Duration) {
+    let (mut written, mut waited, mut block) = (0, Duration::ZERO, Vec::new());
+    while !stop.load(Ordering::Relaxed) {
+        block.clear();
+        lines(&mut block);
+        let start = Instant::now();
+        if input.write_all(&block).is_err() {
+            break;
+        }
+        waited += start.elapsed();
+        written += block.len() as u64;
+    }
+    (written, waited)
+}
+
+// Refutes a queue that grows while a job is slower than what writes to it, and a job that says nothing afterwards.
+#[test]
+fn what_writes_too_fast_waits() {
+    let scene = Scene::new("memory");
+    let from = now() / SECOND * SECOND;
+    // Windows without end in number: each second pays for itself.
+    let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"each 1s\"");
+    scene.write("job.toml", limited(&job, ENOUGH));
+    scene.init();
+    let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
+    let mut input = life.child.stdin.take().unwrap();
+    input.write_all(HEADER.as_bytes()).unwrap();
+    let lasting = Duration::from_secs(size(5, 60) as u64);
+    let stop = AtomicBool::new(false);
+    let mut most = 0;
+    let (written, waited, took) = thread::scope(|scope| {
+        let (input, stop) = (&mut input, &stop);
+        let writer = scope.spawn(move || {
+            let (start, mut made) = (Instant::now(), 0);
+            let mut people = Vec::new();
+            let (written, waited) = flood(input, stop, |block| {
+                // The same people again and again: to write them down would be slower than to read them.
+                if now() - made > SECOND / 10 {
+                    made = now();
+                    people =
+                        (0..5_000).map(|person| line(person, made, "a")).collect::<String>().into_bytes();
+                }
+                block.extend_from_slice(&people);
+            });
+            (written, waited, start.elapsed())
+        });
+        let start = Instant::now();
+        while start.elapsed() < lasting {
+            if let Some(now_and_ever) = held(&life) {
+                most = most.max(now_and_ever[0]).max(now_and_ever[1]);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        stop.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    assert!(!life.has_ended(), "{:?}", life.said());
+    assert!(most > 0 && most < ENOUGH, "it held {most} bytes");
+    // Otherwise there was no overload: most of its time it was not let write.
+    let rate = written as f64 / took.as_secs_f64() / 1e6;
+    println!(
+        "memory: at most {:.1} MB held at {rate:.1} MB/s, {waited:.1?} of {took:.1?} waited",
+        most as f64 / 1e6
+    );
+    assert!(waited > took / 3, "{waited:?} of {took:?}");
+    let last = moment(now() / SECOND * SECOND);
+    until("what came is told", || scene.read("told.jsonl").contains(&last));
+    life.signal(Signal::TERM);
+    drop(input);
+    let said = life.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let told = Told::of(&scene.read("told.jsonl"));
+    let (people, windows) = (told.values(), told.0.len());
+    assert!(windows as u64 >= lasting.as_secs(), "{windows}");
+    assert!(people.values().any(|value| value.as_i64() == Some(5_000)), "{people:?}");
+    scene.verify("job.ledger");
+}
+
+// Refutes a job that forgets people when its memory ends, or tells what it has of them.
+#[test]
+fn what_does_not_fit_ends_the_job() {
+    let scene = Scene::new("memory");
+    // One window, which is open for an hour yet.
+    let from = now() / SECOND * SECOND;
+    let job = exact(from, Some(from + 3_600 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
+    scene.write("job.toml", limited(&job, LITTLE));
+    scene.init();
+    let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
+    let mut input = life.child.stdin.take().unwrap();
+    let writer = thread::spawn(move || {
+        let mut person = 0u64;
+        let _ = input.write_all(HEADER.as_bytes());
+        flood(&mut input, &AtomicBool::new(false), |block| {
+            let time = now();
+            for _ in 0..2_000 {
+                person += 1;
+                block.extend_from_slice(line(person, time, "a").as_bytes());
+            }
+        })
+    });
+    let said = life.end();
+    assert_eq!(said.code, Some(70), "{said:?}");
+    assert!(said.err.starts_with("error: limits.memory: "), "{said:?}");
+    assert_eq!((scene.read("told.jsonl").as_str(), said.out.as_str()), ("", ""));
+    assert_eq!(scene.standing("job.ledger").0, 0, "a window was sealed that is not over");
+    assert!(writer.join().unwrap().0 > 0);
+    scene.verify("job.ledger");
+}

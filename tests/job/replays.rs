@@ -1,0 +1,266 @@
+//! Replays of three real logs, by the job files that teach.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::jobs::{HEADER, SECOND, exact, line};
+use crate::scene::Scene;
+use crate::size;
+
+/// A job file of `config/`, the log that it reads, and the release whose keys nobody knows beforehand.
+#[derive(Clone, Copy)]
+struct Log {
+    name: &'static str,
+    data: &'static str,
+    discovers: Option<&'static str>,
+}
+
+const REVIEWS: Log = Log { name: "reviews", data: "reviews.csv.bz2", discovers: Some("reviews_by_vendor") };
+const RETAIL: Log = Log { name: "retail", data: "retail.csv.gz", discovers: None };
+const ACCESS: Log = Log { name: "access_log", data: "access.log.gz", discovers: None };
+
+/// The job file beside its log; nothing where the log is not.
+fn scene(log: Log) -> Option<Scene> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let data = project.join("../shared/data").join(log.data);
+    if !data.exists() {
+        println!("skipped: no ../shared/data: {} is not replayed", log.data);
+        return None;
+    }
+    let scene = Scene::new(log.name);
+    fs::copy(project.join("config").join(format!("{}.toml", log.name)), scene.at("job.toml")).unwrap();
+    symlink(data, scene.at(log.data)).unwrap();
+    fs::create_dir(scene.at("state")).unwrap();
+    Some(scene)
+}
+
+/// A cell of a demonstration, by release, window and key.
+type Cells = BTreeMap<[String; 3], Cell>;
+
+#[derive(Clone, Debug)]
+struct Cell {
+    value: f64,
+    low: f64,
+    high: f64,
+    tally: Value,
+    truth: Value,
+}
+
+fn demo(scene: &Scene, workers: &str) -> Cells {
+    let said = scene.done(&["replay", "job.toml", "--demo", "-w", workers]);
+    let mut cells = Cells::new();
+    for line in said.out.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["demo"], true, "{line}");
+        assert!(line.get("refused").is_none(), "{line}");
+        if line["closed"] == true {
+            continue;
+        }
+        assert_eq!(line["confidence"], 0.9, "{line}");
+        let place = [&line["release"], &line["window"]["start"], &line["key"]];
+        let place = place.map(|part| part.as_str().unwrap_or_default().to_owned());
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{line}"));
+        let cell = Cell {
+            value: number(&line["value"]),
+            low: number(&line["interval"][0]),
+            high: number(&line["interval"][1]),
+            tally: line["tally"].clone(),
+            truth: line["truth"].clone(),
+        };
+        assert!(cells.insert(place, cell).is_none(), "told twice: {line}");
+    }
+    assert!(!cells.is_empty());
+    cells
+}
+
+/// How many cells there were, and in how many of them the interval held the tally.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    cells: u64,
+    hits: u64,
+}
+
+impl Held {
+    /// Whether the promise of 0.9 is refuted: it would be seldom, one time in a million, if it were kept.
+    fn refuted(self) -> bool {
+        at_most(self.cells, 0.9, self.hits) < ALPHA
+    }
+
+    /// The chance to refute it if it were kept 0.87 of the time.
+    fn power(self) -> f64 {
+        // The fewest hits that do not refute it: fewer do.
+        let (mut least, mut most) = (0, self.cells);
+        while least < most {
+            let middle = least.midpoint(most);
+            if (Held { hits: middle, ..self }).refuted() { least = middle + 1 } else { most = middle }
+        }
+        least.checked_sub(1).map_or(0.0, |hits| at_most(self.cells, 0.87, hits))
+    }
+}
+
+const ALPHA: f64 = 1e-6;
+
+/// The chance of at most so many hits in so many cells.
+fn at_most(cells: u64, chance: f64, hits: u64) -> f64 {
+    let logarithm = |number: u64| libm::lgamma(number as f64 + 1.0);
+    let mass = |hits: u64| {
+        let ways = logarithm(cells) - logarithm(hits) - logarithm(cells - hits);
+        (ways + hits as f64 * chance.ln() + (cells - hits) as f64 * (1.0 - chance).ln()).exp()
+    };
+    // Below this the rest is less than 1e-30 of it.
+    let first =
+        (cells as f64 * chance - 14.0 * (cells as f64 * chance * (1.0 - chance)).sqrt()).max(0.0) as u64;
+    (first.min(hits)..=hits).map(mass).sum::<f64>().min(1.0)
+}
+
+// Refutes a test that finds nothing, and one that finds what is not.
+#[test]
+fn a_promise_that_is_not_kept_would_be_found() {
+    assert!((at_most(10, 0.5, 4) - 386.0 / 1024.0).abs() < 1e-12);
+    assert!((at_most(3, 0.9, 3) - 1.0).abs() < 1e-12);
+    let held = |hits| Held { cells: 10_000, hits };
+    assert!(!held(9_000).refuted() && !held(8_870).refuted() && held(8_840).refuted());
+    assert!(held(0).power() > 0.999);
+    assert!(Held { cells: 100, hits: 0 }.power() < 0.01);
+}
+
+// Refutes a tally or a truth that depends on how many threads share the work or on which run it is, and an interval that
+// holds the tally less often than it says.
+#[test]
+fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
+    let mut all = Held::default();
+    let mut by_release = BTreeMap::<String, Held>::new();
+    for (log, runs) in [(REVIEWS, size(2, 30)), (RETAIL, size(2, 50)), (ACCESS, size(6, 120))] {
+        let Some(scene) = scene(log) else { return };
+        let mut first: Option<Cells> = None;
+        for run in 0..runs {
+            let cells = demo(&scene, ["1", "2"][run % 2]);
+            for (place, cell) in &cells {
+                // A mean of nobody is not a number.
+                let Some(tally) = cell.tally.as_f64() else { continue };
+                let hit = u64::from(cell.low <= tally && tally <= cell.high);
+                assert!(cell.low <= cell.value && cell.value <= cell.high, "{place:?} {cell:?}");
+                for held in [&mut all, by_release.entry(format!("{}.{}", log.name, place[0])).or_default()] {
+                    (held.cells, held.hits) = (held.cells + 1, held.hits + hit);
+                }
+            }
+            let Some(first) = &first else {
+                first = Some(cells);
+                continue;
+            };
+            for (place, cell) in &cells {
+                match first.get(place) {
+                    Some(other) => {
+                        assert_eq!((&cell.tally, &cell.truth), (&other.tally, &other.truth), "{place:?}");
+                    }
+                    None => assert_eq!(Some(place[0].as_str()), log.discovers, "{place:?} is new"),
+                }
+            }
+            let public =
+                |cells: &Cells| cells.keys().filter(|place| Some(place[0].as_str()) != log.discovers).count();
+            assert_eq!(public(&cells), public(first));
+        }
+    }
+    for (release, held) in &by_release {
+        println!("intervals: {release}: {} of {}", held.hits, held.cells);
+    }
+    assert!(!all.refuted(), "{all:?}");
+    assert!(all.power() > 0.99, "{all:?}: a promise kept 0.87 of the time is found with {}", all.power());
+    for (release, held) in by_release {
+        assert!(!held.refuted(), "{release}: {held:?}");
+    }
+}
+
+// Refutes one window of everything that takes what is before or after it, or that takes nothing.
+#[test]
+fn a_window_of_everything_has_the_ends_that_it_states() {
+    const FROM: i64 = 1_500_000_000 * SECOND;
+    let times = [FROM - 1, FROM, FROM + 1, FROM + 9 * SECOND, FROM + 10 * SECOND];
+    let records: String = (0..).zip(times).map(|(person, time)| line(person, time, "a")).collect();
+    let job = exact(FROM, Some(FROM + 10 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
+    let without = |word: &str| -> String {
+        job.lines().filter(|line| !line.starts_with(word)).map(|line| format!("{line}\n")).collect()
+    };
+    for (job, count) in [(&job, 3), (&without("from"), 4), (&without("until"), 4)] {
+        for command in ["replay", "run"] {
+            let scene = Scene::new("everything");
+            scene.write("job.toml", job);
+            scene.write("visits.csv", HEADER.to_owned() + &records);
+            scene.init();
+            if command == "run" && !job.contains("until") {
+                continue;
+            }
+            let said = scene.done(&[command, "job.toml"]);
+            assert!(said.out.contains(&format!("\"key\":\"a\",\"value\":{count},")), "{job} {said:?}");
+        }
+    }
+}
+
+// Refutes a replay that says another thing when it says it again, repeats itself in one file, or is paid for twice.
+#[test]
+fn a_replay_is_told_again_and_charged_once() {
+    for log in if size(0, 1) == 1 { vec![REVIEWS, RETAIL, ACCESS] } else { vec![RETAIL, ACCESS] } {
+        let Some(scene) = scene(log) else { return };
+        let ledger = format!("state/{}.ledger", log.name);
+        scene.done(&["ledger", "init", &ledger, "--config", "job.toml"]);
+        let replay = |out, workers| scene.done(&["replay", "job.toml", "--out", out, "-w", workers]);
+        replay("told.jsonl", "1");
+        let (told, standing) = (scene.read("told.jsonl"), scene.standing(&ledger));
+        assert!(standing.0 > 0 && standing.1.values().any(|spent| *spent > 0.0), "{standing:?}");
+        replay("again.jsonl", "2");
+        // In which order windows are sealed is a matter of which is ready first.
+        let again = scene.read("again.jsonl");
+        assert!(sorted(&again) == sorted(&told), "a new file is told everything again: {again}");
+        replay("told.jsonl", "2");
+        assert!(scene.read("told.jsonl") == told, "a file is told once");
+        replay("told.csv", "1");
+        replay("told.csv", "1");
+        assert_eq!(table(&scene.read("told.csv")), lines(&told));
+        assert_eq!(scene.standing(&ledger), standing, "it is charged once");
+        scene.verify(&ledger);
+    }
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// What each line says: release, start of the window, key, and value or number of cells.
+type Said = (String, String, String, String);
+
+fn lines(text: &str) -> Vec<Said> {
+    let said = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let number = if line["closed"] == true { &line["cells"] } else { &line["value"] };
+        let [release, start, key] = [&line["release"], &line["window"]["start"], &line["key"]]
+            .map(|part| part.as_str().unwrap_or_default().to_owned());
+        (release, start, key, number.to_string())
+    });
+    in_order(said.collect())
+}
+
+fn table(text: &str) -> Vec<Said> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let at = |name: &str| header.iter().position(|column| column == name).unwrap();
+    let [release, start, key, value, cells] = ["release", "start", "key", "value", "cells"].map(at);
+    let said = reader.records().map(|record| {
+        let record = record.unwrap();
+        let number = if record[cells].is_empty() { value } else { cells };
+        // What a spreadsheet would take for a formula has a mark before it.
+        let key = record[key].trim_start_matches('\'').to_owned();
+        (record[release].to_owned(), record[start].to_owned(), key, record[number].to_owned())
+    });
+    in_order(said.collect())
+}
+
+fn in_order(mut said: Vec<Said>) -> Vec<Said> {
+    said.sort_unstable();
+    said
+}

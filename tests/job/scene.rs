@@ -1,0 +1,238 @@
+//! A directory with a job in it, and processes that run the job.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Whatever a process does is over by then, on a machine that is busy with something else.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
+
+/// A directory that is gone when this is.
+pub(crate) struct Scene(PathBuf);
+
+impl Scene {
+    pub(crate) fn new(name: &str) -> Scene {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("discreet-job-{name}-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scene(path)
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.at(name), text).unwrap();
+    }
+
+    /// What a file holds; nothing where there is none.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read(self.at(name)).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default()
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Life {
+        self.start_reading(arguments, Stdio::null())
+    }
+
+    pub(crate) fn start_reading(&self, arguments: &[&str], input: Stdio) -> Life {
+        // Files, so that no process waits for somebody to read what it says.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
+        let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
+            .args(arguments)
+            .current_dir(&self.0)
+            .stdin(input)
+            .stdout(File::create(&out).unwrap())
+            .stderr(File::create(&err).unwrap())
+            .spawn()
+            .unwrap();
+        Life { child, out, err, since: Instant::now() }
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        self.start(arguments).end()
+    }
+
+    /// The same, which must go well.
+    pub(crate) fn done(&self, arguments: &[&str]) -> Said {
+        let said = self.run(arguments);
+        assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
+        said
+    }
+
+    /// Makes the ledger of `job.toml`.
+    pub(crate) fn init(&self) {
+        self.done(&["ledger", "init", "job.ledger", "--config", "job.toml"]);
+    }
+
+    /// How the one domain of a ledger stands: how many windows are sealed, and what was spent in which currency.
+    pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
+        let said = self.done(&["ledger", "show", ledger, "--json"]);
+        let page: Value = serde_json::from_str(&said.out).unwrap();
+        let domain = page["domains"].as_object().unwrap().values().next().unwrap().clone();
+        let spent = domain["spent"].as_object().unwrap().iter();
+        let spent = spent.map(|(name, amount)| (name.clone(), amount.as_f64().unwrap())).collect();
+        (domain["releases"].as_u64().unwrap(), spent)
+    }
+
+    /// Everything that adds up does, from the first row on.
+    pub(crate) fn verify(&self, ledger: &str) {
+        assert!(self.done(&["ledger", "verify", ledger]).out.starts_with("sound: "));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // What a test that failed leaves behind says why.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// A process, which is killed when this is dropped.
+pub(crate) struct Life {
+    pub(crate) child: Child,
+    out: PathBuf,
+    err: PathBuf,
+    since: Instant,
+}
+
+/// How a process ended, and all that it said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// `None` where a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) took: Duration,
+}
+
+impl Life {
+    /// Waits for its end.
+    pub(crate) fn end(self) -> Said {
+        self.end_within(PATIENCE)
+    }
+
+    pub(crate) fn end_within(mut self, patience: Duration) -> Said {
+        let start = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if start.elapsed() > patience => {
+                    panic!("it did not end within {patience:?}; it said {:?}", self.said());
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        let (out, err) = self.said();
+        Said { code: status.code(), out, err, took: self.since.elapsed() }
+    }
+
+    /// What it has said so far.
+    pub(crate) fn said(&self) -> (String, String) {
+        let read = |path: &Path| String::from_utf8(fs::read(path).unwrap()).unwrap();
+        (read(&self.out), read(&self.err))
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// As a machine that loses its power ends it.
+    pub(crate) fn kill(mut self) -> Said {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.end()
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Now, in microseconds since 1970.
+pub(crate) fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()).unwrap()
+}
+
+/// As job files and lines write a moment.
+pub(crate) fn moment(microseconds: i64) -> String {
+    jiff::Timestamp::from_microsecond(microseconds).unwrap().to_string()
+}
+
+/// What a file of releases says, and only that: each window once, whole, with as many cells as its end says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Told(pub(crate) BTreeMap<(String, String), BTreeMap<String, Value>>);
+
+impl Told {
+    /// Reads it strictly: a line that is torn, or a window that has no end or two, is a failure.
+    pub(crate) fn of(text: &str) -> Told {
+        assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end");
+        let mut told = Told::default();
+        let mut open: Option<(String, String)> = None;
+        let mut cells = BTreeMap::new();
+        for line in text.lines() {
+            let line: Value =
+                serde_json::from_str(line).unwrap_or_else(|_| panic!("no line of JSON: {line}"));
+            let about = (
+                line["release"].as_str().unwrap().to_owned(),
+                line["window"]["start"].as_str().unwrap_or_default().to_owned(),
+            );
+            assert!(open.as_ref().is_none_or(|open| *open == about), "a window among the lines of another");
+            if line["closed"] == true {
+                assert_eq!(line["cells"].as_u64(), Some(cells.len() as u64), "{line}");
+                let before = told.0.insert(about, std::mem::take(&mut cells));
+                assert!(before.is_none(), "told twice: {line}");
+                open = None;
+                continue;
+            }
+            assert!(line.get("refused").is_none(), "{line}");
+            let key = line["key"].as_str().unwrap_or_default().to_owned();
+            assert!(cells.insert(key, line).is_none(), "a key twice in one window");
+            open = Some(about);
+        }
+        assert!(open.is_none(), "a window without its end");
+        told
+    }
+
+    /// The values alone, by release, start of the window, and key.
+    pub(crate) fn values(&self) -> BTreeMap<(String, String, String), Value> {
+        self.field("value")
+    }
+
+    pub(crate) fn field(&self, field: &str) -> BTreeMap<(String, String, String), Value> {
+        let cells = self.0.iter().flat_map(|((release, start), cells)| {
+            cells
+                .iter()
+                .map(|(key, cell)| ((release.clone(), start.clone(), key.clone()), cell[field].clone()))
+        });
+        cells.collect()
+    }
+}

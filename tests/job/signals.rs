@@ -1,0 +1,63 @@
+//! What a running job does when it is asked to end, or to say how it is.
+
+use rustix::process::Signal;
+
+use crate::jobs::{HEADER, SECOND, exact, line, log, tallies};
+use crate::scene::{Scene, Told, now, until};
+
+// Refutes a clean end that seals what is not complete: the run after it would tell less than a run that was never ended.
+#[test]
+fn who_is_asked_to_end_seals_nothing_incomplete() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let scene = Scene::new("signals");
+        let from = now() / SECOND * SECOND - SECOND;
+        let (text, truth) = log(from, 4, 300);
+        scene.write("job.toml", exact(from, Some(from + 4 * SECOND)));
+        scene.write("visits.csv", &text);
+        scene.init();
+        let arguments = ["run", "job.toml", "--out", "told.jsonl", "--json"];
+        let life = scene.start(&arguments);
+        until("a window is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+        life.signal(signal);
+        let said = life.end();
+        assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
+        assert!(said.err.contains("\"stopped\":true"), "{said:?}");
+        let before = Told::of(&scene.read("told.jsonl"));
+        assert!(!before.0.is_empty() && before.0.len() < 4, "{before:?}");
+        let said = scene.done(&arguments);
+        assert_eq!(said.out, "");
+        let told = Told::of(&scene.read("told.jsonl"));
+        assert!(before.0.iter().all(|(about, cells)| told.0.get(about) == Some(cells)));
+        assert_eq!(tallies(&told.values()), truth);
+        scene.verify("job.ledger");
+    }
+}
+
+// Refutes an answer for whoever runs the job that gets among what is published, or that tells of records.
+#[test]
+fn an_operator_is_told_how_it_is() {
+    let scene = Scene::new("signals");
+    scene.write("job.toml", exact(now() / SECOND * SECOND, None));
+    let records: String = (0..7).map(|at| line(format!("s3cr3t-{at}"), now(), "s3cr3t-page")).collect();
+    scene.write("visits.csv", HEADER.to_owned() + &records);
+    scene.init();
+    let life = scene.start(&["run", "job.toml"]);
+    until("a window is told", || life.said().0.contains("\"closed\":true"));
+    for asked in 1..=2 {
+        life.signal(Signal::USR1);
+        until("it answers", || life.said().1.lines().count() == asked);
+    }
+    let (out, err) = life.said();
+    for line in err.lines() {
+        assert!(line.starts_with("operator only: lag "), "{err}");
+        assert!(line.contains("MB read") && line.contains("spent") && line.contains("windows open"), "{err}");
+    }
+    assert!(out.lines().all(|line| line.starts_with("{\"release\":")), "{out}");
+    assert!(!out.contains("s3cr3t") && !err.contains("s3cr3t"));
+    // The job goes on.
+    until("another window is told", || {
+        life.said().0.matches("\"closed\":true").count() > out.matches("\"closed\":true").count()
+    });
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+}
