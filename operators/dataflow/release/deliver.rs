@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::operator::Release;
+use super::leaving::Release;
 use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
 use crate::time::Time;
 

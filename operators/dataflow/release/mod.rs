@@ -3,6 +3,7 @@
 mod deliver;
 mod desk;
 mod docket;
+mod leaving;
 mod operator;
 mod order;
 mod statistic;
@@ -11,7 +12,8 @@ pub use deliver::Deliver;
 #[cfg(feature = "cli")]
 pub(crate) use deliver::hand_over;
 pub(super) use desk::{Desk, Wake};
-pub use operator::{Plan, Release};
+pub use leaving::Release;
+pub use operator::Plan;
 pub(super) use operator::{Waker, release};
 pub(super) use order::Order;
 pub use statistic::{Statistic, Title};

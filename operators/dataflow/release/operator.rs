@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
+use super::leaving::{Release, SharedDesk, lock};
 use super::order::Place;
 use super::statistic::{Statistic, Title};
-use crate::accounting::Interval;
 use crate::dataflow::driver::{Failure, Fed, Shared, draws_for_a_dataflow};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
@@ -24,7 +24,7 @@ use crate::dataflow::engine::{
 use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::gate::{Gate, Standing, Told};
 use crate::invalid::Invalid;
-use crate::ledger::{Digest, Fate, Name, Row};
+use crate::ledger::{Digest, Row};
 use crate::time::{Span, Time};
 
 /// A statistic, and which windows of it are released when.
@@ -87,107 +87,6 @@ impl<S: Statistic> Plan<S> {
     ) -> Result<Plan<S>, Invalid> {
         self.skipping = Some((clock, after.try_into().map_err(Into::into)?));
         Ok(self)
-    }
-}
-
-/// A row of the ledger on its way to a sink: the one form in which anything leaves.
-#[derive(Clone)]
-pub struct Release {
-    row: Arc<Row>,
-    standing: Arc<Standing>,
-    /// How long the gate took, where it was asked for here.
-    took: Option<Duration>,
-    ticket: Arc<Ticket>,
-}
-
-/// What a release needs to say what became of it.
-struct Ticket {
-    desk: SharedDesk,
-    shared: Arc<Shared>,
-    /// Held until the release is dropped.
-    _leaving: Arc<()>,
-}
-
-type SharedDesk = Arc<Mutex<Box<dyn Desk>>>;
-
-impl Release {
-    /// The name under which it stands in the ledger.
-    pub fn id(&self) -> Digest {
-        self.row.release().id()
-    }
-
-    /// Which of the job's statistics it is.
-    pub fn name(&self) -> &Name {
-        &self.row.release().name
-    }
-
-    /// The window that it is about.
-    pub fn window(&self) -> Interval {
-        self.row.release().window
-    }
-
-    /// What became of it.
-    pub fn fate(&self) -> Fate {
-        self.row.fate()
-    }
-
-    /// The text that leaves, byte by byte.
-    pub fn line(&self) -> &str {
-        self.row.line()
-    }
-
-    /// The line that ends the lines of a released window, with how many they are and its place in the ledger; `None`
-    /// where the window was not released.
-    pub fn closing(&self) -> Option<String> {
-        self.row.closing()
-    }
-
-    /// The row, as it was read back.
-    pub fn row(&self) -> &Row {
-        &self.row
-    }
-
-    /// What was spent of its budget, what is left, and until when it lasts.
-    pub fn standing(&self) -> &Standing {
-        &self.standing
-    }
-
-    /// How long the gate took to seal it, where this process asked for it.
-    #[cfg(feature = "cli")]
-    pub(crate) fn took(&self) -> Option<Duration> {
-        self.took
-    }
-
-    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
-    pub fn delivered(&self) {
-        lock(&self.ticket.desk).delivered(&self.row);
-    }
-
-    /// Says that its sink did not take it, which ends the run.
-    pub(crate) fn refused_by_sink(&self, error: &std::io::Error) {
-        self.ticket.shared.fail(Failure::sink(error));
-    }
-
-    pub(crate) fn is_run_over(&self) -> bool {
-        self.ticket.shared.has_failed()
-    }
-}
-
-/// All lines of its window.
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.line())?;
-        let Some(closing) = self.closing() else { return Ok(()) };
-        if !self.line().is_empty() {
-            f.write_str("\n")?;
-        }
-        f.write_str(&closing)
-    }
-}
-
-impl fmt::Debug for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Release").field(&self.row).finish()
     }
 }
 
@@ -407,13 +306,7 @@ impl<S: Statistic> Clerk<S> {
 
     fn leave(&self, capability: &Capability<Time>, (row, standing, took): Outcome, tell: &mut Tell<'_>) {
         self.shared.tell(row.fate());
-        let ticket = Ticket {
-            desk: Arc::clone(&self.desk),
-            shared: Arc::clone(&self.shared),
-            _leaving: self.shared.leaving(),
-        };
-        let (row, standing, ticket) = (Arc::new(row), Arc::new(standing), Arc::new(ticket));
-        tell(capability, Release { row, standing, took, ticket });
+        tell(capability, Release::new((row, standing, took), &self.desk, &self.shared));
     }
 
     /// How long nothing has to be looked at.
@@ -422,9 +315,4 @@ impl<S: Statistic> Clerk<S> {
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
         Some(remaining.clamp(Duration::from_millis(1), GLANCE))
     }
-}
-
-/// Every call at a desk leaves it whole.
-fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn Desk>> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -111,8 +111,8 @@ impl Judge {
                     return Verdict::Wait;
                 }
                 Verdict::End(
-                    "the open windows alone hold four fifths of it, so nothing more can be read; give it more, or \
-                     narrower windows, or a smaller bound",
+                    "what is on its way and in open windows holds four fifths of it, so nothing more can be read; give it \
+                     more, or narrower windows, or a smaller bound",
                 )
             }
         }

@@ -1,0 +1,129 @@
+//! A release that has left the ledger and has not reached the end of its way.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::desk::Desk;
+use crate::accounting::Interval;
+use crate::dataflow::driver::{Failure, Shared};
+use crate::gate::Standing;
+use crate::ledger::{Digest, Fate, Name, Row};
+
+/// A row of the ledger on its way to a sink: the one form in which anything leaves.
+#[derive(Clone)]
+pub struct Release {
+    row: Arc<Row>,
+    standing: Arc<Standing>,
+    /// How long the gate took, where it was asked for here.
+    took: Option<Duration>,
+    ticket: Arc<Ticket>,
+}
+
+/// What a release needs to say what became of it.
+struct Ticket {
+    desk: SharedDesk,
+    shared: Arc<Shared>,
+    /// Held until the release is dropped.
+    _leaving: Arc<()>,
+}
+
+/// A desk at which releases say, from wherever they are, what became of them.
+pub(super) type SharedDesk = Arc<Mutex<Box<dyn Desk>>>;
+
+impl Release {
+    /// A row that leaves now, with how its budget stands and how long it took.
+    pub(super) fn new(
+        (row, standing, took): (Row, Standing, Option<Duration>),
+        desk: &SharedDesk,
+        shared: &Arc<Shared>,
+    ) -> Release {
+        let ticket =
+            Ticket { desk: Arc::clone(desk), shared: Arc::clone(shared), _leaving: shared.leaving() };
+        Release { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
+    }
+
+    /// The name under which it stands in the ledger.
+    pub fn id(&self) -> Digest {
+        self.row.release().id()
+    }
+
+    /// Which of the job's statistics it is.
+    pub fn name(&self) -> &Name {
+        &self.row.release().name
+    }
+
+    /// The window that it is about.
+    pub fn window(&self) -> Interval {
+        self.row.release().window
+    }
+
+    /// What became of it.
+    pub fn fate(&self) -> Fate {
+        self.row.fate()
+    }
+
+    /// The text that leaves, byte by byte.
+    pub fn line(&self) -> &str {
+        self.row.line()
+    }
+
+    /// The line that ends the lines of a released window, with how many they are and its place in the ledger; `None`
+    /// where the window was not released.
+    pub fn closing(&self) -> Option<String> {
+        self.row.closing()
+    }
+
+    /// The row, as it was read back.
+    pub fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// What was spent of its budget, what is left, and until when it lasts.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// How long the gate took with it, where this process asked for it. For whoever runs the job: it is no part of what is
+    /// released.
+    pub fn took(&self) -> Option<Duration> {
+        self.took
+    }
+
+    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
+    pub fn delivered(&self) {
+        lock(&self.ticket.desk).delivered(&self.row);
+    }
+
+    /// Says that its sink did not take it, which ends the run.
+    pub(crate) fn refused_by_sink(&self, error: &std::io::Error) {
+        self.ticket.shared.fail(Failure::sink(error));
+    }
+
+    pub(crate) fn is_run_over(&self) -> bool {
+        self.ticket.shared.has_failed()
+    }
+}
+
+/// All lines of its window.
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.line())?;
+        let Some(closing) = self.closing() else { return Ok(()) };
+        if !self.line().is_empty() {
+            f.write_str("\n")?;
+        }
+        f.write_str(&closing)
+    }
+}
+
+impl fmt::Debug for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Release").field(&self.row).finish()
+    }
+}
+
+/// Every call at a desk leaves it whole.
+pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn Desk>> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
