@@ -153,7 +153,16 @@ fn what_is_no_cluster_is_refused() {
     scene.write("other.toml", job.replace("late = \"500ms\"", "late = \"400ms\""));
     let first = start(&scene, 0, "1");
     std::thread::sleep(Duration::from_millis(300));
-    for unlike in [&["run", "other.toml", "-p", "1"][..], &["run", "job.toml", "-p", "1", "-w", "2"]] {
+    // Another key would bound the same people elsewhere, and so twice.
+    discreet::ledger::Key::create(scene.at("other.key")).unwrap();
+    let line = "ledger = \"job.ledger\"";
+    assert!(job.contains(line));
+    scene.write("other-key.toml", job.replace(line, "ledger = \"job.ledger\"\nkey = \"other.key\""));
+    for unlike in [
+        &["run", "other.toml", "-p", "1"][..],
+        &["run", "other-key.toml", "-p", "1"],
+        &["run", "job.toml", "-p", "1", "-w", "2"],
+    ] {
         let (code, err) = run(&[&unlike[2..], &["-n", "2", "--hosts", "hosts"]].concat(), unlike[1]);
         assert!(code == Some(78) && err.contains("another job file"), "{code:?} {err}");
     }

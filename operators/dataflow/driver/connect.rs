@@ -99,7 +99,7 @@ enum Caller {
 
 /// What is wrong with such a process.
 const UNLIKE: &str =
-    "runs another job file, or with another -n, -p or -w; give all processes the same files and counts";
+    "runs another job file, or with another key, -n, -p or -w; give all processes the same files and counts";
 
 /// Which process has called; `None` for whoever is none.
 fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<Caller> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::vitals::Vitals;
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
-use crate::ledger::Digest;
+use crate::ledger::{Digest, Key};
 
 /// How a job is run for as long as its stream goes on.
 #[derive(Debug)]
@@ -63,7 +63,9 @@ impl Job {
             return Err(Failure::configuration(message));
         }
         let offers = self.offers(horizon)?;
-        let config = self.crewed(workers, processes.as_ref(), &offers)?;
+        if let Some(Processes { addresses, insecure: false, .. }) = &processes {
+            addresses.iter().try_for_each(|address| private(address))?;
+        }
         let crew = Crew {
             process: processes.as_ref().map_or(0, |processes| processes.process),
             processes: processes.as_ref().map_or(1, |processes| processes.addresses.len()),
@@ -76,6 +78,7 @@ impl Job {
             Some(sink) => self.open_gate(Some(sink))?,
             None => Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered()),
         };
+        let config = self.crewed(workers, processes.as_ref(), &offers, gate.key())?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
         let told = watched(told, vitals.clone());
@@ -100,17 +103,23 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         offers: &[Offer],
+        key: &Key,
     ) -> Result<Config, Failure> {
-        let Some(Processes { process, addresses, insecure }) = processes else {
+        let Some(Processes { process, addresses, .. }) = processes else {
             return Ok(Config::threads(workers)?);
         };
-        if !insecure {
-            for address in addresses {
-                private(address)?;
-            }
-        }
-        // Whatever the parameters of a release depend on, and where records come from.
-        let agreement = Digest::of(format!("{self:?} {offers:?}").as_bytes());
+        // By the key it is decided which worker bounds whom: with two of them, a person would be bounded twice. The same files
+        // may lie elsewhere on another machine.
+        let source = &self.source;
+        let kind = match &source.records {
+            Records::Csv(_) => "csv".to_owned(),
+            Records::Jsonl(_) => "jsonl".to_owned(),
+            Records::Combined(_) => "combined".to_owned(),
+            Records::Synthetic(made_up) => format!("{made_up:?}"),
+        };
+        let read = (kind, &source.time, source.zone.name(), source.order, source.late, &source.id);
+        let agreed = (key.fingerprint(), &self.name, self.version, self.domain(), &self.privacy.protected);
+        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
         Ok(Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement))
     }
 }
