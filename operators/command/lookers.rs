@@ -58,10 +58,14 @@ impl Page {
     pub(crate) fn write(&self) -> Result<(), Refusal> {
         let picture = self.path.extension().is_some_and(|ending| ending == "svg");
         let text = if picture { self.report.svg() } else { self.report.html() };
+        let path = self.path.display();
         std::fs::write(&self.path, text).map_err(|error| Refusal {
-            message: format!("--report {}: {error}", self.path.display()),
+            message: format!("--report {path}: {error}"),
             code: INTERNAL_FAULT,
-        })
+        })?;
+        // Behind many lines nobody would know of it.
+        let _ = writeln!(std::io::stderr(), "wrote {path}");
+        Ok(())
     }
 }
 
