@@ -139,6 +139,13 @@ impl Row {
         lines::closing(self)
     }
 
+    /// All lines of its window: its text, and the line that ends it.
+    pub fn lines(&self) -> String {
+        let text = (!self.line.is_empty()).then(|| self.line.clone());
+        let lines: Vec<String> = text.into_iter().chain(self.closing()).collect();
+        lines.join("\n")
+    }
+
     /// Whether the ledger holds that the line has left.
     pub fn is_delivered(&self) -> bool {
         self.delivered

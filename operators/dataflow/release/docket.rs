@@ -160,8 +160,7 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
 
     /// The end of the first window that was not told; none once there are no more.
     pub(crate) fn first_end(&self) -> Option<Time> {
-        let first = self.waiting.first_key_value().map_or(self.next, |(number, _)| *number);
-        self.schedule.window(first).map(|window| window.end())
+        self.settled().map(|close| close - self.late)
     }
 
     /// The end of the next window that is handed in.

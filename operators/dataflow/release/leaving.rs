@@ -108,12 +108,7 @@ impl Release {
 /// All lines of its window.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.line())?;
-        let Some(closing) = self.closing() else { return Ok(()) };
-        if !self.line().is_empty() {
-            f.write_str("\n")?;
-        }
-        f.write_str(&closing)
+        f.write_str(&self.row.lines())
     }
 }
 

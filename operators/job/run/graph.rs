@@ -1,7 +1,5 @@
 //! From offers to a dataflow: the same sentence that people write, built from a file.
 
-use std::sync::Arc;
-
 use crossbeam_channel::Sender;
 
 use super::demo::Demo;
@@ -15,7 +13,7 @@ use crate::gate::Gate;
 use crate::job::bundle::Bundle;
 use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
 use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
-use crate::mechanisms::{Bound, Cell, Cells, Edges, Mechanism, Point, Ready, Statistic, Tellable};
+use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Tellable};
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
@@ -135,21 +133,21 @@ impl Graph {
             (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
-                self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
+                self.release(people.ask(key(offer), value, question), offer, at)
             }
             (_, Some(Settled::Total(total, _))) => {
                 let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
-                self.release(people.ask(Keying::of(offer).keys(), whole, question), offer, at)
+                self.release(people.ask(key(offer), whole, question), offer, at)
             }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
                 let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
-                self.release(people.ask(Keying::of(offer).keys(), value, question), offer, at)
+                self.release(people.ask(key(offer), value, question), offer, at)
             }
             (_, Some(Settled::Mean(..))) => Ok(()),
         }?;
         let Some(demo) = &self.demo else { return Ok(()) };
         let everything = Everything::new(offer.asking.keys().clone());
-        let everything = bounded.clone().ask(Keying::of(offer).keys(), value, everything);
+        let everything = bounded.clone().ask(key(offer), value, everything);
         everything.shown_in_a_demo(demo.secret, None, demo.truth(at))
     }
 
@@ -179,38 +177,18 @@ impl Graph {
     }
 }
 
-/// How a record gets its key.
-#[derive(Clone)]
-enum Keying {
-    Whole,
-    Text,
-    Bucket(Arc<Edges>, Point),
-}
-
-impl Keying {
-    fn of(offer: &Offer) -> Keys {
-        let keying = match &offer.asking {
-            Asking::Histogram(edges, point, _) => Keying::Bucket(Arc::new(edges.clone()), *point),
-            _ if offer.key.is_some() => Keying::Text,
-            _ => Keying::Whole,
-        };
-        Keys { keying, needs_value: offer.value.is_some() }
-    }
-}
-
-struct Keys {
-    keying: Keying,
-    needs_value: bool,
-}
-
-impl Keys {
-    fn keys<P, I>(self) -> impl Fn(&Record<P, I>) -> CellKey + 'static {
-        move |record| match &self.keying {
-            _ if self.needs_value && record.value == MISSING => CellKey::Absent,
-            Keying::Whole => CellKey::Whole,
-            Keying::Text if record.key.is_empty() => CellKey::Absent,
-            Keying::Text => CellKey::Text(record.key.clone()),
-            Keying::Bucket(edges, point) => CellKey::Bucket(edges.bucket(record.value), *point),
-        }
+/// How a record gets its key, where it has what the offer reads.
+fn key<P, I>(offer: &Offer) -> impl Fn(&Record<P, I>) -> CellKey + 'static {
+    let (needs_key, needs_value) = (offer.key.is_some(), offer.value.is_some());
+    let buckets = match &offer.asking {
+        Asking::Histogram(edges, point, _) => Some((edges.clone(), *point)),
+        _ => None,
+    };
+    move |record| match &buckets {
+        _ if needs_value && record.value == MISSING => CellKey::Absent,
+        _ if needs_key && record.key.is_empty() => CellKey::Absent,
+        Some((edges, point)) => CellKey::Bucket(edges.bucket(record.value), *point),
+        None if needs_key => CellKey::Text(record.key.clone()),
+        None => CellKey::Whole,
     }
 }

@@ -145,7 +145,7 @@ fn watched(mut told: Option<Told>, vitals: Vitals) -> Box<dyn FnMut(&Release) + 
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
         if let Some(told) = &mut told {
-            told(&lines(release), release.standing());
+            told(&release.to_string(), release.standing());
         }
     })
 }

@@ -189,11 +189,6 @@ impl Run<'_> {
 /// An internal fault, or the memory limit.
 const INTERNAL_FAULT: u8 = 70;
 
-/// All lines of a release.
-fn lines(release: &Release) -> String {
-    release.to_string()
-}
-
 /// The sink of a run: a file, or standard output.
 fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
     match out {

@@ -92,7 +92,7 @@ impl Job {
 
 fn tell(told: Option<Told>) -> Box<dyn FnMut(&Release) + Send> {
     match told {
-        Some(mut told) => Box::new(move |release| told(&lines(release), release.standing())),
+        Some(mut told) => Box::new(move |release| told(&release.to_string(), release.standing())),
         None => Box::new(|_| {}),
     }
 }
@@ -106,13 +106,11 @@ fn show(
     kept: &[(Row, Standing)],
 ) -> Result<(), Failure> {
     for (row, standing) in kept {
-        let at = offers.iter().position(|offer| offer.name == row.release().name);
-        let (Some((at, offer)), Some(demo)) = (at.and_then(|at| Some((at, offers.get(at)?))), demo) else {
+        let told_of = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
+        let (Some((at, offer)), Some(demo)) = (told_of, demo) else {
             continue;
         };
-        let cells = (!row.line().is_empty()).then(|| row.line().to_owned());
-        let lines: Vec<String> = cells.into_iter().chain(row.closing()).collect();
-        let lines = demo.tell(at, offer, row.release().window, &lines.join("\n"));
+        let lines = demo.tell(at, offer, row.release().window, &row.lines());
         sink.put_lines(&lines).map_err(|error| Failure::sink(&error))?;
         if let Some(told) = &mut told {
             told(&lines, standing);
