@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answer::{Answer, Noised};
+use super::answer::{Answer, Noised, Ranks};
 use super::keys::{Key, Label};
 use super::point::Point;
 
@@ -73,11 +73,11 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
                 Label::Text(key) => field(&mut text, "key", &*key),
             }
             text.extend_from_slice(b",\"value\":");
-            estimate.value.put(self.point, &mut text);
+            estimate.value.put(self.told.point, &mut text);
             text.extend_from_slice(b",\"interval\":[");
-            estimate.low.put(self.point, &mut text);
+            estimate.low.put(self.told.point, &mut text);
             text.push(b',');
-            estimate.high.put(self.point, &mut text);
+            estimate.high.put(self.told.point, &mut text);
             text.push(b']');
             text.extend_from_slice(&after);
         }
@@ -120,8 +120,8 @@ fn before(head: &Head<'_>) -> Vec<u8> {
 
 fn after<K, T>(answer: &Answer<K, T>, head: &Head<'_>) -> Vec<u8> {
     let mut text = Vec::new();
-    field(&mut text, "confidence", &answer.confidence);
-    match &*answer.noise {
+    field(&mut text, "confidence", &answer.told.confidence);
+    match &*answer.told.noise {
         [noise] => field(&mut text, "noise", &Law { number: None, ..Law::of(noise) }),
         several => field(&mut text, "noise", &several.iter().map(Law::of).collect::<Vec<_>>()),
     }
@@ -137,11 +137,23 @@ struct Law {
     number: Option<&'static str>,
     kind: &'static str,
     scale: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparisons: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tau: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_error: Option<u64>,
 }
 
 impl Law {
     fn of(noise: &Noised) -> Law {
-        Law { number: Some(noise.number), kind: noise.family.name(), scale: noise.scale }
+        let (comparisons, tau, rank_error) = match noise.ranks {
+            None => (None, None, None),
+            Some(Ranks::Below { comparisons, tau }) => (comparisons, Some(tau), None),
+            Some(Ranks::Within { rank_error }) => (None, None, Some(rank_error)),
+        };
+        let Noised { number, kind, scale, .. } = *noise;
+        Law { number: Some(number), kind, scale, comparisons, tau, rank_error }
     }
 }
 

@@ -94,7 +94,7 @@ mod threshold;
 mod totals;
 
 pub use additive::Family;
-pub use answer::{Answer, Estimate, Noised};
+pub use answer::{Answer, Estimate, Noised, Ranks};
 pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
@@ -107,5 +107,5 @@ pub use point::Point;
 pub use ranks::Grid;
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};
-pub use tally::{Cell, Cells, Tally};
+pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
