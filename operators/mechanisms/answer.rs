@@ -47,6 +47,8 @@ pub enum Ranks {
         comparisons: Option<u32>,
         /// How many people it is aimed below.
         tau: u64,
+        /// The least answer: where it is told, there are too few people to tell more.
+        least: i128,
     },
     /// It is off by so many people at most.
     Within {

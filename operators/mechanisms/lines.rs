@@ -52,7 +52,8 @@ pub trait Tellable {
 /// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// in this order, without spaces. An answer that is found by its rank says `"insufficient":true` behind its interval where
+/// there were too few people, and its noise what is promised of the rank ([`Ranks`]). There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
@@ -61,6 +62,10 @@ pub trait Tellable {
 impl<K: Key, T: Number> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let (before, after) = (before(head), after(self, head));
+        let least = match self.told.noise.first().and_then(|noise| noise.ranks) {
+            Some(Ranks::Below { least, .. }) => Some(least),
+            _ => None,
+        };
         let mut text = Vec::with_capacity(self.cells.len() * (before.len() + after.len() + NUMBERS));
         for (place, (key, estimate)) in self.cells.iter().enumerate() {
             if place > 0 {
@@ -79,6 +84,9 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
             text.push(b',');
             estimate.high.put(self.told.point, &mut text);
             text.push(b']');
+            if least.is_some_and(|least| estimate.value.is(least)) {
+                text.extend_from_slice(b",\"insufficient\":true");
+            }
             text.extend_from_slice(&after);
         }
         written(text)
@@ -89,6 +97,9 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
 pub trait Number {
     /// Writes it as JSON, with its decimal point there.
     fn put(&self, point: Point, text: &mut Vec<u8>);
+
+    /// Whether it is this whole number.
+    fn is(&self, whole: i128) -> bool;
 }
 
 impl Number for i128 {
@@ -99,11 +110,19 @@ impl Number for i128 {
             text.extend_from_slice(point.shown(*self).as_bytes());
         }
     }
+
+    fn is(&self, whole: i128) -> bool {
+        *self == whole
+    }
 }
 
 impl Number for f64 {
     fn put(&self, point: Point, text: &mut Vec<u8>) {
         put(text, &point.float(*self));
+    }
+
+    fn is(&self, whole: i128) -> bool {
+        *self == whole as f64
     }
 }
 
@@ -149,7 +168,7 @@ impl Law {
     fn of(noise: &Noised) -> Law {
         let (comparisons, tau, rank_error) = match noise.ranks {
             None => (None, None, None),
-            Some(Ranks::Below { comparisons, tau }) => (comparisons, Some(tau), None),
+            Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
             Some(Ranks::Within { rank_error }) => (None, None, Some(rank_error)),
         };
         let Noised { number, kind, scale, .. } = *noise;

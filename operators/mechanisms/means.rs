@@ -86,7 +86,7 @@ impl Numbers for Means {
 
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K>],
+        rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<f64>> {

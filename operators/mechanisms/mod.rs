@@ -104,7 +104,10 @@ pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
-pub use ranks::Grid;
+pub use ranks::{
+    Altogether, BinarySearch, Grid, Largest, Left, Maximum, Monotone, PerPerson, Searched, Tops,
+    loss_moves_by_one,
+};
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};

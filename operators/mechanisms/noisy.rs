@@ -65,7 +65,7 @@ pub(super) trait Numbers: Tells {
     /// One estimate a row.
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K, Self::Cell>],
+        rows: &mut [Row<K, Self::Cell>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<Self::Told>>;
@@ -151,8 +151,8 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         state: Option<&[u8]>,
         noise: &mut Noise,
     ) -> Drawn<Answer<K, N::Told>> {
-        let rows = self.selection.rows(exact, state, noise);
-        let estimates = self.numbers.estimates(&rows.rows, self.selection.threshold(), noise);
+        let mut rows = self.selection.rows(exact, state, noise);
+        let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);
         rows.drawn(estimates, self.told.clone())
     }
 }

@@ -51,7 +51,7 @@ impl Numbers for Totals {
 
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K>],
+        rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<i128>> {

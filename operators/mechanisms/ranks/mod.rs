@@ -3,5 +3,15 @@
 //! is public.
 
 mod grid;
+mod largest;
+mod laws;
+mod monotone;
+mod search;
+mod tops;
 
 pub use grid::Grid;
+pub use largest::{Largest, PerPerson};
+pub use laws::BinarySearch;
+pub use monotone::{Altogether, Maximum, Monotone, loss_moves_by_one};
+pub use search::Searched;
+pub use tops::{Left, Tops};
