@@ -112,12 +112,17 @@ pub fn loss_moves_by_one<F: Monotone>(function: &F, people: &[i64], values: &[i6
         people.for_each(|value| tops.add(value.max(F::LEAST), most as usize + F::LOOKS_AT));
         tops.ranked()
     };
+    // By its definition: a search would take for granted what is asked here.
+    let least = |ranked: &Ranked, y: i64| {
+        let fallen = |leaving: &u64| function.value(&ranked.without(*leaving, F::LOOKS_AT)) <= i128::from(y);
+        (0..most).find(fallen).unwrap_or(most)
+    };
     let all = ranked(&mut people.iter().copied());
     (0..people.len()).all(|left_out| {
         let others = people.iter().enumerate().filter(|(at, _)| *at != left_out);
         let fewer = ranked(&mut others.map(|(_, value)| *value));
         values.iter().all(|&y| {
-            let (more, less) = (all.loss(function, y, most), fewer.loss(function, y, most));
+            let (more, less) = (least(&all, y), least(&fewer, y));
             more == less || more == less + 1
         })
     })
