@@ -1,0 +1,7 @@
+//! Statistics without a sensitivity: one person can move them as far as they go. What one person moves little is the
+//! *rank* of a possible answer, the number of people above it. So an answer is chosen by its rank, from a [`Grid`] that
+//! is public.
+
+mod grid;
+
+pub use grid::Grid;
