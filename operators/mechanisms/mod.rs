@@ -104,7 +104,7 @@ pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
-pub use ranks::Grid;
+pub use ranks::{Grid, Quantile};
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Tally};
