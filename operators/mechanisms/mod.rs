@@ -105,8 +105,8 @@ pub use mechanism::{Drawn, Mechanism, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
 pub use ranks::{
-    Altogether, BinarySearch, Grid, Largest, Left, Maximum, Monotone, PerPerson, Searched, Tops,
-    loss_moves_by_one,
+    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
+    Quantile, Searched, Tops, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};

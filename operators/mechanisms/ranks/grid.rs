@@ -130,7 +130,7 @@ impl Grid {
         let place = index.checked_sub(1)?;
         match &self.points {
             Points::Even { low, step, top } => {
-                (index <= *top).then(|| end(i128::from(*low) + i128::from(place) * i128::from(*step)))
+                (index <= *top).then(|| low.saturating_add_unsigned(place.saturating_mul(*step)))
             }
             Points::Listed(points) => points.get(usize::try_from(place).ok()?).copied(),
         }
@@ -139,11 +139,9 @@ impl Grid {
     /// The least index from 1 on whose point is at or above `value`; `top + 1` where none is.
     pub fn ceiling(&self, value: i64) -> u64 {
         match &self.points {
-            Points::Even { low, step, top } => {
-                let above = u128::try_from(i128::from(value) - i128::from(*low)).unwrap_or(0);
-                // At most 2^64, where the step is 1: no more than `top` is kept.
-                above.div_ceil(u128::from(*step)).min(u128::from(*top)) as u64 + 1
-            }
+            Points::Even { low, .. } if value <= *low => 1,
+            // No more than `top` is kept, so that one more can be added.
+            Points::Even { low, step, top } => value.abs_diff(*low).div_ceil(*step).min(*top) + 1,
             Points::Listed(points) => points.partition_point(|&point| point < value) as u64 + 1,
         }
     }

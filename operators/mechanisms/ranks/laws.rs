@@ -1,5 +1,6 @@
 //! The mechanisms that choose an answer by its rank: what is asked for, before it is known of what.
 
+use super::inverse::{Inverted, inverted};
 use super::largest::Largest;
 use super::monotone::Monotone;
 use super::search::{Searched, searched};
@@ -67,5 +68,46 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
 
     fn ready(&self, largest: &Largest<K, F>) -> Result<Searched<K, F>, Invalid> {
         searched(&self.0, largest)
+    }
+}
+
+/// A choice among the points of a grid, each the less likely the worse its rank is: the exponential mechanism, drawn from
+/// integer weights exactly. It finds quantiles, and, as the shifted inverse, largest values; the best known where a pure
+/// epsilon is asked for.
+///
+/// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho.
+#[derive(Clone, Debug)]
+pub struct Exponential(Asked);
+
+impl Exponential {
+    /// A choice that costs pure `epsilon` a window.
+    pub fn epsilon(epsilon: f64) -> Exponential {
+        Exponential::asked(Amount::pure(epsilon).and_then(|amount| Spend::of(&amount)))
+    }
+
+    /// A choice that costs `rho` (zCDP) a window.
+    pub fn rho(rho: f64) -> Exponential {
+        Exponential::asked(rho_of(rho))
+    }
+
+    /// A choice that costs this amount a window: pure epsilon or rho.
+    pub fn cost(amount: &Amount) -> Exponential {
+        Exponential::asked(Spend::of(amount))
+    }
+
+    /// Keys are discovered by the noise that suits the currency.
+    fn asked(spend: Result<Spend, Invalid>) -> Exponential {
+        let family = if matches!(spend, Ok(Spend::Pure(_))) { Family::Laplace } else { Family::Gaussian };
+        Exponential(Asked::new(family, spend))
+    }
+}
+
+asks!(Exponential);
+
+impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
+    type Ready = Inverted<K, F>;
+
+    fn ready(&self, largest: &Largest<K, F>) -> Result<Inverted<K, F>, Invalid> {
+        inverted(&self.0, largest)
     }
 }
