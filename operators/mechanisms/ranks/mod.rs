@@ -8,6 +8,13 @@ mod grid;
 #[allow(dead_code)]
 mod losses;
 mod quantile;
+#[allow(dead_code)]
+mod share;
+#[allow(dead_code)]
+mod split;
+#[cfg(test)]
+mod tests;
+mod ties;
 
 pub use grid::Grid;
 pub use quantile::Quantile;
