@@ -64,6 +64,8 @@ mod laws;
 
 #[allow(unused_imports)]
 pub(crate) use decay::Decay;
+#[cfg(test)]
+pub(crate) use enclosure::Enclosure;
 #[allow(unused_imports)]
 pub(crate) use fraction::Fraction;
 pub use gaussian::DiscreteGaussian;

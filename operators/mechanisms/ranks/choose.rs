@@ -38,6 +38,14 @@ impl Choice {
         }
     }
 
+    /// The loss over which the chance of an answer falls by `e`.
+    pub(super) fn scale(&self) -> f64 {
+        match self {
+            Choice::Exponential(decay) => decay.step() as f64 / decay.half().to_f64(),
+            Choice::Flip(rate) => 1.0 / rate.to_f64(),
+        }
+    }
+
     /// The least loss that is exceeded with a probability of at most `chance`, among `cells` answers of which one has a loss
     /// of at most `least`. `None` where there is none.
     ///

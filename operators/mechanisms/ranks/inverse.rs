@@ -22,6 +22,7 @@ use super::grid::Grid;
 use super::largest::Largest;
 use super::monotone::Monotone;
 use super::search::told;
+use super::share::{Rule, Share};
 use super::tops::{Ranked, Tops};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::Additive;
@@ -33,7 +34,7 @@ use crate::mechanisms::point::Point;
 use crate::mechanisms::selection::Row;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::{Decay, Noise};
+use crate::noise::Noise;
 
 /// A shifted inverse, ready to be drawn.
 pub type Inverted<K, F> = Noisy<K, Inverse<F>>;
@@ -53,7 +54,7 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
 ) -> Result<Inverted<K, F>, Invalid> {
     settled(asked, &largest.stated("shifted inverse"), |spend, _| {
         let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
-        let choice = Choice::Exponential(Decay::new(spend.half_epsilon(keys)?, 1)?);
+        let choice = Share::of(spend, keys).choice(Rule::Exponential, 1, 1)?;
         let grid = largest.grid().clone();
         let tau = tau(&choice, &grid, asked.confidence()?)?;
         // As far beyond as a search goes: there are no more than a few cells of so large a loss.
@@ -119,7 +120,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
         let ranks = Ranks::Below { comparisons: None, tau: self.tau, least };
         vec![Noised {
             number: "largest",
-            kind: "exponential",
+            kind: Rule::Exponential.name(),
             scale: self.choice.scale(),
             ranks: Some(ranks),
         }]

@@ -12,6 +12,12 @@ mod losses;
 mod monotone;
 mod quantile;
 mod search;
+mod share;
+#[allow(dead_code)]
+mod split;
+#[cfg(test)]
+mod tests;
+mod ties;
 mod tops;
 
 pub use grid::Grid;

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::mechanisms::ranks::{Altogether, Exponential, Maximum, PerPerson};
 use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally};
+use crate::noise::Decay;
 
 fn ready(exponential: &Exponential, grid: Grid) -> Inverted<(), Maximum> {
     let limits = Bound::keys(1).checked().unwrap();
