@@ -2,6 +2,7 @@
 
 use super::additive::Additive;
 use super::point::Point;
+use super::ranks::Quantile;
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +53,8 @@ pub enum Ranks {
     },
     /// It is off by so many people at most.
     Within {
+        /// Which quantile it is of.
+        quantile: Quantile,
         /// Rounded up.
         rank_error: u64,
     },
@@ -95,6 +98,14 @@ pub(super) struct Telling {
     pub(super) confidence: f64,
 }
 
+impl Telling {
+    /// How many estimates a key has, where each has a noise of its own.
+    pub(super) fn each(&self) -> Option<usize> {
+        let quantiles = matches!(self.noise.first()?.ranks, Some(Ranks::Within { .. }));
+        quantiles.then_some(self.noise.len())
+    }
+}
+
 /// One window's answer: an estimate a key, in the order of the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<K, T> {
@@ -104,12 +115,13 @@ pub struct Answer<K, T> {
 }
 
 impl<K, T> Answer<K, T> {
-    /// The keys with their estimates.
+    /// The keys with their estimates: of quantiles, several estimates a key, in the order of the quantiles.
     pub fn cells(&self) -> &[(K, Estimate<T>)] {
         &self.cells
     }
 
-    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean.
+    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean. Of
+    /// quantiles, each estimate of a key has its own.
     pub fn noise(&self) -> &[Noised] {
         &self.told.noise
     }

@@ -106,7 +106,7 @@ pub use noisy::Noisy;
 pub use point::Point;
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
-    Quantile, Searched, Tops, loss_moves_by_one,
+    PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};

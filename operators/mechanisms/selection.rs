@@ -138,10 +138,11 @@ fn discover<K: Key, C: Summary>(
 }
 
 impl<K: Key, C> Rows<K, C> {
-    /// One estimate a row: what is drawn, and what is remembered.
+    /// The estimates of every row, as many of each: what is drawn, and what is remembered.
     pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: Telling) -> Drawn<Answer<K, T>> {
-        let cells = self.rows.into_iter().map(|row| row.key).zip(estimates).collect();
-        let answer = Answer { cells, told, room: self.room };
+        let each = told.each().unwrap_or(1);
+        let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
+        let answer = Answer { cells: keys.zip(estimates).collect(), told, room: self.room };
         Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
     }
 }

@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use super::question::{Asked, Averaging, Counting, Grouping, Question, Summing, Terms};
+use super::ranking::Ranking;
 use super::searching::Searching;
 use super::tallied::Tallied;
 use super::unit::{Batches, People, Unit};
@@ -14,7 +15,8 @@ use super::window::Windowed;
 use crate::dataflow::bounding::{Chooser, Count, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{
-    Bucket, Edges, Grid, Keys, Largest, Limits, Maximum, Mean, Monotone, PerPerson, Range, Total,
+    Bucket, Edges, Grid, Keys, Largest, Limits, Maximum, Mean, Monotone, PerPerson, Quantile, Quantiles,
+    Range, Total,
 };
 use crate::time::Time;
 
@@ -224,6 +226,37 @@ where
         grid: impl TryInto<Grid, Error: Into<Invalid>>,
     ) -> Tallied<'scope, D, U, T, Searching<(), F>, impl Fn(&D) + 'static, V> {
         self.monotone_by(|_: &D| (), Keys::whole(), of, function, grid)
+    }
+
+    /// Quantiles of the values of each key, told as points of a grid: of at most `per_key` values of a person.
+    ///
+    /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point by at most
+    /// `per_key`.
+    pub fn quantile_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+        quantiles: impl IntoIterator<Item = Q>,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Ranking<K>, G, V>
+    where
+        Q: TryInto<Quantile, Error: Into<Invalid>>,
+    {
+        let limits = self.limits;
+        let question = both(keys.try_into(), grid.try_into())
+            .and_then(|(keys, grid)| Ok(Ranking::new(Quantiles::new(quantiles, grid, limits, keys)?)));
+        self.ask(key, value, question)
+    }
+
+    /// Quantiles of all values; as [`quantile_by`](Bounded::quantile_by) of a single key.
+    pub fn quantiles<V: Fn(&D) -> i64 + 'static, Q: TryInto<Quantile, Error: Into<Invalid>>>(
+        self,
+        value: V,
+        quantiles: impl IntoIterator<Item = Q>,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Ranking<()>, impl Fn(&D) + 'static, V> {
+        self.quantile_by(|_: &D| (), Keys::whole(), value, quantiles, grid)
     }
 
     /// How many records have their value in each bucket. Every value has one, so that leaving out tells nothing.

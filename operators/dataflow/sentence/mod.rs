@@ -11,6 +11,7 @@ mod office;
 mod panes;
 mod protect;
 mod question;
+mod ranking;
 mod searching;
 mod tallied;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use protect::{Private, Unplaced};
 #[cfg(feature = "cli")]
 pub(crate) use question::Terms;
 pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
+pub use ranking::Ranking;
 pub use searching::Searching;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, Records, Unit};

@@ -3,7 +3,9 @@
 use super::inverse::{Inverted, inverted};
 use super::largest::Largest;
 use super::monotone::Monotone;
+use super::quantiles::{Quantiles, Ranked, ranked};
 use super::search::{Searched, searched};
+use super::share::Rule;
 use crate::accounting::Amount;
 use crate::invalid::Invalid;
 use crate::mechanisms::Mechanism;
@@ -102,12 +104,48 @@ impl Exponential {
     }
 }
 
-asks!(Exponential);
+/// Permute-and-flip: a choice like [`Exponential`]'s, which errs no more than that and by down to a half of it, among at most
+/// 65,536 points. Its range is not bounded, so it is for pure epsilon alone.
+///
+/// Private for one unit more or less: pure `epsilon`. How many coins it asks for depends on what it finds.
+#[derive(Clone, Debug)]
+pub struct PermuteAndFlip(Asked);
+
+impl PermuteAndFlip {
+    /// A choice that costs pure `epsilon` a window.
+    pub fn epsilon(epsilon: f64) -> PermuteAndFlip {
+        let spend = Amount::pure(epsilon).and_then(|amount| Spend::of(&amount));
+        PermuteAndFlip(Asked::new(Family::Laplace, spend))
+    }
+
+    /// A choice that costs this amount a window: pure epsilon.
+    pub fn cost(amount: &Amount) -> PermuteAndFlip {
+        PermuteAndFlip(Asked::new(Family::Laplace, Spend::of(amount)))
+    }
+}
+
+asks!(Exponential, PermuteAndFlip);
 
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
     type Ready = Inverted<K, F>;
 
     fn ready(&self, largest: &Largest<K, F>) -> Result<Inverted<K, F>, Invalid> {
         inverted(&self.0, largest)
+    }
+}
+
+impl<K: Key> Mechanism<Quantiles<K>> for Exponential {
+    type Ready = Ranked<K>;
+
+    fn ready(&self, quantiles: &Quantiles<K>) -> Result<Ranked<K>, Invalid> {
+        ranked(&self.0, Rule::Exponential, quantiles)
+    }
+}
+
+impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
+    type Ready = Ranked<K>;
+
+    fn ready(&self, quantiles: &Quantiles<K>) -> Result<Ranked<K>, Invalid> {
+        ranked(&self.0, Rule::PermuteAndFlip, quantiles)
     }
 }

@@ -7,24 +7,26 @@ mod grid;
 mod inverse;
 mod largest;
 mod laws;
-#[allow(dead_code)]
 mod losses;
 mod monotone;
 mod quantile;
+mod quantiles;
 mod search;
 mod share;
-#[allow(dead_code)]
 mod split;
 #[cfg(test)]
 mod tests;
 mod ties;
 mod tops;
+mod values;
 
 pub use grid::Grid;
 pub use inverse::Inverted;
 pub use largest::{Largest, PerPerson};
-pub use laws::{BinarySearch, Exponential};
+pub use laws::{BinarySearch, Exponential, PermuteAndFlip};
 pub use monotone::{Altogether, Maximum, Monotone, loss_moves_by_one};
 pub use quantile::Quantile;
+pub use quantiles::{Quantiles, Ranked};
 pub use search::Searched;
 pub use tops::{Left, Tops};
+pub use values::Values;

@@ -140,7 +140,7 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
         let within = |tau: i128| {
             found.iter().filter(|answer| (10_000 - 2 * tau..=10_010).contains(&answer.value)).count() as f64
         };
-        let least = 10_000.0 * confidence - 475.0 * (confidence * (1.0 - confidence)).sqrt();
+        let least = 10_000.0 * confidence - 475.0 * (confidence * (1.0 - confidence) as f64).sqrt();
         assert!(within(tau) >= least, "{}", within(tau));
         assert!(within(tau / 3) < least, "{}", within(tau / 3));
     }
