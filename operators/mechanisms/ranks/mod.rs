@@ -2,10 +2,8 @@
 //! *rank* of a possible answer, the number of people above it. So an answer is chosen by its rank, from a [`Grid`] that
 //! is public.
 
-#[allow(dead_code)]
 mod choose;
 mod grid;
-#[allow(dead_code)]
 mod losses;
 mod quantile;
 #[allow(dead_code)]

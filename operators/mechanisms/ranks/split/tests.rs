@@ -96,6 +96,26 @@ fn law(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), twice: bool)
     all
 }
 
+// Refutes a side that is chosen from other values, or among other cells, than those that its cut has left it.
+#[test]
+fn three_cuts_are_drawn_from_their_joint_law() {
+    let grid = Grid::linear(0, 5, 1).unwrap();
+    let plan = plan(&of(&[(1, 4), (1, 2), (9, 10)]), &grid, 1, Rule::Exponential, pure(4.0)).unwrap();
+    let Shape::Tree { root, .. } = &plan.shape else { panic!() };
+    let cells = [0, 1, 1, 2, 4, 5, 5];
+    let (places, law): (Vec<Vec<u64>>, Vec<f64>) =
+        law(root.as_deref(), &cells, (0, 5), false).into_iter().unzip();
+    assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let mut noise = Noise::seeded(13);
+    let mut counts = vec![0; places.len()];
+    for _ in 0..size(100_000, 1_000_000) {
+        let mut answers = vec![0; 3];
+        cut(root.as_deref(), &cells, (0, 5), &mut noise, &mut answers);
+        counts[places.iter().position(|place| *place == answers).unwrap()] += 1;
+    }
+    chi_squared(&counts, &law).assert_fits();
+}
+
 /// How far laws of neighbours are apart at most, over all windows of at most five values in six cells, of which one person
 /// has `per_key`: the plain logarithm of a ratio, and the divergence over its order.
 fn worst(root: Option<&Node>, per_key: usize, twice: bool) -> (f64, f64) {
