@@ -4,6 +4,7 @@
 
 mod choose;
 mod grid;
+#[allow(dead_code)]
 mod losses;
 mod quantile;
 #[allow(dead_code)]

@@ -33,14 +33,6 @@ fn deciles() -> Vec<Quantile> {
     of(&[(1, 10), (2, 10), (3, 10), (5, 10), (7, 10), (8, 10), (9, 10)])
 }
 
-/// By how many people the rank of a value is off.
-fn off(sorted: &[i64], value: i64, quantile: Quantile) -> f64 {
-    let wanted = quantile.to_f64() * sorted.len() as f64;
-    let below = sorted.partition_point(|&other| other < value) as f64;
-    let up_to = sorted.partition_point(|&other| other <= value) as f64;
-    (below - wanted).max(wanted - up_to).max(0.0)
-}
-
 // Refutes a draw that is not from the law of its weights, on a grid and data that are small enough to write down.
 #[test]
 fn one_quantile_is_drawn_from_its_law() {
@@ -189,8 +181,8 @@ fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs
         let answers = plan.draw(values, &mut noise);
         assert!(answers.is_sorted());
         for (place, &answer) in answers.iter().enumerate() {
-            let off = off(values, grid.at(answer).unwrap(), quantiles[place]);
-            broken[place] += usize::from(off > promised[place].rank_error as f64);
+            let off = losses::off(values, grid.at(answer).unwrap(), quantiles[place]);
+            broken[place] += usize::from(off > promised[place].rank_error);
         }
     }
     broken
