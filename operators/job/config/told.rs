@@ -7,10 +7,11 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use super::privacy::{Missing, Protected};
-use super::release::{NoiseKind, Price, Release};
+use super::ranks::{Each, Grid, Quantiles};
+use super::release::{Price, Release};
 use super::source::{Order, Place, Records, Source, Synthetic};
 use super::statistic::{Grouping, Keys, Measure, Statistic};
-use super::{Job, Privacy};
+use super::{Job, Number, Privacy};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Time, in_words};
 
@@ -117,10 +118,9 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     let fields = match statistic {
         Statistic::Count(grouping) | Statistic::People(grouping) => table(grouped(grouping)),
         Statistic::Sum(measure, grouping) | Statistic::Mean(measure, grouping) => measured(measure, grouping),
-        Statistic::Histogram { of, edges } => {
-            let edges: Vec<String> = edges.iter().map(ToString::to_string).collect();
-            table([("of", Some(text(of))), ("edges", Some(format!("[{}]", edges.join(", "))))])
-        }
+        Statistic::Histogram { of, edges } => table([("of", Some(text(of))), ("edges", Some(list(edges)))]),
+        Statistic::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
+        Statistic::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
     };
     writeln!(f, "{} = {fields}", statistic.word())?;
     let bound = &release.bound;
@@ -131,7 +131,7 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
         ("windows", number(bound.windows)),
     ];
     writeln!(f, "bound = {}", table(parts))?;
-    writeln!(f, "noise = \"{}\"", if release.noise == NoiseKind::Gaussian { "gaussian" } else { "laplace" })?;
+    writeln!(f, "noise = \"{}\"", release.noise.word())?;
     match &release.price {
         Price::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
         Price::Cost(cost) => {
@@ -143,14 +143,42 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     }
 }
 
+/// What says by what a statistic is told apart.
+type Grouped = [(&'static str, Option<String>); 2];
+
+fn max(each: &Each, answers: &Grid, [by, keys]: Grouped) -> String {
+    let of = each.of().map(text);
+    let each = Some(format!("\"{}\"", each.word()));
+    table([("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys])
+}
+
+fn grid(grid: &Grid) -> String {
+    match grid {
+        Grid::Log(0) => "\"log\"".to_owned(),
+        Grid::Log(digits) => format!("{{ log = {} }}", Number::power(-digits)),
+        Grid::SignedLog => "\"signed log\"".to_owned(),
+        Grid::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
+        Grid::List(answers) => list(answers),
+    }
+}
+
+fn quantile(quantiles: &Quantiles, [by, keys]: Grouped) -> String {
+    let Quantiles { of, q, low, high, step } = quantiles;
+    let range = format!("[{low}, {high}]");
+    let step = step.map(|step| step.to_string());
+    table([("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys])
+}
+
+fn list(entries: &[impl Display]) -> String {
+    let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    format!("[{}]", entries.join(", "))
+}
+
 fn keys(keys: &Keys) -> String {
     match keys {
         Keys::Discover => "\"discover\"".to_owned(),
         Keys::File(file) => format!("{{ file = {} }}", path(file)),
-        Keys::Listed(keys) => {
-            let keys: Vec<String> = keys.iter().map(|key| text(key)).collect();
-            format!("[{}]", keys.join(", "))
-        }
+        Keys::Listed(keys) => list(&keys.iter().map(|key| text(key)).collect::<Vec<String>>()),
     }
 }
 
@@ -283,6 +311,62 @@ mod tests {
                 ("keys = 3, windows", "keys = 1, per_key = 4, windows"),
             ],
             &[("sum = {", "mean = {"), ("keys = 3, windows", "keys = 1, per_key = 4, windows")],
+            &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { of = \"price\", grid = \"log\"")],
+            &[
+                (
+                    "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                    "max = { each = \"count\", grid = [-1, 2.5, 10]",
+                ),
+                ("noise = \"gaussian\"", "noise = \"laplace\""),
+            ],
+            &[
+                (
+                    "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                    "max = { of = \"price\", each = \"sum\", grid = { log = 0.01 }",
+                ),
+                ("noise = \"gaussian\"", "noise = \"exponential\""),
+            ],
+            &[(
+                "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                "max = { of = \"price\", each = \"greatest\", grid = { from = -1, to = 9.5, step = 0.25 }",
+            )],
+            &[(
+                "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                "max = { of = \"price\", grid = \"signed log\"",
+            )],
+            &[
+                (
+                    "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                    "quantile = { of = \"price\", q = [0.05, 0.5, 0.999999], range = [-0.05, 1e-3], step = 1e-3",
+                ),
+                ("noise = \"gaussian\"", "noise = \"exponential\""),
+                ("keys = 3, windows", "keys = 3, per_key = 4, windows"),
+            ],
+            &[
+                (
+                    "sum = { of = \"price\", range = [-0.05, 1e-3], by = \"page\", keys = [\"b\", \"a\\tb\"] }",
+                    "quantile = { of = \"price\", q = 0.5, range = [0, 12] }",
+                ),
+                ("noise = \"gaussian\"", "noise = \"exponential\""),
+                (
+                    "keys = 3, windows = 5 }\n            noise = \"exponential\"",
+                    "per_key = 4, windows = 5 }\n            noise = \"exponential\"",
+                ),
+            ],
+            &[
+                (
+                    "sum = { of = \"price\", range = [-0.05, 1e-3], by = \"page\", keys = [\"b\", \"a\\tb\"] }",
+                    "quantile = { of = \"price\", q = 0.5, range = [0, 12], step = 0.001 }",
+                ),
+                ("budget = { epsilon = 1.50, delta = 1e-7, omega = 40 }", "budget = { epsilon = 1.50 }"),
+                ("noise = \"gaussian\"", "noise = \"permute-and-flip\""),
+                (
+                    "keys = 3, windows = 5 }\n            noise = \"permute",
+                    "per_key = 4, windows = 5 }\n            noise = \"permute",
+                ),
+                ("keys = \"discover\"", "keys = [\"a\"]"),
+                ("cost = { rho = 1.5e-6, delta = 1e-12 }", "cost = { epsilon = 1.5e-6 }"),
+            ],
         ] {
             let mut text = ALL.to_owned();
             for (from, to) in changes {

@@ -238,6 +238,10 @@ fn asking(
             let (edges, point) = edges_of(edges, place)?;
             (Asking::Histogram(edges, point, keys), Some((of.clone(), point)))
         }
+        Statistic::Max { .. } | Statistic::Quantile(..) => {
+            let found = format!("found {}, which is not released yet", release.statistic.word());
+            return Err(Refused::new(place, found));
+        }
     })
 }
 
@@ -282,7 +286,9 @@ impl Law {
     fn of(noise: NoiseKind, cost: &Amount) -> Law {
         match noise {
             NoiseKind::Gaussian => Law::Gaussian(crate::mechanisms::Gaussian::cost(cost)),
-            NoiseKind::Laplace => Law::Laplace(crate::mechanisms::Laplace::cost(cost)),
+            NoiseKind::Laplace | NoiseKind::Exponential | NoiseKind::PermuteAndFlip => {
+                Law::Laplace(crate::mechanisms::Laplace::cost(cost))
+            }
         }
     }
 }
