@@ -137,8 +137,9 @@ impl Page<'_> {
             ));
         }
         if series.insufficient > 0 {
+            let are = if series.insufficient == 1 { "is" } else { "are" };
             let values = counted(series.insufficient as usize, "value");
-            notes.push(format!("{values} of too few people to say more."));
+            notes.push(format!("{values} {are} of too few people to say more."));
         }
         if !notes.is_empty() {
             self.text += &format!("<p class=\"sub\">{}</p>", notes.join(" "));

@@ -29,10 +29,10 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
             assert!(text.contains(rank), "{text}");
         }
         let html = report.html();
-        assert!(html.contains("2 values of too few people") && html.contains("gaussian, 10 comparisons"));
+        assert!(html.contains("2 values are of too few people") && html.contains("gaussian, 10 comparisons"));
         assert!(!html.contains("An interval says how far the noise reaches"));
         assert_eq!(html.contains("<th scope=\"col\" class=\"number\">off</th>"), demo);
-        assert_eq!(html.contains("intervals hold"), false);
+        assert!(!html.contains("intervals hold"));
     }
     let mut report = Report::new(heading(false));
     let span = months(1)[0];

@@ -228,7 +228,7 @@ pub(super) fn ranks(demo: bool) -> Report {
     let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(5));
     for (month, span) in months(9).into_iter().enumerate() {
         let exact = |value: f64, off: u32| match demo {
-            true => format!(",\"demo\":true,\"tally\":{value:.0},\"truth\":{value:.0},\"off\":{off}"),
+            true => format!(",\"demo\":true,\"tally\":{value:.1},\"truth\":{value:.1},\"off\":{off}"),
             false => String::new(),
         };
         let lines: Vec<String> = (["books", "garden"].iter().enumerate())
