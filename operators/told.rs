@@ -116,9 +116,9 @@ pub(crate) struct Law<'a> {
     #[serde(borrow)]
     scale: &'a RawValue,
     /// So many comparisons carry it, where an answer is searched.
-    pub(crate) comparisons: Option<u32>,
+    pub(crate) comparisons: Option<u64>,
     /// The answer of a search for the largest is at most twice so many people below it.
-    pub(crate) tau: Option<u32>,
+    pub(crate) tau: Option<u64>,
     #[serde(borrow)]
     rank_error: Option<&'a RawValue>,
 }
@@ -135,7 +135,7 @@ impl Law<'_> {
 
     fn ranked(&self) -> Option<Ranked> {
         if let Some(tau) = self.tau {
-            return Some(Ranked::Largest(2 * u64::from(tau)));
+            return Some(Ranked::Largest(tau.saturating_mul(2)));
         }
         // At most 2^64 is what the cast gives.
         let error: f64 = self.rank_error()?.parse().ok()?;

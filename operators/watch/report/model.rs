@@ -257,7 +257,11 @@ fn noise(law: &Law<'_>, q: Option<&str>) -> [String; 3] {
         (None, None) => String::new(),
     };
     let kind = match law.comparisons {
-        Some(comparisons) => format!("{}, {}", law.kind, counted(comparisons as usize, "comparison")),
+        Some(comparisons) => format!(
+            "{}, {}",
+            law.kind,
+            counted(usize::try_from(comparisons).unwrap_or(usize::MAX), "comparison")
+        ),
         None => law.kind.clone().into_owned(),
     };
     [number, kind, law.scale().to_owned()]
