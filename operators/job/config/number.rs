@@ -65,6 +65,11 @@ impl Number {
         Number { digits: 1, power }
     }
 
+    /// Whether there is nothing behind its point.
+    pub(crate) fn is_whole(self) -> bool {
+        self.power >= 0
+    }
+
     /// A whole number, and the power of ten by which it is multiplied.
     pub(crate) fn parts(self) -> (i128, i32) {
         (self.digits, self.power)

@@ -227,14 +227,24 @@ pub(super) fn agree(node: &Node<'_>, release: &Release, privacy: &Privacy) -> Op
                 place.at(&["each"]).conflict::<()>("records of a record", remedy);
             }
             let (numbers, nodes) = match grid {
-                Grid::Log(_) | Grid::SignedLog => return Some(()),
+                Grid::Log(0) | Grid::SignedLog => return Some(()),
+                Grid::Log(_) if *each == Each::Count => {
+                    let remedy = "\"log\": records are counted one by one";
+                    return place.at(&["grid"]).conflict("steps for a count of records", remedy);
+                }
+                Grid::Log(_) => return Some(()),
                 Grid::List(answers) => (answers.clone(), place.at(&["grid"]).list()?),
                 Grid::Steps { from, to, step } => {
                     let nodes = ["from", "to", "step"].map(|name| place.at(&["grid", name]));
                     (vec![*from, *to, *step], nodes.to_vec())
                 }
             };
-            exact(&numbers, &nodes)
+            exact(&numbers, &nodes)?;
+            let part = numbers.iter().position(|number| !number.is_whole());
+            match part.filter(|_| *each == Each::Count).and_then(|index| nodes.get(index)) {
+                Some(node) => node.conflict("a part of a record", "whole numbers: records are counted"),
+                None => Some(()),
+            }
         }
         Statistic::Quantile(quantiles, _) => {
             let place = node.at(&["quantile"]);

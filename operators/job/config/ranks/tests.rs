@@ -38,11 +38,15 @@ fn the_largest_is_asked_of_one_number_a_person() {
         asked("of = \"rating\", each = \"sum\", grid = { log = 0.01 }"),
         (Each::Sum(of()), Grid::Log(2))
     );
-    assert_eq!(asked("each = \"count\", grid = { log = 10 }"), (Each::Count, Grid::Log(-1)));
+    assert_eq!(asked("each = \"count\", grid = \"log\""), (Each::Count, Grid::Log(0)));
+    assert_eq!(asked("of = \"rating\", grid = { log = 10 }"), (Each::Greatest(of()), Grid::Log(-1)));
     let listed = Grid::List(vec![number("-1"), number("2.5"), number("10")]);
-    assert_eq!(asked("each = \"count\", grid = [-1, 2.5, 10]"), (Each::Count, listed));
+    assert_eq!(asked("of = \"rating\", grid = [-1, 2.5, 10]"), (Each::Greatest(of()), listed));
     let steps = Grid::Steps { from: number("0"), to: number("1000"), step: number("0.5") };
-    assert_eq!(asked("each = \"count\", grid = { from = 0, to = 1000, step = 0.5 }"), (Each::Count, steps));
+    assert_eq!(
+        asked("of = \"rating\", each = \"sum\", grid = { from = 0, to = 1000, step = 0.5 }"),
+        (Each::Sum(of()), steps)
+    );
     let keyed = statistic(
         &format!(
             "max = {{ of = \"rating\", grid = \"log\", by = \"vendor\", keys = \"discover\" }}\n{KEYED}"
@@ -146,6 +150,21 @@ fn what_does_not_go_with_ranks() {
             COUNT,
             "max = { each = \"count\", grid = \"log\" }\nbound = { per_key = «1, windows = 12 }",
             &["release[1].bound.per_key", "a person is one value"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = «{ log = 10 } }\nbound = { windows = 12 }",
+            &["release[1].max.grid", "one by one"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = { from = 0, to = 9, step = «0.5 } }\nbound = { windows = 12 }",
+            &["release[1].max.grid.step", "a part of a record"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = [1, «2.5] }\nbound = { windows = 12 }",
+            &["release[1].max.grid[2]", "a part of a record"],
         ),
         (
             COUNT,
