@@ -121,8 +121,8 @@ fn every_field_is_told() {
             ),
             ("noise = \"gaussian\"", "noise = \"exponential\""),
             (
-                "keys = 3, windows = 5 }\n            noise = \"exponential\"",
-                "per_key = 4, windows = 5 }\n            noise = \"exponential\"",
+                "keys = 3, windows = 5 }\n        noise = \"exponential\"",
+                "per_key = 4, windows = 5 }\n        noise = \"exponential\"",
             ),
         ],
         &[
@@ -133,8 +133,8 @@ fn every_field_is_told() {
             ("budget = { epsilon = 1.50, delta = 1e-7, omega = 40 }", "budget = { epsilon = 1.50 }"),
             ("noise = \"gaussian\"", "noise = \"permute-and-flip\""),
             (
-                "keys = 3, windows = 5 }\n            noise = \"permute",
-                "per_key = 4, windows = 5 }\n            noise = \"permute",
+                "keys = 3, windows = 5 }\n        noise = \"permute",
+                "per_key = 4, windows = 5 }\n        noise = \"permute",
             ),
             ("keys = \"discover\"", "keys = [\"a\"]"),
             ("cost = { rho = 1.5e-6, delta = 1e-12 }", "cost = { epsilon = 1.5e-6 }"),
