@@ -10,5 +10,8 @@ pub use crate::dataflow::{
 pub use crate::gate::{Gate, Opening};
 pub use crate::invalid::Invalid;
 pub use crate::ledger::{Domain, Fate, Ledger};
-pub use crate::mechanisms::{Bound, Edges, Gaussian, Keys, Laplace, Range};
+pub use crate::mechanisms::{
+    Altogether, BinarySearch, Bound, Edges, Exponential, Gaussian, Grid, Keys, Laplace, Maximum, PerPerson,
+    PermuteAndFlip, Quantile, Range,
+};
 pub use crate::time::{Span, Time, at, days, hours, minutes, seconds};

@@ -170,7 +170,8 @@ pub use release::{Deliver, Release};
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
     Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People,
-    Person, Private, Question, Records, Summing, Tallied, Unit, Unnamed, Unplaced, Windowed,
+    Person, Private, Question, Ranking, Records, Searching, Summing, Tallied, Unit, Unnamed, Unplaced,
+    Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};

@@ -1,7 +1,8 @@
 //! What may be told of a window: every number here has had its noise.
 
-use super::additive::Family;
+use super::additive::Additive;
 use super::point::Point;
+use super::ranks::Quantile;
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,28 +33,76 @@ impl<T: Copy> Estimate<T> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noised {
     pub(super) number: &'static str,
-    pub(super) family: Family,
+    pub(super) kind: &'static str,
     pub(super) scale: f64,
+    pub(super) ranks: Option<Ranks>,
+}
+
+/// What is promised of an answer's place among people, where nothing can be of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ranks {
+    /// It is below the largest, by design: at most `2 tau` people are above it.
+    Below {
+        /// How many noised comparisons found it, where it was searched for.
+        comparisons: Option<u32>,
+        /// How many people it is aimed below.
+        tau: u64,
+        /// The least answer: where it is told, there are too few people to tell more.
+        least: i128,
+    },
+    /// It is off by so many people at most.
+    Within {
+        /// Which quantile it is of.
+        quantile: Quantile,
+        /// Rounded up.
+        rank_error: u64,
+    },
 }
 
 impl Noised {
+    pub(super) fn additive(number: &'static str, noise: &Additive) -> Noised {
+        Noised { number, kind: noise.family().name(), scale: noise.scale(), ranks: None }
+    }
+
     pub(super) fn told_in(self, point: Point) -> Noised {
         Noised { scale: point.float(self.scale), ..self }
     }
 
-    /// Which number: `records`, `people` or `sum`.
+    /// Which number: `records`, `people`, `sum`, `largest` or `quantile`.
     pub fn number(&self) -> &'static str {
         self.number
     }
 
-    /// The law.
-    pub fn family(&self) -> Family {
-        self.family
+    /// The law, as it is published.
+    pub fn kind(&self) -> &'static str {
+        self.kind
     }
 
-    /// The law's scale, in units of the number.
+    /// The law's scale: in units of the number, or in people where it is found by its rank.
     pub fn scale(&self) -> f64 {
         self.scale
+    }
+
+    /// What is promised of its rank, where it is found by that.
+    pub fn ranks(&self) -> Option<Ranks> {
+        self.ranks
+    }
+}
+
+/// How estimates are told: settled before there is data.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Telling {
+    pub(super) noise: Vec<Noised>,
+    pub(super) point: Point,
+    pub(super) confidence: f64,
+}
+
+impl Telling {
+    /// How many estimates a key has, where each has a noise of its own.
+    pub(super) fn each(&self) -> Option<usize> {
+        let quantiles = matches!(self.noise.first()?.ranks, Some(Ranks::Within { .. }));
+        quantiles.then_some(self.noise.len())
     }
 }
 
@@ -61,31 +110,30 @@ impl Noised {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<K, T> {
     pub(super) cells: Vec<(K, Estimate<T>)>,
-    pub(super) noise: Vec<Noised>,
-    pub(super) point: Point,
-    pub(super) confidence: f64,
+    pub(super) told: Telling,
     pub(super) room: Option<usize>,
 }
 
 impl<K, T> Answer<K, T> {
-    /// The keys with their estimates.
+    /// The keys with their estimates: of quantiles, several estimates a key, in the order of the quantiles.
     pub fn cells(&self) -> &[(K, Estimate<T>)] {
         &self.cells
     }
 
-    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean.
+    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean. Of
+    /// quantiles, each estimate of a key has its own.
     pub fn noise(&self) -> &[Noised] {
-        &self.noise
+        &self.told.noise
     }
 
     /// Where the decimal point of the estimates stands when they are told.
     pub fn point(&self) -> Point {
-        self.point
+        self.told.point
     }
 
     /// How likely it is, for each cell by itself, that the truth is in its interval.
     pub fn confidence(&self) -> f64 {
-        self.confidence
+        self.told.confidence
     }
 
     /// How many more keys may become public, where keys are discovered. At 0 no others ever will.

@@ -79,29 +79,40 @@ impl Laplace {
     }
 }
 
-fn rho_of(rho: f64) -> Result<Spend, Invalid> {
+pub(super) fn rho_of(rho: f64) -> Result<Spend, Invalid> {
     Amount::zcdp(rho).and_then(|amount| Spend::of(&amount))
 }
 
-/// What both say alike.
-macro_rules! adds_noise {
+/// What all mechanisms say alike.
+macro_rules! asks {
     ($($law:ident),*) => {$(
         impl $law {
-            /// How likely the truth is to be in an interval; 0.9 unless said.
+            /// How likely the truth is to be in an interval, and a rank to be as near as is promised; 0.9 unless said.
             #[must_use]
             pub fn confidence(mut self, confidence: f64) -> Self {
                 self.0.confidence = confidence;
                 self
             }
 
-            /// The percentage of the cost that goes into discovering keys, where that takes a draw of its own: for sums,
-            /// and wherever a person may leave several records in a key. 30 unless said.
+            /// The percentage of the cost that goes into discovering keys, where that takes a draw of its own: for all but
+            /// counts of people, and of records where a person leaves one. 30 unless said.
             #[must_use]
             pub fn selecting(mut self, percent: u8) -> Self {
                 self.0.selecting = percent;
                 self
             }
+        }
+    )*};
+}
 
+pub(super) use asks;
+
+asks!(Gaussian, Laplace);
+
+/// What both say alike.
+macro_rules! adds_noise {
+    ($($law:ident),*) => {$(
+        impl $law {
             /// The percentage that goes into the count of a mean, of what is left for the mean; 30 unless said.
             #[must_use]
             pub fn counting(mut self, percent: u8) -> Self {
@@ -144,7 +155,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    fn new(family: Family, spend: Result<Spend, Invalid>) -> Asked {
+    pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> Asked {
         Asked { family, spend, confidence: 0.9, selecting: 30, counting: 30 }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answer::{Answer, Noised};
+use super::answer::{Answer, Noised, Ranks};
 use super::keys::{Key, Label};
 use super::point::Point;
 
@@ -52,7 +52,9 @@ pub trait Tellable {
 /// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// in this order, without spaces. An answer that is found by its rank says `"insufficient":true` behind its interval where
+/// there were too few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
+/// value, and have a line each. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
@@ -60,8 +62,19 @@ pub trait Tellable {
 /// for the label of a key that has none to lend: of those given here, a [`Bucket`](super::Bucket).
 impl<K: Key, T: Number> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
-        let (before, after) = (before(head), after(self, head));
-        let mut text = Vec::with_capacity(self.cells.len() * (before.len() + after.len() + NUMBERS));
+        let before = before(head);
+        // A quantile has a noise of its own, and is told which it is.
+        let afters: Vec<Vec<u8>> = match self.told.each() {
+            None => vec![after(self, &self.told.noise, head)],
+            Some(_) => self.told.noise.chunks(1).map(|noise| after(self, noise, head)).collect(),
+        };
+        let least = match self.told.noise.first().and_then(|noise| noise.ranks) {
+            Some(Ranks::Below { least, .. }) => Some(least),
+            _ => None,
+        };
+        let mut text = Vec::with_capacity(
+            self.cells.len() * (before.len() + afters.iter().map(Vec::len).max().unwrap_or(0) + NUMBERS),
+        );
         for (place, (key, estimate)) in self.cells.iter().enumerate() {
             if place > 0 {
                 text.push(b'\n');
@@ -72,14 +85,23 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
                 Label::Number(number) => field(&mut text, "key", &number),
                 Label::Text(key) => field(&mut text, "key", &*key),
             }
+            let of = place % afters.len();
+            if let Some(Ranks::Within { quantile, .. }) =
+                self.told.noise.get(of).and_then(|noise| noise.ranks)
+            {
+                field(&mut text, "q", &quantile.to_f64());
+            }
             text.extend_from_slice(b",\"value\":");
-            estimate.value.put(self.point, &mut text);
+            estimate.value.put(self.told.point, &mut text);
             text.extend_from_slice(b",\"interval\":[");
-            estimate.low.put(self.point, &mut text);
+            estimate.low.put(self.told.point, &mut text);
             text.push(b',');
-            estimate.high.put(self.point, &mut text);
+            estimate.high.put(self.told.point, &mut text);
             text.push(b']');
-            text.extend_from_slice(&after);
+            if least.is_some_and(|least| estimate.value.is(least)) {
+                text.extend_from_slice(b",\"insufficient\":true");
+            }
+            text.extend_from_slice(&afters[of]);
         }
         written(text)
     }
@@ -89,6 +111,9 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
 pub trait Number {
     /// Writes it as JSON, with its decimal point there.
     fn put(&self, point: Point, text: &mut Vec<u8>);
+
+    /// Whether it is this whole number.
+    fn is(&self, whole: i128) -> bool;
 }
 
 impl Number for i128 {
@@ -99,11 +124,19 @@ impl Number for i128 {
             text.extend_from_slice(point.shown(*self).as_bytes());
         }
     }
+
+    fn is(&self, whole: i128) -> bool {
+        *self == whole
+    }
 }
 
 impl Number for f64 {
     fn put(&self, point: Point, text: &mut Vec<u8>) {
         put(text, &point.float(*self));
+    }
+
+    fn is(&self, whole: i128) -> bool {
+        *self == whole as f64
     }
 }
 
@@ -118,10 +151,10 @@ fn before(head: &Head<'_>) -> Vec<u8> {
     text
 }
 
-fn after<K, T>(answer: &Answer<K, T>, head: &Head<'_>) -> Vec<u8> {
+fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<u8> {
     let mut text = Vec::new();
-    field(&mut text, "confidence", &answer.confidence);
-    match &*answer.noise {
+    field(&mut text, "confidence", &answer.told.confidence);
+    match noise {
         [noise] => field(&mut text, "noise", &Law { number: None, ..Law::of(noise) }),
         several => field(&mut text, "noise", &several.iter().map(Law::of).collect::<Vec<_>>()),
     }
@@ -137,11 +170,23 @@ struct Law {
     number: Option<&'static str>,
     kind: &'static str,
     scale: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparisons: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tau: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_error: Option<u64>,
 }
 
 impl Law {
     fn of(noise: &Noised) -> Law {
-        Law { number: Some(noise.number), kind: noise.family.name(), scale: noise.scale }
+        let (comparisons, tau, rank_error) = match noise.ranks {
+            None => (None, None, None),
+            Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
+            Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
+        };
+        let Noised { number, kind, scale, .. } = *noise;
+        Law { number: Some(number), kind, scale, comparisons, tau, rank_error }
     }
 }
 

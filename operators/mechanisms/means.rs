@@ -9,6 +9,7 @@ use super::noisy::{Noisy, Numbers, Tells, settled};
 use super::point::Point;
 use super::selection::{Column, Row};
 use super::statistic::Mean;
+use super::tally::Cell;
 use super::threshold::Threshold;
 use crate::invalid::Invalid;
 use crate::noise::Noise;
@@ -64,6 +65,7 @@ impl Means {
 }
 
 impl Tells for Means {
+    type Cell = Cell;
     type Told = f64;
 }
 
@@ -78,13 +80,13 @@ impl Numbers for Means {
         vec![point.float(self.sums.reach() / 2.0), self.counts.reach()]
     }
 
-    fn people(&self) -> &Additive {
-        self.counts.noise()
+    fn people(&self) -> Option<&Additive> {
+        Some(self.counts.noise())
     }
 
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K>],
+        rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<f64>> {

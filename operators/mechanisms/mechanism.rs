@@ -49,6 +49,12 @@ pub trait Ready: Send + Sync + 'static {
     /// Names `state` where it was not written by this mechanism, or by a later version of it.
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
+    /// How many of the largest people of a key it must know of, where it needs no others: the least work for whoever gathers
+    /// them. Without a number, what the statistic says of everybody.
+    fn largest(&self) -> Option<usize> {
+        None
+    }
+
     /// Draws. Total: there is no error, no second try, no panic, and the number of draws does not depend on their values
     /// but where the mechanism says so and has paid for it.
     ///

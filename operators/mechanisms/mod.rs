@@ -82,6 +82,7 @@ mod mechanism;
 mod noisy;
 mod parameters;
 mod point;
+mod ranks;
 mod selection;
 mod sensitivity;
 mod spend;
@@ -93,7 +94,7 @@ mod threshold;
 mod totals;
 
 pub use additive::Family;
-pub use answer::{Answer, Estimate, Noised};
+pub use answer::{Answer, Estimate, Noised, Ranks};
 pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
@@ -103,7 +104,11 @@ pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
+pub use ranks::{
+    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
+    PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
+};
 pub use sensitivity::Sensitivity;
 pub use statistic::{Mean, Statistic, Total};
-pub use tally::{Cell, Cells, Tally};
+pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;

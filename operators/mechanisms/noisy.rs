@@ -1,7 +1,7 @@
 //! A cell for each key, under additive noise: all that totals and means settle alike.
 
 use super::additive::Additive;
-use super::answer::{Answer, Estimate, Noised};
+use super::answer::{Answer, Estimate, Noised, Telling};
 use super::keys::Key;
 use super::laws::Asked;
 use super::mechanism::{Drawn, Ready};
@@ -11,7 +11,7 @@ use super::selection::{Row, Selection, delta};
 use super::sensitivity::Sensitivity;
 use super::spend::Spend;
 use super::statistic::Stated;
-use super::tally::Cells;
+use super::tally::{Cells, Summary};
 use super::threshold::Threshold;
 use crate::accounting::Cost;
 use crate::canonical::Digest;
@@ -30,17 +30,18 @@ use crate::noise::Noise;
 pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
-    noise: Vec<Noised>,
+    told: Telling,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
-    point: Point,
-    confidence: f64,
     cost: Cost,
     parameters: Digest,
 }
 
 /// What is told of numbers. It is apart from them because the type of an answer is public.
 pub trait Tells: Send + Sync + 'static {
+    /// What must be known of a key.
+    type Cell: Summary;
+
     /// A whole number, or a mean.
     type Told: Send + 'static;
 }
@@ -53,13 +54,18 @@ pub(super) trait Numbers: Tells {
     /// How far to either side of each its interval reaches, in what it is told in.
     fn reaches(&self, point: Point) -> Vec<f64>;
 
-    /// The noise of the one that may be the number of people.
-    fn people(&self) -> &Additive;
+    /// The noise of the one that is the number of people, if one is.
+    fn people(&self) -> Option<&Additive>;
+
+    /// How many of the largest people it must know of, where that is all.
+    fn largest(&self) -> Option<usize> {
+        None
+    }
 
     /// One estimate a row.
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K>],
+        rows: &mut [Row<K, Self::Cell>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<Self::Told>>;
@@ -79,16 +85,15 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let numbers = numbers(telling, shared)?;
     let person = Sensitivity::each(stated.limits, 1)?;
     let selection = Selection::new(stated.keys, stated.limits.keys(), || {
-        if shared { Ok(numbers.people().clone()) } else { Additive::within(asked.family, selecting, &person) }
+        let people = numbers.people().filter(|_| shared).cloned();
+        people.map_or_else(|| Additive::within(asked.family, selecting, &person), Ok)
     })?;
     let delta = delta(stated.keys)?;
     Ok(Noisy {
         selection,
-        noise: numbers.noise(stated.point),
+        told: Telling { noise: numbers.noise(stated.point), point: stated.point, confidence },
         reaches: numbers.reaches(stated.point),
-        point: stated.point,
         numbers,
-        confidence,
         cost: spend.cost(person.neighbours(), delta),
         parameters: parameters(asked, spend, delta, stated),
     })
@@ -97,7 +102,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
 impl<K: Key, N> Noisy<K, N> {
     /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
     pub fn noise(&self) -> &[Noised] {
-        &self.noise
+        &self.told.noise
     }
 
     /// How far to either side of each number its interval reaches, in what it is told in: those of a mean hold together.
@@ -113,10 +118,10 @@ impl<K: Key, N> Noisy<K, N> {
 }
 
 impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
-    type Tally = Cells<K>;
+    type Tally = Cells<K, N::Cell>;
     type Answer = Answer<K, N::Told>;
 
-    fn tally(&self) -> Cells<K> {
+    fn tally(&self) -> Cells<K, N::Cell> {
         self.selection.tally()
     }
 
@@ -136,9 +141,18 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         self.selection.accepts(state)
     }
 
-    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, N::Told>> {
-        let rows = self.selection.rows(exact, state, noise);
-        let estimates = self.numbers.estimates(&rows.rows, self.selection.threshold(), noise);
-        rows.drawn(estimates, self.noise.clone(), self.point, self.confidence)
+    fn largest(&self) -> Option<usize> {
+        self.numbers.largest()
+    }
+
+    fn draw(
+        &self,
+        exact: Cells<K, N::Cell>,
+        state: Option<&[u8]>,
+        noise: &mut Noise,
+    ) -> Drawn<Answer<K, N::Told>> {
+        let mut rows = self.selection.rows(exact, state, noise);
+        let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);
+        rows.drawn(estimates, self.told.clone())
     }
 }

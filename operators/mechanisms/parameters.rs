@@ -35,9 +35,13 @@ pub(super) fn parameters<K: Key>(
         .number(asked.selecting.into())
         .number(asked.counting.into());
     // Numbers that are told as they are had this form before there was a choice.
-    match stated.point {
-        Point::WHOLE => form.finish(),
-        point => form.text("point").number(point.count().into()).finish(),
+    let form = match stated.point {
+        Point::WHOLE => form,
+        point => form.text("point").number(point.count().into()),
+    };
+    match &stated.also {
+        None => form.finish(),
+        Some(also) => form.text("also").digest(also).finish(),
     }
 }
 

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::additive::Additive;
-use super::answer::{Answer, Estimate, Noised};
+use super::answer::{Answer, Estimate, Noised, Telling};
 use super::keys::{Choice, Key, Keys};
 use super::known::{Known, LONGEST};
 use super::mechanism::Drawn;
-use super::point::Point;
-use super::tally::{Cell, Cells};
+use super::tally::{Cell, Cells, Summary};
 use super::threshold::Threshold;
 use crate::accounting::Units;
 use crate::invalid::Invalid;
@@ -24,16 +23,16 @@ pub(super) enum Selection<K> {
 }
 
 /// A key that will be told, and its exact cell.
-pub(super) struct Row<K> {
+pub(super) struct Row<K, C = Cell> {
     pub(super) key: K,
-    pub(super) cell: Cell,
+    pub(super) cell: C,
     /// The noised number of people by which it became public, in this window.
     pub(super) passed: Option<i128>,
 }
 
 /// The rows of a window in the order of their keys, and the keys that are public after it, where they are kept.
-pub(super) struct Rows<K> {
-    pub(super) rows: Vec<Row<K>>,
+pub(super) struct Rows<K, C> {
+    pub(super) rows: Vec<Row<K, C>>,
     known: Option<Known<K>>,
     room: Option<usize>,
 }
@@ -69,7 +68,7 @@ impl<K: Key> Selection<K> {
         }
     }
 
-    pub(super) fn tally(&self) -> Cells<K> {
+    pub(super) fn tally<C: Summary>(&self) -> Cells<K, C> {
         match self {
             Selection::Public(keys) => Cells::of(keys),
             Selection::Discovered { .. } => Cells::open(),
@@ -84,7 +83,12 @@ impl<K: Key> Selection<K> {
     ///
     /// Discovery asks for one draw of the people's noise for each key that somebody has and that is not public yet, in the
     /// order of the keys, and for none where the list of public keys is full. Nothing else here asks for noise.
-    pub(super) fn rows(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Rows<K> {
+    pub(super) fn rows<C: Summary>(
+        &self,
+        exact: Cells<K, C>,
+        state: Option<&[u8]>,
+        noise: &mut Noise,
+    ) -> Rows<K, C> {
         let cells = exact.into_map();
         match self {
             Selection::Public(_) => {
@@ -101,22 +105,22 @@ impl<K: Key> Selection<K> {
     }
 }
 
-fn discover<K: Key>(
+fn discover<K: Key, C: Summary>(
     threshold: &Threshold,
     most: usize,
-    mut cells: BTreeMap<K, Cell>,
+    mut cells: BTreeMap<K, C>,
     known: Known<K>,
     noise: &mut Noise,
-) -> Rows<K> {
+) -> Rows<K, C> {
     let public = |key: &K| (key.clone(), cells.remove(key).unwrap_or_default());
-    let public: Vec<(K, Cell)> = known.iter().map(public).collect();
+    let public: Vec<(K, C)> = known.iter().map(public).collect();
     let room = most.saturating_sub(known.len());
     let mut passed = Vec::new();
     if room > 0 {
-        cells.retain(|key, cell| cell.people > 0 && key.to_bytes().len() <= LONGEST);
+        cells.retain(|key, cell| cell.people() > 0 && key.to_bytes().len() <= LONGEST);
         let draws = threshold.noise().draws(cells.len(), noise);
         for ((key, cell), draw) in cells.into_iter().zip(draws) {
-            let noised = i128::from(cell.people) + i128::from(draw);
+            let noised = i128::from(cell.people()) + i128::from(draw);
             if threshold.passes(noised) {
                 passed.push(Row { key, cell, passed: Some(noised) });
             }
@@ -128,22 +132,17 @@ fn discover<K: Key>(
     let known = known.with(passed.iter().map(|row| row.key.clone()));
     let room = most.saturating_sub(known.len());
     let public = public.into_iter().map(|(key, cell)| Row { key, cell, passed: None });
-    let mut rows: Vec<Row<K>> = public.chain(passed).collect();
+    let mut rows: Vec<Row<K, C>> = public.chain(passed).collect();
     rows.sort_by(|a, b| a.key.cmp(&b.key));
     Rows { rows, known: Some(known), room: Some(room) }
 }
 
-impl<K: Key> Rows<K> {
-    /// One estimate a row: what is drawn, and what is remembered.
-    pub(super) fn drawn<T>(
-        self,
-        estimates: Vec<Estimate<T>>,
-        noise: Vec<Noised>,
-        point: Point,
-        confidence: f64,
-    ) -> Drawn<Answer<K, T>> {
-        let cells = self.rows.into_iter().map(|row| row.key).zip(estimates).collect();
-        let answer = Answer { cells, noise, point, confidence, room: self.room };
+impl<K: Key, C> Rows<K, C> {
+    /// The estimates of every row, as many of each: what is drawn, and what is remembered.
+    pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: Telling) -> Drawn<Answer<K, T>> {
+        let each = told.each().unwrap_or(1);
+        let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
+        let answer = Answer { cells: keys.zip(estimates).collect(), told, room: self.room };
         Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
     }
 }
@@ -199,6 +198,6 @@ impl Column {
     }
 
     pub(super) fn noised(&self, number: &'static str) -> Noised {
-        Noised { number, family: self.noise.family(), scale: self.noise.scale() }
+        Noised::additive(number, &self.noise)
     }
 }

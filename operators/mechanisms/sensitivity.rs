@@ -41,6 +41,17 @@ impl Sensitivity {
         })
     }
 
+    /// So many such vectors laid end to end, where a unit that is in one is in all.
+    pub(super) fn times(self, count: u32) -> Result<Sensitivity, Invalid> {
+        let times = |value: u128| value.checked_mul(count.into()).ok_or_else(overflow);
+        Ok(Sensitivity {
+            l0: times(self.l0)?,
+            l1: times(self.l1)?,
+            l2_squared: times(self.l2_squared)?,
+            ..self
+        })
+    }
+
     /// The neighbours it speaks about.
     pub fn neighbours(&self) -> Neighbours {
         self.neighbours

@@ -42,6 +42,15 @@ impl Spend {
         }
     }
 
+    /// One of so many parts, rounded down.
+    pub(super) fn part_of(self, parts: u64) -> Spend {
+        let part = |all: Units| Units::from_bits(all.to_bits() / u128::from(parts.max(1)));
+        match self {
+            Spend::Pure(epsilon) => Spend::Pure(part(epsilon)),
+            Spend::Rho(rho) => Spend::Rho(part(rho)),
+        }
+    }
+
     /// The cost of all of it, beside a delta.
     pub(super) fn cost(self, neighbours: Neighbours, delta: Units) -> Cost {
         let amount = match self {

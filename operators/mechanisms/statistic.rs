@@ -8,6 +8,7 @@ use super::point::Point;
 use super::sensitivity::Sensitivity;
 use super::tally::{Cell, Cells, Tally};
 use crate::accounting::Unit;
+use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
 /// A question about a window.
@@ -56,6 +57,8 @@ pub(super) struct Stated<'a, K> {
     pub(super) point: Point,
     /// Is one of the numbers that are told the number of people?
     pub(super) counts_people: bool,
+    /// Whatever else was stated.
+    pub(super) also: Option<Digest>,
 }
 
 impl<K: Key> Total<K> {
@@ -135,7 +138,7 @@ impl<K: Key> Total<K> {
         };
         // Only a sum is of values.
         let point = range.map_or(Point::WHOLE, |_| self.point);
-        Stated { measure, range, limits: &self.limits, keys: &self.keys, point, counts_people }
+        Stated { measure, range, limits: &self.limits, keys: &self.keys, point, counts_people, also: None }
     }
 
     /// What the number is.
@@ -224,6 +227,7 @@ impl<K: Key> Mean<K> {
             keys: &self.keys,
             point: self.point,
             counts_people: self.limits.per_key() == 1,
+            also: None,
         }
     }
 

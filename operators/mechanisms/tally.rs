@@ -21,7 +21,16 @@ pub trait Tally: Send + 'static {
     fn absorb(&mut self, part: Self::Part);
 }
 
-/// What is known of one key: how many people it has, how many records they left in it, and the sum of their values.
+/// What is known of one key, of all of its people together.
+pub trait Summary: Default + Serialize + DeserializeOwned + Send + 'static {
+    /// How many people it has.
+    fn people(&self) -> u64;
+
+    /// Takes in what another worker knows of it.
+    fn join(&mut self, other: Self);
+}
+
+/// How many people a key has, how many records they left in it, and the sum of their values.
 ///
 /// One person's share of it is made by the statistic ([`Total::contribution`](super::Total::contribution),
 /// [`Mean::contribution`](super::Mean::contribution)), which clips it; shares add up. Prints as `<private>`.
@@ -44,6 +53,16 @@ impl Cell {
     }
 }
 
+impl Summary for Cell {
+    fn people(&self) -> u64 {
+        self.people
+    }
+
+    fn join(&mut self, other: Cell) {
+        self.add(&other);
+    }
+}
+
 /// For demonstrations, which show the truth: people, records and sum.
 #[cfg(feature = "cli")]
 impl Cell {
@@ -62,48 +81,56 @@ impl fmt::Debug for Cell {
     }
 }
 
-/// A cell for each key, in the order of the keys. Prints as `<private>`, its size included.
-pub struct Cells<K> {
-    cells: BTreeMap<K, Cell>,
+/// A cell, or another summary, for each key, in the order of the keys. Prints as `<private>`, its size included.
+pub struct Cells<K, C = Cell> {
+    cells: BTreeMap<K, C>,
     open: bool,
 }
 
-impl<K: Key> Cells<K> {
+impl<K: Key, C: Summary> Cells<K, C> {
     /// A cell for each of these keys, and for no other: what comes for another key is left out.
-    pub(super) fn of(keys: &Arc<[K]>) -> Cells<K> {
-        Cells { cells: keys.iter().map(|key| (key.clone(), Cell::default())).collect(), open: false }
+    pub(super) fn of(keys: &Arc<[K]>) -> Cells<K, C> {
+        Cells { cells: keys.iter().map(|key| (key.clone(), C::default())).collect(), open: false }
     }
 
     /// A cell for each key that comes.
-    pub(super) fn open() -> Cells<K> {
+    pub(super) fn open() -> Cells<K, C> {
         Cells { cells: BTreeMap::new(), open: true }
     }
 
+    /// Each key with what is known of it. Nothing but a test may see them.
+    #[cfg(test)]
+    pub(crate) fn shown_to_tests_of_the_library_itself(&self) -> &BTreeMap<K, C> {
+        &self.cells
+    }
+
+    pub(super) fn into_map(self) -> BTreeMap<K, C> {
+        self.cells
+    }
+}
+
+impl<K: Key> Cells<K> {
     /// People, records and sum of each key. Nothing but a test may see them.
     #[cfg(test)]
     pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, [i128; 3])> {
         let numbers = |cell: &Cell| [cell.people.into(), cell.records.into(), cell.sum];
         self.cells.iter().map(|(key, cell)| (key.clone(), numbers(cell))).collect()
     }
-
-    pub(super) fn into_map(self) -> BTreeMap<K, Cell> {
-        self.cells
-    }
 }
 
-impl<K: Key> Tally for Cells<K> {
-    type Part = (K, Cell);
+impl<K: Key, C: Summary> Tally for Cells<K, C> {
+    type Part = (K, C);
 
-    fn absorb(&mut self, (key, share): (K, Cell)) {
+    fn absorb(&mut self, (key, share): (K, C)) {
         if self.open {
-            self.cells.entry(key).or_default().add(&share);
+            self.cells.entry(key).or_default().join(share);
         } else if let Some(cell) = self.cells.get_mut(&key) {
-            cell.add(&share);
+            cell.join(share);
         }
     }
 }
 
-impl<K> fmt::Debug for Cells<K> {
+impl<K, C> fmt::Debug for Cells<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

@@ -112,7 +112,7 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
             assert_eq!((estimate.low(), estimate.high()), (value - 55, value + 55));
         }
         assert_eq!(told.cells().len(), 4);
-        assert_eq!((told.noise()[0].family(), told.noise()[0].number()), (Family::Laplace, "records"));
+        assert_eq!((told.noise()[0].kind(), told.noise()[0].number()), ("laplace", "records"));
         assert!((told.noise()[0].scale() - 24.0).abs() < 1e-9);
         assert_eq!((told.confidence(), told.room()), (0.9, None));
     }

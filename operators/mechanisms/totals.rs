@@ -8,6 +8,7 @@ use super::noisy::{Noisy, Numbers, Tells, settled};
 use super::point::Point;
 use super::selection::{Column, Row};
 use super::statistic::{Measure, Statistic, Total};
+use super::tally::Cell;
 use super::threshold::Threshold;
 use crate::invalid::Invalid;
 use crate::noise::Noise;
@@ -31,6 +32,7 @@ pub(super) fn totals<K: Key>(asked: &Asked, total: &Total<K>) -> Result<NoisyTot
 }
 
 impl Tells for Totals {
+    type Cell = Cell;
     type Told = i128;
 }
 
@@ -43,13 +45,13 @@ impl Numbers for Totals {
         vec![point.float(self.column.reach())]
     }
 
-    fn people(&self) -> &Additive {
-        self.column.noise()
+    fn people(&self) -> Option<&Additive> {
+        Some(self.column.noise())
     }
 
     fn estimates<K: Key>(
         &self,
-        rows: &[Row<K>],
+        rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<i128>> {

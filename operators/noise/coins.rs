@@ -25,6 +25,12 @@ impl Noise {
         (product >> 64) as u64
     }
 
+    /// The same of 128 bits, for a bound above 0.
+    #[allow(dead_code)]
+    pub(crate) fn below_wide(&mut self, bound: u128) -> u128 {
+        bound.draw_below(self)
+    }
+
     /// A coin that shows `true` with probability `probability`.
     ///
     /// # Errors

@@ -103,6 +103,11 @@ impl Enclosure {
         })
     }
 
+    /// Both ends, in units of `2^-bits`.
+    pub(crate) fn ends(&self) -> (&UBig, &UBig) {
+        (&self.low, &self.high)
+    }
+
     /// The first `bits` bits behind the point of a number below 1, where both ends agree on them.
     pub(crate) fn leading_bits(&self, bits: usize) -> Option<UBig> {
         let drop = self.bits - bits;

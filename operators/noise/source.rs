@@ -79,7 +79,7 @@ impl Noise {
     /// Tells a recording source which law is drawn from, and how often. Other sources, which are all outside tests,
     /// have nothing to do.
     #[inline(always)]
-    pub(super) fn asked_for(&mut self, _law: &'static str, _parameter: &dyn fmt::Display, _count: usize) {
+    pub(crate) fn asked_for(&mut self, _law: &'static str, _parameter: &dyn fmt::Display, _count: usize) {
         #[cfg(test)]
         if let Some(record) = &mut self.record {
             record.push(Request { law: _law, parameter: _parameter.to_string(), count: _count });

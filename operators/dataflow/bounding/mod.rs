@@ -32,6 +32,7 @@
 //! | [`Count`], people | 1 | L0 `keys`, Linf 1, L1 `keys`, L2 squared `keys` |
 //! | [`Count`], records | 1 to `per_key` | L0 `keys`, Linf `per_key`, L1 `keys per_key`, L2 squared `keys per_key^2` |
 //! | [`Sum`] | clipped to `low..=high` | with `c = max(\|low\|, \|high\|)`: L0 `keys`, Linf `c`, L1 `keys c`, L2 squared `keys c^2` |
+//! | [`Own`] | one number, of any size | `keys` numbers, whatever they are |
 //! | [`Kept`] | at most `per_key` values | `keys per_key` values, whatever is made of them |
 //! | a record ([`Each`]) | one record | one key, by 1 or by `c` |
 //!
@@ -74,6 +75,7 @@ mod index;
 mod measure;
 mod mixer;
 mod names;
+mod own;
 mod part;
 mod partial;
 mod records;
@@ -90,6 +92,7 @@ pub use each::Each;
 pub use identity::{Identity, Sink};
 pub use measure::{Measure, Values};
 pub use mixer::Mixer;
+pub use own::Own;
 pub use partial::{Additive, Partial};
 pub use records::{Identified, Kept, Net, Netted, Ranked};
 pub use rule::{Keyed, Rule};

@@ -7,12 +7,17 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use super::question::{Asked, Averaging, Counting, Grouping, Question, Summing, Terms};
+use super::ranking::Ranking;
+use super::searching::Searching;
 use super::tallied::Tallied;
 use super::unit::{Batches, People, Unit};
 use super::window::Windowed;
 use crate::dataflow::bounding::{Chooser, Count, Sum};
 use crate::invalid::Invalid;
-use crate::mechanisms::{Bucket, Edges, Keys, Limits, Mean, Range, Total};
+use crate::mechanisms::{
+    Bucket, Edges, Grid, Keys, Largest, Limits, Maximum, Mean, Monotone, PerPerson, Quantile, Quantiles,
+    Range, Total,
+};
 use crate::time::Time;
 
 /// A protected stream in windows, in which nobody matters more than was said. Prints as `<private>`.
@@ -169,6 +174,89 @@ where
         range: impl TryInto<Range, Error: Into<Invalid>>,
     ) -> Tallied<'scope, D, U, T, Averaging<()>, impl Fn(&D) + 'static, V> {
         self.mean_by(|_: &D| (), Keys::whole(), value, range)
+    }
+
+    /// The largest value that anybody has in each key, told as a point of a grid.
+    ///
+    /// Values are not bounded, and the largest is told too small by design: by how many people, its line says. One person
+    /// more or less moves at most `keys` of them; however many records a person leaves, it is one value.
+    pub fn max_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Searching<K, Maximum>, G, V> {
+        self.monotone_by(key, keys, (PerPerson::Greatest, value), Maximum, grid)
+    }
+
+    /// The largest value that anybody has; as [`max_by`](Bounded::max_by) of a single key.
+    pub fn max<V: Fn(&D) -> i64 + 'static>(
+        self,
+        value: V,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Searching<(), Maximum>, impl Fn(&D) + 'static, V> {
+        self.max_by(|_: &D| (), Keys::whole(), value, grid)
+    }
+
+    /// Any [`Monotone`] function of what each person has in each key, told as a point of a grid: `each` says what a person's
+    /// values come to, such as their sum.
+    ///
+    /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the number of people
+    /// who must leave for it to fall, in at most `keys` keys.
+    pub fn monotone_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, F: Monotone>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        (each, value): (PerPerson, V),
+        function: F,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Searching<K, F>, G, V> {
+        let limits = self.limits;
+        let question = both(keys.try_into(), grid.try_into())
+            .and_then(|(keys, grid)| Ok(Searching::new(Largest::new(function, each, grid, limits, keys)?)));
+        self.ask(key, value, question)
+    }
+
+    /// Any [`Monotone`] function of what each person has; as [`monotone_by`](Bounded::monotone_by) of a single key.
+    pub fn monotone<V: Fn(&D) -> i64 + 'static, F: Monotone>(
+        self,
+        of: (PerPerson, V),
+        function: F,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Searching<(), F>, impl Fn(&D) + 'static, V> {
+        self.monotone_by(|_: &D| (), Keys::whole(), of, function, grid)
+    }
+
+    /// Quantiles of the values of each key, told as points of a grid: of at most `per_key` values of a person.
+    ///
+    /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point by at most
+    /// `per_key`.
+    pub fn quantile_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+        quantiles: impl IntoIterator<Item = Q>,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Ranking<K>, G, V>
+    where
+        Q: TryInto<Quantile, Error: Into<Invalid>>,
+    {
+        let limits = self.limits;
+        let question = both(keys.try_into(), grid.try_into())
+            .and_then(|(keys, grid)| Ok(Ranking::new(Quantiles::new(quantiles, grid, limits, keys)?)));
+        self.ask(key, value, question)
+    }
+
+    /// Quantiles of all values; as [`quantile_by`](Bounded::quantile_by) of a single key.
+    pub fn quantiles<V: Fn(&D) -> i64 + 'static, Q: TryInto<Quantile, Error: Into<Invalid>>>(
+        self,
+        value: V,
+        quantiles: impl IntoIterator<Item = Q>,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Ranking<()>, impl Fn(&D) + 'static, V> {
+        self.quantile_by(|_: &D| (), Keys::whole(), value, quantiles, grid)
     }
 
     /// How many records have their value in each bucket. Every value has one, so that leaving out tells nothing.

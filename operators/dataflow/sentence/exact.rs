@@ -19,38 +19,39 @@ use crate::dataflow::bounding::{Cap, Chooser, Measure, Sum, Summed};
 use crate::dataflow::driver::Failure;
 use crate::dataflow::engine::{Exchange, Operator, ToStream, Travels};
 use crate::invalid::Invalid;
-use crate::mechanisms::{Cell, Cells, Limits, Tally, Total};
+use crate::mechanisms::{Cell, Cells, Limits, Statistic, Summary, Tally, Total};
 use crate::time::Time;
 
-/// The cells of every window of a statistic in which something is.
+/// The cells, or other summaries, of every window of a statistic in which something is.
 #[derive(Debug)]
-pub(crate) struct Exact<K>(Arc<Mutex<Tallies<K>>>);
+pub(crate) struct Exact<K, C = Cell>(Arc<Mutex<Tallies<K, C>>>);
 
 /// By start and end of the window.
-type Tallies<K> = BTreeMap<(Time, Time), BTreeMap<K, Cell>>;
+type Tallies<K, C> = BTreeMap<(Time, Time), BTreeMap<K, C>>;
 
-impl<K> Clone for Exact<K> {
+impl<K, C> Clone for Exact<K, C> {
     fn clone(&self) -> Self {
         Exact(Arc::clone(&self.0))
     }
 }
 
-impl<K: Ord> Exact<K> {
-    pub(crate) fn new() -> Exact<K> {
+impl<K: Ord, C: Summary + Clone> Exact<K, C> {
+    pub(crate) fn new() -> Exact<K, C> {
         Exact(Arc::new(Mutex::new(BTreeMap::new())))
     }
 
-    /// The cell of a key in a window: nothing, where nobody has it.
-    pub(crate) fn cell(&self, window: Interval, key: &K) -> Cell {
-        let cell = self.lock().get(&(window.start(), window.end())).and_then(|cells| cells.get(key).copied());
-        cell.unwrap_or_default()
+    /// What is known of a key in a window: nothing, where nobody has it.
+    pub(crate) fn cell(&self, window: Interval, key: &K) -> C {
+        let cells = self.lock();
+        let cell = cells.get(&(window.start(), window.end())).and_then(|cells| cells.get(key));
+        cell.cloned().unwrap_or_default()
     }
 
-    fn add(&self, window: Interval, key: K, cell: &Cell) {
-        self.lock().entry((window.start(), window.end())).or_default().entry(key).or_default().add(cell);
+    fn add(&self, window: Interval, key: K, cell: C) {
+        self.lock().entry((window.start(), window.end())).or_default().entry(key).or_default().join(cell);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tallies<K>> {
+    fn lock(&self) -> MutexGuard<'_, Tallies<K, C>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,7 +61,6 @@ where
     D: 'static,
     U: Unit<D>,
     Q: Question<Key: Grouping>,
-    Q::Statistic: crate::mechanisms::Statistic<Tally = Cells<Q::Key>>,
     Part<Q>: Travels,
     T: Fn(&D) -> Time + 'static,
     G: Fn(&D) -> Q::Key + 'static,
@@ -73,12 +73,15 @@ where
 
     /// Puts the exact cells of every window there, once it is complete. Choices are by this secret; nobody is bounded
     /// where `within` says nothing.
-    pub(crate) fn shown_in_a_demo(
+    pub(crate) fn shown_in_a_demo<C: Summary + Clone>(
         &self,
         secret: [u8; 32],
         within: Option<&Limits>,
-        into: Exact<Q::Key>,
-    ) -> Result<(), Failure> {
+        into: Exact<Q::Key, C>,
+    ) -> Result<(), Failure>
+    where
+        Q::Statistic: Statistic<Tally = Cells<Q::Key, C>>,
+    {
         let people = &self.bounded;
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
@@ -92,7 +95,7 @@ where
             records: std::marker::PhantomData,
         };
         let cap = match within {
-            Some(limits) => Cap::new(limits.keys(), limits.per_key())?,
+            Some(limits) => self.question.clone()?.cap(limits)?,
             None => Cap::new(MOST, MOST)?,
         };
         let windows = within.and_then(Limits::windows);
@@ -107,7 +110,7 @@ where
             input.for_each(|_, batch| {
                 for (number, portion) in batch.drain(..) {
                     if let (Portion::Part((key, cell)), Some(window)) = (portion, schedule.window(number)) {
-                        into.add(window, key, &cell);
+                        into.add(window, key, cell);
                     }
                 }
             });

@@ -11,6 +11,8 @@ mod office;
 mod panes;
 mod protect;
 mod question;
+mod ranking;
+mod searching;
 mod tallied;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,8 @@ pub use protect::{Private, Unplaced};
 #[cfg(feature = "cli")]
 pub(crate) use question::Terms;
 pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
+pub use ranking::Ranking;
+pub use searching::Searching;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, Records, Unit};
 pub use window::Windowed;

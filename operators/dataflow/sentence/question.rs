@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Measure, Rule, Sum};
 use crate::dataflow::engine::Travels;
-use crate::mechanisms::{Cell, Cells, Key, Mean, Range, Statistic, Tally, Total};
+use crate::invalid::Invalid;
+use crate::mechanisms::{Cell, Cells, Key, Limits, Mean, Range, Statistic, Tally, Total};
 
 /// What a statistic may be grouped by: a number, a text, nothing.
 pub trait Grouping: Key + Identity {}
@@ -30,6 +31,21 @@ pub trait Question: Clone + 'static {
 
     /// The only keys it is told for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
+
+    /// How much of a person is kept.
+    ///
+    /// # Errors
+    ///
+    /// If the limits are out of range.
+    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+        Cap::new(limits.keys(), limits.per_key())
+    }
+
+    /// The same, where no more need be known than so many of the largest people.
+    #[must_use]
+    fn of_the_largest(self, _people: usize) -> Self {
+        self
+    }
 
     /// Adds one person's share, bounded as the statistic's sensitivity says.
     fn add(&self, total: &mut Self::Total, share: <Self::Measure as Measure>::Share);

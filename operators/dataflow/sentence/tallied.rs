@@ -15,7 +15,7 @@ use super::told::{Portion, Remembered, Telling};
 use super::unit::Unit;
 use crate::accounting::Cost;
 use crate::canonical::{Canonical, Digest};
-use crate::dataflow::bounding::{Cap, Chooser, Measure};
+use crate::dataflow::bounding::{Chooser, Measure};
 use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use crate::dataflow::release::{Plan, Release, Title, Waker, release};
@@ -150,6 +150,7 @@ where
             people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
         let ready = mechanism.ready(question.statistic())?;
+        let largest = ready.largest();
         let name = people.items.context.name(office.job(), name)?;
         let chooser = Chooser::new(*office.secret());
 
@@ -205,7 +206,11 @@ where
             value,
             records: PhantomData,
         };
-        let cap = Cap::new(limits.keys(), limits.per_key())?;
+        let question = match largest {
+            Some(people) => question.of_the_largest(people),
+            None => question,
+        };
+        let cap = question.cap(&limits)?;
         let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule, late));
         let parts = bounded(people.gathered(&chooser), panes, counters);
         let parts: Fed<'scope, (u64, Portion<Part<Q>>)> =

@@ -8,7 +8,7 @@
 use super::Near;
 use crate::accounting::{Amount, DiscreteGaussian, DiscreteLaplace};
 use crate::job::offer::{Offer, Settled};
-use crate::mechanisms::{Family, Point};
+use crate::mechanisms::Point;
 
 /// Of means, which are made of two numbers, none is known.
 pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
@@ -21,9 +21,10 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
     };
     // Back in steps, in which the noise is drawn.
     let scale = noised.scale() / point.float(1.0);
-    let deviation = match noised.family() {
-        Family::Gaussian => DiscreteGaussian::new(scale, 1).ok()?.deviation(),
-        Family::Laplace => DiscreteLaplace::new(scale, 1).ok()?.deviation(),
+    let deviation = match noised.kind() {
+        "gaussian" => DiscreteGaussian::new(scale, 1).ok()?.deviation(),
+        "laplace" => DiscreteLaplace::new(scale, 1).ok()?.deviation(),
+        _ => return None,
     };
     match &offer.cost {
         Amount::Zcdp { rho, .. } => {

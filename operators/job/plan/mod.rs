@@ -158,7 +158,7 @@ fn planned(
 fn noise(settled: &Settled) -> Vec<Noise> {
     let noise = |(noised, &interval): (&Noised, &f64)| Noise {
         number: noised.number(),
-        kind: noised.family().name(),
+        kind: noised.kind(),
         scale: noised.scale(),
         interval,
     };

@@ -62,10 +62,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
             assert_eq!(told.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
             for (noise, law) in told.noise.iter().zip(&laws) {
-                assert_eq!(
-                    (noise.number, noise.kind, noise.scale),
-                    (law.number(), law.family().name(), law.scale())
-                );
+                assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
                 // In steps, and the sum of a mean in half steps.
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
                 let unit = if noise.number == "sum" { point.float(1.0) } else { 1.0 } / halves;

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mechanisms::answer::Estimate;
-use crate::mechanisms::{Edges, Family};
+use crate::mechanisms::Edges;
+use crate::mechanisms::answer::{Estimate, Telling};
 
 const HEAD: Head<'_> = Head {
     release: "visits \"by\" path",
@@ -12,18 +12,18 @@ const HEAD: Head<'_> = Head {
     promise: "lifetime, a person, rho 0.01",
 };
 
-fn noise(number: &'static str, family: Family, scale: f64) -> Noised {
-    Noised { number, family, scale }
+fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {
+    Noised { number, kind, scale, ranks: None }
 }
 
-fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>) -> Answer<K, T> {
+fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: Point) -> Answer<K, T> {
     let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high };
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
-    Answer { cells, noise, point: Point::WHOLE, confidence: 0.9, room: None }
+    Answer { cells, told: Telling { noise, point, confidence: 0.9 }, room: None }
 }
 
 fn counts<K>(cells: Vec<(K, [i128; 3])>) -> Answer<K, i128> {
-    answer(cells, vec![noise("people", Family::Gaussian, 2.236)])
+    answer(cells, vec![noise("people", "gaussian", 2.236)], Point::WHOLE)
 }
 
 #[test]
@@ -41,8 +41,9 @@ fn a_line_is_written_as_the_page_says() {
 
 #[test]
 fn a_mean_says_both_of_its_noises() {
-    let laws = vec![noise("sum", Family::Laplace, 35.5), noise("records", Family::Laplace, 7.0)];
-    let told: Value = serde_json::from_str(&answer(vec![((), [2.5, 3.0, 1e21])], laws).tell(&HEAD)).unwrap();
+    let laws = vec![noise("sum", "laplace", 35.5), noise("records", "laplace", 7.0)];
+    let mean = answer(vec![((), [2.5, 3.0, 1e21])], laws, Point::WHOLE);
+    let told: Value = serde_json::from_str(&mean.tell(&HEAD)).unwrap();
     assert_eq!((&told["value"], &told["interval"]), (&json!(3.0), &json!([2.5, 1e21])));
     let laws = json!([
         {"number": "sum", "kind": "laplace", "scale": 35.5},
@@ -55,14 +56,13 @@ fn a_mean_says_both_of_its_noises() {
 #[test]
 fn steps_are_told_with_their_point() {
     let point = Point::digits(2).unwrap();
-    let noised = noise("sum", Family::Laplace, 350.0).told_in(point);
-    let sums = counts(vec![((), [-1050, i128::MAX, 7])]);
-    let told = Answer { point, noise: vec![noised], ..sums }.tell(&HEAD);
+    let noised = noise("sum", "laplace", 350.0).told_in(point);
+    let told = answer(vec![((), [-1050, i128::MAX, 7])], vec![noised], point).tell(&HEAD);
     let most = "1701411834604692317316873037158841057.27";
     assert!(told.contains(&format!(r#""value":{most},"interval":[-10.5,0.07],"#)), "{told}");
     assert!(told.contains(r#""noise":{"kind":"laplace","scale":3.5}"#), "{told}");
-    let mean = answer(vec![((), [250.0, 300.5, 1e21])], vec![]);
-    let told: Value = serde_json::from_str(&Answer { point, ..mean }.tell(&HEAD)).unwrap();
+    let mean = answer(vec![((), [250.0, 300.5, 1e21])], vec![], point);
+    let told: Value = serde_json::from_str(&mean.tell(&HEAD)).unwrap();
     assert_eq!((&told["value"], &told["interval"]), (&json!(3.005), &json!([2.5, 1e19])));
 }
 
@@ -122,7 +122,7 @@ proptest! {
     // To the last bit, as a reader of floats finds them.
     #[test]
     fn means_are_read_as_they_were(values in any::<[f64; 3]>().prop_filter("finite", |v| v.iter().all(|v| v.is_finite()))) {
-        let told = answer(vec![((), values)], vec![noise("sum", Family::Gaussian, 1.0)]).tell(&HEAD);
+        let told = answer(vec![((), values)], vec![noise("sum", "gaussian", 1.0)], Point::WHOLE).tell(&HEAD);
         let number = |text: &str, end: char| text.split_once(end).unwrap().0.parse::<f64>().unwrap().to_bits();
         let after = |name: &str| told.split_once(name).unwrap().1;
         prop_assert_eq!(number(after("\"value\":"), ','), values[1].to_bits());

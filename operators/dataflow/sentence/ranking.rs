@@ -1,0 +1,54 @@
+//! What quantiles ask of people: their values.
+
+use std::sync::Arc;
+
+use super::question::{Grouping, Question};
+use crate::dataflow::bounding;
+use crate::mechanisms::{Quantiles, Summary, Values};
+
+/// Quantiles of at most `per_key` values of each person, by key.
+#[derive(Clone, Debug)]
+pub struct Ranking<K> {
+    quantiles: Quantiles<K>,
+    measure: bounding::Values<i64>,
+}
+
+impl<K: Grouping> Ranking<K> {
+    pub(crate) fn new(quantiles: Quantiles<K>) -> Ranking<K> {
+        Ranking { quantiles, measure: bounding::Values::new() }
+    }
+}
+
+impl<K: Grouping> Question for Ranking<K> {
+    type Key = K;
+    type Measure = bounding::Values<i64>;
+    type Statistic = Quantiles<K>;
+    type Total = Values;
+
+    #[inline]
+    fn measure(&self) -> &bounding::Values<i64> {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &Quantiles<K> {
+        &self.quantiles
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.quantiles.listed()
+    }
+
+    #[inline]
+    fn add(&self, total: &mut Values, values: Vec<i64>) {
+        total.add(&values);
+    }
+
+    fn join(&self, ours: &mut Values, theirs: &Values) {
+        ours.join(theirs.clone());
+    }
+
+    fn part(key: K, mut total: Values) -> (K, Values) {
+        total.settle();
+        (key, total)
+    }
+}

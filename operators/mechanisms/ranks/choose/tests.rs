@@ -1,0 +1,146 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::noise::goodness::{binomial_within, chi_squared, size};
+
+fn ratio(numerator: u128, denominator: u128) -> Ratio {
+    Ratio::new(numerator, denominator).unwrap()
+}
+
+fn exponential(half: Ratio, step: u64) -> Choice {
+    Choice::Exponential(Decay::new(half, step).unwrap())
+}
+
+const LOSSES: [u64; 6] = [4, 1, 0, 0, 3, 7];
+
+/// Every loss twice, in runs of two cells and of one.
+fn runs() -> Vec<Run> {
+    let one = |loss| Run { cells: 1, loss };
+    LOSSES
+        .iter()
+        .enumerate()
+        .flat_map(
+            |(place, &loss)| {
+                if place % 2 == 0 { vec![Run { cells: 2, loss }] } else { vec![one(loss), one(loss)] }
+            },
+        )
+        .collect()
+}
+
+fn counts(choice: &Choice, draws: usize, seed: u64) -> Vec<u64> {
+    let mut noise = Noise::seeded(seed);
+    let mut counts = vec![0; 2 * LOSSES.len()];
+    for _ in 0..draws {
+        counts[choice.choose(&runs(), &mut noise) as usize] += 1;
+    }
+    counts
+}
+
+// Refutes cells of a run that are not alike, and a run that has the weight of a cell.
+#[test]
+fn answers_are_chosen_by_the_weight_of_their_loss() {
+    let decay = Decay::new(ratio(2, 3), 1).unwrap();
+    let weights: Vec<f64> = (0..12).map(|cell| decay.weight(LOSSES[cell / 2]) as f64).collect();
+    let law: Vec<f64> = weights.iter().map(|weight| weight / weights.iter().sum::<f64>()).collect();
+    let counts = counts(&Choice::Exponential(decay), size(200_000, 1_000_000), 1);
+    chi_squared(&counts, &law).assert_fits();
+    // A mutant that takes a whole epsilon for the half of it.
+    let steep: Vec<f64> = (0..12).map(|cell| (-4.0 / 3.0 * LOSSES[cell / 2] as f64).exp()).collect();
+    let steep: Vec<f64> = steep.iter().map(|weight| weight / steep.iter().sum::<f64>()).collect();
+    chi_squared(&counts, &steep).assert_refuted();
+}
+
+/// The law of permute-and-flip by inclusion and exclusion: `P(y) = sum over subsets S of the others of
+/// (-1)^|S| / (|S| + 1) * product of p`, times `p(y)` (McKenna and Sheldon 2020, proposition 5).
+fn flipped(chances: &[f64]) -> Vec<f64> {
+    (0..chances.len())
+        .map(|cell| {
+            // Coefficients of the product of (1 - p x) over the others; x^k integrates to 1 / (k + 1).
+            let mut coefficients = vec![1.0];
+            for (_, chance) in chances.iter().enumerate().filter(|(other, _)| *other != cell) {
+                coefficients.push(0.0);
+                for k in (1..coefficients.len()).rev() {
+                    coefficients[k] -= chance * coefficients[k - 1];
+                }
+            }
+            let sum: f64 = coefficients.iter().enumerate().map(|(k, c)| c / (k as f64 + 1.0)).sum();
+            chances[cell] * sum
+        })
+        .collect()
+}
+
+// Refutes an order that is not uniform, and the exponential mechanism in its place.
+#[test]
+fn permute_and_flip_draws_from_its_law() {
+    let chances: Vec<f64> = (0..12).map(|cell| (-0.5 * LOSSES[cell / 2] as f64).exp()).collect();
+    let law = flipped(&chances);
+    assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let counts = counts(&Choice::Flip(ratio(1, 2)), size(200_000, 1_000_000), 2);
+    chi_squared(&counts, &law).assert_fits();
+    let weights: Vec<f64> = chances.iter().map(|chance| chance / chances.iter().sum::<f64>()).collect();
+    chi_squared(&counts, &weights).assert_refuted();
+}
+
+// Refutes a total or a place that is cut to 64 bits: among the most cells there are, half are on each side.
+#[test]
+fn the_widest_grid_is_chosen_from_evenly() {
+    let choice = exponential(ratio(1, 2), 1);
+    let wide = [Run { cells: 1 << 39, loss: 0 }, Run { cells: 1 << 39, loss: 0 }];
+    let mut noise = Noise::seeded(3);
+    let upper = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) >= 1 << 39).count();
+    binomial_within(upper, 10_000, 0.5);
+    let even = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) % 2 == 0).count();
+    binomial_within(even, 10_000, 0.5);
+    // One good cell among all the bad: the floor gives them 2^-20 in all.
+    let needle = [
+        Run { cells: 1 << 39, loss: 1 << 50 },
+        Run { cells: 1, loss: 0 },
+        Run { cells: 1 << 39, loss: 1 << 50 },
+    ];
+    assert!((0..1000).all(|_| choice.choose(&needle, &mut noise) == 1 << 39));
+}
+
+#[test]
+fn what_is_asked_for_shows_no_data() {
+    let asked = |choice: &Choice, runs: &[Run]| {
+        let mut noise = Noise::recording(4);
+        choice.choose(runs, &mut noise);
+        noise.requests().to_vec()
+    };
+    for choice in [exponential(ratio(1, 2), 9), Choice::Flip(ratio(1, 18))] {
+        let wide = asked(&choice, &[Run { cells: 50, loss: 3 }, Run { cells: 9, loss: 12_000 }]);
+        assert_eq!(wide.len(), 1);
+        assert_eq!(wide, asked(&choice, &[Run { cells: 1, loss: 0 }]));
+    }
+}
+
+#[test]
+fn no_runs_and_empty_runs_do_not_panic() {
+    let mut noise = Noise::seeded(5);
+    for choice in [exponential(ratio(1, 2), 1), Choice::Flip(ratio(1, 2))] {
+        assert_eq!(choice.choose(&[], &mut noise), 0);
+        let second = [Run { cells: 0, loss: 0 }, Run { cells: 1, loss: u64::MAX }, Run { cells: 0, loss: 2 }];
+        assert_eq!(choice.choose(&second, &mut noise), 0);
+    }
+}
+
+// Refutes a bound that is passed more often than it says, and one that is far from the least there is.
+#[test]
+fn losses_pass_the_bound_no_more_often_than_it_says() {
+    for (choice, seed) in [(exponential(ratio(1, 4), 1), 6), (Choice::Flip(ratio(1, 4)), 7)] {
+        let mut noise = Noise::seeded(seed);
+        // One good answer, and of each loss a hundred.
+        let runs: Vec<Run> =
+            (0..200).map(|loss| Run { cells: if loss == 0 { 1 } else { 100 }, loss }).collect();
+        let cells = runs.iter().map(|run| run.cells).sum();
+        let bound = choice.exceeded(cells, 0, 0.1).unwrap();
+        let closed = ((cells as f64 / 0.1).ln() * 4.0).ceil() as u64;
+        assert!(bound <= closed && bound + 2 >= closed, "{bound} and {closed}");
+        let loss = |cell: u64| cell.div_ceil(100);
+        let passed = (0..2000).filter(|_| loss(choice.choose(&runs, &mut noise)) > bound).count();
+        assert!(passed <= 200, "{passed}");
+    }
+    // The floor is above what is asked for.
+    assert_eq!(exponential(ratio(1, 4), 1).exceeded(1 << 40, 0, 1e-8), None);
+    assert_eq!(Choice::Flip(ratio(1, u128::MAX)).exceeded(10, 0, 0.1), None);
+}

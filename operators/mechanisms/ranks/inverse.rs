@@ -1,0 +1,157 @@
+//! The shifted inverse: a point of the grid that a few people are above, chosen by the exponential mechanism.
+//!
+//! # The loss that it chooses by
+//!
+//! With `l(i)` for how many people must leave so that the function falls to point `i` ([`Monotone`]), answer `i` is as bad as
+//!
+//! ```text
+//! max(l(i) - tau, tau - l(i - 1)),   l(0) = most,   l(top) = 0
+//! ```
+//!
+//! within `most` to either side. One person moves it by 1, as they move `l`. The first `i` with `l(i) <= tau` has a loss of 0
+//! or less, so one of less than `tau` is chosen but for a chance of `points e^(-epsilon tau / 2)`. There, fewer than `2 tau`
+//! people are above `i`, and one at least is above the point before: what is known of a [search](super::search)'s answer too.
+//!
+//! It is the point before, and not the values that are at least as large as point `i`: between two points there may be many
+//! values and none, and every point above the largest value would be as good as the one next to it.
+//!
+//! The loss takes at most `most + 1` values, in runs, so a grid of 2^40 points costs no more than one of a thousand.
+
+use super::choose::{Choice, Run};
+use super::grid::Grid;
+use super::largest::Largest;
+use super::monotone::Monotone;
+use super::search::told;
+use super::share::{Rule, Share};
+use super::tops::{Ranked, Tops};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::additive::Additive;
+use crate::mechanisms::answer::{Estimate, Noised, Ranks};
+use crate::mechanisms::keys::Key;
+use crate::mechanisms::laws::Asked;
+use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
+use crate::mechanisms::point::Point;
+use crate::mechanisms::selection::Row;
+use crate::mechanisms::statistic::Statistic;
+use crate::mechanisms::threshold::Threshold;
+use crate::noise::Noise;
+
+/// A shifted inverse, ready to be drawn.
+pub type Inverted<K, F> = Noisy<K, Inverse<F>>;
+
+#[derive(Clone, Debug)]
+pub struct Inverse<F> {
+    function: F,
+    grid: Grid,
+    choice: Choice,
+    tau: u64,
+    most: u64,
+}
+
+pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
+    asked: &Asked,
+    largest: &Largest<K, F>,
+) -> Result<Inverted<K, F>, Invalid> {
+    settled(asked, &largest.stated("shifted inverse"), |spend, _| {
+        let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
+        let choice = Share::of(spend, keys).choice(Rule::Exponential, 1, 1)?;
+        let grid = largest.grid().clone();
+        let tau = tau(&choice, &grid, asked.confidence()?)?;
+        // As far beyond as a search goes: there are no more than a few cells of so large a loss.
+        let most = 2 * tau + (4.0 * choice.scale()).ceil() as u64 + 1;
+        Ok(Inverse { function: largest.function().clone(), grid, choice, tau, most })
+    })
+}
+
+/// The least `tau` with `points e^(-epsilon tau / 2) <= 1 - confidence`.
+pub(crate) fn tau(choice: &Choice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
+    let tau = (choice.scale() * libm::log(grid.points() as f64 / (1.0 - confidence))).ceil();
+    if tau <= (1u64 << 40) as f64 {
+        return Ok((tau as u64).max(1));
+    }
+    Err(Invalid::new(
+        "sensitivity",
+        Kind::TooLarge,
+        "more budget: no more than 2^40 people could be told from noise",
+    ))
+}
+
+impl<F: Monotone> Inverse<F> {
+    /// Stretches of equal loss over the answers `1..=top`, `tau` added so that none is below zero.
+    pub(super) fn runs(&self, ranked: &Ranked) -> Vec<Run> {
+        let (most, top) = (self.most, self.grid.top());
+        // The first point at which so many people, or fewer, are above.
+        let first = |leaving: u64| {
+            let value = self.function.value(&ranked.without(leaving, F::LOOKS_AT));
+            match i64::try_from(value) {
+                Ok(value) => self.grid.ceiling(value).min(top),
+                Err(_) if value > 0 => top,
+                Err(_) => 1,
+            }
+        };
+        let mut runs = Vec::new();
+        let (mut at, mut before) = (1, most);
+        for here in (0..most).rev() {
+            let next = first(here);
+            if next > at {
+                runs.extend(self.stretch(next - at, here + 1, before));
+                (at, before) = (next, here + 1);
+            }
+        }
+        runs.extend(self.stretch(top + 1 - at, 0, before));
+        runs
+    }
+
+    /// So many points of one loss, the first of which follows a point of another.
+    fn stretch(&self, points: u64, here: u64, before: u64) -> [Run; 2] {
+        let loss = |before: u64| here.max((2 * self.tau).saturating_sub(before));
+        [Run { cells: 1, loss: loss(before) }, Run { cells: points - 1, loss: loss(here) }]
+    }
+}
+
+impl<F: Monotone> Tells for Inverse<F> {
+    type Cell = Tops;
+    type Told = i128;
+}
+
+impl<F: Monotone> Numbers for Inverse<F> {
+    fn noise(&self, _: Point) -> Vec<Noised> {
+        let least = told(&self.grid, 1).value;
+        let ranks = Ranks::Below { comparisons: None, tau: self.tau, least };
+        vec![Noised {
+            number: "largest",
+            kind: Rule::Exponential.name(),
+            scale: self.choice.scale(),
+            ranks: Some(ranks),
+        }]
+    }
+
+    /// In people.
+    fn reaches(&self, _: Point) -> Vec<f64> {
+        vec![2.0 * self.tau as f64]
+    }
+
+    fn people(&self) -> Option<&Additive> {
+        None
+    }
+
+    fn largest(&self) -> Option<usize> {
+        usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
+    }
+
+    fn estimates<K: Key>(
+        &self,
+        rows: &mut [Row<K, Tops>],
+        _: Option<&Threshold>,
+        noise: &mut Noise,
+    ) -> Vec<Estimate<i128>> {
+        let choose = |row: &mut Row<K, Tops>| {
+            let ranked = std::mem::take(&mut row.cell).ranked();
+            told(&self.grid, self.choice.choose(&self.runs(&ranked), noise) + 1)
+        };
+        rows.iter_mut().map(choose).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

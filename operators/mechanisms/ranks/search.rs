@@ -1,0 +1,180 @@
+//! Noisy binary search: where in the grid the loss falls to a few people.
+//!
+//! # The search
+//!
+//! The loss of a point is how many people must leave so that the function falls to it ([`Monotone`]). It is known without
+//! looking at the two ends: below every value it cannot fall to, and to the last point it has fallen, for a value above
+//! counts as it. Between them the search halves what is left: where the noised loss of the middle is at most `tau` it goes
+//! down, and else up. It tells the upper of the two neighbours at which it ends.
+//!
+//! It asks at most [`Grid::comparisons`] times, `ceil(log2(points - 1))`, and always pays for as many, and draws as
+//! many: how long it takes on the way depends on data. (A published count, `ceil(log2 points) - 1`, is one too few for
+//! 4 points, and for others.)
+//!
+//! # What is known of the answer
+//!
+//! While no noise is beyond `tau`, it never goes up where nobody is above, and never down where more than `2 tau` people
+//! are. So at least one person must leave for the function to be below the answer by a point, and at most `2 tau` for it
+//! to fall to the answer: a largest value is between that of the `2 tau`-th largest person and the largest, up to a point
+//! of the grid. It is too small by design. Aiming lower would let noise take it beyond everybody.
+//!
+//! Losses are capped at a number above `2 tau`, which changes none of this and lets [`Tops`] forget all others.
+
+use super::grid::Grid;
+use super::largest::Largest;
+use super::monotone::Monotone;
+use super::tops::{Ranked, Tops};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::additive::{Additive, Family};
+use crate::mechanisms::answer::{Estimate, Noised, Ranks};
+use crate::mechanisms::keys::Key;
+use crate::mechanisms::laws::Asked;
+use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
+use crate::mechanisms::point::Point;
+use crate::mechanisms::selection::Row;
+use crate::mechanisms::statistic::Statistic;
+use crate::mechanisms::threshold::Threshold;
+use crate::noise::Noise;
+
+/// A noisy binary search, ready to be drawn.
+pub type Searched<K, F> = Noisy<K, Search<F>>;
+
+#[derive(Clone, Debug)]
+pub struct Search<F> {
+    function: F,
+    grid: Grid,
+    noise: Additive,
+    tau: u64,
+    most: u64,
+}
+
+pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
+    asked: &Asked,
+    largest: &Largest<K, F>,
+) -> Result<Searched<K, F>, Invalid> {
+    settled(asked, &largest.stated("binary search"), |spend, _| {
+        let grid = largest.grid().clone();
+        let compared = largest.sensitivity().times(grid.comparisons())?;
+        let noise = Additive::within(asked.family, spend, &compared)?;
+        let tau = tau(&noise, grid.comparisons(), asked.confidence()?)?;
+        let most = most(tau, &noise);
+        Ok(Search { function: largest.function().clone(), grid, noise, tau, most })
+    })
+}
+
+/// How far the noise of none of so many comparisons reaches, at a confidence: in closed form, of the continuous law. A test
+/// compares it with the exact tails, which are below.
+pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result<u64, Invalid> {
+    let each = (1.0 - confidence) / f64::from(comparisons);
+    let scale = noise.scale();
+    let beyond = |tau: f64| match noise.family() {
+        Family::Gaussian => libm::erfc(tau / scale / std::f64::consts::SQRT_2) / 2.0,
+        Family::Laplace => libm::exp(-tau / scale),
+    };
+    // Beyond 40 scales both are below every float that a confidence leaves.
+    let (mut low, mut high) = (0u64, (800.0 * scale).ceil().max(1.0) as u64);
+    if !(beyond(high as f64) <= each) || high > LARGEST {
+        let remedy = "more budget: no more than 2^40 people could be told from noise";
+        return Err(Invalid::new("sensitivity", Kind::TooLarge, remedy));
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if beyond(middle as f64) <= each { high = middle } else { low = middle }
+    }
+    Ok(high)
+}
+
+const LARGEST: u64 = 1 << 40;
+
+/// From where on losses are all the same: above `2 tau`, and so far that noise does not take one below `tau`.
+fn most(tau: u64, noise: &Additive) -> u64 {
+    let scales = if noise.family() == Family::Gaussian { 6.0 } else { 8.0 };
+    2 * tau + (scales * noise.scale()).ceil().max(1.0) as u64
+}
+
+/// The place of the answer, and what was compared on the way to it.
+pub(super) struct Found {
+    pub(super) at: u64,
+    /// The index of each point that was asked for, and its loss with noise.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is released is the place alone"))]
+    pub(super) compared: Vec<(u64, i64)>,
+}
+
+/// The search, for losses at the points `1..top`, with a draw for each of its comparisons.
+pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64]) -> Found {
+    let (mut low, mut high) = (0, top);
+    let mut compared = Vec::with_capacity(draws.len());
+    for draw in draws {
+        if high - low <= 1 {
+            break;
+        }
+        let middle = low + (high - low) / 2;
+        // Both are below 2^62.
+        let noised = loss(middle) as i64 + draw;
+        compared.push((middle, noised));
+        if noised <= tau as i64 { high = middle } else { low = middle }
+    }
+    Found { at: high, compared }
+}
+
+impl<F: Monotone> Search<F> {
+    pub(super) fn loss(&self, ranked: &Ranked, index: u64) -> u64 {
+        // It is asked for places between the ends.
+        let y = self.grid.at(index).unwrap_or(i64::MAX);
+        ranked.loss(&self.function, y, self.most)
+    }
+}
+
+/// An answer of the grid, and what is known of where the function is: above the point before, and nothing of how far.
+pub(super) fn told(grid: &Grid, index: u64) -> Estimate<i128> {
+    let at = |index: u64| grid.at(index).map(i128::from);
+    let (least, last) = (at(1).unwrap_or(i128::MIN), at(grid.top()).unwrap_or(i128::MAX));
+    let low = index.checked_sub(1).and_then(at).map_or(least, |below| below + 1);
+    Estimate { value: at(index).unwrap_or(last), low, high: last }
+}
+
+impl<F: Monotone> Tells for Search<F> {
+    type Cell = Tops;
+    type Told = i128;
+}
+
+impl<F: Monotone> Numbers for Search<F> {
+    fn noise(&self, _: Point) -> Vec<Noised> {
+        let least = told(&self.grid, 1).value;
+        let ranks = Ranks::Below { comparisons: Some(self.grid.comparisons()), tau: self.tau, least };
+        vec![Noised { ranks: Some(ranks), ..Noised::additive("largest", &self.noise) }]
+    }
+
+    /// In people.
+    fn reaches(&self, _: Point) -> Vec<f64> {
+        vec![2.0 * self.tau as f64]
+    }
+
+    fn people(&self) -> Option<&Additive> {
+        None
+    }
+
+    fn largest(&self) -> Option<usize> {
+        usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
+    }
+
+    /// As many draws a row as there may be comparisons, whatever is compared.
+    fn estimates<K: Key>(
+        &self,
+        rows: &mut [Row<K, Tops>],
+        _: Option<&Threshold>,
+        noise: &mut Noise,
+    ) -> Vec<Estimate<i128>> {
+        let comparisons = self.grid.comparisons() as usize;
+        let draws = self.noise.draws(rows.len() * comparisons, noise);
+        let find = |(row, draws): (&mut Row<K, Tops>, &[i64])| {
+            let ranked = std::mem::take(&mut row.cell).ranked();
+            let found = search(self.grid.top(), self.tau, |index| self.loss(&ranked, index), draws);
+            told(&self.grid, found.at)
+        };
+        rows.iter_mut().zip(draws.chunks(comparisons)).map(find).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

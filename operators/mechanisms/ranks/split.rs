@@ -1,0 +1,301 @@
+//! One or several quantiles of one key, planned before there is data.
+//!
+//! # One or two
+//!
+//! Each is chosen by itself, from all values and for an equal part of what is spent; then they are put in order. So it is
+//! with any number that permute-and-flip is to choose.
+//!
+//! # More
+//!
+//! The middle one is chosen first. What is below it holds the lower ones, and what is not the upper ones: the quantile of
+//! `b` is that of `(b - a) / (1 - a)` among the values above the quantile of `a` (Kaplan, Schnapp and Stemmer 2022). Seven
+//! quantiles take three levels. One value is on one side of each cut, and the sides are chosen from independently, so a
+//! level costs what one choice does, and is paid a third; by itself each would have been paid a seventh.
+//!
+//! **What a level costs.** Given the cuts above, a person with `per_key` values has some on each side, `per_key` together.
+//! Losses there move by these parts of the step, so the choices of a level cost parts of the level's epsilon that add up to
+//! it, and as many times 2^-25 beside as there are choices, which is set aside (see `noise/decay.rs`). In rho each costs
+//! its own epsilon squared over 8, together no more than the square of their sum. Levels are chosen one after the other,
+//! by what was chosen before: their costs add up.
+//!
+//! **A cut is exact.** All values have cells of their own (see `ties.rs`), and the loss of a cut is the number of values
+//! by which what is below it differs from what was wanted: what goes to each side is what the loss has weighed.
+//!
+//! # How far off
+//!
+//! The rank of an answer is off by more than `rank_error` people with a probability of at most `1 - confidence`, each
+//! answer by itself. Of one that is chosen from all values, it is the exact bound of its weights. In order they err no more
+//! than the one that errs most. A cut between two others inherits their errors by where it lies between them,
+//! `(1 - t) lower + t upper` for the quantile of `t`, and adds its own: the chance is divided among the levels.
+//!
+//! All that is beside what the grid costs. Where the quantile lies between two points one of them is told, and whoever lies
+//! between them counts as off; and of more than two quantiles, the point is the one above.
+
+use super::super::spend::Spend;
+use super::choose::Choice;
+use super::grid::Grid;
+use super::losses;
+use super::quantile::{FINEST, Quantile, greatest_common_divisor};
+use super::share::{Rule, Share};
+use super::ties;
+use crate::invalid::{Invalid, Kind};
+use crate::noise::Noise;
+
+/// How the quantiles of a key are chosen.
+#[derive(Clone, Debug)]
+pub(super) struct Splitting {
+    grid: Grid,
+    quantiles: Vec<Quantile>,
+    shape: Shape,
+}
+
+/// What is asked of each key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    /// Ascending, each once.
+    pub(super) quantiles: &'a [Quantile],
+    pub(super) grid: &'a Grid,
+    /// At most so many values a person.
+    pub(super) per_key: u64,
+    pub(super) rule: Rule,
+    /// For all quantiles of one key together.
+    pub(super) spend: Spend,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    /// A choice for each, by itself.
+    Apart(Vec<Choice>),
+    Tree {
+        depth: u32,
+        /// How many random bits each value gets.
+        bits: u32,
+        root: Option<Box<Node>>,
+    },
+}
+
+/// A quantile that others are below and above of.
+#[derive(Clone, Debug)]
+struct Node {
+    /// Which of the quantiles it is.
+    place: usize,
+    /// Which it is of the values that are left here.
+    fraction: Quantile,
+    choice: Choice,
+    below: Option<Box<Node>>,
+    above: Option<Box<Node>>,
+}
+
+/// How far off an answer may be, in people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Accuracy {
+    /// Over so many people of rank the chance of an answer falls by `e`.
+    pub(super) scale: f64,
+    /// By more than this it is off with a probability of at most `1 - confidence`.
+    pub(super) rank_error: u64,
+}
+
+impl Splitting {
+    /// A plan.
+    ///
+    /// # Errors
+    /// Names `q` where the quantiles are none or not ascending, or three or more without a common denominator of at most 10^6;
+    /// `grid` where it is too fine for the rule or for the splitting; `currency` where permute-and-flip is to spend rho;
+    /// `bound` where a person moves ranks too far; `epsilon` where too little or too much is left for a choice.
+    pub(super) fn new(asked: &Asked<'_>) -> Result<Splitting, Invalid> {
+        let Asked { quantiles, grid, rule, .. } = *asked;
+        if !quantiles.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(Invalid::new("q", Kind::Mixed, "quantiles in ascending order, each once"));
+        }
+        if rule == Rule::PermuteAndFlip {
+            if matches!(asked.spend, Spend::Rho(_)) {
+                return Err(Invalid::new("currency", Kind::Mixed, "pure epsilon to permute-and-flip"));
+            }
+            if grid.top() > Rule::FLIPPED {
+                return Err(Invalid::new(
+                    "grid",
+                    Kind::TooLarge,
+                    "at most 65,536 points to permute-and-flip",
+                ));
+            }
+        }
+        let shape = match quantiles {
+            [] => return Err(Invalid::new("q", Kind::Empty, "at least one quantile")),
+            [_] | [_, _] => apart(asked)?,
+            _ if rule == Rule::PermuteAndFlip => apart(asked)?,
+            _ => tree(asked)?,
+        };
+        Ok(Splitting { grid: grid.clone(), quantiles: quantiles.to_vec(), shape })
+    }
+
+    /// Into how many equal parts the spend is divided: one for each choice, or for each level.
+    pub(super) fn parts(&self) -> u64 {
+        match &self.shape {
+            Shape::Apart(choices) => choices.len() as u64,
+            Shape::Tree { depth, .. } => (*depth).into(),
+        }
+    }
+
+    /// The answers to all quantiles, in their order, as indexes of the grid, from the values of a key in order.
+    pub(super) fn draw(&self, sorted: &[i64], noise: &mut Noise) -> Vec<u64> {
+        match &self.shape {
+            Shape::Apart(choices) => {
+                let choose = |(&quantile, choice): (&Quantile, &Choice)| {
+                    choice.choose(&losses::by_value(sorted, &self.grid, quantile), noise) + 1
+                };
+                let mut answers: Vec<u64> = self.quantiles.iter().zip(choices).map(choose).collect();
+                answers.sort_unstable();
+                answers
+            }
+            Shape::Tree { bits, root, .. } => {
+                let cells = ties::cells(sorted, &self.grid, *bits, noise);
+                let mut answers = vec![0; self.quantiles.len()];
+                let last = (self.grid.top() << bits) - 1;
+                cut(root.as_deref(), &cells, (0, last), noise, &mut answers);
+                answers.iter().map(|cell| (cell >> bits) + 1).collect()
+            }
+        }
+    }
+
+    /// How far off each answer may be.
+    ///
+    /// # Errors
+    /// Names `confidence` unless it is above 0 and below 1, and where nothing can be promised at it.
+    pub(super) fn accuracies(&self, confidence: f64) -> Result<Vec<Accuracy>, Invalid> {
+        if !(confidence > 0.0 && confidence < 1.0) {
+            let kind = if confidence.is_nan() { Kind::Nan } else { Kind::Malformed };
+            return Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"));
+        }
+        let chance = (1.0 - confidence) / self.parts() as f64;
+        let mut told = Vec::new();
+        match &self.shape {
+            Shape::Apart(choices) => {
+                for (&quantile, choice) in self.quantiles.iter().zip(choices) {
+                    told.push(accuracy(choice, quantile, self.grid.top(), 0, chance)?);
+                }
+                // In order, none errs more than the one that errs most.
+                let most = told.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0);
+                told.iter_mut().for_each(|accuracy| accuracy.rank_error = most);
+            }
+            Shape::Tree { bits, root, .. } => {
+                told.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
+                inherit(root.as_deref(), self.grid.top() << bits, (0, 0), chance, &mut told)?;
+            }
+        }
+        Ok(told)
+    }
+}
+
+fn apart(asked: &Asked<'_>) -> Result<Shape, Invalid> {
+    let share = Share::of(asked.spend, asked.quantiles.len() as u64);
+    let choice = |&quantile: &Quantile| share.choice(asked.rule, step(asked, quantile)?, 1);
+    Ok(Shape::Apart(asked.quantiles.iter().map(choice).collect::<Result<_, _>>()?))
+}
+
+fn tree(asked: &Asked<'_>) -> Result<Shape, Invalid> {
+    let many =
+        || Invalid::new("q", Kind::Mixed, "quantiles that have a denominator of at most 10^6 in common");
+    let mut common = 1;
+    for quantile in asked.quantiles {
+        let denominator = quantile.denominator();
+        common *= denominator / greatest_common_divisor(common, denominator);
+        if common > FINEST {
+            return Err(many());
+        }
+    }
+    let numerators: Vec<u64> =
+        asked.quantiles.iter().map(|q| q.numerator() * (common / q.denominator())).collect();
+    let depth = usize::BITS - numerators.len().leading_zeros();
+    let planner = Planner { asked, share: Share::of(asked.spend, depth.into()) };
+    let root = planner.node(&numerators, 0, (0, common), 1)?;
+    Ok(Shape::Tree { depth, bits: ties::bits(asked.grid)?, root })
+}
+
+struct Planner<'a> {
+    asked: &'a Asked<'a>,
+    share: Share,
+}
+
+impl Planner<'_> {
+    /// The middle one of quantiles that lie between two others; all of them have one denominator. `beside` nodes are on its
+    /// level.
+    fn node(
+        &self,
+        numerators: &[u64],
+        first: usize,
+        (low, high): (u64, u64),
+        beside: u64,
+    ) -> Result<Option<Box<Node>>, Invalid> {
+        let (below, rest) = numerators.split_at(numerators.len() / 2);
+        let Some((&at, above)) = rest.split_first() else { return Ok(None) };
+        let fraction = Quantile::of(at - low, high - low)?;
+        let place = first + below.len();
+        // A person with three values is on three sides at most.
+        let parts = beside.min(self.asked.per_key);
+        Ok(Some(Box::new(Node {
+            place,
+            fraction,
+            choice: self.share.choice(self.asked.rule, step(self.asked, fraction)?, parts)?,
+            below: self.node(below, first, (low, at), beside.saturating_mul(2))?,
+            above: self.node(above, place + 1, (at, high), beside.saturating_mul(2))?,
+        })))
+    }
+}
+
+/// How far one person moves the losses of a quantile.
+fn step(asked: &Asked<'_>, quantile: Quantile) -> Result<u64, Invalid> {
+    let step = asked.per_key.checked_mul(quantile.reach());
+    step.ok_or_else(|| Invalid::new("bound", Kind::Overflow, "fewer records a key"))
+}
+
+/// Chooses a cut from `low` to `high`, both included, then those of the values on either side of it.
+fn cut(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), noise: &mut Noise, answers: &mut [u64]) {
+    let Some(node) = node else { return };
+    let at = low + node.choice.choose(&losses::by_cut(cells, low, high, node.fraction), noise);
+    if let Some(answer) = answers.get_mut(node.place) {
+        *answer = at;
+    }
+    let (below, above) = cells.split_at(cells.partition_point(|&cell| cell < at));
+    cut(node.below.as_deref(), below, (low, at), noise, answers);
+    cut(node.above.as_deref(), above, (at, high), noise, answers);
+}
+
+/// The accuracy of a cut between two that are off by this much, and of those on either side of it.
+fn inherit(
+    node: Option<&Node>,
+    cells: u64,
+    (low, high): (u64, u64),
+    chance: f64,
+    told: &mut [Accuracy],
+) -> Result<(), Invalid> {
+    let Some(node) = node else { return Ok(()) };
+    let (t, of) = (node.fraction.numerator(), node.fraction.denominator());
+    // The best cut leaves a whole number of values below, within one of what is wanted.
+    let own = accuracy(&node.choice, node.fraction, cells, of, chance)?;
+    let inherited =
+        (u128::from(of - t) * u128::from(low) + u128::from(t) * u128::from(high)).div_ceil(of.into());
+    let off = own.rank_error.saturating_add(u64::try_from(inherited).unwrap_or(u64::MAX));
+    if let Some(accuracy) = told.get_mut(node.place) {
+        *accuracy = Accuracy { rank_error: off, ..own };
+    }
+    inherit(node.below.as_deref(), cells, (low, off), chance, told)?;
+    inherit(node.above.as_deref(), cells, (off, high), chance, told)
+}
+
+/// Of one choice among so many, where the best has at most this loss.
+fn accuracy(
+    choice: &Choice,
+    quantile: Quantile,
+    cells: u64,
+    least: u64,
+    chance: f64,
+) -> Result<Accuracy, Invalid> {
+    let unpromised =
+        || Invalid::new("confidence", Kind::TooLarge, "a lower confidence, a coarser grid or more to spend");
+    let loss = choice.exceeded(cells, least, chance).ok_or_else(unpromised)?;
+    let one = quantile.denominator();
+    Ok(Accuracy { scale: choice.scale() / one as f64, rank_error: loss.div_ceil(one) })
+}
+
+#[cfg(test)]
+mod tests;

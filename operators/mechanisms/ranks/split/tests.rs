@@ -1,0 +1,334 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Instant;
+
+use super::super::tests::renyi;
+use super::*;
+use crate::accounting::Units;
+use crate::noise::goodness::{chi_squared, size};
+
+fn pure(epsilon: f64) -> Spend {
+    Spend::Pure(Units::at_most_float("epsilon", epsilon).unwrap())
+}
+
+fn rho(rho: f64) -> Spend {
+    Spend::Rho(Units::at_most_float("rho", rho).unwrap())
+}
+
+fn of(quantiles: &[(u64, u64)]) -> Vec<Quantile> {
+    quantiles.iter().map(|&(a, q)| Quantile::of(a, q).unwrap()).collect()
+}
+
+fn plan(
+    quantiles: &[Quantile],
+    grid: &Grid,
+    per_key: u64,
+    rule: Rule,
+    spend: Spend,
+) -> Result<Splitting, Invalid> {
+    Splitting::new(&Asked { quantiles, grid, per_key, rule, spend })
+}
+
+fn deciles() -> Vec<Quantile> {
+    of(&[(1, 10), (2, 10), (3, 10), (5, 10), (7, 10), (8, 10), (9, 10)])
+}
+
+/// By how many people the rank of a value is off.
+fn off(sorted: &[i64], value: i64, quantile: Quantile) -> f64 {
+    let wanted = quantile.to_f64() * sorted.len() as f64;
+    let below = sorted.partition_point(|&other| other < value) as f64;
+    let up_to = sorted.partition_point(|&other| other <= value) as f64;
+    (below - wanted).max(wanted - up_to).max(0.0)
+}
+
+// Refutes a draw that is not from the law of its weights, on a grid and data that are small enough to write down.
+#[test]
+fn one_quantile_is_drawn_from_its_law() {
+    let grid = Grid::linear(1, 16, 1).unwrap();
+    let quantiles = of(&[(9, 10)]);
+    let values = [1, 3, 3, 3, 7, 9, 12, 12, 40];
+    let plan = plan(&quantiles, &grid, 1, Rule::Exponential, pure(4.0)).unwrap();
+    let Shape::Apart(choices) = &plan.shape else { panic!() };
+    let Choice::Exponential(decay) = &choices[0] else { panic!() };
+    let mut weights = Vec::new();
+    for run in losses::by_value(&values, &grid, quantiles[0]) {
+        weights.extend(std::iter::repeat_n(decay.weight(run.loss) as f64, run.cells as usize));
+    }
+    let total: f64 = weights.iter().sum();
+    let law: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+    let mut noise = Noise::seeded(1);
+    let mut counts = vec![0; 16];
+    for _ in 0..size(100_000, 1_000_000) {
+        counts[plan.draw(&values, &mut noise)[0] as usize - 1] += 1;
+    }
+    chi_squared(&counts, &law).assert_fits();
+    // The mutant that weighs the losses of another quantile.
+    let median: Vec<f64> = losses::by_value(&values, &grid, of(&[(1, 2)])[0])
+        .iter()
+        .flat_map(|run| std::iter::repeat_n((-(run.loss as f64)).exp(), run.cells as usize))
+        .collect();
+    let total: f64 = median.iter().sum();
+    chi_squared(&counts, &median.iter().map(|weight| weight / total).collect::<Vec<f64>>()).assert_refuted();
+}
+
+/// The joint law of all cuts below a node, over cells from `low` to `high`. `twice` puts a value that lies on a cut on both
+/// of its sides.
+fn law(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), twice: bool) -> Vec<(Vec<u64>, f64)> {
+    let Some(node) = node else { return vec![(vec![], 1.0)] };
+    let Choice::Exponential(decay) = &node.choice else { panic!() };
+    let losses = losses::by_cut(cells, low, high, node.fraction)
+        .into_iter()
+        .flat_map(|run| std::iter::repeat_n(run.loss, run.cells as usize));
+    let weights: Vec<f64> = losses.map(|loss| decay.weight(loss) as f64).collect();
+    let total: f64 = weights.iter().sum();
+    let mut all = Vec::new();
+    for (at, weight) in (low..).zip(weights) {
+        let left = cells.partition_point(|&cell| if twice { cell <= at } else { cell < at });
+        let right = cells.partition_point(|&cell| cell < at);
+        let below = law(node.below.as_deref(), &cells[..left], (low, at), twice);
+        let above = law(node.above.as_deref(), &cells[right..], (at, high), twice);
+        for (lower, p) in &below {
+            all.extend(
+                above.iter().map(|(upper, q)| ([lower, &[at][..], upper].concat(), weight / total * p * q)),
+            );
+        }
+    }
+    all
+}
+
+/// How far laws of neighbours are apart at most, over all windows of at most five values in six cells, of which one person
+/// has `per_key`: the plain logarithm of a ratio, and the divergence over its order.
+fn worst(root: Option<&Node>, per_key: usize, twice: bool) -> (f64, f64) {
+    let mut windows: Vec<Vec<u64>> = vec![vec![]];
+    for _ in 0..5 {
+        let more = windows.iter().flat_map(|window| (0..6).map(move |cell| [&window[..], &[cell]].concat()));
+        windows = more.chain(windows.clone()).filter(|window| window.is_sorted()).collect();
+        windows.sort();
+        windows.dedup();
+    }
+    let law = |cells: &[u64]| -> Vec<f64> {
+        law(root, cells, (0, 5), twice).into_iter().map(|(_, chance)| chance).collect()
+    };
+    let mut worst = (0.0f64, 0.0f64);
+    for window in &windows {
+        let all = law(window);
+        for first in 0..window.len() {
+            for second in first..if per_key == 1 { first + 1 } else { window.len() } {
+                let mut fewer = window.clone();
+                fewer.remove(second);
+                if second != first {
+                    fewer.remove(first);
+                }
+                let less = law(&fewer);
+                let plain = all.iter().zip(&less).map(|(a, b)| (a / b).ln().abs()).fold(0.0, f64::max);
+                worst.0 = worst.0.max(plain);
+                for alpha in [1.1, 2.0, 10.0] {
+                    let divergence = renyi(&all, &less, alpha).max(renyi(&less, &all, alpha));
+                    worst.1 = worst.1.max(divergence / alpha);
+                }
+            }
+        }
+    }
+    worst
+}
+
+// Refutes levels that cost more than they are charged, sides that share a value, and a person whose second value is free:
+// the whole law of three cuts, over all neighbours of small windows.
+#[test]
+fn three_cuts_are_within_what_is_charged() {
+    let quantiles = of(&[(1, 4), (1, 2), (9, 10)]);
+    let grid = Grid::linear(0, 5, 1).unwrap();
+    let root = |per_key, parts, spend| {
+        let asked = Asked { quantiles: &quantiles, grid: &grid, per_key, rule: Rule::Exponential, spend };
+        let planner = Planner { asked: &asked, share: Share::of(spend, parts) };
+        planner.node(&[5, 10, 18], 0, (0, 20), 1).unwrap()
+    };
+    for per_key in [1, 2] {
+        let (plain, _) = worst(root(per_key, 2, pure(2.0)).as_deref(), per_key as usize, false);
+        assert!(plain <= 2.0, "{per_key} values: {plain}");
+        let (_, divergence) = worst(root(per_key, 2, rho(0.5)).as_deref(), per_key as usize, false);
+        assert!(divergence <= 0.5 + 1e-12, "{per_key} values: {divergence}");
+        // The mutant whose levels each spend all.
+        let (plain, _) = worst(root(per_key, 1, pure(2.0)).as_deref(), per_key as usize, false);
+        assert!(plain > 2.2, "{per_key} values: {plain}");
+    }
+    let mutant = worst(root(1, 2, pure(2.0)).as_deref(), 2, false).0;
+    assert!(mutant > 2.2, "a second value that is free: {mutant}");
+    let mutant = worst(root(1, 2, pure(2.0)).as_deref(), 1, true).0;
+    assert!(mutant > 2.03, "a value on both sides: {mutant}");
+}
+
+/// How often each answer is off by more than was promised.
+fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs: usize) -> Vec<usize> {
+    let grid = Grid::linear(0, 999, 1).unwrap();
+    let plan = plan(quantiles, &grid, 1, rule, pure(epsilon)).unwrap();
+    let promised = plan.accuracies(0.9).unwrap();
+    let mut broken = vec![0; quantiles.len()];
+    let mut noise = Noise::seeded(7);
+    for _ in 0..runs {
+        let answers = plan.draw(values, &mut noise);
+        assert!(answers.is_sorted());
+        for (place, &answer) in answers.iter().enumerate() {
+            let off = off(values, grid.at(answer).unwrap(), quantiles[place]);
+            broken[place] += usize::from(off > promised[place].rank_error as f64);
+        }
+    }
+    broken
+}
+
+// Refutes a promise that leaves out the noise of the cuts around an answer, or the ties.
+#[test]
+fn ranks_are_off_by_no_more_than_is_promised_as_often_as_is_promised() {
+    let mut random = Noise::seeded(8);
+    let mut spread: Vec<i64> = (0..500).map(|_| (random.below(500) + random.below(500)) as i64).collect();
+    spread.sort_unstable();
+    let stars: Vec<i64> = (0..500).map(|person| 100 * (person / 100)).collect();
+    let runs = size(1000, 10_000);
+    for values in [&spread, &stars] {
+        for (quantiles, epsilon) in [(of(&[(1, 2)]), 1.0), (of(&[(1, 2), (19, 20)]), 2.0), (deciles(), 3.0)] {
+            let broken = broken(&quantiles, Rule::Exponential, values, epsilon, runs);
+            assert!(broken.iter().all(|&broken| broken <= runs / 10), "{broken:?} of {runs}");
+        }
+        let broken = broken(&of(&[(1, 2)]), Rule::PermuteAndFlip, values, 1.0, runs / 10);
+        assert!(broken.iter().all(|&broken| broken <= runs / 100), "{broken:?} of {runs}");
+    }
+}
+
+// Refutes a promise of one person less. All but one of a thousand answers are off by as many people as are at that one,
+// halved: the promise is 9.
+#[test]
+fn the_promise_is_the_least_that_holds() {
+    let median = of(&[(1, 2)]);
+    let runs = size(2000, 10_000);
+    let wrong = |people: usize| broken(&median, Rule::Exponential, &vec![500; people], 1.0, runs)[0];
+    let passed = wrong(20);
+    assert!(passed <= runs / 10 && passed >= runs / 40, "{passed} of {runs}");
+    let grid = Grid::linear(0, 999, 1).unwrap();
+    let plan = plan(&median, &grid, 1, Rule::Exponential, pure(1.0)).unwrap();
+    assert_eq!(plan.accuracies(0.9).unwrap()[0].rank_error, 9);
+    let mut noise = Noise::seeded(12);
+    let nine_off = (0..runs).filter(|_| plan.draw(&[500; 18], &mut noise) != [501]).count();
+    assert!(nine_off > runs / 10, "{nine_off} of {runs}");
+}
+
+#[test]
+fn a_promise_is_the_closed_form_at_most() {
+    let grid = Grid::linear(0, 999, 1).unwrap();
+    let quantiles = of(&[(9, 10)]);
+    for (rule, per_key) in [(Rule::Exponential, 1), (Rule::Exponential, 5), (Rule::PermuteAndFlip, 1)] {
+        let plan = plan(&quantiles, &grid, per_key, rule, pure(0.5)).unwrap();
+        let told = plan.accuracies(0.9).unwrap()[0];
+        // 2 Delta / (q epsilon) people, and ln(|Y| / beta) of these.
+        let scale = 2.0 * 9.0 * per_key as f64 / (10.0 * 0.5);
+        assert!((told.scale / scale - 1.0).abs() < 1e-6);
+        let closed = (scale * (1000.0f64 / 0.1).ln()).ceil();
+        assert!(
+            told.rank_error as f64 <= closed && told.rank_error as f64 >= closed - 1.0,
+            "{told:?} {closed}"
+        );
+    }
+    // Seven quantiles at a third of the spend each, and not at a seventh.
+    let plan = plan(&deciles(), &grid, 1, Rule::Exponential, pure(3.0)).unwrap();
+    assert_eq!(plan.parts(), 3);
+    let told = plan.accuracies(0.9).unwrap();
+    assert!((told[3].scale - 1.0).abs() < 1e-6);
+    let least = told.iter().map(|told| told.rank_error).min().unwrap();
+    assert_eq!(told[3].rank_error, least, "the first cut inherits nothing");
+}
+
+// Refutes a request that shows how many people there are, or where.
+#[test]
+fn neighbours_ask_for_the_same_noise() {
+    let grid = Grid::linear(0, 100, 1).unwrap();
+    for (quantiles, rule, draws) in [
+        (deciles(), Rule::Exponential, 7),
+        (deciles(), Rule::PermuteAndFlip, 7),
+        (of(&[(1, 2), (3, 4)]), Rule::Exponential, 2),
+    ] {
+        let plan = plan(&quantiles, &grid, 3, rule, pure(1.0)).unwrap();
+        let asked = |values: &[i64]| {
+            let mut noise = Noise::recording(9);
+            let answers = plan.draw(values, &mut noise);
+            assert!(answers.is_sorted() && answers.iter().all(|answer| (1..=101).contains(answer)));
+            noise.requests().to_vec()
+        };
+        let empty = asked(&[]);
+        assert_eq!(empty.len(), draws);
+        assert_eq!(empty, asked(&[i64::MIN, 5, 5, 5, 70, i64::MAX]));
+        assert_eq!(empty, asked(&[100; 50]));
+    }
+}
+
+// Refutes a tree that is deeper than it is charged for.
+#[test]
+fn a_tree_is_as_deep_as_its_number_has_bits() {
+    fn deep(node: Option<&Node>) -> u64 {
+        node.map_or(0, |node| 1 + deep(node.below.as_deref()).max(deep(node.above.as_deref())))
+    }
+    let grid = Grid::linear(0, 9, 1).unwrap();
+    for count in 3..200 {
+        let quantiles: Vec<Quantile> = (1..=count).map(|a| Quantile::of(a, 1000).unwrap()).collect();
+        let plan = plan(&quantiles, &grid, 4, Rule::Exponential, rho(0.1)).unwrap();
+        let Shape::Tree { root, .. } = &plan.shape else { panic!() };
+        assert_eq!(deep(root.as_deref()), plan.parts());
+        assert_eq!(plan.parts(), u64::from(64 - count.leading_zeros()));
+    }
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_by_name() {
+    let small = Grid::linear(0, 9, 1).unwrap();
+    let wide = Grid::linear(0, (1 << 40) - 1, 1).unwrap();
+    let half = of(&[(1, 2)]);
+    let refused = |quantiles: &[Quantile], grid, per_key, rule, spend| {
+        let refused = plan(quantiles, grid, per_key, rule, spend).unwrap_err();
+        (refused.field().to_owned(), refused.kind())
+    };
+    let (exponential, flip) = (Rule::Exponential, Rule::PermuteAndFlip);
+    assert_eq!(refused(&[], &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Empty));
+    let twice = of(&[(1, 2), (1, 2)]);
+    assert_eq!(refused(&twice, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
+    let primes = of(&[(1, 997), (1, 991), (1, 3)]);
+    assert_eq!(refused(&primes, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
+    let strange = of(&[(1, 997), (1, 991), (1, 2)]);
+    assert_eq!(refused(&strange, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
+    assert_eq!(refused(&deciles(), &wide, 1, exponential, pure(1.0)), ("grid".into(), Kind::TooLarge));
+    assert_eq!(refused(&half, &wide, 1, flip, pure(1.0)), ("grid".into(), Kind::TooLarge));
+    assert_eq!(refused(&half, &small, 1, flip, rho(1.0)), ("currency".into(), Kind::Mixed));
+    assert_eq!(refused(&half, &small, 1, exponential, pure(1e-7)), ("epsilon".into(), Kind::TooSmall));
+    assert_eq!(refused(&half, &small, 0, exponential, pure(1.0)), ("step".into(), Kind::Zero));
+    assert_eq!(
+        refused(&of(&[(2, 5)]), &small, u64::MAX, exponential, pure(1.0)),
+        ("bound".into(), Kind::Overflow)
+    );
+    let plan = plan(&half, &wide, 1, exponential, pure(1.0)).unwrap();
+    let kind = |confidence| plan.accuracies(confidence).unwrap_err().kind();
+    assert_eq!((kind(0.0), kind(1.0), kind(f64::NAN)), (Kind::Malformed, Kind::Malformed, Kind::Nan));
+    assert_eq!(kind(1.0 - 1e-12), Kind::TooLarge);
+}
+
+#[test]
+#[ignore = "takes its time in release mode: cargo test --release --lib a_million_values -- --ignored --nocapture"]
+fn a_million_values_are_drawn_from_in_little_time() {
+    let mut random = Noise::seeded(10);
+    let mut values: Vec<i64> = (0..1_000_000).map(|_| random.below(1 << 40) as i64).collect();
+    values.sort_unstable();
+    let fine = Grid::linear(0, 1 << 40, 1 << 10).unwrap();
+    let log = Grid::log_from_zero();
+    let stars = Grid::linear(0, 1 << 40, 1 << 37).unwrap();
+    let mut noise = Noise::seeded(11);
+    for (name, grid) in [("fine", &fine), ("log", &log), ("stars", &stars)] {
+        for quantiles in [of(&[(1, 2)]), deciles()] {
+            let start = Instant::now();
+            let plan = plan(&quantiles, grid, 1, Rule::Exponential, pure(1.0)).unwrap();
+            let planned = start.elapsed();
+            let start = Instant::now();
+            plan.draw(&values, &mut noise);
+            println!(
+                "{name}, {} quantiles: planned in {planned:?}, drawn in {:?}",
+                quantiles.len(),
+                start.elapsed()
+            );
+        }
+    }
+}

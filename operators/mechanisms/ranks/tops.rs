@@ -1,0 +1,170 @@
+//! The largest of what people have in one key: all that a monotone function is searched by.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanisms::tally::Summary;
+
+/// Of one key: how many people it has, what they have together, and what the first of them have, from the largest on.
+///
+/// It holds at most twice as many as it must know, however many come, and what it knows is the same for every order and
+/// division. Prints as `<private>`.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Tops {
+    /// How many of the largest must be known.
+    most: usize,
+    people: u64,
+    total: i128,
+    /// The largest `most` are among them.
+    values: Vec<i64>,
+}
+
+impl Tops {
+    /// Takes in one person's value, where so many of the largest must be known.
+    #[inline]
+    pub(crate) fn add(&mut self, value: i64, most: usize) {
+        self.most = self.most.max(most);
+        self.people = self.people.wrapping_add(1);
+        self.total = self.total.wrapping_add(value.into());
+        self.values.push(value);
+        // Twice as many, so that a cut is paid for by those who came since the last one.
+        if self.values.len() > self.most.max(SHORT).saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    /// Gives up all but the largest.
+    pub(crate) fn cut(&mut self) {
+        if self.values.len() > self.most && self.most > 0 {
+            self.values.select_nth_unstable_by_key(self.most - 1, |value| Reverse(*value));
+        }
+        self.values.truncate(self.most);
+    }
+
+    /// In order, to be asked.
+    pub(super) fn ranked(mut self) -> Ranked {
+        self.cut();
+        self.values.sort_unstable_by_key(|value| Reverse(*value));
+        let Tops { people, total, values, .. } = self;
+        let before = values.iter().scan(0i128, |sum, value| {
+            let before = *sum;
+            *sum += i128::from(*value);
+            Some(before)
+        });
+        let mut before: Vec<i128> = before.collect();
+        before.push(values.iter().map(|value| i128::from(*value)).sum());
+        Ranked { people, total, values, before }
+    }
+}
+
+/// Shorter lists are not worth cutting.
+const SHORT: usize = 16;
+
+impl Summary for Tops {
+    fn people(&self) -> u64 {
+        self.people
+    }
+
+    fn join(&mut self, other: Tops) {
+        self.most = self.most.max(other.most);
+        self.people = self.people.wrapping_add(other.people);
+        self.total = self.total.wrapping_add(other.total);
+        self.values.extend(other.values);
+        self.cut();
+    }
+}
+
+impl std::fmt::Debug for Tops {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// The largest in order, and what is left when some of them leave.
+pub(super) struct Ranked {
+    people: u64,
+    total: i128,
+    /// From the largest on.
+    values: Vec<i64>,
+    /// The sum of those before each, and of all.
+    before: Vec<i128>,
+}
+
+/// Who is left of a key's people when the largest have left. Prints as `<private>`.
+///
+/// That is all that a [`Monotone`](super::Monotone) function sees.
+#[derive(Clone, Copy)]
+pub struct Left<'a> {
+    /// How many there are.
+    pub people: u64,
+    /// What they have together.
+    pub total: i128,
+    /// What the first of them have, from the largest on: as many as the function
+    /// [looks at](super::Monotone::LOOKS_AT), or all where there are fewer.
+    pub largest: &'a [i64],
+}
+
+impl std::fmt::Debug for Left<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl Ranked {
+    /// Who is left when so many have left, of whom so many are looked at.
+    pub(super) fn without(&self, leaving: u64, looked_at: usize) -> Left<'_> {
+        let gone = usize::try_from(leaving).unwrap_or(usize::MAX).min(self.values.len());
+        let left = &self.values[gone..];
+        Left {
+            people: self.people.saturating_sub(leaving),
+            total: self.total - self.before[gone],
+            largest: &left[..looked_at.min(left.len())],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        // Refutes a value that is lost in a cut, or that depends on the order, the division or the workers.
+        #[test]
+        fn the_largest_are_known_however_they_come(
+            mut values in proptest::collection::vec(prop_oneof![-5i64..5, any::<i64>()], 0..200),
+            most in 1usize..40,
+            at in 0usize..200,
+        ) {
+            let (one, other) = values.split_at(at.min(values.len()));
+            let gather = |values: &[i64]| {
+                let mut tops = Tops::default();
+                values.iter().for_each(|value| tops.add(*value, most));
+                tops
+            };
+            let mut tops = gather(one);
+            tops.join(gather(other));
+            assert!(tops.values.len() <= most);
+            let ranked = tops.ranked();
+            values.sort_unstable_by_key(|value| Reverse(*value));
+            for leaving in 0..=most.min(values.len()) {
+                let left = &values[leaving..];
+                let told = ranked.without(leaving as u64, 3);
+                prop_assert_eq!(told.people, left.len() as u64);
+                prop_assert_eq!(told.total, left.iter().map(|value| i128::from(*value)).sum::<i128>());
+                let known = 3.min(most.min(values.len()) - leaving);
+                prop_assert_eq!(told.largest, &left[..known]);
+            }
+            prop_assert_eq!(ranked.without(u64::MAX, 3).people, 0);
+        }
+    }
+
+    #[test]
+    fn little_is_held_of_many() {
+        let mut tops = Tops::default();
+        (0..1_000_000).for_each(|value| tops.add(value, 100));
+        assert!(tops.values.capacity() <= 512);
+        assert_eq!(format!("{tops:?} {:?}", tops.clone().ranked().without(0, 1)), "<private> <private>");
+    }
+}

@@ -1,0 +1,52 @@
+//! All values of a key: what a quantile is found in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanisms::tally::Summary;
+
+/// The values that people have in one key, in runs that are each in order. Prints as `<private>`.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Values {
+    people: u64,
+    values: Vec<i64>,
+}
+
+impl Values {
+    /// Takes in what one person has: at most as many values as a person may.
+    #[inline]
+    pub(crate) fn add(&mut self, values: &[i64]) {
+        self.people = self.people.wrapping_add(1);
+        self.values.extend_from_slice(values);
+    }
+
+    /// Puts all of it in order: one run.
+    pub(crate) fn settle(&mut self) {
+        self.values.sort_unstable();
+    }
+
+    /// All values in order. The sort finds the runs that workers have put in order, and merges them.
+    pub(super) fn sorted(mut self) -> Vec<i64> {
+        self.values.sort();
+        self.values
+    }
+}
+
+impl Summary for Values {
+    fn people(&self) -> u64 {
+        self.people
+    }
+
+    fn join(&mut self, mut other: Values) {
+        self.people = self.people.wrapping_add(other.people);
+        if self.values.is_empty() {
+            std::mem::swap(&mut self.values, &mut other.values);
+        }
+        self.values.append(&mut other.values);
+    }
+}
+
+impl std::fmt::Debug for Values {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<private>")
+    }
+}
