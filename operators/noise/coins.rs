@@ -26,7 +26,6 @@ impl Noise {
     }
 
     /// The same of 128 bits, for a bound above 0.
-    #[allow(dead_code)]
     pub(crate) fn below_wide(&mut self, bound: u128) -> u128 {
         bound.draw_below(self)
     }

@@ -57,6 +57,9 @@ const GONE: usize = BITS - 61;
 /// Losses are read eight bits at a time.
 const DIGIT: u32 = 8;
 
+/// How many bits the largest weight has more than a mantissa.
+const MORE: u32 = Decay::MOST.ilog2() - 63;
+
 /// Weights of losses: see the head of the file.
 #[derive(Clone)]
 pub(crate) struct Decay {
@@ -174,7 +177,7 @@ impl Factor {
 
     /// The floor of `2^86` times the number.
     fn scaled(self) -> u128 {
-        (u128::from(self.mantissa) << 23).checked_shr(self.exponent).unwrap_or(0)
+        (u128::from(self.mantissa) << MORE).checked_shr(self.exponent).unwrap_or(0)
     }
 }
 

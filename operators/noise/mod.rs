@@ -43,7 +43,6 @@
 //! time of a draw depends on its value by some nanoseconds; releases are published on a schedule, not when ready.
 
 mod coins;
-#[allow(dead_code)]
 mod decay;
 mod enclosure;
 mod fraction;
@@ -62,11 +61,9 @@ pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
-#[allow(unused_imports)]
 pub(crate) use decay::Decay;
 #[cfg(test)]
 pub(crate) use enclosure::Enclosure;
-#[allow(unused_imports)]
 pub(crate) use fraction::Fraction;
 pub use gaussian::DiscreteGaussian;
 pub use geometric::Geometric;

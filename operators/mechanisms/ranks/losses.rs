@@ -52,6 +52,20 @@ pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) ->
     runs.0
 }
 
+/// By how many values the rank of an answer is off, rounded up.
+pub(super) fn off(sorted: &[i64], answer: i64, quantile: Quantile) -> u64 {
+    let below = sorted.partition_point(|&value| value < answer);
+    let up_to = sorted.partition_point(|&value| value <= answer);
+    distance(quantile, below, up_to - below, sorted.len() - up_to).div_ceil(quantile.denominator())
+}
+
+/// The least value whose rank is not off.
+pub(super) fn exact(sorted: &[i64], quantile: Quantile) -> Option<i64> {
+    let rank =
+        (sorted.len() as u128 * u128::from(quantile.numerator())).div_ceil(quantile.denominator().into());
+    sorted.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied()
+}
+
 /// Ranks stay below 2^64, and are multiplied by at most 10^6.
 fn distance(quantile: Quantile, below: usize, at: usize, above: usize) -> u64 {
     let (a, rest) = (quantile.numerator(), quantile.denominator() - quantile.numerator());

@@ -91,7 +91,8 @@ mod tests {
             let cost = |epsilon: u128| UBig::from(epsilon).sqr() * UBig::from(parts);
             let most = UBig::from(bits) << 67usize;
             prop_assert!(cost(epsilon) <= most);
-            prop_assert!(cost(epsilon + 1) > UBig::from(bits / u128::from(parts)) * UBig::from(parts) << 67usize);
+            let parted = UBig::from(bits / u128::from(parts)) * UBig::from(parts);
+            prop_assert!(cost(epsilon + 1) > parted << 67usize);
         }
     }
 

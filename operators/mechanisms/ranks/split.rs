@@ -29,7 +29,8 @@
 //! `(1 - t) lower + t upper` for the quantile of `t`, and adds its own: the chance is divided among the levels.
 //!
 //! All that is beside what the grid costs. Where the quantile lies between two points one of them is told, and whoever lies
-//! between them counts as off; and of more than two quantiles, the point is the one above.
+//! between them counts as off. Of more than two quantiles, the point is the one above, and values that share a cell count as
+//! one.
 
 use super::super::spend::Spend;
 use super::choose::Choice;

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::noise::goodness::{binomial_within, chi_squared, size};
 
@@ -81,6 +83,42 @@ fn permute_and_flip_draws_from_its_law() {
     chi_squared(&counts, &weights).assert_refuted();
 }
 
+/// The largest logarithm of a ratio of two laws, either way.
+fn apart(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (a / b).ln().abs()).fold(0.0, f64::max)
+}
+
+proptest! {
+    // Refutes a price of less than `2 half` for permute-and-flip, and a rate that is twice what it should be.
+    #[test]
+    fn permute_and_flip_costs_what_is_charged(
+        losses in prop::collection::vec((0u64..12, -1i64..=1), 2..7),
+        half in 0.1f64..2.0,
+    ) {
+        let chances = |losses: Vec<u64>, rate: f64| {
+            let least = *losses.iter().min().unwrap();
+            losses.into_iter().map(|loss| (-rate * (loss - least) as f64).exp()).collect::<Vec<f64>>()
+        };
+        let one: Vec<u64> = losses.iter().map(|(loss, _)| loss + 1).collect();
+        let other: Vec<u64> = losses.iter().map(|(loss, more)| (loss + 1).saturating_add_signed(*more)).collect();
+        let laws = |rate| [&one, &other].map(|losses| flipped(&chances(losses.clone(), rate)));
+        let [a, b] = laws(half);
+        prop_assert!(apart(&a, &b) <= 2.0 * half + 1e-6);
+    }
+}
+
+// Why it is refused for rho: with two answers its range is not bounded by its epsilon.
+#[test]
+fn permute_and_flip_costs_more_in_rho_than_the_exponential_mechanism() {
+    let worse = (-0.5f64).exp();
+    let [one, other] = [flipped(&[1.0, worse]), flipped(&[worse, 1.0])];
+    let divergence: f64 = one.iter().zip(&other).map(|(a, b)| a * (a / b).ln()).sum();
+    assert!(divergence > 2.5 / 8.0, "{divergence}");
+    // The mutant of twice the rate costs more than its epsilon of 1.
+    let worse = (-4.0f64).exp();
+    assert!(apart(&flipped(&[1.0, worse]), &flipped(&[worse, 1.0])) > 4.5);
+}
+
 // Refutes a total or a place that is cut to 64 bits: among the most cells there are, half are on each side.
 #[test]
 fn the_widest_grid_is_chosen_from_evenly() {
@@ -89,7 +127,7 @@ fn the_widest_grid_is_chosen_from_evenly() {
     let mut noise = Noise::seeded(3);
     let upper = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) >= 1 << 39).count();
     binomial_within(upper, 10_000, 0.5);
-    let even = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) % 2 == 0).count();
+    let even = (0..10_000).filter(|_| choice.choose(&wide, &mut noise).is_multiple_of(2)).count();
     binomial_within(even, 10_000, 0.5);
     // One good cell among all the bad: the floor gives them 2^-20 in all.
     let needle = [

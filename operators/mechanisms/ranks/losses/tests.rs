@@ -86,6 +86,22 @@ proptest! {
     }
 }
 
+// Refutes a rank that is counted from elsewhere: of the values themselves, the exact one is the least that is not off.
+#[test]
+fn the_exact_quantile_is_the_least_that_is_not_off() {
+    let median = Quantile::of(1, 2).unwrap();
+    for quantile in [median, Quantile::of(9, 10).unwrap(), Quantile::of(1, 1_000_000).unwrap()] {
+        for values in [vec![5], vec![5, 7], vec![1, 2, 3], vec![1, 1, 1, 2], (0..100).collect()] {
+            let least = values.iter().copied().find(|&value| off(&values, value, quantile) == 0);
+            assert_eq!(exact(&values, quantile), least, "{quantile} of {values:?}");
+        }
+    }
+    assert_eq!(exact(&[], median), None);
+    // Half of five is two and a half: none below are as many too few, and three a half too many.
+    let values = [1, 2, 3, 4, 5];
+    assert_eq!([0, 1, 3, 4, 6].map(|answer| off(&values, answer, median)), [3, 2, 0, 1, 3]);
+}
+
 // Refutes a reach that is more than it need be: nine tenths are moved by 9, and not by 10.
 #[test]
 fn the_reach_is_reached() {

@@ -33,14 +33,6 @@ fn deciles() -> Vec<Quantile> {
     of(&[(1, 10), (2, 10), (3, 10), (5, 10), (7, 10), (8, 10), (9, 10)])
 }
 
-/// By how many people the rank of a value is off.
-fn off(sorted: &[i64], value: i64, quantile: Quantile) -> f64 {
-    let wanted = quantile.to_f64() * sorted.len() as f64;
-    let below = sorted.partition_point(|&other| other < value) as f64;
-    let up_to = sorted.partition_point(|&other| other <= value) as f64;
-    (below - wanted).max(wanted - up_to).max(0.0)
-}
-
 // Refutes a draw that is not from the law of its weights, on a grid and data that are small enough to write down.
 #[test]
 fn one_quantile_is_drawn_from_its_law() {
@@ -94,6 +86,26 @@ fn law(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), twice: bool)
         }
     }
     all
+}
+
+// Refutes a side that is chosen from other values, or among other cells, than those that its cut has left it.
+#[test]
+fn three_cuts_are_drawn_from_their_joint_law() {
+    let grid = Grid::linear(0, 5, 1).unwrap();
+    let plan = plan(&of(&[(1, 4), (1, 2), (9, 10)]), &grid, 1, Rule::Exponential, pure(4.0)).unwrap();
+    let Shape::Tree { root, .. } = &plan.shape else { panic!() };
+    let cells = [0, 1, 1, 2, 4, 5, 5];
+    let (places, law): (Vec<Vec<u64>>, Vec<f64>) =
+        law(root.as_deref(), &cells, (0, 5), false).into_iter().unzip();
+    assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let mut noise = Noise::seeded(13);
+    let mut counts = vec![0; places.len()];
+    for _ in 0..size(100_000, 1_000_000) {
+        let mut answers = vec![0; 3];
+        cut(root.as_deref(), &cells, (0, 5), &mut noise, &mut answers);
+        counts[places.iter().position(|place| *place == answers).unwrap()] += 1;
+    }
+    chi_squared(&counts, &law).assert_fits();
 }
 
 /// How far laws of neighbours are apart at most, over all windows of at most five values in six cells, of which one person
@@ -169,8 +181,8 @@ fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs
         let answers = plan.draw(values, &mut noise);
         assert!(answers.is_sorted());
         for (place, &answer) in answers.iter().enumerate() {
-            let off = off(values, grid.at(answer).unwrap(), quantiles[place]);
-            broken[place] += usize::from(off > promised[place].rank_error as f64);
+            let off = losses::off(values, grid.at(answer).unwrap(), quantiles[place]);
+            broken[place] += usize::from(off > promised[place].rank_error);
         }
     }
     broken
