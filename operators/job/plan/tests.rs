@@ -55,13 +55,10 @@ fn what_is_told_is_what_is_drawn_and_charged() {
         let mut sum = 0.0;
         for (told, offer) in plan.releases.iter().zip(&offers) {
             let settled = offer.settled(&job).unwrap();
-            let laws = match &settled {
-                Settled::Total(_, ready) => ready.noise().to_vec(),
-                Settled::Mean(_, ready) => ready.noise().to_vec(),
-            };
+            let laws = settled.noise();
             assert_eq!(told.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
-            for (noise, law) in told.noise.iter().zip(&laws) {
+            for (noise, law) in told.noise.iter().zip(laws) {
                 assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
                 // In steps, and the sum of a mean in half steps.
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
