@@ -157,13 +157,16 @@ fn planned(
 
 fn noise(settled: &Settled) -> Vec<Noise> {
     let noise = |(noised, &interval): (&Noised, &f64)| {
-        let (comparisons, tau, rank_error) = match noised.ranks() {
-            Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
-            Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
-            None => (None, None, None),
-        };
         let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
-        Noise { number, kind, scale, interval, comparisons, tau, rank_error }
+        let plain =
+            Noise { number, kind, scale, interval, q: None, comparisons: None, tau: None, rank_error: None };
+        match noised.ranks() {
+            Some(Ranks::Below { comparisons, tau, .. }) => Noise { comparisons, tau: Some(tau), ..plain },
+            Some(Ranks::Within { quantile, rank_error }) => {
+                Noise { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..plain }
+            }
+            None => plain,
+        }
     };
     settled.noise().iter().zip(settled.reaches()).map(noise).collect()
 }

@@ -140,7 +140,7 @@ fn moves(moves: &Moves) -> String {
 }
 
 fn noise(noise: &Noise, several: bool) -> String {
-    let Noise { number, kind, scale, interval, comparisons, tau, rank_error } = noise;
+    let Noise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
     let scale_of = match comparisons {
@@ -151,7 +151,8 @@ fn noise(noise: &Noise, several: bool) -> String {
         return format!("{scale_of}, 9 of 10 with at most {} people above", tau.saturating_mul(2));
     }
     if let Some(people) = rank_error {
-        return format!("{scale_of}, 9 of 10 within {people} people of the {number}");
+        let which = q.map_or(String::new(), |q| format!(" {q}"));
+        return format!("{scale_of}, 9 of 10 within {people} people of the {number}{which}");
     }
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }

@@ -110,6 +110,8 @@ pub struct Noise {
     pub scale: f64,
     /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty. In people, where a rank is promised.
     pub interval: f64,
+    /// Which quantile, where it is of one.
+    pub q: Option<f64>,
     /// In how many comparisons an answer is searched.
     pub comparisons: Option<u32>,
     /// Nine of ten answers have at most twice so many people above them.

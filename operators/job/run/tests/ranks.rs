@@ -98,6 +98,14 @@ fn job(keys: u64, per_key: u64) -> String {
     )
 }
 
+/// The same without a delta, by the laws that are for that.
+fn pure(job: &str) -> String {
+    let job = job.replace("gaussian", "laplace").replace(", delta = 1e-6", "");
+    let job = job.replace("\"discover\"", "[\"k0\", \"k1\", \"k2\"]");
+    let (before, prices) = job.split_once("quantile").unwrap();
+    format!("{before}quantile{}", prices.replacen("exponential", "permute-and-flip", 1))
+}
+
 /// By release, key and quantile.
 type Lines = BTreeMap<[String; 3], Value>;
 
@@ -144,8 +152,9 @@ fn a_demo_says_what_is_so_and_by_how_many_people_it_is_off() {
     let place = Place::new("ranks");
     let rows = rows(400);
     fs::write(place.0.join("log.csv"), csv(&rows)).unwrap();
-    fs::write(place.0.join("job.toml"), job(3, 12)).unwrap();
-    for workers in [1, 2, 4] {
+    let mixed = job(3, 12);
+    for (text, workers) in [(&mixed, 1), (&mixed, 2), (&mixed, 4), (&pure(&mixed), 2)] {
+        fs::write(place.0.join("job.toml"), text).unwrap();
         let lines = demo(&place, workers, &format!("{workers}.jsonl"));
         assert_eq!(lines.len(), 3 + 3 + 3 + 9 + 1);
         let mut kept = 0;
