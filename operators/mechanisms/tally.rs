@@ -28,6 +28,10 @@ pub trait Summary: Default + Serialize + DeserializeOwned + Send + 'static {
 
     /// Takes in what another worker knows of it.
     fn join(&mut self, other: Self);
+
+    /// All of it, for tests.
+    #[cfg(test)]
+    fn shown(&self) -> Vec<i128>;
 }
 
 /// How many people a key has, how many records they left in it, and the sum of their values.
@@ -60,6 +64,11 @@ impl Summary for Cell {
 
     fn join(&mut self, other: Cell) {
         self.add(&other);
+    }
+
+    #[cfg(test)]
+    fn shown(&self) -> Vec<i128> {
+        vec![self.people.into(), self.records.into(), self.sum]
     }
 }
 
@@ -98,23 +107,14 @@ impl<K: Key, C: Summary> Cells<K, C> {
         Cells { cells: BTreeMap::new(), open: true }
     }
 
-    /// Each key with what is known of it. Nothing but a test may see them.
+    /// What is known of each key. Nothing but a test may see it.
     #[cfg(test)]
-    pub(crate) fn shown_to_tests_of_the_library_itself(&self) -> &BTreeMap<K, C> {
-        &self.cells
+    pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, Vec<i128>)> {
+        self.cells.iter().map(|(key, cell)| (key.clone(), cell.shown())).collect()
     }
 
     pub(super) fn into_map(self) -> BTreeMap<K, C> {
         self.cells
-    }
-}
-
-impl<K: Key> Cells<K> {
-    /// People, records and sum of each key. Nothing but a test may see them.
-    #[cfg(test)]
-    pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, [i128; 3])> {
-        let numbers = |cell: &Cell| [cell.people.into(), cell.records.into(), cell.sum];
-        self.cells.iter().map(|(key, cell)| (key.clone(), numbers(cell))).collect()
     }
 }
 

@@ -124,7 +124,7 @@ fn worst(
     worst
 }
 
-// Of the few people here the plain ratio comes to .94 for the median, .64 and .50 for the others.
+// Of the few people here the plain ratio comes to .94 for the median, .58 and .50 for the others.
 #[test]
 fn neighbours_are_within_what_is_charged() {
     let people = size(4, 6);

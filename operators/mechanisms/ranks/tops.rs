@@ -87,6 +87,13 @@ impl Summary for Tops {
         self.values.extend(other.values);
         self.cut();
     }
+
+    #[cfg(test)]
+    fn shown(&self) -> Vec<i128> {
+        let ranked = self.clone().ranked();
+        let values = ranked.values.iter().map(|value| i128::from(*value));
+        [ranked.people.into(), ranked.total].into_iter().chain(values).collect()
+    }
 }
 
 impl std::fmt::Debug for Tops {

@@ -57,6 +57,12 @@ impl Summary for Values {
         }
         self.values.append(&mut other.values);
     }
+
+    #[cfg(test)]
+    fn shown(&self) -> Vec<i128> {
+        let values = self.clone().sorted().into_iter().map(i128::from);
+        [self.people.into()].into_iter().chain(values).collect()
+    }
 }
 
 impl std::fmt::Debug for Values {

@@ -80,5 +80,5 @@ fn a_test_sees_people_records_and_sum() {
     let mut exact = Cells::open();
     exact.absorb((7u32, cell(1, 2, -3)));
     exact.absorb((5u32, cell(4, 5, 6)));
-    assert_eq!(exact.exact_for_tests_of_the_library_itself(), [(5, [4, 5, 6]), (7, [1, 2, -3])]);
+    assert_eq!(exact.exact_for_tests_of_the_library_itself(), [(5, vec![4, 5, 6]), (7, vec![1, 2, -3])]);
 }

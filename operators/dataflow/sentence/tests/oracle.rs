@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::Unit;
 use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
 use crate::dataflow::sentence::question::Terms;
-use crate::mechanisms::{Edges, Range};
+use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range};
 
 /// People, records, sum, by key.
 type Tallies = BTreeMap<Time, BTreeMap<String, [i128; 3]>>;
@@ -62,13 +62,13 @@ impl Case {
     }
 
     /// The reference.
-    fn expect<K, R, T>(
+    fn expect<K, R, T, C>(
         &self,
         rule: R,
         read: impl Fn(&Chooser, &Event) -> Option<(K, R::Value)>,
         add: impl Fn(&mut T, R::Share) + Copy,
-        cell: impl Fn(&T) -> [i128; 3],
-    ) -> Tallies
+        cell: impl Fn(&T) -> C,
+    ) -> BTreeMap<Time, BTreeMap<String, C>>
     where
         K: bounding::Identity + Ord + Clone + ToString,
         R: Rule,
@@ -214,6 +214,90 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
         let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, event.2)));
         let expected = case.expect(sum, once, add, three);
         assert_eq!(Recorder::exact(&sealed, "sum"), expected, "seed {seed}");
+    }
+}
+
+// Refutes the same of what is found by its rank: a person who is several values, a value that is lost between workers or in a
+// cut, a record more than `per_key`, and an answer that is not of the grid.
+#[test]
+fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let case = Arc::new(case(seed, &mut random));
+        let recorder = Recorder::new(Unit::Person);
+        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            let case = &asked;
+            let people = visits
+                .protect(|visit: &Event| visit.0)
+                .scheduled(case.schedule.clone(), |visit| visit.3)
+                .late_by(case.late)
+                .bound(case.bound());
+            let search = || Exactly(BinarySearch::rho(0.5));
+            let listed = Keys::public(case.listed.clone());
+            let sums = |visit: &Event| visit.2;
+            people.clone().max_by(|v| v.1, listed.clone(), sums, Grid::log()).release_at(
+                &sealing,
+                "max",
+                search(),
+            );
+            people
+                .clone()
+                .monotone_by(|v| v.1, Keys::discover(1e-3), (PerPerson::Sum, sums), Altogether, Grid::log())
+                .release_at(&sealing, "altogether", Exactly(Exponential::rho(0.5)));
+            let tens = Grid::linear(-30, 50, 10);
+            people.quantile_by(|v| v.1, listed, sums, [0.25, 0.5, 0.9], tens).release_at(
+                &sealing,
+                "quantiles",
+                Exactly(Exponential::rho(0.5)),
+            );
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = recorder.sealed();
+        let exact = |name| Recorder::tallies(&sealed, name);
+        let listed = |event: &Event| case.listed.contains(&event.1).then_some((event.1, event.2));
+
+        // People, what they have together, and each, from the largest on.
+        let push = |least: i64| {
+            move |all: &mut Vec<i64>, own: i128| all.push(own.clamp(least.into(), i64::MAX.into()) as i64)
+        };
+        let tops = |all: &Vec<i64>| {
+            let mut all: Vec<i128> = all.iter().map(|value| i128::from(*value)).collect();
+            all.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
+            [vec![all.len() as i128, all.iter().sum()], all].concat()
+        };
+        let greatest = bounding::Own(PerPerson::Greatest);
+        let expected = case.expect(greatest, |_, event| listed(event), push(i64::MIN), tops);
+        assert_eq!(exact("max"), expected, "seed {seed}");
+        let all = |_: &Chooser, event: &Event| Some((event.1, event.2));
+        let expected = case.expect(bounding::Own(PerPerson::Sum), all, push(0), tops);
+        assert_eq!(exact("altogether"), expected, "seed {seed}");
+
+        let read = |chooser: &Chooser, event: &Event| {
+            listed(event).map(|(key, value)| (key, (chooser.record(&(event.3, event.2)), value)))
+        };
+        let add = |total: &mut (i128, Vec<i64>), values: Vec<i64>| {
+            total.0 += 1;
+            total.1.extend(values);
+        };
+        let sorted = |(people, values): &(i128, Vec<i64>)| {
+            let mut values: Vec<i128> = values.iter().map(|value| i128::from(*value)).collect();
+            values.sort_unstable();
+            [vec![*people], values].concat()
+        };
+        let expected = case.expect(Kept::new(bounding::Values::new()), read, add, sorted);
+        assert_eq!(exact("quantiles"), expected, "seed {seed}");
+        let quantiles = sealed.iter().filter(|sealed| sealed.release.name.as_str() == "quantiles");
+        for sealed in quantiles {
+            // Three a key, in order, each a point of the grid.
+            let value = |line: &str| -> i64 {
+                line.split_once("\"value\":").unwrap().1.split_once(',').unwrap().0.parse().unwrap()
+            };
+            let values: Vec<i64> = sealed.told.lines().map(value).collect();
+            assert_eq!(values.len(), 3 * case.listed.len());
+            assert!(values.chunks(3).all(|three| three.is_sorted()), "{values:?}");
+            assert!(values.iter().all(|value| value % 10 == 0 && (-30..=50).contains(value)));
+        }
     }
 }
 

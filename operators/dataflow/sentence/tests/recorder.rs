@@ -13,7 +13,7 @@ use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
-use crate::mechanisms::{Cells, Drawn, Head, Key, Label, Mechanism, Ready, Statistic, Tellable};
+use crate::mechanisms::{Cells, Drawn, Head, Key, Label, Mechanism, Ready, Statistic, Summary, Tellable};
 use crate::noise::{Noise, Request as Asked};
 use crate::time::Time;
 
@@ -27,8 +27,8 @@ pub(in super::super) struct Sealed {
     pub(in super::super) charge: crate::ledger::Charge,
     /// Which laws were drawn from, and how often.
     pub(in super::super) requests: Vec<Asked>,
-    /// The exact tally: people, records and sum by key.
-    pub(in super::super) exact: BTreeMap<String, [i128; 3]>,
+    /// The exact tally of each key, of whatever it is made.
+    pub(in super::super) exact: BTreeMap<String, Vec<i128>>,
     /// What would have been told, with the noise of a seed that is the same for every release.
     pub(in super::super) told: String,
 }
@@ -77,12 +77,22 @@ impl Recorder {
     }
 
     /// The exact tallies of a statistic, by the start of its windows.
+    pub(in super::super) fn tallies(
+        sealed: &[Sealed],
+        name: &str,
+    ) -> BTreeMap<Time, BTreeMap<String, Vec<i128>>> {
+        let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
+        of_name.map(|sealed| (sealed.release.window.start(), sealed.exact.clone())).collect()
+    }
+
+    /// The same of one that is told by people, records and sums.
     pub(in super::super) fn exact(
         sealed: &[Sealed],
         name: &str,
     ) -> BTreeMap<Time, BTreeMap<String, [i128; 3]>> {
-        let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
-        of_name.map(|sealed| (sealed.release.window.start(), sealed.exact.clone())).collect()
+        let three = |(key, numbers): (String, Vec<i128>)| (key, numbers.try_into().unwrap());
+        let tallies = Recorder::tallies(sealed, name).into_iter();
+        tallies.map(|(start, keys)| (start, keys.into_iter().map(three).collect())).collect()
     }
 }
 
@@ -167,7 +177,7 @@ impl Desk for Recording {
         let exact = exact.lines().map(|line| {
             let (numbers, key) = line.split_once(' ').unwrap();
             let numbers: Vec<i128> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
-            (key.to_owned(), numbers.try_into().unwrap())
+            (key.to_owned(), numbers)
         });
         let sealed = Sealed {
             release: release.clone(),
@@ -202,10 +212,11 @@ pub(in super::super) struct ExactlyReady<R>(R);
 /// Exact cells, and what a mechanism made of them.
 pub(in super::super) struct Both<A>(String, A);
 
-impl<S, M, K> Mechanism<S> for Exactly<M>
+impl<S, M, K, C> Mechanism<S> for Exactly<M>
 where
     K: Key,
-    S: Statistic<Tally = Cells<K>>,
+    C: Summary,
+    S: Statistic<Tally = Cells<K, C>>,
     M: Mechanism<S>,
 {
     type Ready = ExactlyReady<M::Ready>;
@@ -215,15 +226,16 @@ where
     }
 }
 
-impl<R, K> Ready for ExactlyReady<R>
+impl<R, K, C> Ready for ExactlyReady<R>
 where
     K: Key,
-    R: Ready<Tally = Cells<K>>,
+    C: Summary,
+    R: Ready<Tally = Cells<K, C>>,
 {
-    type Tally = Cells<K>;
+    type Tally = Cells<K, C>;
     type Answer = Both<R::Answer>;
 
-    fn tally(&self) -> Cells<K> {
+    fn tally(&self) -> Cells<K, C> {
         self.0.tally()
     }
 
@@ -243,16 +255,21 @@ where
         self.0.remembers()
     }
 
-    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Self::Answer> {
+    fn largest(&self) -> Option<usize> {
+        self.0.largest()
+    }
+
+    fn draw(&self, exact: Cells<K, C>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Self::Answer> {
         let mut text = String::new();
-        for (key, [people, records, sum]) in exact.exact_for_tests_of_the_library_itself() {
+        for (key, numbers) in exact.exact_for_tests_of_the_library_itself() {
             let label = match key.label() {
                 Label::Whole => String::new(),
                 Label::Number(number) => number.to_string(),
                 Label::Text(text) => text.into_owned(),
             };
-            if records != 0 {
-                text += &format!("{people},{records},{sum} {label}\n");
+            if numbers.iter().any(|number| *number != 0) {
+                let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                text += &format!("{} {label}\n", numbers.join(","));
             }
         }
         let Drawn { answer, state } = self.0.draw(exact, state, noise);
