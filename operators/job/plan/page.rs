@@ -63,7 +63,7 @@ impl Plan {
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let several = release.noise.len() > 1;
-        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several)).collect();
+        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several, units)).collect();
         line(f, "noise", &noises.join("; "))?;
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.tau.is_some() || noise.rank_error.is_some());
@@ -139,20 +139,20 @@ fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
 }
 
-fn noise(noise: &Noise, several: bool) -> String {
+fn noise(noise: &Noise, several: bool, units: &str) -> String {
     let Noise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
     let scale_of = match comparisons {
         Some(comparisons) => format!("{kind} in {comparisons} comparisons, {letter} {}", short(*scale)),
-        None => format!("{kind}, {} people", short(*scale)),
+        None => format!("{kind}, {} {units}", short(*scale)),
     };
     if let Some(tau) = tau {
-        return format!("{scale_of}, 9 of 10 with at most {} people above", tau.saturating_mul(2));
+        return format!("{scale_of}, 9 of 10 with at most {} {units} above", tau.saturating_mul(2));
     }
     if let Some(people) = rank_error {
         let which = q.map_or(String::new(), |q| format!(" {q}"));
-        return format!("{scale_of}, 9 of 10 within {people} people of the {number}{which}");
+        return format!("{scale_of}, 9 of 10 within {people} {units} of the {number}{which}");
     }
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }

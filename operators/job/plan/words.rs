@@ -33,21 +33,19 @@ fn max(job: &Job, each: &Each, by: &str, answers: &Grid) -> String {
     let one = if job.privacy.protected == Protected::Record { "record" } else { "person" };
     let what = match each {
         Each::Greatest(of) => format!("the largest {of}{by}"),
-        Each::Sum(of) => format!("the largest sum of {of} that one {one} brings{by}"),
+        Each::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
         Each::Count => format!("the most records of one {one}{by}"),
     };
     format!("{what}, among {}", grid(answers))
 }
 
 fn grid(grid: &Grid) -> String {
+    // Sixteen to a doubling.
     match grid {
-        Grid::Log(0) => "whole numbers from 0 on, sixteen to a doubling".to_owned(),
-        Grid::Log(digits) => {
-            let unit = Number::power(-digits);
-            format!("0 and numbers from {unit} on, sixteen to a doubling, in steps of {unit}")
-        }
-        Grid::SignedLog => "whole numbers on both sides of 0, sixteen to a doubling".to_owned(),
-        Grid::Steps { from, to, step } => format!("the numbers from {from} to {to} in steps of {step}"),
+        Grid::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
+        Grid::Log(digits) => format!("numbers from 0 on, 4.5% apart, in steps of {}", Number::power(-digits)),
+        Grid::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
+        Grid::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
         Grid::List(answers) => format!("{} numbers that are listed", answers.len()),
     }
 }
@@ -56,8 +54,8 @@ fn quantile(quantiles: &Quantiles, by: &str) -> String {
     let Quantiles { of, q, low, high, step } = quantiles;
     let parts: Vec<String> = q.iter().map(ToString::to_string).collect();
     let (s, parts) = (if parts.len() == 1 { "" } else { "s" }, listed(&parts));
-    let steps = step.map_or(String::new(), |step| format!(", in steps of {step}"));
-    format!("the quantile{s} {parts} of {of}{by}, each value kept within {}{steps}", range(*low, *high))
+    let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
+    format!("the quantile{s} {parts} of {of}{by}, from {low} to {high}{steps}")
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -14,7 +14,7 @@ use crate::gate::Gate;
 use crate::job::bundle::Bundle;
 use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
 use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
-use crate::mechanisms::{Bound, Cells, Mechanism, Ready, Statistic, Summary, Tellable};
+use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable};
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
@@ -168,7 +168,7 @@ impl Graph {
         tallied: Tallied<'scope, Record<P, I>, U, Timed<P, I>, Q, G, V>,
         offer: &Offer,
         at: usize,
-        exact: fn(&Shown) -> (Exact<CellKey, C>, Option<Exact<CellKey, C>>),
+        exact: fn(&Shown) -> AfterAndBefore<C>,
     ) -> Result<(), Failure>
     where
         U: Unit<Record<P, I>>,
@@ -195,8 +195,11 @@ impl Graph {
     }
 }
 
+/// Where exact cells are put: after the bound, and before it where that is asked in the same words.
+type AfterAndBefore<C> = (Exact<CellKey, C>, Option<Exact<CellKey, C>>);
+
 /// Sums of everybody are asked in other words.
-fn sums(shown: &Shown) -> (Exact<CellKey>, Option<Exact<CellKey>>) {
+fn sums(shown: &Shown) -> AfterAndBefore<Cell> {
     (shown.sums.tally.clone(), None)
 }
 
