@@ -102,7 +102,10 @@ fn replay(data: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     Job::parse(data.join("ranks.toml"), text)?.replay(replay)?;
     let lines = fs::read_to_string(directory.join("lines.jsonl"))?;
     fs::remove_dir_all(&directory)?;
-    lines.lines().try_for_each(say)
+    // By release and window.
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    lines.into_iter().try_for_each(say)
 }
 
 /// What a line tells, what it promises, and what is so.
@@ -114,20 +117,22 @@ fn say(line: &str) -> Result<(), Box<dyn Error>> {
     print!("  {month} {name}: {value}");
     match (told["noise"]["tau"].as_u64(), told["noise"]["rank_error"].as_u64()) {
         (Some(tau), _) if told["insufficient"] == true => {
-            println!(", for there are too few people; tau is {tau}, and {off} have more, up to {truth}");
+            print!(", for there are too few people; tau is {tau}, and {off} have more, up to {truth}");
         }
         (Some(_), _) if told["interval"][0].as_f64() > truth.as_f64() => {
-            println!(", more than anybody has, as the tenth time may be; the largest is {truth}");
+            print!(", more than anybody has, as the tenth time may be; the largest is {truth}");
         }
-        (Some(tau), _) => println!(
+        (Some(tau), _) => print!(
             ", too small by up to {} people by design; in truth {off} have more, up to {truth}",
             2 * tau
         ),
-        (_, Some(error)) => println!(
+        (_, Some(error)) => print!(
             " at {}, its rank off by up to {error}; in truth by {off}, and exactly it is {truth}",
             told["q"]
         ),
-        _ => println!(),
+        _ => {}
     }
+    let most = told["noise"]["tau"].as_u64().map(|tau| 2 * tau).or(told["noise"]["rank_error"].as_u64());
+    println!("{}", if off.as_u64() > most { ": the tenth time" } else { "" });
     Ok(())
 }
