@@ -117,7 +117,7 @@ impl Errors {
 }
 
 /// Whether an interval holds a number: in whole numbers where all three are.
-fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
+pub(super) fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
     let whole = |text: Option<&str>| text?.parse::<i128>().ok();
     match (whole(low), whole(tally), whole(high)) {
         (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,
