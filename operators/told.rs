@@ -44,10 +44,14 @@ pub(crate) enum Says<'a> {
 #[derive(Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) key: Option<Key<'a>>,
+    /// Which quantile it is, where it is one.
+    pub(crate) q: Option<&'a str>,
     /// `None` where it is no number.
     pub(crate) value: Option<&'a str>,
     pub(crate) low: Option<&'a str>,
     pub(crate) high: Option<&'a str>,
+    /// Whether there were too few people to say more.
+    pub(crate) insufficient: bool,
     pub(crate) confidence: &'a str,
     pub(crate) noise: Vec<Law<'a>>,
     pub(crate) id: Cow<'a, str>,
@@ -56,6 +60,32 @@ pub(crate) struct Cell<'a> {
     pub(crate) tally: Option<&'a str>,
     /// In a demo, the exact number before the bound.
     pub(crate) truth: Option<&'a str>,
+    /// In a demo, by how many people the value is off, where a rank is promised.
+    pub(crate) off: Option<&'a str>,
+}
+
+/// What is promised of a value's place among people, where its interval says nothing of its distance from what is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranked {
+    /// So many people at most are at or above it.
+    Largest(u64),
+    /// So many people at most are between it and what was asked.
+    Near(u64),
+}
+
+impl Ranked {
+    /// By how many people the value may be off.
+    pub(crate) fn allowed(self) -> u64 {
+        match self {
+            Ranked::Largest(people) | Ranked::Near(people) => people,
+        }
+    }
+}
+
+impl Cell<'_> {
+    pub(crate) fn ranked(&self) -> Option<Ranked> {
+        self.noise.iter().find_map(Law::ranked)
+    }
 }
 
 /// What a cell is called.
@@ -85,11 +115,31 @@ pub(crate) struct Law<'a> {
     pub(crate) kind: Cow<'a, str>,
     #[serde(borrow)]
     scale: &'a RawValue,
+    /// So many comparisons carry it, where an answer is searched.
+    pub(crate) comparisons: Option<u64>,
+    /// The answer of a search for the largest is at most twice so many people below it.
+    pub(crate) tau: Option<u64>,
+    #[serde(borrow)]
+    rank_error: Option<&'a RawValue>,
 }
 
 impl Law<'_> {
     pub(crate) fn scale(&self) -> &str {
         self.scale.get()
+    }
+
+    /// By how many people a rank may be off.
+    pub(crate) fn rank_error(&self) -> Option<&str> {
+        number(self.rank_error)
+    }
+
+    fn ranked(&self) -> Option<Ranked> {
+        if let Some(tau) = self.tau {
+            return Some(Ranked::Largest(tau.saturating_mul(2)));
+        }
+        // At most 2^64 is what the cast gives.
+        let error: f64 = self.rank_error()?.parse().ok()?;
+        Some(Ranked::Near(error.ceil() as u64))
     }
 }
 
@@ -122,9 +172,12 @@ struct Fields<'a> {
     #[serde(borrow)]
     key: Option<&'a RawValue>,
     #[serde(borrow)]
+    q: Option<&'a RawValue>,
+    #[serde(borrow)]
     value: Option<&'a RawValue>,
     #[serde(borrow)]
     interval: Option<[Option<&'a RawValue>; 2]>,
+    insufficient: Option<bool>,
     #[serde(borrow)]
     confidence: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -138,6 +191,8 @@ struct Fields<'a> {
     tally: Option<&'a RawValue>,
     #[serde(borrow)]
     truth: Option<&'a RawValue>,
+    #[serde(borrow)]
+    off: Option<&'a RawValue>,
     closed: Option<bool>,
     cells: Option<u64>,
     seq: Option<i64>,
@@ -185,15 +240,18 @@ impl<'a> Fields<'a> {
         };
         Some(Says::Cell(Box::new(Cell {
             key,
+            q: number(self.q),
             value: number(self.value),
             low: number(low),
             high: number(high),
+            insufficient: self.insufficient.unwrap_or(false),
             confidence: self.confidence?.get(),
             noise,
             id: self.id?,
             promise: self.promise?,
             tally: number(self.tally),
             truth: number(self.truth),
+            off: number(self.off),
         })))
     }
 }
@@ -245,6 +303,29 @@ mod tests {
             text.replace(r#""key":"a\"\n","#, "").replace("170141183460469231731687303715884105727", "null");
         let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&whole) else { panic!("{whole}") };
         assert_eq!((cell.key, cell.value), (None, None));
+    }
+
+    // Refutes a promise about ranks that is passed over, and a quantile that is taken for another one of its key.
+    #[test]
+    fn what_is_promised_of_ranks_is_read() {
+        let max = format!(
+            r#"{{{HEAD},"value":181,"interval":[174,9223372036854775807],"insufficient":true,"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}},"id":"5f","promise":"lifetime","demo":true,"tally":190,"truth":195,"off":4}}"#
+        );
+        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&max) else { panic!("{max}") };
+        assert_eq!(
+            (cell.ranked(), cell.off, cell.insufficient),
+            (Some(Ranked::Largest(66)), Some("4"), true)
+        );
+        assert_eq!((cell.noise[0].comparisons, cell.noise[0].tau, cell.q), (Some(10), Some(33), None));
+        let quantile = format!(
+            r#"{{{HEAD},"key":"a","q":0.50,"value":3.5,"interval":[0,5],"confidence":0.9,"noise":{{"kind":"exponential","scale":4.0,"rank_error":37.2}},"id":"5f","promise":"lifetime"}}"#
+        );
+        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&quantile) else { panic!("{quantile}") };
+        assert_eq!((cell.q, cell.ranked(), cell.insufficient), (Some("0.50"), Some(Ranked::Near(38)), false));
+        assert_eq!((cell.noise[0].rank_error(), cell.off), (Some("37.2"), None));
+        let plain = quantile.replace(r#","rank_error":37.2"#, "");
+        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&plain) else { panic!("{plain}") };
+        assert_eq!(cell.ranked(), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn scene(log: Log) -> Option<Scene> {
     Some(scene)
 }
 
-/// A cell of a demonstration, by release, window and key.
+/// A cell of a demonstration, by release, window, and key with its quantile.
 type Cells = BTreeMap<[String; 3], Cell>;
 
 #[derive(Clone, Debug)]
@@ -48,6 +48,18 @@ struct Cell {
     high: f64,
     tally: Value,
     truth: Value,
+    /// By how many people it is off, and may be, where it is found by its rank.
+    off: Option<[u64; 2]>,
+}
+
+impl Cell {
+    /// Whether what is promised is kept.
+    fn kept(&self, tally: f64) -> bool {
+        match self.off {
+            Some([off, allowed]) => off <= allowed,
+            None => self.low <= tally && tally <= self.high,
+        }
+    }
 }
 
 fn demo(scene: &Scene, workers: &str) -> Cells {
@@ -62,7 +74,15 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
         }
         assert_eq!(line["confidence"], 0.9, "{line}");
         let place = [&line["release"], &line["window"]["start"], &line["key"]];
-        let place = place.map(|part| part.as_str().unwrap_or_default().to_owned());
+        let mut place = place.map(|part| part.as_str().unwrap_or_default().to_owned());
+        if let Some(q) = line.get("q") {
+            place[2] += &format!(" {q}");
+        }
+        let allowed = match (&line["noise"]["tau"], &line["noise"]["rank_error"]) {
+            (Value::Null, error) => error.as_u64(),
+            (tau, _) => tau.as_u64().map(|tau| 2 * tau),
+        };
+        let off = allowed.map(|allowed| [line["off"].as_u64().unwrap_or_else(|| panic!("{line}")), allowed]);
         let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{line}"));
         let cell = Cell {
             value: number(&line["value"]),
@@ -70,6 +90,7 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
             high: number(&line["interval"][1]),
             tally: line["tally"].clone(),
             truth: line["truth"].clone(),
+            off,
         };
         assert!(cells.insert(place, cell).is_none(), "told twice: {line}");
     }
@@ -142,7 +163,7 @@ fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
             for (place, cell) in &cells {
                 // A mean of nobody is not a number.
                 let Some(tally) = cell.tally.as_f64() else { continue };
-                let hit = u64::from(cell.low <= tally && tally <= cell.high);
+                let hit = u64::from(cell.kept(tally));
                 assert!(cell.low <= cell.value && cell.value <= cell.high, "{place:?} {cell:?}");
                 for held in [&mut all, by_release.entry(format!("{}.{}", log.name, place[0])).or_default()] {
                     (held.cells, held.hits) = (held.cells + 1, held.hits + hit);

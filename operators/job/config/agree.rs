@@ -2,10 +2,11 @@
 //! domain.
 
 use super::every::Every;
-use super::located::Wrong;
+use super::located::{Wrong, listed};
 use super::node::{Fields, Node};
 use super::number::Share;
 use super::privacy::{Privacy, Protected};
+use super::ranks;
 use super::release::{CostWords, NoiseKind, Price, Release};
 use super::source::{Place, Records, Source, check_field};
 use super::statistic::{Keys, Statistic};
@@ -37,6 +38,7 @@ pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
         law(node, release, tables);
         keys(node, release, tables.source);
         edges(node, release);
+        ranks::agree(node, release, tables.privacy);
     }
     let domain = domain(root, tables, windows(tables, &nodes)?)?;
     for (node, release) in releases() {
@@ -117,7 +119,8 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
     let place = node.at(&["bound"]);
     let many_keys =
         release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
-    let many_records = !matches!(release.statistic, Statistic::People(_));
+    let one_value = matches!(release.statistic, Statistic::Max { .. });
+    let many_records = !one_value && !matches!(release.statistic, Statistic::People(_));
     // A person's sum is clipped to its range, however many records it has.
     let unclipped = many_records && !matches!(release.statistic, Statistic::Sum(..));
     let counts = [
@@ -142,6 +145,10 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
                 let remedy = format!("bound = {{ {name} = .. }}: {what}");
                 place.wrong::<()>(Wrong::new(MistakeKind::Missing, format!("no bound of {name}"), remedy));
             }
+            Some(_) if one_value && name == "per_key" => {
+                let remedy = "no per_key: a person is one value, of all its records";
+                place.at(&[name]).conflict::<()>("records a key beside the largest of people", remedy);
+            }
             Some(2..) if !may_be_many => {
                 let remedy = "1, or nothing: there is no second one";
                 place.at(&[name]).conflict::<()>("more than there can be", remedy);
@@ -160,7 +167,15 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
 /// Noise and price must be ones that the budget can be spent on.
 fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
-    let pure = budget.epsilon.is_some() && budget.delta.is_none();
+    let pure = budget.is_pure();
+    let kinds = NoiseKind::of(&release.statistic);
+    if !kinds.contains(&release.noise) {
+        let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        let found =
+            format!("{} noise, which {} does not have", release.noise.word(), release.statistic.word());
+        node.at(&["noise"]).conflict::<()>(found, listed(&words));
+        return;
+    }
     if release.noise == NoiseKind::Gaussian && pure {
         let remedy = "\"laplace\", or a budget of rho, or of epsilon and delta";
         node.at(&["noise"]).conflict::<()>("Gaussian noise under a pure budget", remedy);

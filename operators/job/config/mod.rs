@@ -18,6 +18,7 @@ mod located;
 mod node;
 mod number;
 mod privacy;
+mod ranks;
 #[cfg(test)]
 mod refusals;
 mod release;
@@ -39,8 +40,9 @@ use toml::de::DeTable;
 pub use every::{CalendarUnit, Every};
 pub use limits::Limits;
 pub use located::{Mistake, MistakeKind, Mistakes};
-pub use number::{Number, Share};
+pub use number::{Fraction, Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
+pub use ranks::{Each, Grid, Quantiles};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
 pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};

@@ -187,6 +187,11 @@ impl<'a> Node<'a> {
         matches!(self.value, DeValue::Table(_))
     }
 
+    /// Whether it is a table with this field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        matches!(self.value, DeValue::Table(table) if table.contains_key(name))
+    }
+
     /// The fields of a table, of which there are these and no others.
     pub(super) fn fields(&self, required: &[&'static str], optional: &[&'static str]) -> Option<Fields<'a>> {
         let DeValue::Table(table) = self.value else {

@@ -23,6 +23,8 @@ const LARGEST: f64 = (1u64 << 53) as f64;
 const DIGITS: usize = 36;
 
 impl Number {
+    pub(crate) const ZERO: Number = Number { digits: 0, power: 0 };
+
     /// Reads a plain decimal number, with a `-` where it is below zero.
     ///
     /// # Errors
@@ -41,7 +43,7 @@ impl Number {
         let power = power + (written.len() - kept.len()) as i32;
         let kept = kept.trim_start_matches('0');
         match size.to_f64() {
-            _ if kept.is_empty() => return Ok(Number { digits: 0, power: 0 }),
+            _ if kept.is_empty() => return Ok(Number::ZERO),
             size if size > LARGEST => return Err(refuse(Kind::TooLarge)),
             size if size == 0.0 || size.is_subnormal() => return Err(refuse(Kind::Subnormal)),
             _ => {}
@@ -56,6 +58,16 @@ impl Number {
     pub fn to_f64(self) -> f64 {
         // Within the grammar of floats, and within their range.
         format!("{}e{}", self.digits, self.power).parse().unwrap_or(f64::INFINITY)
+    }
+
+    /// Ten to a power from -18 to 18.
+    pub(crate) fn power(power: i32) -> Number {
+        Number { digits: 1, power }
+    }
+
+    /// Whether there is nothing behind its point.
+    pub(crate) fn is_whole(self) -> bool {
+        self.power >= 0
     }
 
     /// A whole number, and the power of ten by which it is multiplied.
@@ -139,6 +151,43 @@ impl Share {
     }
 }
 
+/// Which quantile: a part between 0 and 1, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fraction(u32);
+
+impl Fraction {
+    const DIGITS: u32 = 6;
+
+    /// Reads a part exactly.
+    ///
+    /// # Errors
+    ///
+    /// If it is not between 0 and 1, or has more than 6 digits behind the point.
+    pub fn of(decimal: &Decimal) -> Result<Fraction, Invalid> {
+        let refuse = |kind| Invalid::new("q", kind, "a part between 0 and 1, with at most 6 digits");
+        let share = Share::of(decimal).map_err(|refused| refuse(refused.kind()))?;
+        let unit = 10u64.pow(Share::DIGITS - Self::DIGITS);
+        match u32::try_from(share.parts() / unit) {
+            _ if share.parts() % unit != 0 => Err(refuse(Kind::TooSmall)),
+            Ok(millionths) if share < Share::WHOLE => Ok(Fraction(millionths)),
+            _ => Err(refuse(Kind::TooLarge)),
+        }
+    }
+
+    /// In parts of a million.
+    pub fn millionths(self) -> u32 {
+        self.0
+    }
+}
+
+/// As it stands in a job file.
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let behind = format!("{:06}", self.0);
+        write!(f, "0.{}", behind.trim_end_matches('0'))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +233,29 @@ mod tests {
             (number("1200").to_string(), number("-0.050").to_string()),
             ("1200".into(), "-0.05".into())
         );
+    }
+
+    // Refutes a quantile that is rounded, and an end of all numbers that is taken for one.
+    #[test]
+    fn quantiles_are_read_exactly() {
+        let of = |text: &str| Fraction::of(&Decimal::parse("q", text).unwrap());
+        for (text, millionths, told) in
+            [("0.5", 500_000, "0.5"), ("95e-2", 950_000, "0.95"), ("0.000001", 1, "0.000001")]
+        {
+            let read = of(text).unwrap();
+            assert_eq!((read.millionths(), read.to_string().as_str()), (millionths, told));
+        }
+        assert_eq!(of("0.999999").unwrap().millionths(), 999_999);
+        for (text, kind) in [
+            ("0", Kind::Zero),
+            ("1", Kind::TooLarge),
+            ("50", Kind::TooLarge),
+            ("0.9999999", Kind::TooSmall),
+            ("1e-7", Kind::TooSmall),
+            ("1e-30", Kind::TooSmall),
+        ] {
+            assert_eq!(of(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
+        }
     }
 
     #[test]

@@ -80,6 +80,11 @@ pub struct BudgetWords {
 }
 
 impl BudgetWords {
+    /// Whether it is of epsilon alone.
+    pub(super) fn is_pure(&self) -> bool {
+        self.epsilon.is_some() && self.delta.is_none()
+    }
+
     /// The cap that it comes to; half of delta is kept apart where some release charges a delta.
     pub(super) fn cap(&self, deltas_are_charged: bool) -> Result<Amount, Invalid> {
         limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), deltas_are_charged, self.omega)

@@ -157,8 +157,8 @@ fn words_that_mean_nothing() {
         ("[[release]]", "[limits]\nmemory = «\"2 gb\"\n[[release]]", &["limits.memory", "2 GB"]),
         (
             "count = { by = \"vendor\", keys = \"discover\" }",
-            "«quantile = { of = \"rating\", q = [0.5], range = [0, 5] }",
-            &["release[1].quantile", "count, people, sum, mean or histogram"],
+            "«median = { of = \"rating\", range = [0, 5] }",
+            &["release[1].median", "count, people, sum, mean, histogram, max or quantile"],
         ),
         (
             "count = { by = \"vendor\", keys = \"discover\" }",

@@ -53,6 +53,38 @@ pub enum NoiseKind {
     Gaussian,
     /// Discrete Laplace.
     Laplace,
+    /// The exponential mechanism: no number is added, an answer is drawn.
+    Exponential,
+    /// Permute-and-flip: the same of few answers, nearer to the best of them.
+    PermuteAndFlip,
+}
+
+impl NoiseKind {
+    pub(super) const WORDS: [(&str, NoiseKind); 4] = [
+        ("gaussian", NoiseKind::Gaussian),
+        ("laplace", NoiseKind::Laplace),
+        ("exponential", NoiseKind::Exponential),
+        ("permute-and-flip", NoiseKind::PermuteAndFlip),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            NoiseKind::Gaussian => "gaussian",
+            NoiseKind::Laplace => "laplace",
+            NoiseKind::Exponential => "exponential",
+            NoiseKind::PermuteAndFlip => "permute-and-flip",
+        }
+    }
+
+    /// The laws that can answer a statistic.
+    pub(super) fn of(statistic: &Statistic) -> &'static [NoiseKind] {
+        match statistic {
+            Statistic::Max { .. } => &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential],
+            Statistic::Quantile(..) => &[NoiseKind::Exponential, NoiseKind::PermuteAndFlip],
+            _ => &[NoiseKind::Gaussian, NoiseKind::Laplace],
+        }
+    }
 }
 
 /// What a window may cost.
@@ -104,8 +136,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
         Some(node) => bound(&node),
         None => Some(Bound { keys: None, per_key: None, windows: None }),
     };
-    let words = [("gaussian", NoiseKind::Gaussian), ("laplace", NoiseKind::Laplace)];
-    let noise = fields.read("noise", |node| node.choose(&words));
+    let noise = fields.read("noise", |node| noise(&node, statistic.as_ref()));
     let price = price(&fields);
     Some(Release {
         name: name?,
@@ -116,6 +147,20 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
         noise: noise?,
         price: price?,
     })
+}
+
+/// A law; of a word that is none, those of the statistic are named.
+fn noise(node: &Node<'_>, statistic: Option<&Statistic>) -> Option<NoiseKind> {
+    let text = node.text()?;
+    let known = NoiseKind::WORDS.iter().find(|(word, _)| *word == text);
+    if let Some((_, kind)) = known {
+        return Some(*kind);
+    }
+    let words: Vec<&str> = match statistic.map(NoiseKind::of) {
+        Some(kinds) => kinds.iter().map(|kind| kind.word()).collect(),
+        None => NoiseKind::WORDS.iter().map(|(word, _)| *word).collect(),
+    };
+    node.wrong(Wrong::word(text, &words))
 }
 
 fn every(node: Node<'_>) -> Option<Every> {

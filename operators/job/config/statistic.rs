@@ -1,4 +1,4 @@
-//! What a release publishes: one of five statistics, for all or by key.
+//! What a release publishes: one of seven statistics, for all or by key.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::located::Wrong;
 use super::node::{Fields, Node};
 use super::number::Number;
+use super::ranks::{self, Each, Grid, Quantiles};
 use crate::job::MistakeKind;
 
 /// What is published about a window.
@@ -27,6 +28,17 @@ pub enum Statistic {
         /// Two or more, rising.
         edges: Vec<Number>,
     },
+    /// The largest of what people have.
+    Max {
+        /// What a person has.
+        each: Each,
+        /// The possible answers.
+        grid: Grid,
+        /// By what it is told apart.
+        grouping: Option<Grouping>,
+    },
+    /// Quantiles of a field.
+    Quantile(Quantiles, Option<Grouping>),
 }
 
 /// By what a statistic is told apart.
@@ -63,21 +75,24 @@ pub struct Measure {
 }
 
 /// The words for them.
-pub(super) const WORDS: [&str; 5] = ["count", "people", "sum", "mean", "histogram"];
+pub(super) const WORDS: [&str; 7] = ["count", "people", "sum", "mean", "histogram", "max", "quantile"];
 
 /// A longer list of keys belongs into a file.
 const MOST_KEYS: usize = 100_000;
 /// A longer key is no name of anything.
 const LONGEST_KEY: usize = 1_024;
-const MOST_EDGES: usize = 10_000;
+const MOST_LISTED: usize = 10_000;
 
 impl Statistic {
     /// By what it is told apart, if it is.
     pub fn grouping(&self) -> Option<&Grouping> {
         match self {
-            Statistic::Count(by) | Statistic::People(by) | Statistic::Sum(_, by) | Statistic::Mean(_, by) => {
-                by.as_ref()
-            }
+            Statistic::Count(by)
+            | Statistic::People(by)
+            | Statistic::Sum(_, by)
+            | Statistic::Mean(_, by)
+            | Statistic::Max { grouping: by, .. }
+            | Statistic::Quantile(_, by) => by.as_ref(),
             Statistic::Histogram { .. } => None,
         }
     }
@@ -90,6 +105,8 @@ impl Statistic {
             Statistic::Sum(..) => "sum",
             Statistic::Mean(..) => "mean",
             Statistic::Histogram { .. } => "histogram",
+            Statistic::Max { .. } => "max",
+            Statistic::Quantile(..) => "quantile",
         }
     }
 }
@@ -100,7 +117,7 @@ pub(super) fn read(word: &str, node: &Node<'_>, beside: &Path) -> Option<Statist
         "histogram" => {
             let fields = node.fields(&["of", "edges"], &[])?;
             let of = fields.read("of", |node| node.some_text());
-            let edges = fields.read("edges", |node| edges(&node));
+            let edges = fields.read("edges", |node| rising(&node, "edges"));
             Some(Statistic::Histogram { of: of?, edges: edges? })
         }
         "sum" | "mean" => {
@@ -108,6 +125,17 @@ pub(super) fn read(word: &str, node: &Node<'_>, beside: &Path) -> Option<Statist
             let (measure, by) = (measure(&fields), grouping(&fields, beside)?);
             let statistic = if word == "sum" { Statistic::Sum } else { Statistic::Mean };
             Some(statistic(measure?, by))
+        }
+        "max" => {
+            let fields = node.fields(&["grid"], &["of", "each", "by", "keys"])?;
+            let (max, grouping) = (ranks::max(&fields), grouping(&fields, beside)?);
+            let (each, grid) = max?;
+            Some(Statistic::Max { each, grid, grouping })
+        }
+        "quantile" => {
+            let fields = node.fields(&["of", "q", "range"], &["step", "by", "keys"])?;
+            let (quantiles, by) = (ranks::quantiles(&fields), grouping(&fields, beside)?);
+            Some(Statistic::Quantile(quantiles?, by))
         }
         _ => {
             let by = grouping(&node.fields(&[], &["by", "keys"])?, beside)?;
@@ -182,7 +210,7 @@ fn key_words(node: &Node<'_>, beside: &Path) -> Option<Keys> {
     sound.then(|| Keys::Listed(first.into_keys().map(str::to_owned).collect()))
 }
 
-fn measure(fields: &Fields<'_>) -> Option<Measure> {
+pub(super) fn measure(fields: &Fields<'_>) -> Option<Measure> {
     let of = fields.read("of", |node| node.some_text());
     let range = fields.read("range", |node| match numbers(&node)?[..] {
         [low, high] if low < high => Some((low, high)),
@@ -196,14 +224,17 @@ fn measure(fields: &Fields<'_>) -> Option<Measure> {
     Some(Measure { of: of?, low, high })
 }
 
-fn edges(node: &Node<'_>) -> Option<Vec<Number>> {
-    let edges = numbers(node)?;
-    if edges.len() < 2 || edges.len() > MOST_EDGES {
-        return node.refuse("a list of another length", "2 to 10,000 edges");
+/// A list of numbers, each above the one before.
+pub(super) fn rising(node: &Node<'_>, what: &str) -> Option<Vec<Number>> {
+    let numbers = numbers(node)?;
+    if numbers.len() < 2 || numbers.len() > MOST_LISTED {
+        return node.refuse("a list of another length", format!("2 to 10,000 {what}"));
     }
-    match edges.windows(2).all(|pair| pair[0] < pair[1]) {
-        true => Some(edges),
-        false => node.refuse("edges that do not rise", "edges, each above the one before"),
+    match numbers.windows(2).all(|pair| pair[0] < pair[1]) {
+        true => Some(numbers),
+        false => {
+            node.refuse(format!("{what} that do not rise"), format!("{what}, each above the one before"))
+        }
     }
 }
 

@@ -7,10 +7,11 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use super::privacy::{Missing, Protected};
-use super::release::{NoiseKind, Price, Release};
+use super::ranks::{Each, Grid, Quantiles};
+use super::release::{Price, Release};
 use super::source::{Order, Place, Records, Source, Synthetic};
 use super::statistic::{Grouping, Keys, Measure, Statistic};
-use super::{Job, Privacy};
+use super::{Job, Number, Privacy};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Time, in_words};
 
@@ -117,10 +118,9 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     let fields = match statistic {
         Statistic::Count(grouping) | Statistic::People(grouping) => table(grouped(grouping)),
         Statistic::Sum(measure, grouping) | Statistic::Mean(measure, grouping) => measured(measure, grouping),
-        Statistic::Histogram { of, edges } => {
-            let edges: Vec<String> = edges.iter().map(ToString::to_string).collect();
-            table([("of", Some(text(of))), ("edges", Some(format!("[{}]", edges.join(", "))))])
-        }
+        Statistic::Histogram { of, edges } => table([("of", Some(text(of))), ("edges", Some(list(edges)))]),
+        Statistic::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
+        Statistic::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
     };
     writeln!(f, "{} = {fields}", statistic.word())?;
     let bound = &release.bound;
@@ -131,7 +131,7 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
         ("windows", number(bound.windows)),
     ];
     writeln!(f, "bound = {}", table(parts))?;
-    writeln!(f, "noise = \"{}\"", if release.noise == NoiseKind::Gaussian { "gaussian" } else { "laplace" })?;
+    writeln!(f, "noise = \"{}\"", release.noise.word())?;
     match &release.price {
         Price::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
         Price::Cost(cost) => {
@@ -143,14 +143,42 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     }
 }
 
+/// What says by what a statistic is told apart.
+type Grouped = [(&'static str, Option<String>); 2];
+
+fn max(each: &Each, answers: &Grid, [by, keys]: Grouped) -> String {
+    let of = each.of().map(text);
+    let each = Some(format!("\"{}\"", each.word()));
+    table([("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys])
+}
+
+fn grid(grid: &Grid) -> String {
+    match grid {
+        Grid::Log(0) => "\"log\"".to_owned(),
+        Grid::Log(digits) => format!("{{ log = {} }}", Number::power(-digits)),
+        Grid::SignedLog => "\"signed log\"".to_owned(),
+        Grid::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
+        Grid::List(answers) => list(answers),
+    }
+}
+
+fn quantile(quantiles: &Quantiles, [by, keys]: Grouped) -> String {
+    let Quantiles { of, q, low, high, step } = quantiles;
+    let range = format!("[{low}, {high}]");
+    let step = step.map(|step| step.to_string());
+    table([("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys])
+}
+
+fn list(entries: &[impl Display]) -> String {
+    let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    format!("[{}]", entries.join(", "))
+}
+
 fn keys(keys: &Keys) -> String {
     match keys {
         Keys::Discover => "\"discover\"".to_owned(),
         Keys::File(file) => format!("{{ file = {} }}", path(file)),
-        Keys::Listed(keys) => {
-            let keys: Vec<String> = keys.iter().map(|key| text(key)).collect();
-            format!("[{}]", keys.join(", "))
-        }
+        Keys::Listed(keys) => list(&keys.iter().map(|key| text(key)).collect::<Vec<String>>()),
     }
 }
 
@@ -191,126 +219,4 @@ fn text(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn comes_back(job: &Job) {
-        let told = job.to_string();
-        assert_eq!(
-            &Job::parse("told.toml", &told).unwrap_or_else(|wrong| panic!("{wrong}\n{told}")),
-            job,
-            "{told}"
-        );
-    }
-
-    #[test]
-    fn every_config_is_read_as_the_same_job() {
-        for entry in std::fs::read_dir("config").unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_some_and(|ending| ending == "toml") {
-                comes_back(&Job::open(&path).unwrap());
-            }
-        }
-    }
-
-    // Refutes a field that is left out, or told as another one: a job of everything that may be said, varied.
-    #[test]
-    fn every_field_is_told() {
-        const ALL: &str = r#"
-            [job]
-            name = "shop"
-            version = 7
-            from = "2026-01-01T00:00:00.25Z"
-            until = "2026-02-01T00:00:00Z"
-            slack = "90s"
-            [source]
-            type = "jsonl"
-            path = "in/*.jsonl"
-            time = { field = "a \"quoted\\ field", format = "unix-ms", zone = "Europe/Berlin" }
-            order = "sorted"
-            late = "5m"
-            bad = { lines = 3 }
-            id = { field = "é\u0007\u007f" }
-            [privacy]
-            person = { field = "who", missing = "reject" }
-            promise = "lifetime"
-            budget = { epsilon = 1.50, delta = 1e-7, omega = 40 }
-            ledger = "shop.ledger"
-            domain = "shop"
-            key = "keys/shop"
-            anchor = "out.jsonl"
-            [limits]
-            memory = "3 MiB"
-            [[release]]
-            name = "visits"
-            every = "6h"
-            over = "48h"
-            sum = { of = "price", range = [-0.05, 1e-3], by = "page", keys = ["b", "a\tb"] }
-            bound = { keys = 3, windows = 5 }
-            noise = "gaussian"
-            share = 0.123456789012345678
-            [[release]]
-            name = "second"
-            every = "1 week"
-            over = "2 weeks"
-            count = { by = "page", keys = "discover" }
-            bound = { keys = 3, per_key = 2, windows = 5 }
-            noise = "laplace"
-            cost = { rho = 1.5e-6, delta = 1e-12 }
-        "#;
-        let job = |text: &str| Job::parse("shop.toml", text).unwrap_or_else(|wrong| panic!("{wrong}"));
-        comes_back(&job(ALL));
-        let person = "person = { field = \"who\", missing = \"reject\" }";
-        for changes in [
-            &[("[\"b\", \"a\\tb\"]", "{ file = \"keys.txt\" }")][..],
-            &[("\"reject\"", "\"shared\""), ("\"unix-ms\"", "\"%Y-%m-%d %H:%M:%S\"")],
-            &[("type = \"jsonl\"", "type = \"csv\""), ("in/*.jsonl", "-"), ("\"unix-ms\"", "\"unix\"")],
-            &[("\"lifetime\"", "\"any 30 days\""), (", windows = 5", "")],
-            &[("\"lifetime\"", "\"each 90 minutes\""), (", windows = 5", "")],
-            &[
-                (person, "unit = \"record\""),
-                ("keys = 3, windows = 5", ""),
-                ("keys = 3, per_key = 2, windows = 5", ""),
-            ],
-            &[("key = \"keys/shop\"\n", ""), ("anchor = \"out.jsonl\"\n", ""), ("late = \"5m\"\n", "")],
-            &[("\"shop.ledger\"", "\"postgres://shop@localhost/money?ledger=shop\"")],
-            &[("cost = { rho = 1.5e-6, delta", "cost = { epsilon = 0.001, delta")],
-            &[
-                (
-                    "sum = { of = \"price\", range = [-0.05, 1e-3], by = \"page\", keys = [\"b\", \"a\\tb\"] }",
-                    "histogram = { of = \"price\", edges = [-1, 0.5, 12345678] }",
-                ),
-                ("keys = 3, windows", "keys = 1, per_key = 4, windows"),
-            ],
-            &[("sum = {", "mean = {"), ("keys = 3, windows", "keys = 1, per_key = 4, windows")],
-        ] {
-            let mut text = ALL.to_owned();
-            for (from, to) in changes {
-                assert!(text.contains(from), "{from}");
-                text = text.replace(from, to);
-            }
-            comes_back(&job(&text));
-        }
-        let made_up = job(ALL).to_string().replace(
-            "type = \"jsonl\"\npath = \"in/*.jsonl\"\n",
-            "type = \"synthetic\"\npeople = 5\nrows = 10\nkeys = 2\nskew = 1.25\nseed = 9\n",
-        );
-        let fields = made_up
-            .replace("a \\\"quoted\\\\ field", "time")
-            .replace("\"page\"", "\"key\"")
-            .replace("\"price\"", "\"value\"")
-            .replace("\"who\"", "\"user\"");
-        let fields = fields.lines().filter(|line| !line.starts_with("id = ")).collect::<Vec<_>>().join("\n");
-        comes_back(&job(&fields));
-        let combined = job(ALL)
-            .to_string()
-            .replace("jsonl\"\npath", "combined\"\npath")
-            .replace("a \\\"quoted\\\\ field", "time")
-            .replace("\"page\"", "\"path\"")
-            .replace("\"price\"", "\"bytes\"")
-            .replace("\"who\"", "\"client\"");
-        let combined =
-            combined.lines().filter(|line| !line.starts_with("id = ")).collect::<Vec<_>>().join("\n");
-        comes_back(&job(&combined));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 
 mod cell;
 mod fit;
+mod found;
 mod keys;
 mod ready;
 mod refused;
@@ -23,10 +24,10 @@ pub(super) use steps::misfit;
 use crate::accounting::{Amount, Omega, Units};
 use crate::dataflow::{Calendar, Schedule};
 use crate::job::config::{
-    self, CalendarUnit, Every, Job, Measure, NoiseKind, Number, Price, Protected, Release, Statistic,
+    self, CalendarUnit, Each, Every, Job, Measure, Number, Price, Protected, Release, Statistic,
 };
 use crate::ledger::Name;
-use crate::mechanisms::{Bound, Edges, Keys, Limits, Point, Range};
+use crate::mechanisms::{Bound, Edges, Grid, Keys, Limits, PerPerson, Point, Quantile, Range};
 use crate::time::{LIMIT, Time};
 use steps::Size;
 use together::{Windows, together};
@@ -65,6 +66,10 @@ pub(crate) enum Asking {
     Sum(Range, Keys<CellKey>),
     /// The mean, each record's within the range.
     Mean(Range, Keys<CellKey>),
+    /// The largest of what people have, as one of these answers.
+    Max(PerPerson, Grid, Keys<CellKey>),
+    /// Quantiles of the values, as some of these answers.
+    Quantiles(Vec<Quantile>, Grid, Keys<CellKey>),
     /// How many records between two edges; the keys are the buckets.
     Histogram(Edges, Point, Keys<CellKey>),
 }
@@ -77,6 +82,8 @@ impl Asking {
             | Asking::People(keys)
             | Asking::Sum(_, keys)
             | Asking::Mean(_, keys)
+            | Asking::Max(_, _, keys)
+            | Asking::Quantiles(_, _, keys)
             | Asking::Histogram(_, _, keys) => keys,
         }
     }
@@ -191,7 +198,7 @@ fn offer(
 ) -> Result<Offer, Refused> {
     let word = release.statistic.word();
     let (asking, value) = asking(release, &cost, &format!("{place}.{word}"))?;
-    let law = Law::of(release.noise, &without_delta(&cost));
+    let law = Law::new(release.noise, without_delta(&cost));
     let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
         .per_key(release.bound.per_key.unwrap_or(1).into());
     let bound = release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()));
@@ -205,6 +212,9 @@ fn offer(
             "bound" | "keys" | "per_key" | "windows" => "bound".to_owned(),
             "range" => format!("{word}.range"),
             "edges" => format!("{word}.edges"),
+            "grid" | "step" if word == "max" => "max.grid".to_owned(),
+            "grid" | "step" => format!("{word}.range"),
+            "q" => format!("{word}.q"),
             _ => price.to_owned(),
         };
         Refused::at(format!("{place}.{field}"), &invalid)
@@ -238,11 +248,67 @@ fn asking(
             let (edges, point) = edges_of(edges, place)?;
             (Asking::Histogram(edges, point, keys), Some((of.clone(), point)))
         }
+        Statistic::Max { each, grid, .. } => {
+            let (grid, point) =
+                grid_of(grid, each).map_err(|invalid| Refused::at(format!("{place}.grid"), &invalid))?;
+            let value = each.of().map(|of| (of.to_owned(), point));
+            let each = match each {
+                Each::Greatest(_) => PerPerson::Greatest,
+                Each::Sum(_) => PerPerson::Sum,
+                Each::Count => PerPerson::Records,
+            };
+            (Asking::Max(each, grid, keys), value)
+        }
+        Statistic::Quantile(quantiles, _) => {
+            let parts = quantiles.q.iter().map(|q| Quantile::of(q.millionths().into(), 1_000_000));
+            let parts = parts.collect::<Result<Vec<Quantile>, _>>();
+            let parts = parts.map_err(|invalid| Refused::at(format!("{place}.q"), &invalid))?;
+            let (grid, point) =
+                range_of(quantiles).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))?;
+            (Asking::Quantiles(parts, grid, keys), Some((quantiles.of.clone(), point)))
+        }
     })
 }
 
 fn edges_of(edges: &[Number], place: &str) -> Result<(Edges, Point), Refused> {
     steps::of_edges(edges).map_err(|invalid| Refused::at(format!("{place}.edges"), &invalid))
+}
+
+/// The answers in steps, and where the point of a step stands.
+fn grid_of(grid: &config::Grid, each: &Each) -> Result<(Grid, Point), crate::Invalid> {
+    // Records are counted one by one.
+    let finest = if *each == Each::Count { 0 } else { steps::DIGITS };
+    match grid {
+        config::Grid::Log(digits) => Ok((Grid::log_from_zero(), Point::digits(*digits)?)),
+        config::Grid::SignedLog => Ok((Grid::log(), Point::WHOLE)),
+        config::Grid::Steps { from, to, step } => {
+            let (steps, point) = steps::of_answers(&[*from, *to, *step], finest)?;
+            Ok((stepped(&steps)?, point))
+        }
+        config::Grid::List(answers) => {
+            let (answers, point) = steps::of_answers(answers, finest)?;
+            Ok((Grid::list(answers)?, point))
+        }
+    }
+}
+
+/// The answers of quantiles: without a step, a million of them or more.
+fn range_of(quantiles: &config::Quantiles) -> Result<(Grid, Point), crate::Invalid> {
+    let config::Quantiles { low, high, step, .. } = quantiles;
+    let Some(step) = step else {
+        let (range, point) = steps::of_range(*low, *high, Size::Width)?;
+        return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
+    };
+    let (steps, point) = steps::of_answers(&[*low, *high, *step], steps::DIGITS)?;
+    Ok((stepped(&steps)?, point))
+}
+
+/// From the first of three to the second, by the third.
+fn stepped(steps: &[i64]) -> Result<Grid, crate::Invalid> {
+    match *steps {
+        [from, to, step] => Grid::linear(from, to, step.unsigned_abs()),
+        _ => Grid::list([]),
+    }
 }
 
 fn keys_of(release: &Release, cost: &Amount, place: &str) -> Result<Keys<CellKey>, Refused> {
@@ -275,14 +341,5 @@ fn without_delta(cost: &Amount) -> Amount {
     match cost {
         Amount::Zcdp { rho, .. } => Amount::Zcdp { rho: *rho, delta: Units::ZERO, omega: Omega::EVERY },
         other => other.clone(),
-    }
-}
-
-impl Law {
-    fn of(noise: NoiseKind, cost: &Amount) -> Law {
-        match noise {
-            NoiseKind::Gaussian => Law::Gaussian(crate::mechanisms::Gaussian::cost(cost)),
-            NoiseKind::Laplace => Law::Laplace(crate::mechanisms::Laplace::cost(cost)),
-        }
     }
 }

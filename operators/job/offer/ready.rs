@@ -1,28 +1,43 @@
 //! An offer made ready: its statistic with the noise that it asks for.
 
+use super::found::Found;
 use super::{Asking, CellKey, Offer};
-use crate::invalid::Invalid;
-use crate::job::config::Job;
+use crate::accounting::Amount;
+#[cfg(test)]
+use crate::accounting::Cost;
+use crate::invalid::{Invalid, Kind};
+use crate::job::config::{Job, NoiseKind};
 use crate::mechanisms::{
-    Gaussian, Laplace, Mean, Mechanism, NoisyMeans, NoisyTotals, Sensitivity, Statistic, Total,
+    BinarySearch, Exponential, Gaussian, Laplace, Largest, Maximum, Mean, Mechanism, Noised, NoisyMeans,
+    NoisyTotals, PermuteAndFlip, Quantiles, Ranked, Ready, Sensitivity, Statistic, Total,
 };
 
-/// The law of the noise, whichever a job file names.
+/// The law of the noise, whichever a job file names, and what it costs.
 #[derive(Clone, Debug)]
-pub(crate) enum Law {
-    /// Discrete Gaussian.
-    Gaussian(Gaussian),
-    /// Discrete Laplace.
-    Laplace(Laplace),
+pub(crate) struct Law {
+    kind: NoiseKind,
+    cost: Amount,
+}
+
+impl Law {
+    pub(super) fn new(kind: NoiseKind, cost: Amount) -> Law {
+        Law { kind, cost }
+    }
+}
+
+/// What a job file says that its reader refuses.
+fn foreign() -> Invalid {
+    Invalid::new("noise", Kind::Mixed, "a law that this statistic has")
 }
 
 impl Mechanism<Total<CellKey>> for Law {
     type Ready = NoisyTotals<CellKey>;
 
     fn ready(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
-        match self {
-            Law::Gaussian(law) => law.ready(total),
-            Law::Laplace(law) => law.ready(total),
+        match self.kind {
+            NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(total),
+            NoiseKind::Laplace => Laplace::cost(&self.cost).ready(total),
+            _ => Err(foreign()),
         }
     }
 }
@@ -31,9 +46,35 @@ impl Mechanism<Mean<CellKey>> for Law {
     type Ready = NoisyMeans<CellKey>;
 
     fn ready(&self, mean: &Mean<CellKey>) -> Result<NoisyMeans<CellKey>, Invalid> {
-        match self {
-            Law::Gaussian(law) => law.ready(mean),
-            Law::Laplace(law) => law.ready(mean),
+        match self.kind {
+            NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(mean),
+            NoiseKind::Laplace => Laplace::cost(&self.cost).ready(mean),
+            _ => Err(foreign()),
+        }
+    }
+}
+
+impl Mechanism<Largest<CellKey, Maximum>> for Law {
+    type Ready = Found;
+
+    fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<Found, Invalid> {
+        match self.kind {
+            NoiseKind::Gaussian => BinarySearch::gaussian(&self.cost).ready(largest).map(Found::Searched),
+            NoiseKind::Laplace => BinarySearch::laplace(&self.cost).ready(largest).map(Found::Searched),
+            NoiseKind::Exponential => Exponential::cost(&self.cost).ready(largest).map(Found::Inverted),
+            NoiseKind::PermuteAndFlip => Err(foreign()),
+        }
+    }
+}
+
+impl Mechanism<Quantiles<CellKey>> for Law {
+    type Ready = Ranked<CellKey>;
+
+    fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<Ranked<CellKey>, Invalid> {
+        match self.kind {
+            NoiseKind::Exponential => Exponential::cost(&self.cost).ready(quantiles),
+            NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(&self.cost).ready(quantiles),
+            _ => Err(foreign()),
         }
     }
 }
@@ -45,33 +86,54 @@ pub(crate) enum Settled {
     Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
     /// A mean a key.
     Mean(Box<Mean<CellKey>>, Box<NoisyMeans<CellKey>>),
+    /// The largest a key.
+    Largest(Box<Largest<CellKey, Maximum>>, Box<Found>),
+    /// Quantiles of each key.
+    Quantiles(Box<Quantiles<CellKey>>, Box<Ranked<CellKey>>),
+}
+
+/// What every statistic has, and every mechanism of one.
+macro_rules! both {
+    ($settled:expr, $statistic:pat, $ready:pat => $what:expr) => {
+        match $settled {
+            Settled::Total($statistic, $ready) => $what,
+            Settled::Mean($statistic, $ready) => $what,
+            Settled::Largest($statistic, $ready) => $what,
+            Settled::Quantiles($statistic, $ready) => $what,
+        }
+    };
 }
 
 impl Settled {
     /// How far one protected unit moves a window.
     pub(crate) fn sensitivity(&self) -> Sensitivity {
-        match self {
-            Settled::Total(total, _) => total.sensitivity(),
-            Settled::Mean(mean, _) => mean.sensitivity(),
-        }
+        both!(self, statistic, _ => statistic.sensitivity())
     }
 
     /// The least noised number of people with which a key becomes public, where keys are discovered.
     pub(crate) fn threshold(&self) -> Option<i64> {
-        match self {
-            Settled::Total(_, ready) => ready.threshold(),
-            Settled::Mean(_, ready) => ready.threshold(),
-        }
+        both!(self, _, ready => ready.threshold())
+    }
+
+    /// The noise of each of its numbers.
+    pub(crate) fn noise(&self) -> &[Noised] {
+        both!(self, _, ready => ready.noise())
+    }
+
+    /// How far to either side of each its interval reaches: in people, where a rank is promised.
+    pub(crate) fn reaches(&self) -> &[f64] {
+        both!(self, _, ready => ready.reaches())
+    }
+
+    /// How many of the largest people of a key are known, where that is all.
+    pub(crate) fn largest(&self) -> Option<usize> {
+        both!(self, _, ready => ready.largest())
     }
 
     /// What a window costs.
     #[cfg(test)]
-    pub(crate) fn cost(&self) -> &crate::accounting::Cost {
-        use crate::mechanisms::Ready;
-        match self {
-            Settled::Total(_, ready) => ready.cost(),
-            Settled::Mean(_, ready) => ready.cost(),
-        }
+    pub(crate) fn cost(&self) -> &Cost {
+        both!(self, _, ready => ready.cost())
     }
 }
 
@@ -88,6 +150,18 @@ impl Offer {
                 let mean = Mean::new(*range, limits, keys.clone())?.told_in(point);
                 let ready = self.law.ready(&mean)?;
                 return Ok(Settled::Mean(Box::new(mean), Box::new(ready)));
+            }
+            Asking::Max(each, grid, keys) => {
+                let largest =
+                    Largest::new(Maximum, *each, grid.clone(), limits, keys.clone())?.told_in(point);
+                let ready = self.law.ready(&largest)?;
+                return Ok(Settled::Largest(Box::new(largest), Box::new(ready)));
+            }
+            Asking::Quantiles(parts, grid, keys) => {
+                let quantiles = Quantiles::new(parts.iter().copied(), grid.clone(), limits, keys.clone())?;
+                let quantiles = quantiles.told_in(point);
+                let ready = self.law.ready(&quantiles)?;
+                return Ok(Settled::Quantiles(Box::new(quantiles), Box::new(ready)));
             }
         };
         let ready = self.law.ready(&total)?;

@@ -13,7 +13,7 @@ const FARTHEST: u64 = 1 << 52;
 /// No edge is further from zero, in steps.
 const FARTHEST_EDGE: u64 = 1 << 62;
 /// Digits behind the point, or zeros before it.
-const DIGITS: i32 = 18;
+pub(super) const DIGITS: i32 = 18;
 
 /// What of a range decides about the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,23 @@ pub(super) fn of_edges(edges: &[Number]) -> Result<(Edges, Point), Invalid> {
     match steps {
         Some(steps) if misfit(edges).is_none() => Ok((Edges::new(steps)?, Point::digits(digits)?)),
         _ => Err(too_wide("edges")),
+    }
+}
+
+/// Answers in steps in which they are whole, and the farthest of them is a million steps from zero or more: what is read is
+/// rounded down to a step, and should seldom fall on an answer that it is above. No step is finer than `finest` digits.
+///
+/// # Errors
+/// Names `grid` where [`misfit`] does.
+pub(super) fn of_answers(answers: &[Number], finest: i32) -> Result<(Vec<i64>, Point), Invalid> {
+    let own = digits_of(answers);
+    let farthest = |digits: i32| answers.iter().map(|answer| magnitude(&whole(*answer, digits))).max();
+    let under = |digits: &i32| farthest(*digits).is_some_and(|size| size < UBig::from(STEPS));
+    let digits = (own..=finest).rev().find(under).unwrap_or(own);
+    let steps: Option<Vec<i64>> = answers.iter().map(|answer| steps(*answer, digits, false)).collect();
+    match steps {
+        Some(steps) if misfit(answers).is_none() => Ok((steps, Point::digits(digits)?)),
+        _ => Err(too_wide("grid")),
     }
 }
 
@@ -151,6 +168,22 @@ mod tests {
         assert_eq!(misfit(&edges(&["0.000000000000000001", "1", "5"])).unwrap().0, 2);
         assert!(of_edges(&edges(&["0", "1e-19"])).is_err());
         assert_eq!(misfit(&edges(&["-1e15", "0.001", "1e15"])), None);
+    }
+
+    // Refutes an answer that is rounded, and steps so coarse that what is above an answer is read as the answer.
+    #[test]
+    fn answers_are_exact_and_their_steps_are_fine() {
+        let answers = |texts: &[&str]| {
+            let numbers: Vec<Number> = texts.iter().map(|text| number(text)).collect();
+            of_answers(&numbers, DIGITS).map(|(steps, point)| (steps, point.count()))
+        };
+        assert_eq!(answers(&["0", "5", "0.5"]), Ok((vec![0, 5_000_000, 500_000], 6)));
+        assert_eq!(answers(&["-1", "2.5", "10"]), Ok((vec![-100_000, 250_000, 1_000_000], 5)));
+        assert_eq!(answers(&["0", "1e12"]), Ok((vec![0, 1_000_000_000_000], 0)));
+        assert_eq!(answers(&["0", "12345678.25"]), Ok((vec![0, 1_234_567_825], 2)));
+        assert_eq!(answers(&["0", "1e-18"]), Ok((vec![0, 1], 18)));
+        assert!(answers(&["0", "1e-19"]).is_err() && answers(&["0.0001", "9e15"]).is_err());
+        assert_eq!(of_answers(&[number("0"), number("5")], 0).unwrap(), (vec![0, 5], Point::WHOLE));
     }
 
     proptest! {

@@ -34,7 +34,8 @@ pub(super) fn people_for_a_tenth(release: &Release, noise: &[Noise]) -> u64 {
             let width = measure.high.to_f64() - measure.low.to_f64();
             10.0 * (reach(0) / width + reach(1) / 2.0)
         }
-        _ => 10.0 * reach(0),
+        // Where a rank is promised, a tenth of the people; of several quantiles, of the one that is off the most.
+        _ => 10.0 * noise.iter().map(|noise| noise.interval).fold(0.0, f64::max),
     };
     // At most 2^64 is what the cast gives.
     people.ceil() as u64

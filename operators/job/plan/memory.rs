@@ -14,21 +14,26 @@ const COUNTED: u64 = 8;
 const SUMMED: u64 = 48;
 /// A key with one value, and the hash that decides whether it is kept.
 const KEPT: u64 = 32;
+/// A value among the largest of a key, of which there are up to twice as many as must be known.
+const LISTED: u64 = 8;
 
-pub(super) fn of(job: &Job, release: &Release, schedule: &Schedule) -> Memory {
+pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, Option<usize>)) -> Memory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
     let keys = u64::from(release.bound.keys.unwrap_or(1));
     let records = u64::from(release.bound.per_key.unwrap_or(1));
     let held = match (&release.statistic, &job.source.id) {
         // What may come twice is held until it is known that it did not.
         (_, Some(_)) => keys.saturating_mul(records).saturating_mul(KEPT + PERSON),
-        (Statistic::Mean(..), None) => keys.saturating_mul(records).saturating_mul(KEPT),
-        (Statistic::Sum(..), None) => keys.saturating_mul(SUMMED),
+        (Statistic::Mean(..) | Statistic::Quantile(..), None) => {
+            keys.saturating_mul(records).saturating_mul(KEPT)
+        }
+        (Statistic::Sum(..) | Statistic::Max { .. }, None) => keys.saturating_mul(SUMMED),
         _ => keys.saturating_mul(COUNTED),
     };
     let a_person = if person { PERSON + PLACE + held } else { 0 };
     let for_ever = release.bound.windows.map(|_| (PERSON + 4) * 3 / 2);
-    Memory { a_person, windows_open: open(job, release, schedule), for_ever }
+    let a_key = largest.map(|people| (people as u64).saturating_mul(2 * LISTED));
+    Memory { a_person, a_key, windows_open: open(job, release, schedule), for_ever }
 }
 
 /// Windows that have begun and are not closed, at most, when records come as they happen.

@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::config::{Every, Job};
 use super::offer::{Offer, Refused, Settled, delta_of};
 use crate::accounting::{Amount, Promise, Unit, Units};
-use crate::mechanisms::{Noised, Point, Sensitivity};
+use crate::mechanisms::{Noised, Point, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
 
 /// Everything that a job will release, and what it costs.
@@ -151,22 +151,24 @@ fn planned(
         cost: Cost::of(&offer.cost, delta),
         paid_together: offer.together,
         paid: Cost::of(paid, delta),
-        memory: memory::of(job, release, schedule),
+        memory: memory::of(job, release, (schedule, settled.largest())),
     }
 }
 
 fn noise(settled: &Settled) -> Vec<Noise> {
-    let noise = |(noised, &interval): (&Noised, &f64)| Noise {
-        number: noised.number(),
-        kind: noised.kind(),
-        scale: noised.scale(),
-        interval,
+    let noise = |(noised, &interval): (&Noised, &f64)| {
+        let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
+        let plain =
+            Noise { number, kind, scale, interval, q: None, comparisons: None, tau: None, rank_error: None };
+        match noised.ranks() {
+            Some(Ranks::Below { comparisons, tau, .. }) => Noise { comparisons, tau: Some(tau), ..plain },
+            Some(Ranks::Within { quantile, rank_error }) => {
+                Noise { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..plain }
+            }
+            None => plain,
+        }
     };
-    let (laws, reaches) = match settled {
-        Settled::Total(_, ready) => (ready.noise(), ready.reaches()),
-        Settled::Mean(_, ready) => (ready.noise(), ready.reaches()),
-    };
-    laws.iter().zip(reaches).map(noise).collect()
+    settled.noise().iter().zip(settled.reaches()).map(noise).collect()
 }
 
 fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
@@ -193,6 +195,9 @@ fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
             moves("sum", mean.sum_sensitivity(), point, 2.0),
             moves("records", mean.count_sensitivity(), Point::WHOLE, 1.0),
         ],
+        Settled::Largest(..) | Settled::Quantiles(..) => {
+            vec![moves("ranks", &settled.sensitivity(), Point::WHOLE, 1.0)]
+        }
     }
 }
 

@@ -63,13 +63,13 @@ impl Plan {
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let several = release.noise.len() > 1;
-        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several)).collect();
+        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several, units)).collect();
         line(f, "noise", &noises.join("; "))?;
         let needed = release.people_for_a_tenth;
-        let error = format!(
-            "{needed} in a cell for an error of a tenth; below {} it is mostly noise",
-            needed.div_ceil(10)
-        );
+        let ranked = release.noise.iter().any(|noise| noise.tau.is_some() || noise.rank_error.is_some());
+        let tenth = if ranked { "a rank that is off by a tenth of them" } else { "an error of a tenth" };
+        let error =
+            format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10));
         line(f, units, &error)?;
         line(f, "a window", &self.cost(&release.cost))?;
         let together = match release.paid_together {
@@ -139,10 +139,21 @@ fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
 }
 
-fn noise(noise: &Noise, several: bool) -> String {
-    let Noise { number, kind, scale, interval } = noise;
+fn noise(noise: &Noise, several: bool, units: &str) -> String {
+    let Noise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
+    let scale_of = match comparisons {
+        Some(comparisons) => format!("{kind} in {comparisons} comparisons, {letter} {}", short(*scale)),
+        None => format!("{kind}, {} {units}", short(*scale)),
+    };
+    if let Some(tau) = tau {
+        return format!("{scale_of}, 9 of 10 with at most {} {units} above", tau.saturating_mul(2));
+    }
+    if let Some(people) = rank_error {
+        let which = q.map_or(String::new(), |q| format!(" {q}"));
+        return format!("{scale_of}, 9 of 10 within {people} {units} of the {number}{which}");
+    }
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }
 
@@ -151,13 +162,14 @@ fn memory(memory: Memory) -> String {
         0 => "nothing of a person".to_owned(),
         bytes => format!("{bytes} bytes of each person in an open window, and up to twice that on the way"),
     };
+    let key = memory.a_key.map_or(String::new(), |bytes| format!("; {bytes} bytes of each key"));
     let open = match memory.windows_open {
         Some(windows) => format!("; {windows} open at once in a live run, all of them in a replay"),
         None => String::new(),
     };
     let ever =
         memory.for_ever.map_or(String::new(), |bytes| format!("; {bytes} bytes of every person for ever"));
-    format!("{person}{open}{ever}")
+    format!("{person}{key}{open}{ever}")
 }
 
 /// Four digits, and no more zeros than people count.

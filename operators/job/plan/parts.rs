@@ -108,8 +108,16 @@ pub struct Noise {
     pub kind: &'static str,
     /// Sigma, or b.
     pub scale: f64,
-    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty.
+    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty. In people, where a rank is promised.
     pub interval: f64,
+    /// Which quantile, where it is of one.
+    pub q: Option<f64>,
+    /// In how many comparisons an answer is searched.
+    pub comparisons: Option<u32>,
+    /// Nine of ten answers have at most twice so many people above them.
+    pub tau: Option<u64>,
+    /// Nine of ten answers are off by so many people at most.
+    pub rank_error: Option<u64>,
 }
 
 /// How near noise is to the best that is known.
@@ -128,6 +136,8 @@ pub struct Near {
 pub struct Memory {
     /// Of a person who has as many keys as are kept, in an open window.
     pub a_person: u64,
+    /// Of a key, where only its largest people are known.
+    pub a_key: Option<u64>,
     /// Windows that are open at once while a live run is up to date; `None` where all of them are.
     pub windows_open: Option<u64>,
     /// Of a person for ever, where windows are counted.

@@ -55,14 +55,15 @@ fn what_is_told_is_what_is_drawn_and_charged() {
         let mut sum = 0.0;
         for (told, offer) in plan.releases.iter().zip(&offers) {
             let settled = offer.settled(&job).unwrap();
-            let laws = match &settled {
-                Settled::Total(_, ready) => ready.noise().to_vec(),
-                Settled::Mean(_, ready) => ready.noise().to_vec(),
-            };
+            let laws = settled.noise();
             assert_eq!(told.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
-            for (noise, law) in told.noise.iter().zip(&laws) {
+            for (noise, law) in told.noise.iter().zip(laws) {
                 assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
+                if law.ranks().is_some() {
+                    assert!(noise.interval >= 1.0 && (noise.tau.is_some() || noise.rank_error.is_some()));
+                    continue;
+                }
                 // In steps, and the sum of a mean in half steps.
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
                 let unit = if noise.number == "sum" { point.float(1.0) } else { 1.0 } / halves;
@@ -90,7 +91,8 @@ fn the_noise_is_near_the_best_that_is_known() {
         for told in planned(&path).1.releases {
             match told.near {
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
-                None => assert_eq!(told.noise.len(), 2, "{}", told.name),
+                // Of means, and of what is found by its rank.
+                None => assert!(told.noise.len() == 2 || told.noise[0].tau.is_some(), "{}", told.name),
             }
         }
     }
@@ -198,6 +200,42 @@ fn a_cell_needs_ten_times_its_interval() {
     assert!((told.people_for_a_tenth as f64 / (20.0 * 1.644_85 * sigma) - 1.0).abs() < 1e-3);
 }
 
+// By hand: rho of 0.0322 among 100 days; a log grid takes 10 comparisons, so sigma is the root of 10 / 2 rho.
+#[test]
+fn what_is_promised_of_ranks_is_planned() {
+    let planned = |statistic: &str, noise: &str| {
+        let text = GOOD.replace("people = {}\nbound = {}", statistic).replace("gaussian", noise);
+        let plan = Job::parse("a.toml", &text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap();
+        (plan.to_string(), plan.releases[0].clone())
+    };
+    let (page, told) = planned("max = { of = \"price\", each = \"sum\", grid = { log = 0.01 } }", "gaussian");
+    let noise = &told.noise[0];
+    assert!((noise.scale / (10.0 / (2.0 * told.cost.rho.unwrap())).sqrt() - 1.0).abs() < 1e-6, "{noise:?}");
+    let tau = noise.tau.unwrap();
+    assert!((tau as f64 / noise.scale - 2.326).abs() < 0.01, "{noise:?}");
+    assert_eq!((noise.comparisons, noise.rank_error, noise.interval), (Some(10), None, 2.0 * tau as f64));
+    assert_eq!(told.people_for_a_tenth, 20 * tau);
+    assert_eq!((told.moves[0].l0, told.moves[0].linf, told.near), (1.0, 1.0, None));
+    assert!(told.memory.a_key.unwrap() > 16 * 2 * tau);
+    assert!(page.contains("gaussian in 10 comparisons, sigma ") && page.contains("people above"), "{page}");
+    assert!(
+        page.contains(
+            "the largest sum of price of one person, among numbers from 0 on, 4.5% apart, in steps of 0.01"
+        ),
+        "{page}"
+    );
+    let (_, chosen) = planned("max = { each = \"count\", grid = \"log\" }", "exponential");
+    assert!(chosen.noise[0].comparisons.is_none() && chosen.noise[0].tau.is_some());
+    let quantiles =
+        "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 5], step = 0.5 }\nbound = { per_key = 2 }";
+    let (page, told) = planned(quantiles, "exponential");
+    let errors: Vec<u64> = told.noise.iter().map(|noise| noise.rank_error.unwrap()).collect();
+    assert_eq!((errors.len(), told.moves[0].linf), (2, 2.0));
+    assert_eq!(told.people_for_a_tenth, 10 * errors.iter().max().unwrap());
+    let words = format!("9 of 10 within {} people of the quantile 0.95", errors[1]);
+    assert!(page.replace("\n               ", " ").contains(&words), "{page}");
+}
+
 // Refutes a figure that is far from what a table holds, once it has settled what came.
 #[test]
 fn people_take_the_memory_that_is_told() {
@@ -265,23 +303,35 @@ proptest! {
             "count = {}", "people = {}", "count = { by = \"page\", keys = \"discover\" }", "sum = { of = \"x\", range = [-9007199254740992, 1e-9] }",
             "sum = { of = \"x\", range = [0, 1e-30], by = \"page\", keys = [\"a\"] }", "mean = { of = \"x\", range = [1e-15, 9007199254740992] }",
             "histogram = { of = \"x\", edges = [-1e-18, 0, 4] }",
+            "max = { of = \"x\", grid = \"signed log\", by = \"page\", keys = \"discover\" }",
+            "max = { of = \"x\", each = \"sum\", grid = { log = 1e-9 } }", "max = { each = \"count\", grid = [1, 2, 1e12] }",
+            "max = { of = \"x\", grid = { from = -9007199254740992, to = 9007199254740992, step = 65536 } }",
+            "quantile = { of = \"x\", q = [0.000001, 0.5, 0.999999], range = [0, 5] }",
+            "quantile = { of = \"x\", q = 0.5, range = [-1e-9, 1e12], by = \"page\", keys = [\"a\"] }",
+            "quantile = { of = \"x\", q = 0.123456, range = [0, 1], step = 1e-9 }",
         ][..]),
         keys in prop::sample::select(&[1u32, 3, 1 << 20, 1 << 31][..]),
         per_key in prop::sample::select(&[1u32, 5, 1 << 20][..]),
         price in prop::sample::select(&["share = 1", "share = 1e-18", "cost = { rho = 1e-9 }", "cost = { epsilon = 1e-6 }", "cost = { rho = 1e-6, delta = 1e-12 }"][..]),
         laplace: bool,
     ) {
-        let noise = if laplace { "laplace" } else { "gaussian" };
+        let noise = match laplace {
+            _ if statistic.starts_with("quantile") => "exponential",
+            true if statistic.starts_with("max") => "exponential",
+            true => "laplace",
+            false => "gaussian",
+        };
         let (count, unit) = every.split_at(every.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
         let over = count.parse::<u32>().map_or(String::new(), |count| format!("over = \"{}{unit}\"\n", count * over));
         let keys = if statistic.contains("by") || statistic.contains("edges") { keys } else { 1 };
         let per_key = if statistic.contains("people") { 1 } else { per_key };
+        let per_key = if statistic.starts_with("max") { String::new() } else { format!(", per_key = {per_key}") };
         let text = GOOD
             .replace("until = \"2026-04-11T00:00:00Z\"", until)
             .replace("lifetime", promise)
             .replace("epsilon = 1.0, delta = 1e-6", budget)
             .replace("every = \"1 day\"\n", &format!("every = \"{every}\"\n{over}"))
-            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ keys = {keys}, per_key = {per_key} }}"))
+            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ keys = {keys}{per_key} }}"))
             .replace("gaussian", noise)
             .replace("share = 1", price);
         let Ok(job) = Job::parse("a.toml", &text) else { return Ok(()) };

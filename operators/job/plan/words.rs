@@ -1,6 +1,6 @@
 //! What a plan says in words.
 
-use crate::job::config::{Job, Number, Protected, Release, Statistic};
+use crate::job::config::{Each, Grid, Job, Number, Protected, Quantiles, Release, Statistic};
 use crate::time::in_words;
 
 /// What is told of a window.
@@ -24,6 +24,47 @@ pub(super) fn statistic(job: &Job, statistic: &Statistic) -> String {
         Statistic::Histogram { of, edges } => {
             format!("how many records have a {of} between each two of {} edges", edges.len())
         }
+        Statistic::Max { each, grid, .. } => max(job, each, &by, grid),
+        Statistic::Quantile(quantiles, _) => quantile(quantiles, &by),
+    }
+}
+
+fn max(job: &Job, each: &Each, by: &str, answers: &Grid) -> String {
+    let one = if job.privacy.protected == Protected::Record { "record" } else { "person" };
+    let what = match each {
+        Each::Greatest(of) => format!("the largest {of}{by}"),
+        Each::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
+        Each::Count => format!("the most records of one {one}{by}"),
+    };
+    format!("{what}, among {}", grid(answers))
+}
+
+fn grid(grid: &Grid) -> String {
+    // Sixteen to a doubling.
+    match grid {
+        Grid::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
+        Grid::Log(digits) => format!("numbers from 0 on, 4.5% apart, in steps of {}", Number::power(-digits)),
+        Grid::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
+        Grid::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
+        Grid::List(answers) => format!("{} numbers that are listed", answers.len()),
+    }
+}
+
+fn quantile(quantiles: &Quantiles, by: &str) -> String {
+    let Quantiles { of, q, low, high, step } = quantiles;
+    let parts: Vec<String> = q.iter().map(ToString::to_string).collect();
+    let (s, parts) = (if parts.len() == 1 { "" } else { "s" }, listed(&parts));
+    let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
+    format!("the quantile{s} {parts} of {of}{by}, from {low} to {high}{steps}")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [first @ .., before, last] if !first.is_empty() => {
+            format!("{}, {before} and {last}", first.join(", "))
+        }
+        _ => words.join(" and "),
     }
 }
 
@@ -45,6 +86,7 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
     match (&release.statistic, release.bound.per_key) {
         (Statistic::People(_), _) => words += ", once",
         (Statistic::Sum(..), _) => words += ", with all that they bring",
+        (Statistic::Max { .. }, _) => words += ", with one value",
         (_, per_key) => words += &format!(", with {}", counted(per_key.unwrap_or(1), "record")),
     }
     if release.bound.keys.is_some() && !matches!(release.statistic, Statistic::People(_)) {

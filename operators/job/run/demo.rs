@@ -8,15 +8,14 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use serde_json::Value;
-
+use super::exact::Shown;
 use crate::accounting::Interval;
-use crate::dataflow::{Exact, Failure};
+use crate::dataflow::Failure;
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
-use crate::job::offer::{Asking, CellKey, Offer};
+use crate::job::offer::Offer;
 use crate::ledger::{Digest, Key, Ledger};
-use crate::mechanisms::{Key as _, Label};
+use crate::told::{Line, Says};
 
 /// The exact numbers of a demonstration, by offer.
 pub(crate) struct Demo {
@@ -25,27 +24,15 @@ pub(crate) struct Demo {
     shown: Vec<Shown>,
 }
 
-/// Of one release: after the bound, and before it.
-#[derive(Clone)]
-struct Shown {
-    tally: Exact<CellKey>,
-    truth: Exact<CellKey>,
-}
-
 impl Demo {
     pub(crate) fn new(offers: usize, gate: &Gate) -> Demo {
-        let shown = (0..offers).map(|_| Shown { tally: Exact::new(), truth: Exact::new() }).collect();
+        let shown = (0..offers).map(|_| Shown::default()).collect();
         Demo { secret: *gate.key().derive(crate::dataflow::CHOICE), shown }
     }
 
     /// Where the exact cells of an offer are put.
-    pub(crate) fn tally(&self, offer: usize) -> Exact<CellKey> {
-        self.shown.get(offer).map_or_else(Exact::new, |shown| shown.tally.clone())
-    }
-
-    /// The same, of what was there before anybody was bounded.
-    pub(crate) fn truth(&self, offer: usize) -> Exact<CellKey> {
-        self.shown.get(offer).map_or_else(Exact::new, |shown| shown.truth.clone())
+    pub(crate) fn shown(&self, offer: usize) -> Shown {
+        self.shown.get(offer).cloned().unwrap_or_default()
     }
 
     /// The lines of a window as a demonstration tells them: each with its exact numbers, and all with the word.
@@ -56,53 +43,11 @@ impl Demo {
 
     fn line(&self, offer: usize, of: &Offer, window: Interval, line: &str) -> String {
         let Some(open) = line.strip_suffix('}') else { return line.to_owned() };
-        let parsed: Value = serde_json::from_str(line).unwrap_or_default();
-        let (Some(_), Some(shown)) = (parsed.get("value"), self.shown.get(offer)) else {
-            return format!("{open},\"demo\":true}}");
+        let exact = match (Line::read(line).map(|line| line.says), self.shown.get(offer)) {
+            (Some(Says::Cell(cell)), Some(shown)) => shown.of(of, window, &cell),
+            _ => None,
         };
-        let Some(key) = of.key_told_as(parsed.get("key")) else { return format!("{open},\"demo\":true}}") };
-        let tally = of.number_after(shown.tally.cell(window, &key).shown_in_a_demo());
-        let truth = of.number_before(shown.truth.cell(window, &key).shown_in_a_demo());
-        format!("{open},\"demo\":true,\"tally\":{tally},\"truth\":{truth}}}")
-    }
-}
-
-impl Offer {
-    /// The key that is told so.
-    fn key_told_as(&self, told: Option<&Value>) -> Option<CellKey> {
-        match (&self.asking, told) {
-            (_, None) => Some(CellKey::Whole),
-            (Asking::Histogram(_, _, keys), Some(told)) => {
-                let buckets = keys.listed()?;
-                let is_told = |key: &&CellKey| matches!(key.label(), Label::Text(text) if Some(&*text) == told.as_str());
-                buckets.iter().find(is_told).cloned()
-            }
-            (_, Some(told)) => Some(CellKey::Text(told.as_str()?.into())),
-        }
-    }
-
-    /// The number of a bounded cell, as it is told.
-    fn number_after(&self, [people, records, sum]: [i128; 3]) -> String {
-        let mean = |range: &crate::mechanisms::Range| {
-            let middle = (range.low() as f64 + range.high() as f64) / 2.0;
-            middle + sum as f64 / 2.0 / records as f64
-        };
-        match &self.asking {
-            Asking::People(_) => people.to_string(),
-            Asking::Count(_) | Asking::Histogram(..) => records.to_string(),
-            Asking::Sum(..) => self.point().shown(sum),
-            Asking::Mean(..) if records == 0 => "null".to_owned(),
-            Asking::Mean(range, _) => self.point().float(mean(range)).to_string(),
-        }
-    }
-
-    /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
-    fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
-        match &self.asking {
-            Asking::Mean(..) if records == 0 => "null".to_owned(),
-            Asking::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
-            _ => self.number_after([people, records, sum]),
-        }
+        format!("{open},\"demo\":true{}}}", exact.unwrap_or_default())
     }
 }
 

@@ -4,16 +4,17 @@ use crossbeam_channel::Sender;
 
 use super::demo::Demo;
 use super::ending::Ending;
+use super::exact::Shown;
 use crate::dataflow::bounding::{Count, Measure, Sum};
 use crate::dataflow::{
-    Asked, Bounded, Everything, Failure, Fed, Feeds, Private, Question, Release, Tallied, Terms, Travels,
-    Unit, Windowed, Worker, hand_over,
+    Asked, Bounded, Everything, Exact, Failure, Fed, Feeds, Private, Question, Ranking, Release, Searching,
+    Tallied, Terms, Travels, Unit, Windowed, Worker, hand_over,
 };
 use crate::gate::Gate;
 use crate::job::bundle::Bundle;
 use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
 use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
-use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Tellable};
+use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable};
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
@@ -129,44 +130,61 @@ impl Graph {
         let value = |record: &Record<P, I>| record.value;
         let (settled, people) = (self.settled.get(at), bounded.clone());
         match (&offer.asking, settled) {
-            (_, None) => Ok(()),
+            (_, None) => return Ok(()),
             (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
-                self.release(people.ask(key(offer), value, question), offer, at)
+                self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
             (_, Some(Settled::Total(total, _))) => {
                 let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
-                self.release(people.ask(key(offer), whole, question), offer, at)
+                self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
                 let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
-                self.release(people.ask(key(offer), value, question), offer, at)
+                self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(Settled::Mean(..))) => Ok(()),
-        }?;
+            (_, Some(Settled::Mean(..))) => return Ok(()),
+            // What is found by its rank is asked of everybody in the same words.
+            (_, Some(Settled::Largest(largest, _))) => {
+                let question = Ok(Searching::new((**largest).clone()));
+                let exact = |shown: &Shown| (shown.tops.tally.clone(), Some(shown.tops.truth.clone()));
+                return self.release(people.ask(key(offer), value, question), offer, at, exact);
+            }
+            (_, Some(Settled::Quantiles(quantiles, _))) => {
+                let question = Ok(Ranking::new((**quantiles).clone()));
+                let exact = |shown: &Shown| (shown.values.tally.clone(), Some(shown.values.truth.clone()));
+                return self.release(people.ask(key(offer), value, question), offer, at, exact);
+            }
+        }
         let Some(demo) = &self.demo else { return Ok(()) };
         let everything = Everything::new(offer.asking.keys().clone());
         let everything = bounded.clone().ask(key(offer), value, everything);
-        everything.shown_in_a_demo(demo.secret, None, demo.truth(at))
+        everything.shown_in_a_demo(demo.secret, None, demo.shown(at).sums.truth)
     }
 
-    fn release<'scope, P: Told, I: Told, U, Q, G, V>(
+    fn release<'scope, P: Told, I: Told, U, Q, C, G, V>(
         &self,
         tallied: Tallied<'scope, Record<P, I>, U, Timed<P, I>, Q, G, V>,
         offer: &Offer,
         at: usize,
+        exact: fn(&Shown) -> AfterAndBefore<C>,
     ) -> Result<(), Failure>
     where
         U: Unit<Record<P, I>>,
-        Q: Question<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey>>>,
-        (CellKey, Cell): Travels,
+        C: Summary + Clone,
+        Q: Question<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
+        (CellKey, C): Travels,
         G: Fn(&Record<P, I>) -> CellKey + 'static,
         V: Fn(&Record<P, I>) -> <Q::Measure as Measure>::Value + 'static,
         Law: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
     {
         if let Some(demo) = &self.demo {
-            tallied.shown_in_a_demo(demo.secret, Some(tallied.limits()), demo.tally(at))?;
+            let (tally, truth) = exact(&demo.shown(at));
+            tallied.shown_in_a_demo(demo.secret, Some(tallied.limits()), tally)?;
+            if let Some(truth) = truth {
+                tallied.shown_in_a_demo(demo.secret, None, truth)?;
+            }
         }
         let releases =
             tallied.charged_to(&self.domain).release(&self.gate, offer.name.as_str(), offer.law.clone());
@@ -175,6 +193,14 @@ impl Graph {
         hand_over(releases, move |release| _ = sender.send(release));
         Ok(())
     }
+}
+
+/// Where exact cells are put: after the bound, and before it where that is asked in the same words.
+type AfterAndBefore<C> = (Exact<CellKey, C>, Option<Exact<CellKey, C>>);
+
+/// Sums of everybody are asked in other words.
+fn sums(shown: &Shown) -> AfterAndBefore<Cell> {
+    (shown.sums.tally.clone(), None)
 }
 
 /// How a record gets its key, where it has what the offer reads.

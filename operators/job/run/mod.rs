@@ -5,6 +5,7 @@
 
 mod demo;
 mod ending;
+mod exact;
 mod graph;
 mod live;
 mod memory;

@@ -1,6 +1,8 @@
 //! Jobs as files, run inside of the test.
 #![allow(clippy::unwrap_used)]
 
+mod ranks;
+
 use std::fs;
 use std::path::PathBuf;
 

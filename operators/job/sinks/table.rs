@@ -5,19 +5,21 @@
 //! whoever takes one `'` away has what was told. Numbers are the digits that were released.
 //!
 //! A cell has the status `value`, and a window ends with `closed`, its number of cells, and its place in the ledger. What
-//! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`.
+//! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`; there a value says
+//! `insufficient` where too few people were there to say more. A quantile has its `q`. What is promised of ranks stands
+//! under `tau` or `rank_error`, in people.
 
 use std::borrow::Cow;
 
 use crate::told::{Cell, Line, Says};
 
-const COLUMNS: &str =
-    "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain";
+const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
+    q,tau,rank_error";
 
 /// So many of them.
-const WIDTH: usize = 17;
+const WIDTH: usize = 20;
 
-const DEMO: &str = ",demo,tally,truth";
+const DEMO: &str = ",demo,tally,truth,off";
 
 /// The first line.
 pub(super) fn header(demo: bool) -> String {
@@ -26,18 +28,19 @@ pub(super) fn header(demo: bool) -> String {
 
 /// How many fields a record has.
 pub(super) fn width(demo: bool) -> usize {
-    WIDTH + if demo { 3 } else { 0 }
+    WIDTH + if demo { 4 } else { 0 }
 }
 
 /// Where the fields stand that a reader asks for.
 pub(super) const STATUS: usize = 12;
 pub(super) const CELLS: usize = 14;
+const RANKS: usize = 17;
 
 /// A line as a record with its end; `None` where it is no line of a release.
 pub(super) fn record(line: &str, demo: bool) -> Option<String> {
     let Line { release, window, says, .. } = Line::read(line)?;
     let mut fields: [Cow<'_, str>; WIDTH] = std::array::from_fn(|_| "".into());
-    let mut exact: [&str; 2] = [""; 2];
+    let mut exact: [&str; 3] = [""; 3];
     let mut fill = |values: &mut dyn Iterator<Item = (usize, Cow<'_, str>)>| {
         values.for_each(|(at, value)| fields[at] = Cow::Owned(value.into_owned()));
     };
@@ -45,9 +48,11 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
     fill(&mut (0..).zip(place));
     match says {
         Says::Cell(cell) => {
-            exact = [cell.tally.unwrap_or_default(), cell.truth.unwrap_or_default()];
+            exact = [cell.tally, cell.truth, cell.off].map(Option::unwrap_or_default);
             fill(&mut (3..).zip(numbers(&cell)));
-            fill(&mut [(STATUS, "value".into())].into_iter());
+            let why = if cell.insufficient { "insufficient" } else { "" };
+            fill(&mut (STATUS..).zip(["value".into(), why.into()]));
+            fill(&mut (RANKS..).zip(ranks(&cell)));
         }
         Says::Closed { cells, sequence, chain } => {
             let last =
@@ -65,7 +70,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
     }
     let mut text = fields.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
     if demo {
-        text += &format!(",true,{},{}", exact[0], exact[1]);
+        text += &format!(",true,{}", exact.join(","));
     }
     Some(text + "\n")
 }
@@ -88,6 +93,13 @@ fn numbers<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 9] {
         (*cell.id).into(),
         (*cell.promise).into(),
     ]
+}
+
+/// Which quantile it is, and what is promised of its rank.
+fn ranks<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 3] {
+    let tau = cell.noise.iter().find_map(|law| law.tau).map(|tau| tau.to_string());
+    let error = cell.noise.iter().find_map(|law| law.rank_error());
+    [cell.q.unwrap_or_default().into(), tau.unwrap_or_default().into(), error.unwrap_or_default().into()]
 }
 
 /// A field as it stands in a record.

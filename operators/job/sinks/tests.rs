@@ -232,6 +232,29 @@ fn a_demo_and_releases_are_never_mixed() {
     }
 }
 
+// Refutes a quantile that a table takes for another, and a promise of ranks that it leaves out.
+#[test]
+fn a_table_tells_what_is_promised_of_ranks() {
+    let window = r#"{"start":null,"end":null}"#;
+    let law = |law: &str| format!("\"noise\":{{\"kind\":\"exponential\",\"scale\":4.0,{law}}}");
+    let plain = cell(window, "/", "3");
+    let (before, rest) = plain.split_once("\"noise\":{").unwrap();
+    let after = rest.split_once('}').unwrap().1;
+    let median =
+        format!("{before}{}{after}", law("\"rank_error\":38")).replace("\"value\"", "\"q\":0.50,\"value\"");
+    let largest = format!("{before}{}{after}", law("\"tau\":33"))
+        .replace("\"confidence\"", "\"insufficient\":true,\"confidence\"")
+        .replace("\"}", "\",\"demo\":true,\"tally\":4,\"truth\":5,\"off\":7}");
+    let table = table_of([table::header(true), table::record(&largest, true).unwrap()].concat().as_bytes());
+    let of = |name: &str| table[1][table[0].iter().position(|column| column == name).unwrap()].as_str();
+    assert_eq!((of("tau"), of("rank_error"), of("off"), of("why")), ("33", "", "7", "insufficient"));
+    assert_eq!(table[1].len(), table::width(true));
+    let table = table_of([table::header(false), table::record(&median, false).unwrap()].concat().as_bytes());
+    let of = |name: &str| table[1][table[0].iter().position(|column| column == name).unwrap()].as_str();
+    assert_eq!((of("q"), of("rank_error"), of("tau"), of("why")), ("0.50", "38", "", ""));
+    assert_eq!(table[1].len(), table::width(false));
+}
+
 /// The oracle reads what a spreadsheet reads.
 fn table_of(text: &[u8]) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);

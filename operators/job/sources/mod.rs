@@ -46,6 +46,7 @@ pub(crate) use brake::Brake;
 pub use brake::Progress;
 pub(crate) use input::{Crew, Input, Pace, open};
 pub use made::{MadeUp, Row};
+pub(crate) use number::steps;
 pub(crate) use part::Part;
 pub(crate) use record::{MISSING, Record};
 pub(crate) use told::{Id, Told};

@@ -4,7 +4,7 @@
 /// the bytes are no number: a sign or none, digits with or without a point among them, an exponent or none; spaces
 /// around it mean nothing. No float is on the way: 0.29 is 29 hundredths.
 #[inline]
-pub(super) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
+pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
     let bytes = trimmed(bytes);
     let (negative, bytes) = match bytes.split_first()? {
         (b'-', rest) => (true, rest),

@@ -53,6 +53,7 @@ pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) ->
 }
 
 /// By how many values the rank of an answer is off, rounded up.
+#[cfg(any(test, feature = "cli"))]
 pub(super) fn off(sorted: &[i64], answer: i64, quantile: Quantile) -> u64 {
     let below = sorted.partition_point(|&value| value < answer);
     let up_to = sorted.partition_point(|&value| value <= answer);
@@ -60,6 +61,7 @@ pub(super) fn off(sorted: &[i64], answer: i64, quantile: Quantile) -> u64 {
 }
 
 /// The least value whose rank is not off.
+#[cfg(any(test, feature = "cli"))]
 pub(super) fn exact(sorted: &[i64], quantile: Quantile) -> Option<i64> {
     let rank =
         (sorted.len() as u128 * u128::from(quantile.numerator())).div_ceil(quantile.denominator().into());

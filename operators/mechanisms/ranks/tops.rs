@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "cli")]
+use super::grid::Grid;
 use crate::mechanisms::tally::Summary;
 
 /// Of one key: how many people it has, what they have together, and what the first of them have, from the largest on.
@@ -55,6 +57,18 @@ impl Tops {
         let mut before: Vec<i128> = before.collect();
         before.push(values.iter().map(|value| i128::from(*value)).sum());
         Ranked { people, total, values, before }
+    }
+}
+
+/// For demonstrations, which show the truth, and for which nobody is forgotten.
+#[cfg(feature = "cli")]
+impl Tops {
+    /// The largest value; and how many people are above an answer, of whom those beyond the last one count as it.
+    pub(crate) fn shown_in_a_demo(&self, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        let place = |value: i64| grid.ceiling(value).min(grid.top());
+        let at = place(answer);
+        let above = self.values.iter().filter(|value| place(**value) > at).count();
+        (self.values.iter().max().copied(), above as u64)
     }
 }
 
@@ -165,6 +179,18 @@ mod tests {
             }
             prop_assert_eq!(ranked.without(u64::MAX, 3).people, 0);
         }
+    }
+
+    // Refutes a person beyond the last answer who is above it, and one at the answer who is.
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_demo_counts_who_is_above() {
+        let grid = Grid::list([0, 5, 10]).unwrap();
+        let mut tops = Tops::default();
+        [3, 5, 5, 6, 10, 99].into_iter().for_each(|value| tops.add(value, usize::MAX));
+        assert_eq!(tops.shown_in_a_demo(&grid, 5), (Some(99), 3));
+        assert_eq!((tops.shown_in_a_demo(&grid, 10).1, tops.shown_in_a_demo(&grid, 0).1), (0, 6));
+        assert_eq!(Tops::default().shown_in_a_demo(&grid, 0), (None, 0));
     }
 
     #[test]

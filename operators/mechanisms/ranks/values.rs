@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "cli")]
+use super::losses;
+#[cfg(feature = "cli")]
+use super::quantile::Quantile;
 use crate::mechanisms::tally::Summary;
 
 /// The values that people have in one key, in runs that are each in order. Prints as `<private>`.
@@ -28,6 +32,16 @@ impl Values {
     pub(super) fn sorted(mut self) -> Vec<i64> {
         self.values.sort();
         self.values
+    }
+}
+
+/// For demonstrations, which show the truth.
+#[cfg(feature = "cli")]
+impl Values {
+    /// The quantile; and by how many values the rank of an answer is off.
+    pub(crate) fn shown_in_a_demo(&self, quantile: Quantile, answer: i64) -> (Option<i64>, u64) {
+        let sorted = self.clone().sorted();
+        (losses::exact(&sorted, quantile), losses::off(&sorted, answer, quantile))
     }
 }
 

@@ -24,16 +24,15 @@ pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
     let hidden = bars.len().saturating_sub(BARS);
     bars.truncate(BARS);
 
-    let names: Vec<String> = bars.iter().map(|(track, _)| short(&named(track.key.as_deref()), 32)).collect();
+    let names: Vec<String> =
+        bars.iter().map(|(track, _)| short(&track.name().unwrap_or_else(|| named(None)), 32)).collect();
     let values: Vec<String> = bars.iter().map(|(_, point)| said(point.value)).collect();
     let left = room(&names, 6.9, 72.0);
     let right = width - room(&values, 7.2, 30.0);
     let height = TOP + ROW * bars.len() as f64 + BOTTOM;
     let mut drawing = Drawing { width, height, title: series.name.clone(), ..Drawing::default() };
 
-    let all = bars
-        .iter()
-        .flat_map(|(_, point)| [point.low, point.value, point.high].into_iter().chain(point.truth));
+    let all = bars.iter().flat_map(|(_, point)| point.numbers());
     let range = numbers(all.clone(), ((right - left) / 80.0) as usize, true).tight(all);
     let across = Scale::new(range.ends, (left, right));
     for (value, label) in &range.ticks {
@@ -55,12 +54,14 @@ pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
 }
 
 fn bar(drawing: &mut Drawing, point: &Point, across: Scale, middle: f64) {
-    let [zero, value, low, high] = [0.0, point.value, point.low, point.high].map(|number| across.at(number));
+    let [zero, value] = [0.0, point.value].map(|number| across.at(number));
     drawing.rectangle("bar", [zero.min(value), middle - 6.5, (value - zero).abs(), 13.0]);
     drawing.line("edge", [value, middle - 6.5, value, middle + 6.5]);
-    drawing.line("reach", [low, middle, high, middle]);
-    for end in [low, high] {
-        drawing.line("reach", [end, middle - 3.5, end, middle + 3.5]);
+    if let Some((low, high)) = point.interval.map(|(low, high)| (across.at(low), across.at(high))) {
+        drawing.line("reach", [low, middle, high, middle]);
+        for end in [low, high] {
+            drawing.line("reach", [end, middle - 3.5, end, middle + 3.5]);
+        }
     }
     if let Some(truth) = point.truth.map(|truth| across.at(truth)) {
         let diamond =

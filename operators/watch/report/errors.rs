@@ -1,6 +1,7 @@
 //! How far what was told is from what is so, where that is known: in a demo. Otherwise, how far it may be.
 
 use super::draw::{grouped, percent, said};
+use super::ranks::Off;
 use crate::told::Cell;
 
 /// In a demo, how far what was told is from what is so; otherwise how wide intervals are.
@@ -10,8 +11,12 @@ pub(super) struct Errors {
     pub(super) bound: Mean,
     /// Between tally and value: what the noise added.
     pub(super) noise: Mean,
-    /// So many intervals hold their tally.
+    /// So many intervals say how far the noise reaches.
+    pub(super) intervals: u64,
+    /// So many of them hold their tally.
     pub(super) held: u64,
+    /// Where ranks are promised instead.
+    pub(super) off: Off,
     /// Half of each interval over its value, of those that were looked at.
     pub(super) relative: Vec<f32>,
 }
@@ -23,7 +28,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;
     }
@@ -42,7 +47,10 @@ const FINITE: f64 = 1e300;
 impl Errors {
     pub(super) fn take(&mut self, cell: &Cell<'_>) {
         let Some(value) = finite(cell.value) else { return };
-        if let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
+        let ranked = cell.ranked().is_some();
+        self.off.take(cell);
+        if !ranked
+            && let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
             && self.relative.len() < LOOKED_AT
             && value != 0.0
         {
@@ -53,7 +61,10 @@ impl Errors {
         if let Some(truth) = finite(cell.truth) {
             self.bound.add((truth - tally).abs());
         }
-        self.held += u64::from(holds(cell.low, cell.tally, cell.high));
+        if !ranked {
+            self.intervals += 1;
+            self.held += u64::from(holds(cell.low, cell.tally, cell.high));
+        }
     }
 
     /// Whether the bound or the noise takes more, and what to do about it.
@@ -77,7 +88,7 @@ impl Errors {
 
     /// How many intervals hold what they are about, beside how many should.
     pub(super) fn share(&self, confidence: Option<&str>) -> Option<String> {
-        if self.noise.count == 0 {
+        if self.intervals == 0 {
             return None;
         }
         let promised = confidence.and_then(|part| part.parse::<f64>().ok());
@@ -85,8 +96,8 @@ impl Errors {
         Some(format!(
             "{} of {} intervals hold what they are about, the exact number after the bound: {}{promised}.",
             grouped(&self.held.to_string()),
-            grouped(&self.noise.count.to_string()),
-            percent(self.held as f64 / self.noise.count as f64)
+            grouped(&self.intervals.to_string()),
+            percent(self.held as f64 / self.intervals as f64)
         ))
     }
 

@@ -7,6 +7,8 @@ use super::model::Series;
 pub(super) fn legend(series: &Series, demo: bool, over_time: bool) -> Drawing {
     let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
     let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
+    // Where ranks are promised there is no interval to be drawn.
+    let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
     let mut drawing = Drawing {
         width: 620.0,
         height: 24.0,
@@ -24,17 +26,21 @@ pub(super) fn legend(series: &Series, demo: bool, over_time: bool) -> Drawing {
             drawing.path("value", [(x, 12.0), (x + 26.0, 12.0)].into_iter(), false);
             drawing.dot("dot", x + 13.0, 12.0, 2.6);
         });
-        entry(&mut drawing, &interval, &|drawing, x| drawing.rectangle("band", [x, 5.0, 26.0, 14.0]));
+        if bounded {
+            entry(&mut drawing, &interval, &|drawing, x| drawing.rectangle("band", [x, 5.0, 26.0, 14.0]));
+        }
     } else {
         entry(&mut drawing, "as published", &|drawing, x| {
             drawing.rectangle("bar", [x, 5.5, 22.0, 13.0]);
             drawing.line("edge", [x + 22.0, 5.5, x + 22.0, 18.5]);
         });
-        entry(&mut drawing, &interval, &|drawing, x| {
-            drawing.line("reach", [x, 12.0, x + 26.0, 12.0]);
-            drawing.line("reach", [x, 8.5, x, 15.5]);
-            drawing.line("reach", [x + 26.0, 8.5, x + 26.0, 15.5]);
-        });
+        if bounded {
+            entry(&mut drawing, &interval, &|drawing, x| {
+                drawing.line("reach", [x, 12.0, x + 26.0, 12.0]);
+                drawing.line("reach", [x, 8.5, x, 15.5]);
+                drawing.line("reach", [x + 26.0, 8.5, x + 26.0, 15.5]);
+            });
+        }
     }
     if demo {
         entry(&mut drawing, "the truth, before bound and noise", &|drawing, x| match over_time {
@@ -45,8 +51,9 @@ pub(super) fn legend(series: &Series, demo: bool, over_time: bool) -> Drawing {
             }
         });
     }
+    let intervals = if bounded { format!(", their {interval}s") } else { String::new() };
     drawing.description =
-        format!("Published values, their {interval}s{}.", if demo { ", and the truth" } else { "" });
+        format!("Published values{intervals}{}.", if demo { ", and the truth" } else { "" });
     drawing
 }
 

@@ -12,6 +12,7 @@ mod legend;
 mod model;
 mod page;
 mod picture;
+mod ranks;
 mod style;
 #[cfg(test)]
 mod tests;

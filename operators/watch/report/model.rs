@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::draw::{counted, named};
 use super::errors::{Errors, finite};
 use crate::accounting::Amount;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
-use crate::told::{Cell, Key, Line, Says, Window};
+use crate::told::{Cell, Key, Law, Line, Ranked, Says, Window};
 
 /// All that was told so far.
 #[derive(Debug, Default)]
@@ -39,8 +40,10 @@ pub(super) struct Series {
     /// So many more lines than rows were told.
     pub(super) untold: u64,
     pub(super) errors: Errors,
+    /// So many values were told of too few people.
+    pub(super) insufficient: u64,
     known: HashSet<[String; 2]>,
-    places: HashMap<Option<String>, usize>,
+    places: HashMap<[Option<String>; 2], usize>,
 }
 
 /// A window, and what became of it.
@@ -71,13 +74,26 @@ impl Outcome {
     }
 }
 
-/// The numbers of one key, in the order of its windows.
+/// The numbers of one key, or of one quantile of it, in the order of its windows.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) key: Option<String>,
+    pub(super) q: Option<String>,
     /// Whether the key has a place of its own among others, as a number or a bucket has.
     pub(super) ordered: bool,
     pub(super) points: Vec<Point>,
+}
+
+impl Track {
+    /// What it is called, unless it is the only one.
+    pub(super) fn name(&self) -> Option<String> {
+        match (&self.key, &self.q) {
+            (None, None) => None,
+            (Some(key), None) => Some(named(Some(key))),
+            (None, Some(q)) => Some(format!("q {q}")),
+            (Some(key), Some(q)) => Some(format!("{}, q {q}", named(Some(key)))),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,21 +101,33 @@ pub(super) struct Point {
     /// An index among the windows.
     pub(super) window: usize,
     pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+    /// `None` where it says nothing of how far the value is from what is so.
+    pub(super) interval: Option<(f64, f64)>,
     pub(super) truth: Option<f64>,
+}
+
+impl Point {
+    /// All that a picture shows of it.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + Clone + use<> {
+        let ends = self.interval.map(|(low, high)| [low, high]);
+        [self.value].into_iter().chain(ends.into_iter().flatten()).chain(self.truth)
+    }
 }
 
 /// What a page says of noise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Laws {
+    /// The number, the kind and the scale of each.
     pub(super) noises: Vec<[String; 3]>,
+    pub(super) q: Option<String>,
+    pub(super) ranked: Option<Ranked>,
     pub(super) confidence: String,
     pub(super) promise: String,
 }
 
-/// A line of the table, to the digit: the window, the key, the value, its interval, and in a demo tally and truth.
-pub(super) type Row = [String; 8];
+/// A line of the table, to the digit: the window, the key and its quantile, the value, its interval, and in a demo tally,
+/// truth, and by how many people the value is off.
+pub(super) type Row = [String; 10];
 
 /// More rows make a page that nobody reads, and that a browser takes long to lay out.
 const ROWS: usize = 1000;
@@ -148,7 +176,7 @@ fn part(spent: &Amount, cap: &Amount) -> Option<f64> {
 impl Series {
     fn take(&mut self, line: &Line<'_>) {
         // A window that was told to its end is told again, to a new file.
-        if self.known.contains(&named(line.window)) {
+        if self.known.contains(&ends(line.window)) {
             return;
         }
         let outcome = match &line.says {
@@ -165,7 +193,7 @@ impl Series {
         if let Some(told) = self.windows.get_mut(place) {
             told.outcome = outcome;
         }
-        self.known.insert(named(line.window));
+        self.known.insert(ends(line.window));
     }
 
     /// The window that is told of; its cells come before the line that ends it.
@@ -181,7 +209,9 @@ impl Series {
     fn cell(&mut self, window: Window<'_>, cell: &Cell<'_>) {
         let place = self.window(window);
         let laws = Laws {
-            noises: cell.noise.iter().map(noise).collect(),
+            noises: cell.noise.iter().map(|law| noise(law, cell.q)).collect(),
+            q: cell.q.map(str::to_owned),
+            ranked: cell.ranked(),
             confidence: cell.confidence.to_owned(),
             promise: cell.promise.clone().into_owned(),
         };
@@ -190,24 +220,28 @@ impl Series {
         }
         let key = cell.key.as_ref().map(|key| key.text().to_owned());
         if self.rows.len() < ROWS {
-            let texts = [cell.value, cell.low, cell.high, cell.tally, cell.truth];
-            let [value, low, high, tally, truth] = texts.map(|text| text.unwrap_or_default().to_owned());
-            let [start, end] = named(window);
-            self.rows.push([start, end, key.clone().unwrap_or_default(), value, low, high, tally, truth]);
+            let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
+            let [q, value, low, high, tally, truth, off] =
+                texts.map(|text| text.unwrap_or_default().to_owned());
+            let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
+            self.rows.push([start, end, key, q, value, low, high, tally, truth, off]);
         } else {
             self.untold += 1;
         }
         self.errors.take(cell);
+        self.insufficient += u64::from(cell.insufficient);
         let Some(value) = finite(cell.value) else { return };
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
-        let point = Point { window: place, value, low, high, truth: finite(cell.truth) };
-        let track = *self.places.entry(key.clone()).or_insert_with(|| {
+        let interval = cell.ranked().is_none().then_some((low, high));
+        let point = Point { window: place, value, interval, truth: finite(cell.truth) };
+        let q = cell.q.map(str::to_owned);
+        let track = *self.places.entry([key.clone(), q.clone()]).or_insert_with(|| {
             let ordered = match &cell.key {
                 Some(Key::Number(_)) => true,
                 Some(Key::Text(text)) => is_bucket(text),
-                None => false,
+                None => q.is_some(),
             };
-            self.tracks.push(Track { key, ordered, points: Vec::new() });
+            self.tracks.push(Track { key, q, ordered, points: Vec::new() });
             self.tracks.len() - 1
         });
         if let Some(track) = self.tracks.get_mut(track) {
@@ -216,12 +250,24 @@ impl Series {
     }
 }
 
-fn noise(law: &crate::told::Law<'_>) -> [String; 3] {
-    let number = law.number.as_deref().unwrap_or_default().to_owned();
-    [number, law.kind.clone().into_owned(), law.scale().to_owned()]
+fn noise(law: &Law<'_>, q: Option<&str>) -> [String; 3] {
+    let number = match (&law.number, q) {
+        (Some(number), _) => number.clone().into_owned(),
+        (None, Some(q)) => format!("q {q}"),
+        (None, None) => String::new(),
+    };
+    let kind = match law.comparisons {
+        Some(comparisons) => format!(
+            "{}, {}",
+            law.kind,
+            counted(usize::try_from(comparisons).unwrap_or(usize::MAX), "comparison")
+        ),
+        None => law.kind.clone().into_owned(),
+    };
+    [number, kind, law.scale().to_owned()]
 }
 
-fn named(window: Window<'_>) -> [String; 2] {
+fn ends(window: Window<'_>) -> [String; 2] {
     [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
 }
 

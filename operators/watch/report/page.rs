@@ -1,6 +1,8 @@
 //! The page, top-down: what it is, what is promised, each release, the budget, the noise. No script, and nothing from
 //! elsewhere: the policy in its head says so to the browser.
 
+use std::collections::BTreeSet;
+
 use super::Heading;
 use super::axis::{dated, spanned};
 use super::bars;
@@ -9,6 +11,7 @@ use super::draw::{Drawing, counted, escape, grouped, said};
 use super::legend::{legend, small_badge};
 use super::model::{Model, Series};
 use super::picture::panels;
+use super::ranks::promised;
 use super::style;
 use super::timeline::Timeline;
 
@@ -82,10 +85,10 @@ impl Page<'_> {
             }
             (start, end) => spanned(start, end),
         };
-        let keys = match series.tracks.as_slice() {
-            [] => String::new(),
-            [only] if only.key.is_none() => String::new(),
-            tracks => format!(", {}", counted(tracks.len(), "key")),
+        let keys: BTreeSet<&str> = series.tracks.iter().filter_map(|track| track.key.as_deref()).collect();
+        let keys = match keys.len() {
+            0 => String::new(),
+            keys => format!(", {}", counted(keys, "key")),
         };
         self.text += &format!(
             "<section><h2>{}</h2><p class=\"sub\">{windows}{keys}: {}</p>",
@@ -114,6 +117,9 @@ impl Page<'_> {
         self.text += "<div class=\"legend\">";
         self.draw(&legend(series, self.heading.demo, over_time));
         self.text += "</div>";
+        if let Some(words) = promised(series) {
+            self.text += &format!("<p>{}</p>", escape(&words));
+        }
         let (mut notes, hidden) =
             (Vec::new(), if over_time { self.over_time(series) } else { self.bars(series) });
         if over_time && series.tracks.len() > 1 {
@@ -129,6 +135,11 @@ impl Page<'_> {
             notes.push(format!(
                 "Each point is the mean of {thinned} windows, and so are its interval's ends."
             ));
+        }
+        if series.insufficient > 0 {
+            let are = if series.insufficient == 1 { "is" } else { "are" };
+            let values = counted(series.insufficient as usize, "value");
+            notes.push(format!("{values} {are} of too few people to say more."));
         }
         if !notes.is_empty() {
             self.text += &format!("<p class=\"sub\">{}</p>", notes.join(" "));
@@ -172,7 +183,8 @@ impl Page<'_> {
             self.text += "</div>";
         }
         let words = if self.heading.demo {
-            vec![errors.advice(), errors.share(series.laws.first().map(|laws| laws.confidence.as_str()))]
+            let confidence = series.laws.first().map(|laws| laws.confidence.as_str());
+            vec![errors.advice(), errors.share(confidence), errors.off.share(confidence)]
         } else {
             vec![errors.reach()]
         };
@@ -185,18 +197,26 @@ impl Page<'_> {
         if series.rows.is_empty() {
             return;
         }
-        let columns: &[&str] = &["from", "to", "key", "value", "low", "high", "tally", "truth"];
-        let columns = &columns[..if self.heading.demo { 8 } else { 6 }];
+        let ranked = |named: &str| match named {
+            "q" => series.laws.iter().any(|laws| laws.q.is_some()),
+            "off" => series.laws.iter().any(|laws| laws.ranked.is_some()),
+            _ => true,
+        };
+        let columns = ["from", "to", "key", "q", "value", "low", "high", "tally", "truth", "off"];
+        let said = if self.heading.demo { 10 } else { 7 };
+        let columns: Vec<(usize, &str)> =
+            columns.into_iter().enumerate().take(said).filter(|(_, named)| ranked(named)).collect();
         let class = |at: usize| if at > 2 { " class=\"number\"" } else { "" };
         self.text +=
             "<details><summary>The numbers, as a table</summary><div class=\"scroll\"><table><thead><tr>";
-        for (at, column) in columns.iter().enumerate() {
+        for &(at, column) in &columns {
             self.text += &format!("<th scope=\"col\"{}>{column}</th>", class(at));
         }
         self.text += "</tr></thead><tbody>";
         for row in &series.rows {
             self.text += "<tr>";
-            for (at, field) in row.iter().take(columns.len()).enumerate() {
+            for &(at, _) in &columns {
+                let field = row.get(at).map_or("", String::as_str);
                 self.text += &format!("<td{}>{}</td>", class(at), escape(field));
             }
             self.text += "</tr>";
@@ -268,7 +288,18 @@ impl Page<'_> {
                 }
             }
         }
-        self.text += "</tbody></table></div><p>An interval says how far the noise reaches: the exact number after the \
+        let laws = || model.releases.iter().flat_map(|series| &series.laws);
+        self.text += "</tbody></table></div>";
+        if laws().any(|laws| laws.ranked.is_some()) {
+            self.text += "<p>Where a place among people is promised, an interval says where the answers end that are \
+                possible, and no more. The scale of an exponential draw is in people: an answer that is so many of them \
+                further off is drawn less often by the factor e.</p>";
+        }
+        if laws().all(|laws| laws.ranked.is_some()) {
+            self.text += "</section>";
+            return;
+        }
+        self.text += "<p>An interval says how far the noise reaches: the exact number after the \
             bound lies in it at least as often as its confidence says. It says nothing of what the bound left out, and \
             each number has its own: of many intervals, some miss. The scale is about the standard deviation of \
             Gaussian noise, and about the mean distance from zero of Laplace noise.</p></section>";

@@ -6,6 +6,7 @@ use super::bars;
 use super::draw::{Drawing, counted, escape, px, short};
 use super::legend::{badge, legend};
 use super::model::{Model, Series};
+use super::ranks::promised;
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::timeline::Timeline;
 
@@ -71,6 +72,11 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &Series, y: f64) -> f
     let head = y + 12.0;
     whole.body += &legend(series, heading.demo, over_time).placed(EDGE, y + 26.0);
     let mut y = y + 68.0;
+    if let Some(words) = promised(series) {
+        whole.text("sub", EDGE, y, &short(&words, 130));
+        whole.description += &format!("{words} ");
+        y += 22.0;
+    }
     let inner = WIDTH - 2.0 * EDGE;
     let hidden = if over_time {
         let (panels, columns, hidden) = panels(&Timeline::new(series), inner);

@@ -2,6 +2,7 @@
 
 mod browser;
 mod pictures;
+mod ranks;
 mod samples;
 mod words;
 

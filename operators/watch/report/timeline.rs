@@ -1,8 +1,8 @@
 //! A release over time: one panel for each key, the value as a line within the band of its intervals.
 
 use super::axis::{Range, Scale, numbers, times};
-use super::draw::{Drawing, counted, named, said, short};
-use super::model::{Outcome, Series, Track};
+use super::draw::{Drawing, counted, said, short};
+use super::model::{Outcome, Point, Series, Track};
 
 /// What all panels of a release share: where its windows stand.
 pub(super) struct Timeline<'a> {
@@ -32,8 +32,7 @@ struct Drawn {
     group: usize,
     x: f64,
     value: f64,
-    low: f64,
-    high: f64,
+    interval: Option<(f64, f64)>,
     truth: Option<f64>,
 }
 
@@ -78,11 +77,7 @@ impl<'a> Timeline<'a> {
 
     /// The numbers at the edge of a key's panel.
     fn range(track: &Track) -> Range {
-        let all = track
-            .points
-            .iter()
-            .flat_map(|point| [point.low, point.value, point.high].into_iter().chain(point.truth));
-        numbers(all, 4, false)
+        numbers(track.points.iter().flat_map(Point::numbers), 4, false)
     }
 
     /// The room that they take in the widest of these panels: then all panels stand above each other in time.
@@ -97,7 +92,7 @@ impl<'a> Timeline<'a> {
         let mut drawing = Drawing {
             width,
             height,
-            title: track.key.as_deref().map_or(self.series.name.clone(), |key| named(Some(key))),
+            title: track.name().unwrap_or_else(|| self.series.name.clone()),
             ..Drawing::default()
         };
         let range = Timeline::range(track);
@@ -112,9 +107,9 @@ impl<'a> Timeline<'a> {
         }
         self.lines(&mut drawing, track, across, up);
         self.time(&mut drawing, across);
-        if let Some(key) = &track.key {
+        if let Some(name) = track.name() {
             // A badge may stand at the right.
-            drawing.text("name", 0.0, 14.0, &short(&named(Some(key)), ((width - 50.0) / 8.0) as usize));
+            drawing.text("name", 0.0, 14.0, &short(&name, ((width - 50.0) / 8.0) as usize));
         }
         drawing
     }
@@ -123,10 +118,12 @@ impl<'a> Timeline<'a> {
         let drawn = self.drawn(track, across);
         let next = |a: &Drawn, b: &Drawn| b.group == a.group + 1;
         for run in drawn.chunk_by(next) {
-            let above = run.iter().map(|point| (point.x, up.at(point.high)));
-            let below = run.iter().rev().map(|point| (point.x, up.at(point.low)));
-            match run {
-                [alone] => drawing.line("reach", [alone.x, up.at(alone.low), alone.x, up.at(alone.high)]),
+            let ends = |point: &Drawn| point.interval.map(|(low, high)| (point.x, up.at(low), up.at(high)));
+            let ends: Vec<(f64, f64, f64)> = run.iter().filter_map(ends).collect();
+            let above = ends.iter().map(|(x, _, high)| (*x, *high));
+            let below = ends.iter().rev().map(|(x, low, _)| (*x, *low));
+            match ends[..] {
+                [(x, low, high)] => drawing.line("reach", [x, low, x, high]),
                 _ => drawing.path("band", above.chain(below), true),
             }
         }
@@ -151,22 +148,24 @@ impl<'a> Timeline<'a> {
 
     fn drawn(&self, track: &Track, across: (f64, f64)) -> Vec<Drawn> {
         let thinned = self.thinned();
-        let mut points: Vec<(usize, &super::model::Point)> =
+        let mut points: Vec<(usize, &Point)> =
             track.points.iter().filter_map(|point| Some((*self.place.get(point.window)?, point))).collect();
         points.sort_by_key(|(place, _)| *place);
         let groups = points.chunk_by(|(a, _), (b, _)| a / thinned == b / thinned);
         let drawn = groups.filter_map(|group| {
             let (place, first) = group.first()?;
             let count = group.len() as f64;
-            let mean =
-                |of: fn(&super::model::Point) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
+            let mean = |of: fn(&Point) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
             let truth = group.iter().map(|(_, point)| Some(point.truth? / count)).sum::<Option<f64>>();
+            let low = group.iter().map(|(_, point)| Some(point.interval?.0 / count)).sum::<Option<f64>>();
+            let high = group.iter().map(|(_, point)| Some(point.interval?.1 / count)).sum::<Option<f64>>();
+            let interval = low.zip(high);
             let x = group.iter().map(|(_, point)| self.middle(point.window, across) / count).sum();
-            let [value, low, high] = match group.len() {
-                1 => [first.value, first.low, first.high],
-                _ => [mean(|point| point.value), mean(|point| point.low), mean(|point| point.high)],
+            let (value, interval) = match group.len() {
+                1 => (first.value, first.interval),
+                _ => (mean(|point| point.value), interval),
             };
-            Some(Drawn { group: place / thinned, x, value, low, high, truth })
+            Some(Drawn { group: place / thinned, x, value, interval, truth })
         });
         drawn.collect()
     }
@@ -229,8 +228,10 @@ impl<'a> Timeline<'a> {
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         let newest = track.points.iter().max_by_key(|point| self.place.get(point.window));
         let newest = newest.map(|point| {
-            let [value, low, high] = [point.value, point.low, point.high].map(said);
-            format!(" The newest is {value}, with an interval from {low} to {high}.")
+            let interval = point.interval.map_or(String::new(), |(low, high)| {
+                format!(", with an interval from {} to {}", said(low), said(high))
+            });
+            format!(" The newest is {}{interval}.", said(point.value))
         });
         let (count, low, high) = (counted(track.points.len(), "value"), said(low), said(high));
         format!("{count} over time, from {low} to {high}.{}", newest.unwrap_or_default())

@@ -208,6 +208,73 @@ pub(super) fn a_day() -> Report {
     report
 }
 
+/// A line of a release that promises a rank: `cell` is its value and its interval, in a demo with the exact numbers.
+pub(super) fn ranked(
+    release: &str,
+    span: Interval,
+    named: &str,
+    cell: &str,
+    noise: &str,
+    exact: &str,
+) -> String {
+    let window = window(span);
+    format!(
+        "{{\"release\":\"{release}\",\"window\":{window},{named}{cell},\"confidence\":0.9,\"noise\":{noise},\"id\":\"5f\",\"promise\":\"lifetime, a person, rho 0.0026\"{exact}}}"
+    )
+}
+
+/// The largest order and quantiles of all, month by month.
+pub(super) fn ranks(demo: bool) -> Report {
+    let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(5));
+    for (month, span) in months(9).into_iter().enumerate() {
+        let exact = |value: f64, off: u32| match demo {
+            true => format!(",\"demo\":true,\"tally\":{value:.1},\"truth\":{value:.1},\"off\":{off}"),
+            false => String::new(),
+        };
+        let lines: Vec<String> = (["books", "garden"].iter().enumerate())
+            .map(|(at, key)| {
+                let value = (181.0 * (at + 1) as f64 * (1.0 + 0.1 * chance.normal())).round();
+                let cell = format!(
+                    "\"value\":{value},\"interval\":[{},9223372036854775807]",
+                    (value * 0.95).round()
+                );
+                let cell = if month == 3 { cell + ",\"insufficient\":true" } else { cell };
+                let off = if month == 5 { 70 } else { 12 };
+                ranked(
+                    "largest",
+                    span,
+                    &format!("\"key\":\"{key}\","),
+                    &cell,
+                    LARGEST,
+                    &exact(value * 1.1, off),
+                )
+            })
+            .collect();
+        report.tell(&ended("largest", span, &lines), Some(&standing(span, 0.1 * (month + 1) as f64)));
+        let lines: Vec<String> = ([("0.5", 3.5, 38), ("0.95", 4.75, 70)].iter())
+            .map(|(q, value, error)| {
+                let noise = format!("{{\"kind\":\"exponential\",\"scale\":4.0,\"rank_error\":{error}}}");
+                let value = value + 0.1 * chance.normal();
+                let cell = format!("\"value\":{value:.2},\"interval\":[0,5]");
+                ranked("stars", span, &format!("\"q\":{q},"), &cell, &noise, &exact(value, 3))
+            })
+            .collect();
+        report.tell(&ended("stars", span, &lines), None);
+    }
+    report
+}
+
+pub(super) const LARGEST: &str = r#"{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}"#;
+
+/// Lines with the one that closes their window.
+pub(super) fn ended(release: &str, span: Interval, lines: &[String]) -> String {
+    let (count, window, chain) = (lines.len(), window(span), "ab".repeat(32));
+    let end = format!(
+        "{{\"release\":\"{release}\",\"window\":{window},\"closed\":true,\"cells\":{count},\"seq\":1,\"chain\":\"{chain}\"}}"
+    );
+    [lines.join("\n"), end].join("\n")
+}
+
 pub(super) fn all_samples() -> Vec<(&'static str, Report)> {
     vec![
         ("year-demo", a_year(true)),
@@ -215,5 +282,7 @@ pub(super) fn all_samples() -> Vec<(&'static str, Report)> {
         ("window-demo", a_window(true)),
         ("window", a_window(false)),
         ("day", a_day()),
+        ("ranks-demo", ranks(true)),
+        ("ranks", ranks(false)),
     ]
 }

@@ -1,0 +1,290 @@
+//! What a release asks of the order of numbers: the largest of a field, and its quantiles.
+//!
+//! Both are answered on a grid, a list of possible answers that is public. It is written exactly: a step that does not
+//! lead from one end to the other is refused, and no end is moved.
+
+use dashu_int::{IBig, UBig};
+
+use super::located::Wrong;
+use super::node::{Fields, Node};
+use super::number::{Fraction, Number};
+use super::privacy::{Privacy, Protected};
+use super::release::{NoiseKind, Release};
+use super::statistic::{Statistic, measure, rising};
+use crate::job::MistakeKind;
+use crate::job::offer::misfit;
+
+/// The one number of a person of which the largest is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// The greatest of this field in its records.
+    Greatest(String),
+    /// The sum of this field over its records.
+    Sum(String),
+    /// How many records it has.
+    Count,
+}
+
+/// The possible answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Zero, and from one step on sixteen in every doubling. A step is 10 to the power of minus so many digits.
+    Log(i32),
+    /// The same of whole numbers, on both sides of zero.
+    SignedLog,
+    /// From an end to the other.
+    Steps {
+        /// The first.
+        from: Number,
+        /// The last.
+        to: Number,
+        /// Between two.
+        step: Number,
+    },
+    /// These, rising.
+    List(Vec<Number>),
+}
+
+/// Which quantiles of a field are asked, and among which answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Quantiles {
+    /// The field.
+    pub of: String,
+    /// Which; at least one, rising.
+    pub q: Vec<Fraction>,
+    /// The least that counts.
+    pub low: Number,
+    /// The most that counts.
+    pub high: Number,
+    /// Between two answers; as fine as the range allows where it is left out.
+    pub step: Option<Number>,
+}
+
+/// A range has no more answers, so that their number times any weight fits 128 bits.
+const MOST_POINTS: u64 = 1 << 40;
+/// Permute-and-flip looks at every answer.
+const MOST_FLIPPED: u64 = 1 << 16;
+/// More quantiles of one field are a histogram.
+const MOST_QUANTILES: usize = 100;
+/// A step has so many digits behind the point, or zeros before it.
+const DIGITS: i32 = 18;
+
+impl Each {
+    /// Its word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Each::Greatest(_) => "greatest",
+            Each::Sum(_) => "sum",
+            Each::Count => "count",
+        }
+    }
+
+    /// The field that is read.
+    pub fn of(&self) -> Option<&str> {
+        match self {
+            Each::Greatest(of) | Each::Sum(of) => Some(of),
+            Each::Count => None,
+        }
+    }
+}
+
+impl Grid {
+    /// So many answers from one number to another, both included.
+    pub(in crate::job) fn points(from: Number, to: Number, step: Number) -> Option<u64> {
+        let power = [from, to, step].iter().map(|number| number.parts().1).min()?;
+        let whole = |number: Number| {
+            let (digits, own) = number.parts();
+            IBig::from(digits) * IBig::from(10u8).pow((own - power).unsigned_abs() as usize)
+        };
+        let (_, length) = (whole(to) - whole(from)).into_parts();
+        let (_, step) = whole(step).into_parts();
+        let divides = step != UBig::ZERO && (&length % &step) == UBig::ZERO;
+        divides.then(|| u64::try_from(length / step).ok()?.checked_add(1))?
+    }
+}
+
+/// `max`, without its keys.
+pub(super) fn max(fields: &Fields<'_>) -> Option<(Each, Grid)> {
+    let each = each(fields);
+    let grid = fields.read("grid", |node| grid(&node));
+    Some((each?, grid?))
+}
+
+fn each(fields: &Fields<'_>) -> Option<Each> {
+    let words = [("greatest", "greatest"), ("sum", "sum"), ("count", "count")];
+    let word = match fields.node("each") {
+        Some(node) => node.choose(&words),
+        None => Some("greatest"),
+    };
+    let of = fields.node("of");
+    match (word?, of) {
+        ("count", None) => Some(Each::Count),
+        ("count", Some(of)) => {
+            of.conflict("a field beside a count of records", "no field, or each = \"sum\" or \"greatest\"")
+        }
+        // The field that is not known was to be this one.
+        (_, None) if !fields.known => None,
+        (_, None) => {
+            let remedy = "the field of, or each = \"count\" for a person's records";
+            fields.refuse("of", Wrong::new(MistakeKind::Missing, "nothing", remedy))
+        }
+        ("sum", Some(of)) => of.some_text().map(Each::Sum),
+        (_, Some(of)) => of.some_text().map(Each::Greatest),
+    }
+}
+
+fn grid(node: &Node<'_>) -> Option<Grid> {
+    if node.is_list() {
+        return rising(node, "answers").map(Grid::List);
+    }
+    if !node.is_table() {
+        return node.choose(&[("log", Grid::Log(0)), ("signed log", Grid::SignedLog)]);
+    }
+    if node.has("log") {
+        let fields = node.fields(&["log"], &[])?;
+        return fields.read("log", |node| match number(&node)?.parts() {
+            (1, power) if power.abs() <= DIGITS => Some(Grid::Log(-power)),
+            _ => node.refuse("a step that is no power of ten", "a power of ten, such as 0.01 for cents"),
+        });
+    }
+    let fields = node.fields(&["from", "to", "step"], &[])?;
+    let read = |name| fields.read(name, |node| number(&node));
+    let (from, to, step) = (read("from"), read("to"), read("step"));
+    let (from, to, step) = (from?, to?, step?);
+    if from >= to {
+        return node.at(&["to"]).refuse("an end that is not after from", "a number above from");
+    }
+    stepped(&node.at(&["step"]), from, to, step)?;
+    Some(Grid::Steps { from, to, step })
+}
+
+/// `quantile`, without its keys.
+pub(super) fn quantiles(fields: &Fields<'_>) -> Option<Quantiles> {
+    let q = fields.read("q", |node| fractions(&node));
+    let measure = measure(fields);
+    let step = fields.node("step").map(|node| number(&node).map(|step| (node, step)));
+    let (q, measure) = (q?, measure?);
+    let step = match step {
+        None => None,
+        Some(read) => {
+            let (node, step) = read?;
+            stepped(&node, measure.low, measure.high, step)?;
+            Some(step)
+        }
+    };
+    Some(Quantiles { of: measure.of, q, low: measure.low, high: measure.high, step })
+}
+
+/// A step that leads from the first answer to the last.
+fn stepped(node: &Node<'_>, from: Number, to: Number, step: Number) -> Option<()> {
+    if step <= Number::ZERO {
+        return node.refuse("a step that is not above 0", "the distance between two answers");
+    }
+    match Grid::points(from, to, step) {
+        Some(2..=MOST_POINTS) => Some(()),
+        Some(_) => node.refuse("a step of more than 2^40 answers", "a larger step"),
+        None => node.conflict(
+            "a step that does not lead from the first answer to the last",
+            "a step of which the range is a whole multiple",
+        ),
+    }
+}
+
+fn fractions(node: &Node<'_>) -> Option<Vec<Fraction>> {
+    let read = |node: &Node<'_>| node.parsed(Fraction::of(&node.decimal()?));
+    if !node.is_list() {
+        return read(node).map(|fraction| vec![fraction]);
+    }
+    let entries = node.list()?;
+    if entries.is_empty() || entries.len() > MOST_QUANTILES {
+        return node.refuse("a list of another length", "1 to 100 quantiles");
+    }
+    // All are read before any is missed, so that each mistake is told.
+    let read: Vec<Option<Fraction>> = entries.iter().map(read).collect();
+    let fractions: Vec<Fraction> = read.into_iter().collect::<Option<_>>()?;
+    let falls = fractions.windows(2).position(|pair| pair[0] >= pair[1]);
+    match falls.and_then(|before| entries.get(before + 1)) {
+        None => Some(fractions),
+        Some(entry) => {
+            entry.refuse("a quantile that is not above the one before", "each quantile once, rising")
+        }
+    }
+}
+
+fn number(node: &Node<'_>) -> Option<Number> {
+    node.parsed(Number::parse(node.number("a number, without quotes")?))
+}
+
+/// What must be right between a statistic of this kind and the rest of the file. Answers are told as they are written, so
+/// no digit of them is rounded.
+pub(super) fn agree(node: &Node<'_>, release: &Release, privacy: &Privacy) -> Option<()> {
+    match &release.statistic {
+        Statistic::Max { each, grid, .. } => {
+            let place = node.at(&["max"]);
+            if *each == Each::Count && privacy.protected == Protected::Record {
+                let remedy = "each = \"greatest\": a record is one record";
+                place.at(&["each"]).conflict::<()>("records of a record", remedy);
+            }
+            let (numbers, nodes) = match grid {
+                Grid::Log(0) | Grid::SignedLog => return Some(()),
+                Grid::Log(_) if *each == Each::Count => {
+                    let remedy = "\"log\": records are counted one by one";
+                    return place.at(&["grid"]).conflict("steps for a count of records", remedy);
+                }
+                Grid::Log(_) => return Some(()),
+                Grid::List(answers) => (answers.clone(), place.at(&["grid"]).list()?),
+                Grid::Steps { from, to, step } => {
+                    let nodes = ["from", "to", "step"].map(|name| place.at(&["grid", name]));
+                    (vec![*from, *to, *step], nodes.to_vec())
+                }
+            };
+            exact(&numbers, &nodes)?;
+            let part = numbers.iter().position(|number| !number.is_whole());
+            match part.filter(|_| *each == Each::Count).and_then(|index| nodes.get(index)) {
+                Some(node) => node.conflict("a part of a record", "whole numbers: records are counted"),
+                None => Some(()),
+            }
+        }
+        Statistic::Quantile(quantiles, _) => {
+            let place = node.at(&["quantile"]);
+            flips(node, release, privacy, quantiles);
+            let step = quantiles.step?;
+            let mut nodes = place.at(&["range"]).list()?;
+            nodes.push(place.at(&["step"]));
+            exact(&[quantiles.low, quantiles.high, step], &nodes)
+        }
+        _ => Some(()),
+    }
+}
+
+fn exact(numbers: &[Number], nodes: &[Node<'_>]) -> Option<()> {
+    match misfit(numbers) {
+        None => Some(()),
+        Some((index, remedy)) => nodes.get(index)?.conflict("more digits than are told apart", remedy),
+    }
+}
+
+/// Permute-and-flip is private in pure epsilon alone, and looks at every answer.
+fn flips(node: &Node<'_>, release: &Release, privacy: &Privacy, quantiles: &Quantiles) {
+    if release.noise != NoiseKind::PermuteAndFlip {
+        return;
+    }
+    if !privacy.budget.is_pure() {
+        let remedy = "exponential, or a budget of epsilon alone: only there is it nearer";
+        node.at(&["noise"]).conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
+    }
+    let place = node.at(&["quantile"]);
+    let Some(step) = quantiles.step else {
+        let remedy = "a step, of which the range has at most 65,536; or the noise exponential";
+        place.wrong::<()>(Wrong::new(MistakeKind::Missing, "permute-and-flip without a step", remedy));
+        return;
+    };
+    if Grid::points(quantiles.low, quantiles.high, step).is_none_or(|points| points > MOST_FLIPPED) {
+        let remedy = "a larger step, or the noise exponential";
+        place.at(&["step"]).conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+use super::*;
+use crate::job::config::refusals::{BUDGET, COUNT, check};
+use crate::job::config::tests::{GOOD, parse};
+use crate::job::config::{Grouping, Keys};
+
+const KEYED: &str = "bound = { keys = 3, windows = 12 }";
+const WEIGHED: &str = "bound = { per_key = 2, windows = 12 }";
+
+fn max(parts: &str) -> String {
+    format!("max = {{ {parts} }}\n{}", KEYED.replace("keys = 3, ", ""))
+}
+
+fn quantile(parts: &str) -> String {
+    format!("quantile = {{ {parts} }}\n{WEIGHED}")
+}
+
+fn statistic(text: &str, noise: &str) -> Statistic {
+    let text = GOOD.replace(COUNT, text).replace("\"gaussian\"", noise);
+    let job = parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    job.releases[0].statistic.clone()
+}
+
+fn number(text: &str) -> Number {
+    Number::parse(text).unwrap()
+}
+
+#[test]
+fn the_largest_is_asked_of_one_number_a_person() {
+    let asked = |parts: &str| match statistic(&max(parts), "\"laplace\"") {
+        Statistic::Max { each, grid, grouping: None } => (each, grid),
+        other => panic!("{other:?}"),
+    };
+    let of = || "rating".to_owned();
+    assert_eq!(asked("of = \"rating\", grid = \"log\""), (Each::Greatest(of()), Grid::Log(0)));
+    let both = (Each::Greatest(of()), Grid::SignedLog);
+    assert_eq!(asked("of = \"rating\", each = \"greatest\", grid = \"signed log\""), both);
+    assert_eq!(
+        asked("of = \"rating\", each = \"sum\", grid = { log = 0.01 }"),
+        (Each::Sum(of()), Grid::Log(2))
+    );
+    assert_eq!(asked("each = \"count\", grid = \"log\""), (Each::Count, Grid::Log(0)));
+    assert_eq!(asked("of = \"rating\", grid = { log = 10 }"), (Each::Greatest(of()), Grid::Log(-1)));
+    let listed = Grid::List(vec![number("-1"), number("2.5"), number("10")]);
+    assert_eq!(asked("of = \"rating\", grid = [-1, 2.5, 10]"), (Each::Greatest(of()), listed));
+    let steps = Grid::Steps { from: number("0"), to: number("1000"), step: number("0.5") };
+    assert_eq!(
+        asked("of = \"rating\", each = \"sum\", grid = { from = 0, to = 1000, step = 0.5 }"),
+        (Each::Sum(of()), steps)
+    );
+    let keyed = statistic(
+        &format!(
+            "max = {{ of = \"rating\", grid = \"log\", by = \"vendor\", keys = \"discover\" }}\n{KEYED}"
+        ),
+        "\"gaussian\"",
+    );
+    let vendors = Grouping { by: "vendor".into(), keys: Keys::Discover };
+    assert_eq!(keyed.grouping(), Some(&vendors));
+}
+
+#[test]
+fn quantiles_are_one_or_several() {
+    let asked = |parts: &str| match statistic(&quantile(parts), "\"exponential\"") {
+        Statistic::Quantile(quantiles, None) => quantiles,
+        other => panic!("{other:?}"),
+    };
+    let one = asked("of = \"rating\", q = 0.5, range = [0, 5]");
+    let told: Vec<u32> = one.q.iter().map(|fraction| fraction.millionths()).collect();
+    assert_eq!((told, one.low, one.high, one.step), (vec![500_000], number("0"), number("5"), None));
+    let more = asked("of = \"rating\", q = [0.05, 0.5, 0.999999], range = [0, 5], step = 0.25");
+    let told: Vec<u32> = more.q.iter().map(|fraction| fraction.millionths()).collect();
+    assert_eq!((told, more.step), (vec![50_000, 500_000, 999_999], Some(number("0.25"))));
+}
+
+#[test]
+fn a_largest_that_cannot_be_read() {
+    for (parts, words) in [
+        (
+            "of = \"rating\", grid = «\"lgo\"",
+            &["release[1].max.grid", "log or signed log", "did you mean log?"][..],
+        ),
+        ("of = \"rating\", grid = «5", &["a text in quotes"]),
+        ("of = \"rating\", each = «\"gretest\", grid = \"log\"", &["did you mean greatest?"]),
+        ("of = \"rating\", each = «\"mean\", grid = \"log\"", &["greatest, sum or count"]),
+        ("of = «\"rating\", each = \"count\", grid = \"log\"", &["release[1].max.of", "no field, or each"]),
+        ("«fo = \"rating\", grid = \"log\"", &["did you mean of?"]),
+        ("of = «\"\", grid = \"log\"", &["an empty text"]),
+        ("of = \"rating\", grid = { log = «0.02 }", &["release[1].max.grid.log", "no power of ten"]),
+        ("of = \"rating\", grid = { log = «0 }", &["no power of ten"]),
+        ("of = \"rating\", grid = { log = «-1 }", &["no power of ten"]),
+        ("of = \"rating\", grid = { log = «1e-19 }", &["no power of ten"]),
+        ("of = \"rating\", grid = { log = 0.01, «step = 1 }", &["an unknown field"]),
+        ("of = \"rating\", grid = { from = 0, to = «0, step = 1 }", &["a number above from"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, step = «0 }", &["not above 0"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, step = «-1 }", &["not above 0"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, step = «2 }", &["a whole multiple"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, step = «7 }", &["a whole multiple"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, step = «1e-18 }", &["2^40 answers", "a larger step"]),
+        ("of = \"rating\", grid = { from = 0, to = 5, «stpe = 1 }", &["did you mean step?"]),
+        ("of = \"rating\", grid = «[1]", &["2 to 10,000 answers"]),
+        ("of = \"rating\", grid = «[2, 1]", &["answers that do not rise"]),
+        ("of = \"rating\", grid = [1, «\"2\"]", &["without quotes"]),
+        ("of = \"rating\", grid = [0, «1e-19]", &["release[1].max.grid[2]", "18 digits"]),
+    ] {
+        check(&[(COUNT, &max(parts), words)]);
+    }
+    check(&[
+        (
+            COUNT,
+            "max = «{ of = \"rating\" }\nbound = { windows = 12 }",
+            &["release[1].max.grid: found nothing"],
+        ),
+        (COUNT, "max = «{ grid = \"log\" }\nbound = { windows = 12 }", &["release[1].max.of: found nothing"]),
+        (COUNT, "max = «\"rating\"\nbound = { windows = 12 }", &["a table of grid, of, each, by or keys"]),
+    ]);
+}
+
+#[test]
+fn quantiles_that_cannot_be_read() {
+    let with = |parts: &str| format!("of = \"rating\", {parts}");
+    for (parts, words) in [
+        ("q = «0, range = [0, 5]", &["release[1].quantile.q", "zero", "between 0 and 1"][..]),
+        ("q = «1, range = [0, 5]", &["too large"]),
+        ("q = «50, range = [0, 5]", &["too large"]),
+        ("q = «-0.5, range = [0, 5]", &["a negative number"]),
+        ("q = «0.1234567, range = [0, 5]", &["at most 6 digits"]),
+        ("q = «\"0.5\", range = [0, 5]", &["without quotes"]),
+        ("q = «[], range = [0, 5]", &["1 to 100 quantiles"]),
+        ("q = [0.5, «0.5], range = [0, 5]", &["release[1].quantile.q[2]", "each quantile once, rising"]),
+        ("q = [0.5, «0.25], range = [0, 5]", &["rising"]),
+        ("q = [0.5, «nan], range = [0, 5]", &["NaN"]),
+        ("q = 0.5, range = «[5, 0]", &["ends before it starts"]),
+        ("q = 0.5, range = [0, 5], step = «0", &["not above 0"]),
+        ("q = 0.5, range = [0, 5], step = «0.3", &["a whole multiple"]),
+        ("q = 0.5, range = [0, 5], step = «1e-18", &["2^40"]),
+        ("q = 0.5, range = [0, 5], «setp = 1", &["did you mean step?"]),
+        ("q = 0.5, range = [0, «0.0000000000000000003], step = 1e-19", &["18 digits"]),
+    ] {
+        let text = quantile(&with(parts)).replace(WEIGHED, &format!("{WEIGHED}\nnoise = \"exponential\"\n#"));
+        check(&[(&format!("{COUNT}\nnoise = \"gaussian\""), &text, words)]);
+    }
+}
+
+#[test]
+fn what_does_not_go_with_ranks() {
+    let median = "quantile = { of = \"rating\", q = 0.5, range = [0, 5], step = 0.5 }";
+    let noised = format!("{COUNT}\nnoise = \"gaussian\"");
+    let flip = |bound: &str| format!("{median}\nbound = {{ {bound} }}\nnoise = «\"permute-and-flip\"");
+    check(&[
+        (
+            COUNT,
+            "max = { each = \"count\", grid = \"log\" }\nbound = { per_key = «1, windows = 12 }",
+            &["release[1].bound.per_key", "a person is one value"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = «{ log = 10 } }\nbound = { windows = 12 }",
+            &["release[1].max.grid", "one by one"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = { from = 0, to = 9, step = «0.5 } }\nbound = { windows = 12 }",
+            &["release[1].max.grid.step", "a part of a record"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = [1, «2.5] }\nbound = { windows = 12 }",
+            &["release[1].max.grid[2]", "a part of a record"],
+        ),
+        (
+            COUNT,
+            "max = { each = \"count\", grid = \"log\", by = \"vendor\", keys = [\"a\"] }\nbound = «{ windows = 12 }",
+            &["no bound of keys"],
+        ),
+        (
+            &noised,
+            &format!("{median}\nbound = «{{ windows = 12 }}\nnoise = \"exponential\""),
+            &["no bound of per_key"],
+        ),
+        (
+            &noised,
+            &format!("{median}\n{WEIGHED}\nnoise = «\"gaussian\""),
+            &["release[1].noise", "which quantile does not have", "exponential or permute-and-flip"],
+        ),
+        (
+            &noised,
+            &format!("{COUNT}\nnoise = «\"exponential\""),
+            &["exponential noise, which count does not have; give gaussian or laplace"],
+        ),
+        (
+            &noised,
+            "max = { each = \"count\", grid = \"log\" }\nbound = { windows = 12 }\nnoise = «\"permute-and-flip\"",
+            &["gaussian, laplace or exponential"],
+        ),
+        (
+            &noised,
+            "max = { each = \"count\", grid = \"log\" }\nbound = { windows = 12 }\nnoise = «\"expnential\"",
+            &["gaussian, laplace or exponential", "did you mean exponential?"],
+        ),
+        (
+            &noised,
+            &flip("per_key = 2, windows = 12"),
+            &["a budget that is not pure", "a budget of epsilon alone"],
+        ),
+    ]);
+    // Under a pure budget it is: with a step, and not many answers.
+    let pure = |parts: &str| {
+        let text = flip("per_key = 2, windows = 12").replace('«', "").replace("step = 0.5", parts);
+        parse(&GOOD.replace(&noised, &text).replace(BUDGET, "{ epsilon = 1 }"))
+            .map(|_| ())
+            .map_err(|mistakes| mistakes.to_string())
+    };
+    assert_eq!(pure("step = 0.5"), Ok(()));
+    assert_eq!(pure("step = 0.0001"), Ok(()));
+    let fine = pure("step = 0.00005").unwrap_err();
+    assert!(fine.contains("quantile.step: found more than 65,536 answers"), "{fine}");
+    let none = pure("by = \"vendor\", keys = [\"a\"]").unwrap_err();
+    assert!(none.contains("quantile: found permute-and-flip without a step"), "{none}");
+    // A record has one record.
+    let record = GOOD
+        .replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"")
+        .replace(COUNT, "max = { each = \"count\", grid = \"log\" }");
+    let refused = parse(&record).unwrap_err().to_string();
+    assert!(refused.contains("release[1].max.each: found records of a record"), "{refused}");
+    assert!(parse(&record.replace("each = \"count\"", "of = \"rating\"")).is_ok());
+    // Of a made-up log, the field is looked for.
+    let combined = GOOD
+        .replace("\"csv\"", "\"combined\"")
+        .replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")
+        .replace("\"who\"", "\"client\"")
+        .replace(COUNT, "max = { of = \"bytse\", grid = \"log\" }\nbound = { windows = 12 }");
+    let refused = parse(&combined).unwrap_err().to_string();
+    assert!(refused.contains("release[1].max.of") && refused.contains("did you mean bytes?"), "{refused}");
+}
+
+#[test]
+fn points_are_counted_exactly() {
+    let points = |from: &str, to: &str, step: &str| Grid::points(number(from), number(to), number(step));
+    assert_eq!(points("0", "5", "0.5"), Some(11));
+    assert_eq!(points("-0.3", "0.3", "0.1"), Some(7));
+    assert_eq!(points("0", "1", "0.3"), None);
+    assert_eq!(points("0", "1", "0"), None);
+    assert_eq!(points("0", "9007199254740992", "1e-30"), None);
+}

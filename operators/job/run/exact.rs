@@ -1,0 +1,109 @@
+//! The exact numbers that a demonstration tells beside a noised one: after the bound, and before it; and where an answer is
+//! found by its rank, by how many people it is off.
+
+use crate::accounting::Interval;
+use crate::dataflow::Exact;
+use crate::job::offer::{Asking, CellKey, Offer};
+use crate::job::sources::steps;
+use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, Summary, Tops, Values};
+use crate::told::{self, Key};
+
+/// Of one release. What it is not asked stays empty.
+#[derive(Clone, Default)]
+pub(crate) struct Shown {
+    pub(crate) sums: Both<Cell>,
+    pub(crate) tops: Both<Tops>,
+    pub(crate) values: Both<Values>,
+}
+
+/// After the bound, and before it.
+#[derive(Clone)]
+pub(crate) struct Both<C> {
+    pub(crate) tally: Exact<CellKey, C>,
+    pub(crate) truth: Exact<CellKey, C>,
+}
+
+impl<C: Summary + Clone> Default for Both<C> {
+    fn default() -> Both<C> {
+        Both { tally: Exact::new(), truth: Exact::new() }
+    }
+}
+
+impl<C: Summary + Clone> Both<C> {
+    fn cells(&self, window: Interval, key: &CellKey) -> [C; 2] {
+        [self.tally.cell(window, key), self.truth.cell(window, key)]
+    }
+}
+
+impl Shown {
+    /// What is put behind a line's last field.
+    pub(super) fn of(&self, offer: &Offer, window: Interval, told: &told::Cell<'_>) -> Option<String> {
+        let key = offer.key_told_as(told.key.as_ref())?;
+        let value = || steps(told.value?.as_bytes(), offer.point().count());
+        match &offer.asking {
+            Asking::Max(_, grid, _) => {
+                let value = value()?;
+                let exact = self.tops.cells(window, &key).map(|tops| tops.shown_in_a_demo(grid, value));
+                Some(ranked(offer, exact))
+            }
+            Asking::Quantiles(..) => {
+                let (quantile, value): (Quantile, i64) = (told.q?.parse().ok()?, value()?);
+                let exact = self.values.cells(window, &key);
+                Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
+            }
+            _ => {
+                let [tally, truth] = self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo());
+                let (tally, truth) = (offer.number_after(tally), offer.number_before(truth));
+                Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
+            }
+        }
+    }
+}
+
+/// Of the cell after the bound and of that before it, the number, and by how many people the answer is off: after the
+/// bound, for that is what is promised.
+fn ranked(offer: &Offer, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
+    let shown =
+        |number: Option<i64>| number.map_or("null".to_owned(), |number| offer.point().shown(number.into()));
+    format!(",\"tally\":{},\"truth\":{},\"off\":{off}", shown(tally), shown(truth))
+}
+
+impl Offer {
+    /// The key that is told so.
+    fn key_told_as(&self, told: Option<&Key<'_>>) -> Option<CellKey> {
+        match (&self.asking, told) {
+            (_, None) => Some(CellKey::Whole),
+            (Asking::Histogram(_, _, keys), Some(told)) => {
+                let buckets = keys.listed()?;
+                let is_told =
+                    |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *told.text());
+                buckets.iter().find(is_told).cloned()
+            }
+            (_, Some(told)) => Some(CellKey::Text(told.text().into())),
+        }
+    }
+
+    /// The number of a bounded cell, as it is told.
+    fn number_after(&self, [people, records, sum]: [i128; 3]) -> String {
+        let mean = |range: &Range| {
+            let middle = (range.low() as f64 + range.high() as f64) / 2.0;
+            middle + sum as f64 / 2.0 / records as f64
+        };
+        match &self.asking {
+            Asking::People(_) => people.to_string(),
+            Asking::Sum(..) => self.point().shown(sum),
+            Asking::Mean(..) if records == 0 => "null".to_owned(),
+            Asking::Mean(range, _) => self.point().float(mean(range)).to_string(),
+            _ => records.to_string(),
+        }
+    }
+
+    /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
+    fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
+        match &self.asking {
+            Asking::Mean(..) if records == 0 => "null".to_owned(),
+            Asking::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
+            _ => self.number_after([people, records, sum]),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What is promised of ranks: said in words, and never drawn as an interval.
+
+use super::samples::*;
+use crate::watch::report::Report;
+use crate::watch::report::bars;
+use crate::watch::report::timeline::Timeline;
+
+// Refutes an interval of nothing but the ends of a grid that is drawn as if the noise reached so far, and a promise that
+// is left out.
+#[test]
+fn a_promise_of_ranks_is_said_and_not_drawn() {
+    for demo in [false, true] {
+        let report = ranks(demo);
+        let [largest, stars] = &report.model.releases[..] else { panic!() };
+        for series in [largest, stars] {
+            for track in &series.tracks {
+                let picture = Timeline::new(series).panel(track, 40.0, (400.0, 200.0)).body;
+                assert!(picture.contains("class=\"value\"") && !picture.contains("class=\"band\""));
+                assert!(!picture.contains("class=\"reach\"") && !picture.contains("9.22e18"), "{picture}");
+            }
+        }
+        for text in [report.html(), report.svg()] {
+            assert!(!text.contains("90% interval"), "{text}");
+            assert!(
+                text.contains("between the 66th largest and the largest, or one answer above it."),
+                "{text}"
+            );
+            let rank = "At confidence 0.9 the rank of q 0.5 is off by at most 38 people; the rank of q 0.95 is off by at most 70 people.";
+            assert!(text.contains(rank), "{text}");
+        }
+        let html = report.html();
+        assert!(html.contains("2 values are of too few people") && html.contains("gaussian, 10 comparisons"));
+        assert!(!html.contains("An interval says how far the noise reaches"));
+        assert_eq!(html.contains("<th scope=\"col\" class=\"number\">off</th>"), demo);
+        assert!(!html.contains("intervals hold"));
+    }
+    let mut report = Report::new(heading(false));
+    let span = months(1)[0];
+    let cell = "\"value\":181,\"interval\":[174,9223372036854775807]";
+    let line = ranked("largest", span, "", cell, LARGEST, "");
+    report.tell(&ended("largest", span, &[line]), None);
+    let picture = bars::window(&report.model.releases[0], 700.0).0.body;
+    assert!(picture.contains("class=\"bar\"") && !picture.contains("class=\"reach\""), "{picture}");
+}
+
+// Refutes two quantiles of one key that are drawn as one line.
+#[test]
+fn each_quantile_has_a_panel() {
+    let report = ranks(true);
+    let names = |at: usize| {
+        let series = &report.model.releases[at];
+        let (shown, _) = Timeline::new(series).shown();
+        shown.iter().filter_map(|track| track.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(0), names(1)),
+        (vec!["garden".into(), "books".into()], vec!["q 0.5".into(), "q 0.95".into()])
+    );
+    assert!(report.html().contains("9 windows: ") && report.html().contains("9 windows, 2 keys: "));
+}
+
+// Refutes a share that counts by intervals: of 18 values two are off by 70 people, where 66 are promised.
+#[test]
+fn a_demo_counts_by_people() {
+    let html = ranks(true).html();
+    let words = "16 of 18 values are off by no more people than is promised: 88.9%; 90% are promised to. They are off by 18 \
+        people on average, and by 70 people at most.";
+    assert!(html.contains(words), "{html}");
+    assert!(html.contains("18 of 18 values are off by no more people than is promised: 100%"), "{html}");
+}
