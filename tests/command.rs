@@ -198,7 +198,10 @@ fn a_bad_list_is_refused_by_entry_and_field() {
 fn a_largest_value_is_calibrated_to_a_budget() {
     let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
     let answer = max(&["--grid", "1048576", "--rho", "0.1", "--confidence", "0.99"]);
-    assert_eq!((&answer["comparisons"], &answer["tau"], &answer["rank_error"]), (&20.into(), &33.into(), &66.into()));
+    assert_eq!(
+        (&answer["comparisons"], &answer["tau"], &answer["rank_error"]),
+        (&20.into(), &33.into(), &66.into())
+    );
     assert!((answer["scale"].as_f64().unwrap() - 10.0).abs() < 1e-6, "{answer}");
     assert_eq!(answer["rho"], 0.1);
     let answer = max(&["--grid", "1048576", "--epsilon", "1", "--confidence", "0.99"]);

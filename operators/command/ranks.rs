@@ -2,7 +2,6 @@
 //! off.
 
 use clap::Args;
-use discreet::Invalid;
 use discreet::mechanisms::{
     BinarySearch, Bound, Exponential, Grid, Keys, Largest, Limits, Maximum, Mechanism, Noised, PerPerson,
     PermuteAndFlip, Quantiles, Ranks,
@@ -18,7 +17,12 @@ struct Spent {
     #[arg(long, allow_negative_numbers = true)]
     grid: String,
     /// A zCDP budget
-    #[arg(long, allow_negative_numbers = true, required_unless_present = "epsilon", conflicts_with = "epsilon")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        required_unless_present = "epsilon",
+        conflicts_with = "epsilon"
+    )]
     rho: Option<String>,
     /// A pure budget instead
     #[arg(long, allow_negative_numbers = true)]
@@ -48,9 +52,9 @@ impl Spent {
         }
         let points = whole("grid", &self.grid)?;
         let last = i64::try_from(points).unwrap_or(i64::MAX).saturating_sub(1);
-        Ok(Grid::linear(1, last, 1).map_err(|_| {
+        Grid::linear(1, last, 1).map_err(|_| {
             Refusal::new("grid: found too few or too many points; give from 3 to 1099511627777, or log")
-        })?)
+        })
     }
 
     fn budget(&self) -> Result<Budget, Refusal> {
@@ -152,13 +156,13 @@ struct Below {
     tau: u64,
 }
 
-fn below(noise: &[Noised]) -> Result<Below, Invalid> {
+fn below(noise: &[Noised]) -> Result<Below, Refusal> {
     let found = noise.first().and_then(|noised| match noised.ranks() {
         Some(Ranks::Below { tau, .. }) => Some(Below { kind: noised.kind(), scale: noised.scale(), tau }),
         _ => None,
     });
     // Whatever is made ready of a largest value says so.
-    found.ok_or_else(|| Invalid::new("grid", discreet::Kind::Missing, "a grid"))
+    found.ok_or_else(|| Refusal::new("grid: nothing is promised on it; give another"))
 }
 
 /// Quantiles, each found by its rank.
@@ -187,7 +191,9 @@ impl QuantileOf {
                 PermuteAndFlip::epsilon(epsilon).confidence(confidence).ready(&quantiles)?
             }
             (true, Budget::Rho(_)) => {
-                return Err(Refusal::new("rho: found it beside flip; give epsilon, for permute-and-flip has no rho"));
+                return Err(Refusal::new(
+                    "rho: found it beside flip; give epsilon, for permute-and-flip has no rho",
+                ));
             }
             (false, _) => budget.exponential(confidence).ready(&quantiles)?,
         };
@@ -196,9 +202,7 @@ impl QuantileOf {
         let worst = each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.1), most.1.max(own.2)));
         let (currency, spent) = budget.named();
         if self.spent.json {
-            let told = |&(q, scale, rank_error): &(f64, f64, u64)| {
-                json!({"q": q, "scale": scale, "rank_error": rank_error})
-            };
+            let told = |&(q, scale, rank_error): &(f64, f64, u64)| json!({"q": q, "scale": scale, "rank_error": rank_error});
             let mut line = json!({
                 "mechanism": kind,
                 "grid": self.spent.grid()?.points(),
@@ -238,9 +242,7 @@ impl QuantileOf {
 /// The quantile, the scale in ranks, and the promise.
 fn within(noised: &Noised) -> Option<(f64, f64, u64)> {
     match noised.ranks() {
-        Some(Ranks::Within { quantile, rank_error }) => {
-            Some((quantile.to_f64(), noised.scale(), rank_error))
-        }
+        Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),
         _ => None,
     }
 }
