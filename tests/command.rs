@@ -193,6 +193,59 @@ fn a_bad_list_is_refused_by_entry_and_field() {
 }
 
 // 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for binary response.
+// The figures that are published for these grids.
+#[test]
+fn a_largest_value_is_calibrated_to_a_budget() {
+    let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
+    let answer = max(&["--grid", "1048576", "--rho", "0.1", "--confidence", "0.99"]);
+    assert_eq!(
+        (&answer["comparisons"], &answer["tau"], &answer["rank_error"]),
+        (&20.into(), &33.into(), &66.into())
+    );
+    assert!((answer["scale"].as_f64().unwrap() - 10.0).abs() < 1e-6, "{answer}");
+    assert_eq!(answer["rho"], 0.1);
+    let answer = max(&["--grid", "1048576", "--epsilon", "1", "--confidence", "0.99"]);
+    assert_eq!((&answer["comparisons"], &answer["tau"]), (&20.into(), &153.into()));
+    assert!((answer["scale"].as_f64().unwrap() - 20.0).abs() < 1e-6, "{answer}");
+    assert_eq!((&answer["shifted_inverse"]["tau"], &answer["epsilon"]), (&37.into(), &1.0.into()));
+    // Three comparisons for six points: a published count is two.
+    assert_eq!(max(&["--grid", "6", "--rho", "0.1"])["comparisons"], 3);
+    assert_eq!(max(&["--grid", "log", "--rho", "0.1"])["comparisons"], 10);
+    // Two keys cost as much as two searches.
+    let two = max(&["--grid", "1024", "--rho", "0.1", "--keys", "2"])["scale"].as_f64().unwrap();
+    let one = max(&["--grid", "1024", "--rho", "0.05"])["scale"].as_f64().unwrap();
+    assert!((two / one - 1.0).abs() < 1e-9);
+    let (code, page, _) = discreet(&["calibrate", "max", "--grid", "1024", "--rho", "0.1"]);
+    assert_eq!(code, 0);
+    assert!(page.contains("too small by design"), "{page}");
+    let (code, _, error) = discreet(&["calibrate", "max", "--grid", "2", "--rho", "0.1"]);
+    assert!(code == 78 && error.contains("grid: found too few"), "{error}");
+    assert_eq!(discreet(&["calibrate", "max", "--grid", "1024"]).0, 2);
+}
+
+#[test]
+fn a_quantile_is_calibrated_to_a_budget() {
+    let quantile = |arguments: &[&str]| json(&[&["calibrate", "quantile", "--json"], arguments].concat());
+    let answer = quantile(&["--grid", "1024", "--epsilon", "1", "--confidence", "0.99"]);
+    // Of the median one person moves twice the rank by 1: scale 2 / 2 epsilon.
+    assert!((answer["scale"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{answer}");
+    // At most (2 / 2 epsilon) ln(1024 / 0.01) = 11.5.
+    let error = answer["rank_error"].as_u64().unwrap();
+    assert!((8..=12).contains(&error), "{answer}");
+    let answer = quantile(&["--grid", "1024", "--rho", "0.1", "--q", "0.5,0.9,0.99", "--per-key", "3"]);
+    assert_eq!(answer["quantiles"].as_array().unwrap().len(), 3);
+    assert_eq!(answer["rho"], 0.1);
+    let flip = ["--grid", "1024", "--epsilon", "1", "--flip"];
+    assert_eq!(quantile(&flip)["mechanism"], "permute-and-flip");
+    let refused = |arguments: &[&str]| discreet(&[&["calibrate", "quantile"], arguments].concat());
+    let (code, _, error) = refused(&["--grid", "1024", "--rho", "1", "--flip"]);
+    assert!(code == 78 && error.contains("rho: found it beside flip"), "{error}");
+    let (code, _, error) = refused(&["--grid", "1024", "--rho", "1", "--q", "1.5"]);
+    assert!(code == 78 && error.contains("q: found"), "{error}");
+    let (code, page, _) = refused(&["--grid", "1024", "--rho", "1", "--q", "0.5,0.95"]);
+    assert!(code == 0 && page.contains("q 0.95"), "{page}");
+}
+
 #[test]
 fn shuffled_reports_are_priced_and_calibrated() {
     let shuffle = |arguments: &[&str]| {

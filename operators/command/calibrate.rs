@@ -5,6 +5,7 @@ use discreet::accounting::{Budget, DiscreteGaussian, DiscreteLaplace};
 use serde_json::{Map, Value, json};
 
 use super::adaptive::Adaptive;
+use super::ranks::{Max, QuantileOf};
 use super::shuffle::Shuffled;
 use super::{Refusal, number, whole};
 
@@ -15,6 +16,10 @@ pub(crate) enum Calibrate {
     Laplace(Noise),
     /// Discrete Gaussian noise: (epsilon, delta) or zCDP
     Gaussian(Noise),
+    /// A largest value, found by its rank: how many people it is too small by
+    Max(Max),
+    /// Quantiles, found by their rank: by how many values they may be off
+    Quantile(QuantileOf),
     /// Reports that are randomised by their senders and shuffled
     Shuffle(Shuffled),
     /// Questions to a data set, each chosen by the answers before
@@ -47,6 +52,8 @@ impl Calibrate {
         match self {
             Calibrate::Laplace(noise) => noise.laplace(),
             Calibrate::Gaussian(noise) => noise.gaussian(),
+            Calibrate::Max(max) => max.run(),
+            Calibrate::Quantile(quantile) => quantile.run(),
             Calibrate::Shuffle(shuffled) => shuffled.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),
         }

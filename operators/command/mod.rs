@@ -9,6 +9,7 @@ mod live;
 mod lookers;
 mod plan;
 mod price;
+mod ranks;
 mod repair;
 mod replay;
 mod shuffle;

@@ -50,14 +50,18 @@ struct Cell {
     truth: Value,
     /// By how many people it is off, and may be, where it is found by its rank.
     off: Option<[u64; 2]>,
+    quantile: bool,
 }
 
 impl Cell {
     /// Whether what is promised is kept.
     fn kept(&self, tally: f64) -> bool {
+        // Of a quantile the interval is where the answers end; of a largest value it begins where somebody is above.
+        let within = self.low <= tally && tally <= self.high;
         match self.off {
-            Some([off, allowed]) => off <= allowed,
-            None => self.low <= tally && tally <= self.high,
+            Some([off, allowed]) if self.quantile => off <= allowed,
+            Some([off, allowed]) => within && off <= allowed,
+            None => within,
         }
     }
 }
@@ -91,6 +95,7 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
             tally: line["tally"].clone(),
             truth: line["truth"].clone(),
             off,
+            quantile: line.get("q").is_some(),
         };
         assert!(cells.insert(place, cell).is_none(), "told twice: {line}");
     }

@@ -73,7 +73,7 @@ pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result
     };
     // Beyond 40 scales both are below every float that a confidence leaves.
     let (mut low, mut high) = (0u64, (800.0 * scale).ceil().max(1.0) as u64);
-    if !(beyond(high as f64) <= each) || high > LARGEST {
+    if high > LARGEST || beyond(high as f64) > each {
         let remedy = "more budget: no more than 2^40 people could be told from noise";
         return Err(Invalid::new("sensitivity", Kind::TooLarge, remedy));
     }

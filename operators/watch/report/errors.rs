@@ -11,9 +11,7 @@ pub(super) struct Errors {
     pub(super) bound: Mean,
     /// Between tally and value: what the noise added.
     pub(super) noise: Mean,
-    /// So many intervals say how far the noise reaches.
-    pub(super) intervals: u64,
-    /// So many of them hold their tally.
+    /// So many intervals hold their tally.
     pub(super) held: u64,
     /// Where ranks are promised instead.
     pub(super) off: Off,
@@ -47,10 +45,11 @@ const FINITE: f64 = 1e300;
 impl Errors {
     pub(super) fn take(&mut self, cell: &Cell<'_>) {
         let Some(value) = finite(cell.value) else { return };
-        let ranked = cell.ranked().is_some();
-        self.off.take(cell);
-        if !ranked
-            && let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
+        // A value that is found by its rank is off by people, and by nothing else that is promised.
+        if cell.ranked().is_some() {
+            return self.off.take(cell);
+        }
+        if let (Some(low), Some(high)) = (finite(cell.low), finite(cell.high))
             && self.relative.len() < LOOKED_AT
             && value != 0.0
         {
@@ -61,10 +60,7 @@ impl Errors {
         if let Some(truth) = finite(cell.truth) {
             self.bound.add((truth - tally).abs());
         }
-        if !ranked {
-            self.intervals += 1;
-            self.held += u64::from(holds(cell.low, cell.tally, cell.high));
-        }
+        self.held += u64::from(holds(cell.low, cell.tally, cell.high));
     }
 
     /// Whether the bound or the noise takes more, and what to do about it.
@@ -88,7 +84,7 @@ impl Errors {
 
     /// How many intervals hold what they are about, beside how many should.
     pub(super) fn share(&self, confidence: Option<&str>) -> Option<String> {
-        if self.intervals == 0 {
+        if self.noise.count == 0 {
             return None;
         }
         let promised = confidence.and_then(|part| part.parse::<f64>().ok());
@@ -96,8 +92,8 @@ impl Errors {
         Some(format!(
             "{} of {} intervals hold what they are about, the exact number after the bound: {}{promised}.",
             grouped(&self.held.to_string()),
-            grouped(&self.intervals.to_string()),
-            percent(self.held as f64 / self.intervals as f64)
+            grouped(&self.noise.count.to_string()),
+            percent(self.held as f64 / self.noise.count as f64)
         ))
     }
 
@@ -117,7 +113,7 @@ impl Errors {
 }
 
 /// Whether an interval holds a number: in whole numbers where all three are.
-fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
+pub(super) fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
     let whole = |text: Option<&str>| text?.parse::<i128>().ok();
     match (whole(low), whole(tally), whole(high)) {
         (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,

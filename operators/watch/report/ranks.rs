@@ -2,7 +2,7 @@
 //! nothing to draw.
 
 use super::draw::{counted, grouped, percent};
-use super::errors::Mean;
+use super::errors::{Mean, holds};
 use super::model::{Laws, Series};
 use crate::told::{Cell, Ranked};
 
@@ -71,7 +71,12 @@ impl Off {
         let Ok(off) = off.parse::<u64>() else { return };
         self.mean.add(off as f64);
         self.most = self.most.max(off);
-        self.kept += u64::from(off <= ranked.allowed());
+        // An answer beyond everybody is off by nobody, but its interval then holds nobody either.
+        let within = match ranked {
+            Ranked::Largest(_) => holds(cell.low, cell.tally, cell.high),
+            Ranked::Near(_) => true,
+        };
+        self.kept += u64::from(within && off <= ranked.allowed());
     }
 
     /// How many values kept what is promised, beside how many should, and how far off they were.
@@ -80,8 +85,8 @@ impl Off {
         let promised = confidence.and_then(|part| part.parse::<f64>().ok());
         let promised = promised.map_or(String::new(), |part| format!("; {} are promised to", percent(part)));
         Some(format!(
-            "{} of {} values are off by no more people than is promised: {}{promised}. They are off by {} on average, and \
-             by {} at most.",
+            "{} of {} values are where they are promised to be: {}{promised}. They are off by {} on average, and by {} at \
+             most.",
             grouped(&self.kept.to_string()),
             grouped(&self.mean.count.to_string()),
             percent(self.kept as f64 / self.mean.count as f64),

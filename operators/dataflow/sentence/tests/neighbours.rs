@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::accounting::Unit;
-use crate::mechanisms::Edges;
+use crate::mechanisms::{BinarySearch, Edges, Exponential, Grid, Maximum, PerPerson};
 
 /// A few pairs in an ordinary run, all of them in `bash .ci/run --full`. Every run has six statistics.
 fn runs() -> u64 {
@@ -39,7 +39,7 @@ const fn most(name: &'static str, linf: i128, told: &'static [usize]) -> Most {
     Most { name, l0: cells, linf, l1: cells * linf, l2_squared: cells * linf * linf, told }
 }
 
-fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + 'static {
+fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
     let (recorder, schedule) = (recorder.clone(), schedule.clone());
     move |visits| {
         let people = visits
@@ -57,8 +57,43 @@ fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) 
     }
 }
 
+/// The same of what is found by its rank.
+fn release_ranks(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
+    let (recorder, schedule) = (recorder.clone(), schedule.clone());
+    move |visits| {
+        let people = visits
+            .protect(|visit| visit.0)
+            .scheduled(schedule.clone(), |visit| visit.3)
+            .bound(Bound::keys(2).per_key(3).windows(2));
+        let (listed, value) = (|| Keys::public(0..9), |visit: &Event| visit.2);
+        let search = || Exactly(BinarySearch::rho(0.5));
+        people.clone().max_by(|v| v.1, listed(), value, Grid::log()).release_at(&recorder, "max", search());
+        let sums = (PerPerson::Sum, value);
+        people.clone().monotone_by(|v| v.1, listed(), sums, Maximum, Grid::log()).release_at(
+            &recorder,
+            "sums",
+            Exactly(Exponential::rho(0.5)),
+        );
+        let grid = || Grid::linear(-40, 41, 1);
+        let exponential = || Exactly(Exponential::rho(0.5));
+        people.clone().quantile_by(|v| v.1, listed(), value, [0.5], grid()).release_at(
+            &recorder,
+            "median",
+            exponential(),
+        );
+        people.quantile_by(|v| v.1, listed(), value, [0.1, 0.5, 0.9], grid()).release_at(
+            &recorder,
+            "several",
+            exponential(),
+        );
+    }
+}
+
 /// A run, and the same without a person.
-fn pair(seed: u64) -> [Vec<Sealed>; 2] {
+fn pair<R>(seed: u64, release: impl Fn(&Recorder, &Schedule) -> R) -> [Vec<Sealed>; 2]
+where
+    R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
+{
     let mut random = Random::new(seed);
     let schedule = match random.below(2) {
         0 => Schedule::tumbling(span(20), 0, Some(HORIZON)),
@@ -110,7 +145,7 @@ fn keys(told: &str) -> Vec<&str> {
 fn one_person_moves_everything_together_by_no_more_than_was_said() {
     let mut reached = [[0i128; 4]; MOST.len()];
     for seed in 0..runs() {
-        let [one, other] = pair(seed);
+        let [one, other] = pair(seed, release);
         assert_eq!(one.len(), other.len());
         for (one, other) in one.iter().zip(&other) {
             // Which releases there are, in which order, at which price.
@@ -164,6 +199,59 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
             let percent = 100 * reached / bound;
             assert!(percent >= 99, "{}: {reached} of {bound}, so this test is too weak", most.name);
         }
+    }
+}
+
+/// How many numbers, with the times that each is there, are in one list and not in the other; both are in some order.
+fn apart(one: &[i128], other: &[i128]) -> [usize; 2] {
+    let mut counts: BTreeMap<i128, i64> = BTreeMap::new();
+    one.iter().for_each(|number| *counts.entry(*number).or_default() += 1);
+    other.iter().for_each(|number| *counts.entry(*number).or_default() -= 1);
+    let of = |sign: i64| counts.values().map(|count| (sign * count).max(0) as usize).sum();
+    [of(1), of(-1)]
+}
+
+// Refutes a person who is two values in a key, or in a key too many; one who is more than `per_key` values of a quantile; a
+// value that gives way to somebody else's; and a request for noise that depends on who is there.
+#[test]
+fn one_person_moves_ranks_by_no_more_than_was_said() {
+    let runs = runs() / 2;
+    let (mut reached, names) = ([[0usize; 3]; 4], [("max", 1), ("sums", 1), ("median", 3), ("several", 3)]);
+    for seed in 0..runs {
+        let [one, other] = pair(seed, release_ranks);
+        assert_eq!(one.len(), other.len());
+        for (one, other) in one.iter().zip(&other) {
+            assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
+            assert_eq!(one.requests, other.requests, "seed {seed}");
+            assert_eq!(keys(&one.told), keys(&other.told), "seed {seed}");
+        }
+        for ((name, each), reached) in names.into_iter().zip(&mut reached) {
+            let (one, other) = (Recorder::tallies(&one, name), Recorder::tallies(&other, name));
+            let (mut cells, mut most, mut windows) = (0, 0, 0);
+            for (start, keys) in &one {
+                let before = cells;
+                for name in keys.keys().chain(other[start].keys()).collect::<std::collections::BTreeSet<_>>()
+                {
+                    // Behind the number of people, and what they have together.
+                    let values = |keys: &BTreeMap<String, Vec<i128>>| {
+                        let skipped = if each == 1 { 2 } else { 1 };
+                        keys.get(name).map_or(Vec::new(), |numbers| numbers[skipped..].to_vec())
+                    };
+                    let [more, less] = apart(&values(keys), &values(&other[start]));
+                    assert_eq!(less, 0, "seed {seed}: somebody else's value came instead");
+                    assert!(more <= each, "seed {seed}, {name}: {more} values where {each} were said");
+                    cells += usize::from(more > 0);
+                    most = most.max(more);
+                }
+                windows += usize::from(cells > before);
+                assert!(cells - before <= KEYS as usize, "seed {seed}, {name}");
+            }
+            assert!(windows <= WINDOWS as usize, "seed {seed}, {name}");
+            *reached = [reached[0].max(cells), reached[1].max(most), reached[2].max(windows)];
+        }
+    }
+    for ((name, each), reached) in names.into_iter().zip(reached) {
+        assert_eq!(reached, [(KEYS * WINDOWS) as usize, each, WINDOWS as usize], "{name}: too weak a test");
     }
 }
 

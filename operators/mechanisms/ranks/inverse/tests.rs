@@ -130,17 +130,16 @@ fn no_answer_is_past_a_maximum_between_two_points() {
 // Refutes an answer outside of its promise more often than is promised: 10,000 runs, alpha 1e-6; a third of tau is refuted.
 #[test]
 fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
+    let asked = [(Exponential::epsilon(1.0), 0.9f64), (Exponential::rho(0.125), 0.99)];
     let people: Vec<i64> = (1..=10_000).collect();
-    for (exponential, confidence) in
-        [(Exponential::epsilon(1.0).confidence(0.9), 0.9), (Exponential::rho(0.125).confidence(0.99), 0.99)]
-    {
+    for (exponential, confidence) in asked.map(|(asked, sure)| (asked.confidence(sure), sure)) {
         let ready = ready(&exponential, Grid::linear(10, 10_230, 10).unwrap());
         let tau = tau_of(&ready) as i128;
         let found = answers(&ready, &people, 10_000);
         let within = |tau: i128| {
             found.iter().filter(|answer| (10_000 - 2 * tau..=10_010).contains(&answer.value)).count() as f64
         };
-        let least = 10_000.0 * confidence - 475.0 * (confidence * (1.0 - confidence) as f64).sqrt();
+        let least = 10_000.0 * confidence - 475.0 * (confidence * (1.0 - confidence)).sqrt();
         assert!(within(tau) >= least, "{}", within(tau));
         assert!(within(tau / 3) < least, "{}", within(tau / 3));
     }

@@ -32,7 +32,9 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
         assert!(html.contains("2 values are of too few people") && html.contains("gaussian, 10 comparisons"));
         assert!(!html.contains("An interval says how far the noise reaches"));
         assert_eq!(html.contains("<th scope=\"col\" class=\"number\">off</th>"), demo);
-        assert!(!html.contains("intervals hold"));
+        for words in ["intervals hold", "The noise adds", "left out by the bound"] {
+            assert!(!html.contains(words), "{words}");
+        }
     }
     let mut report = Report::new(heading(false));
     let span = months(1)[0];
@@ -63,8 +65,21 @@ fn each_quantile_has_a_panel() {
 #[test]
 fn a_demo_counts_by_people() {
     let html = ranks(true).html();
-    let words = "16 of 18 values are off by no more people than is promised: 88.9%; 90% are promised to. They are off by 18 \
-        people on average, and by 70 people at most.";
+    let words = "16 of 18 values are where they are promised to be: 88.9%; 90% are promised to. They are off by 18 people on \
+        average, and by 70 people at most.";
     assert!(html.contains(words), "{html}");
-    assert!(html.contains("18 of 18 values are off by no more people than is promised: 100%"), "{html}");
+    assert!(html.contains("18 of 18 values are where they are promised to be: 100%"), "{html}");
+}
+
+// Refutes an answer beyond everybody that is counted as kept, since nobody is above it.
+#[test]
+fn an_answer_beyond_everybody_is_not_where_it_was_promised() {
+    let mut report = Report::new(heading(true));
+    for (tally, span) in [173, 174].into_iter().zip(months(2)) {
+        let cell = "\"value\":181,\"interval\":[174,9223372036854775807]";
+        let exact = format!(",\"demo\":true,\"tally\":{tally},\"truth\":{tally},\"off\":0");
+        let line = ranked("largest", span, "", cell, LARGEST, &exact);
+        report.tell(&ended("largest", span, &[line]), None);
+    }
+    assert!(report.html().contains("1 of 2 values are where they are promised to be"));
 }

@@ -1,0 +1,252 @@
+//! `discreet calibrate max` and `discreet calibrate quantile`: by how many people an answer that is found by its rank may be
+//! off.
+
+use clap::Args;
+use discreet::mechanisms::{
+    BinarySearch, Bound, Exponential, Grid, Keys, Largest, Limits, Maximum, Mechanism, Noised, PerPerson,
+    PermuteAndFlip, Quantiles, Ranks,
+};
+use serde_json::{Value, json};
+
+use super::{Refusal, number, whole};
+
+/// A grid, and what may be spent on one window.
+#[derive(Debug, Args)]
+struct Spent {
+    /// How many points the public grid of answers has, the sentinel below it included; or "log", from zero to the end of 64 bits
+    #[arg(long, allow_negative_numbers = true)]
+    grid: String,
+    /// A zCDP budget
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        required_unless_present = "epsilon",
+        conflicts_with = "epsilon"
+    )]
+    rho: Option<String>,
+    /// A pure budget instead
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: Option<String>,
+    /// How likely the rank is to be as near as is promised
+    #[arg(long, allow_negative_numbers = true, default_value = "0.9")]
+    confidence: String,
+    /// In how many keys one person counts
+    #[arg(long, allow_negative_numbers = true, default_value = "1")]
+    keys: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is spent, by its currency.
+#[derive(Clone, Copy)]
+enum Budget {
+    Rho(f64),
+    Epsilon(f64),
+}
+
+impl Spent {
+    fn grid(&self) -> Result<Grid, Refusal> {
+        if self.grid == "log" {
+            return Ok(Grid::log_from_zero());
+        }
+        let points = whole("grid", &self.grid)?;
+        let last = i64::try_from(points).unwrap_or(i64::MAX).saturating_sub(1);
+        Grid::linear(1, last, 1).map_err(|_| {
+            Refusal::new("grid: found too few or too many points; give from 3 to 1099511627777, or log")
+        })
+    }
+
+    fn budget(&self) -> Result<Budget, Refusal> {
+        match (&self.rho, &self.epsilon) {
+            (Some(rho), _) => Ok(Budget::Rho(number("rho", rho)?)),
+            (None, Some(epsilon)) => Ok(Budget::Epsilon(number("epsilon", epsilon)?)),
+            // The parser asks for one of the two.
+            (None, None) => Err(Refusal::new("rho: found nothing; give it, or epsilon")),
+        }
+    }
+
+    fn confidence(&self) -> Result<f64, Refusal> {
+        number("confidence", &self.confidence)
+    }
+
+    fn keys(&self) -> Result<u64, Refusal> {
+        whole("keys", &self.keys)
+    }
+}
+
+impl Budget {
+    fn named(self) -> (&'static str, f64) {
+        match self {
+            Budget::Rho(rho) => ("rho", rho),
+            Budget::Epsilon(epsilon) => ("epsilon", epsilon),
+        }
+    }
+
+    fn exponential(self, confidence: f64) -> Exponential {
+        let exponential = match self {
+            Budget::Rho(rho) => Exponential::rho(rho),
+            Budget::Epsilon(epsilon) => Exponential::epsilon(epsilon),
+        };
+        exponential.confidence(confidence)
+    }
+}
+
+/// A largest value, or any monotone function, in each key.
+#[derive(Debug, Args)]
+pub(crate) struct Max {
+    #[command(flatten)]
+    spent: Spent,
+}
+
+impl Max {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (grid, budget, confidence) = (self.spent.grid()?, self.spent.budget()?, self.spent.confidence()?);
+        let keys = self.spent.keys()?;
+        let limits = Bound::keys(keys).checked()?;
+        let largest = Largest::new(Maximum, PerPerson::Greatest, grid.clone(), limits, Keys::whole())?;
+        let search = match budget {
+            Budget::Rho(rho) => BinarySearch::rho(rho),
+            Budget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
+        };
+        let search = below(search.confidence(confidence).ready(&largest)?.noise())?;
+        let inverse = below(budget.exponential(confidence).ready(&largest)?.noise())?;
+        let comparisons = grid.comparisons();
+        let (currency, spent) = budget.named();
+        if self.spent.json {
+            let mut line = json!({
+                "mechanism": "binary search",
+                "grid": grid.points(),
+                "keys": keys,
+                "confidence": confidence,
+                "comparisons": comparisons,
+                "noise": search.kind,
+                "scale": search.scale,
+                "tau": search.tau,
+                "rank_error": 2 * search.tau,
+                "shifted_inverse": {"scale": inverse.scale, "tau": inverse.tau, "rank_error": 2 * inverse.tau},
+            });
+            line[currency] = spent.into();
+            return Ok(format!("{line}\n"));
+        }
+        let [scale, inverse_scale] = [search.scale, inverse.scale].map(|scale| format!("{scale:.6}"));
+        Ok(format!(
+            "search   {comparisons} comparisons of {kind} noise, scale {scale}, on a grid of {points} points\n         \
+             tau {tau}: too small by at most {twice} people, with probability {confidence}\n\
+             inverse  the exponential mechanism, scale {inverse_scale}\n         \
+             tau {inverse_tau}: too small by at most {inverse_twice} people, with probability {confidence}\n\
+             cost     {currency} = {spent}, for a person in {in_keys}\n\n\
+             A private maximum is too small by design: it is between the value of the {twice}th largest person and the\n\
+             largest, up to a point of the grid. Fewer than tau people give nothing but the grid's least point.\n",
+            kind = search.kind,
+            points = grid.points(),
+            tau = search.tau,
+            twice = 2 * search.tau,
+            inverse_tau = inverse.tau,
+            inverse_twice = 2 * inverse.tau,
+            in_keys = counted(keys, "key"),
+        ))
+    }
+}
+
+struct Below {
+    kind: &'static str,
+    scale: f64,
+    tau: u64,
+}
+
+fn below(noise: &[Noised]) -> Result<Below, Refusal> {
+    let found = noise.first().and_then(|noised| match noised.ranks() {
+        Some(Ranks::Below { tau, .. }) => Some(Below { kind: noised.kind(), scale: noised.scale(), tau }),
+        _ => None,
+    });
+    // Whatever is made ready of a largest value says so.
+    found.ok_or_else(|| Refusal::new("grid: nothing is promised on it; give another"))
+}
+
+/// Quantiles, each found by its rank.
+#[derive(Debug, Args)]
+pub(crate) struct QuantileOf {
+    #[command(flatten)]
+    spent: Spent,
+    /// Which quantiles, ascending, such as 0.5,0.95
+    #[arg(long, value_delimiter = ',', default_value = "0.5", allow_negative_numbers = true)]
+    q: Vec<String>,
+    /// How many values of one person count in a key
+    #[arg(long, allow_negative_numbers = true, default_value = "1")]
+    per_key: String,
+    /// Permute-and-flip instead of the exponential mechanism; for a pure budget and at most 65,536 points
+    #[arg(long)]
+    flip: bool,
+}
+
+impl QuantileOf {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (budget, confidence) = (self.spent.budget()?, self.spent.confidence()?);
+        let quantiles = self.quantiles()?;
+        let ready = match (self.flip, budget) {
+            (true, Budget::Epsilon(epsilon)) => {
+                PermuteAndFlip::epsilon(epsilon).confidence(confidence).ready(&quantiles)?
+            }
+            (true, Budget::Rho(_)) => {
+                return Err(Refusal::new(
+                    "rho: found it beside flip; give epsilon, for permute-and-flip has no rho",
+                ));
+            }
+            (false, _) => budget.exponential(confidence).ready(&quantiles)?,
+        };
+        let each: Vec<(f64, f64, u64)> = ready.noise().iter().filter_map(within).collect();
+        let kind = ready.noise().first().map_or("", Noised::kind);
+        let worst = each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.1), most.1.max(own.2)));
+        let (currency, spent) = budget.named();
+        if self.spent.json {
+            let told = |&(q, scale, rank_error): &(f64, f64, u64)| json!({"q": q, "scale": scale, "rank_error": rank_error});
+            let mut line = json!({
+                "mechanism": kind,
+                "grid": self.spent.grid()?.points(),
+                "keys": self.spent.keys()?,
+                "per_key": whole("per-key", &self.per_key)?,
+                "confidence": confidence,
+                "scale": worst.0,
+                "rank_error": worst.1,
+                "quantiles": each.iter().map(told).collect::<Vec<Value>>(),
+            });
+            line[currency] = spent.into();
+            return Ok(format!("{line}\n"));
+        }
+        let lines: String = each
+            .iter()
+            .map(|(q, scale, rank_error)| {
+                format!("q {q:<6} off by at most {rank_error} ranks, with probability {confidence} (scale {scale:.6})\n")
+            })
+            .collect();
+        Ok(format!(
+            "{lines}by       {kind}, on a grid of {} points\ncost     {currency} = {spent}, for a person with {} in each of {}\n\n\
+             A rank is a number of values: how far off the answer itself is depends on how many values lie near it.\n",
+            self.spent.grid()?.points(),
+            counted(whole("per-key", &self.per_key)?, "value"),
+            counted(self.spent.keys()?, "key"),
+        ))
+    }
+
+    fn quantiles(&self) -> Result<Quantiles<()>, Refusal> {
+        let limits: Limits =
+            Bound::keys(self.spent.keys()?).per_key(whole("per-key", &self.per_key)?).checked()?;
+        let quantiles = self.q.iter().map(|q| q.parse());
+        Ok(Quantiles::new(quantiles, self.spent.grid()?, limits, Keys::whole())?)
+    }
+}
+
+/// The quantile, the scale in ranks, and the promise.
+fn within(noised: &Noised) -> Option<(f64, f64, u64)> {
+    match noised.ranks() {
+        Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),
+        _ => None,
+    }
+}
+
+fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

@@ -1,0 +1,151 @@
+//! What is asked of a window: the statistic of a job file, with its field in steps and its keys.
+
+use super::steps::{self, Size};
+use super::{CellKey, Refused, delta_of, keys};
+use crate::accounting::Amount;
+use crate::invalid::Invalid;
+use crate::job::config::{self, Each, Measure, Number, Release, Statistic};
+use crate::mechanisms::{Edges, Grid, Keys, PerPerson, Point, Quantile, Range};
+
+/// What is asked of a window.
+#[derive(Clone, Debug)]
+pub(crate) enum Asking {
+    /// How many records.
+    Count(Keys<CellKey>),
+    /// How many people.
+    People(Keys<CellKey>),
+    /// The sum, each person's within the range.
+    Sum(Range, Keys<CellKey>),
+    /// The mean, each record's within the range.
+    Mean(Range, Keys<CellKey>),
+    /// The largest of what people have, as one of these answers.
+    Max(PerPerson, Grid, Keys<CellKey>),
+    /// Quantiles of the values, as some of these answers.
+    Quantiles(Vec<Quantile>, Grid, Keys<CellKey>),
+    /// How many records between two edges; the keys are the buckets.
+    Histogram(Edges, Point, Keys<CellKey>),
+}
+
+impl Asking {
+    /// Its keys.
+    pub(crate) fn keys(&self) -> &Keys<CellKey> {
+        match self {
+            Asking::Count(keys)
+            | Asking::People(keys)
+            | Asking::Sum(_, keys)
+            | Asking::Mean(_, keys)
+            | Asking::Max(_, _, keys)
+            | Asking::Quantiles(_, _, keys)
+            | Asking::Histogram(_, _, keys) => keys,
+        }
+    }
+}
+
+/// What is asked, and of which field in which steps.
+pub(super) fn asking(
+    release: &Release,
+    cost: &Amount,
+    place: &str,
+) -> Result<(Asking, Option<(String, Point)>), Refused> {
+    let keys = keys_of(release, cost, place)?;
+    let range = |measure: &Measure, size| -> Result<(Range, Point), Refused> {
+        let Measure { low, high, .. } = measure;
+        steps::of_range(*low, *high, size).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))
+    };
+    Ok(match &release.statistic {
+        Statistic::Count(_) => (Asking::Count(keys), None),
+        Statistic::People(_) => (Asking::People(keys), None),
+        Statistic::Sum(measure, _) => {
+            let (range, point) = range(measure, Size::Reach)?;
+            (Asking::Sum(range, keys), Some((measure.of.clone(), point)))
+        }
+        Statistic::Mean(measure, _) => {
+            let (range, point) = range(measure, Size::Width)?;
+            (Asking::Mean(range, keys), Some((measure.of.clone(), point)))
+        }
+        Statistic::Histogram { of, edges } => {
+            let (edges, point) = edges_of(edges, place)?;
+            (Asking::Histogram(edges, point, keys), Some((of.clone(), point)))
+        }
+        Statistic::Max { each, grid, .. } => {
+            let (grid, point) =
+                grid_of(grid, each).map_err(|invalid| Refused::at(format!("{place}.grid"), &invalid))?;
+            let value = each.of().map(|of| (of.to_owned(), point));
+            let each = match each {
+                Each::Greatest(_) => PerPerson::Greatest,
+                Each::Sum(_) => PerPerson::Sum,
+                Each::Count => PerPerson::Records,
+            };
+            (Asking::Max(each, grid, keys), value)
+        }
+        Statistic::Quantile(quantiles, _) => {
+            let parts = quantiles.q.iter().map(|q| Quantile::of(q.millionths().into(), 1_000_000));
+            let parts = parts.collect::<Result<Vec<Quantile>, _>>();
+            let parts = parts.map_err(|invalid| Refused::at(format!("{place}.q"), &invalid))?;
+            let (grid, point) =
+                range_of(quantiles).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))?;
+            (Asking::Quantiles(parts, grid, keys), Some((quantiles.of.clone(), point)))
+        }
+    })
+}
+
+fn edges_of(edges: &[Number], place: &str) -> Result<(Edges, Point), Refused> {
+    steps::of_edges(edges).map_err(|invalid| Refused::at(format!("{place}.edges"), &invalid))
+}
+
+/// The answers in steps, and where the point of a step stands.
+fn grid_of(grid: &config::Grid, each: &Each) -> Result<(Grid, Point), Invalid> {
+    // Records are counted one by one.
+    let finest = if *each == Each::Count { 0 } else { steps::DIGITS };
+    match grid {
+        config::Grid::Log(digits) => Ok((Grid::log_from_zero(), Point::digits(*digits)?)),
+        config::Grid::SignedLog => Ok((Grid::log(), Point::WHOLE)),
+        config::Grid::Steps { from, to, step } => {
+            let (steps, point) = steps::of_answers(&[*from, *to, *step], finest)?;
+            Ok((stepped(&steps)?, point))
+        }
+        config::Grid::List(answers) => {
+            let (answers, point) = steps::of_answers(answers, finest)?;
+            Ok((Grid::list(answers)?, point))
+        }
+    }
+}
+
+/// The answers of quantiles: without a step, a million of them or more.
+fn range_of(quantiles: &config::Quantiles) -> Result<(Grid, Point), Invalid> {
+    let config::Quantiles { low, high, step, .. } = quantiles;
+    let Some(step) = step else {
+        let (range, point) = steps::of_range(*low, *high, Size::Width)?;
+        return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
+    };
+    let (steps, point) = steps::of_answers(&[*low, *high, *step], steps::DIGITS)?;
+    Ok((stepped(&steps)?, point))
+}
+
+/// From the first of three to the second, by the third.
+fn stepped(steps: &[i64]) -> Result<Grid, Invalid> {
+    match *steps {
+        [from, to, step] => Grid::linear(from, to, step.unsigned_abs()),
+        _ => Grid::list([]),
+    }
+}
+
+fn keys_of(release: &Release, cost: &Amount, place: &str) -> Result<Keys<CellKey>, Refused> {
+    let refused = |invalid: Invalid| Refused::at(format!("{place}.keys"), &invalid);
+    if let Statistic::Histogram { edges, .. } = &release.statistic {
+        let (edges, point) = edges_of(edges, place)?;
+        let buckets = edges.keys().listed().unwrap_or_default();
+        return Keys::public(buckets.iter().map(|bucket| CellKey::Bucket(*bucket, point))).map_err(refused);
+    }
+    match release.statistic.grouping().map(|grouping| &grouping.keys) {
+        None => Keys::public([CellKey::Whole]).map_err(refused),
+        Some(config::Keys::Listed(keys)) => {
+            Keys::public(keys.iter().map(|key| CellKey::Text(key.as_str().into()))).map_err(refused)
+        }
+        Some(config::Keys::File(path)) => {
+            let keys = keys::read(path).map_err(|wrong| Refused::new(format!("{place}.keys"), wrong))?;
+            Keys::public(keys.into_iter().map(CellKey::Text)).map_err(refused)
+        }
+        Some(config::Keys::Discover) => Ok(Keys::discover_within(delta_of(cost))),
+    }
+}
