@@ -48,7 +48,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
         }
     }
     for (name, took) in ["search", "inverse", "quantile", "seven_quantiles"].into_iter().zip(worst) {
-        println!("figure ranks.{name}_of_a_million {took:.2} ms");
+        println!("figure ranks.{name}_of_a_million {took:.3} ms");
     }
     Ok(())
 }
