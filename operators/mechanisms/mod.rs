@@ -7,6 +7,10 @@
 //! Keys, Range ───────────────┴▶ Total, Mean ──ready──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
 //!                               (Statistic)     ▲      (Ready: cost, tally, draw)   ▲
 //!                          Gaussian, Laplace ───┘             Cells, state, Noise ──┘
+//!
+//! Keys, Grid ─────────────────▶ Largest ───ready──▶ Searched, Inverted ─draw──▶ Answer
+//!                               Quantiles          ▲ Ranked
+//!     BinarySearch, Exponential, PermuteAndFlip ───┘
 //! ```
 //!
 //! A [`Statistic`] says what is asked of a window. It computes its own [`Sensitivity`] from the bound; nobody can state
@@ -52,6 +56,8 @@
 //! * **What a contribution is.** [`Total::contribution`] and [`Mean::contribution`] clip one person's share of a key as the
 //!   last step before it is added, so the sensitivity holds for every input. That a person has one share a key, and no more
 //!   than `keys` of them, is the part of whoever calls them.
+//! * **What nothing bounds** is found by its rank ([`ranks`]): a largest value, any [`Monotone`] function, a quantile. What is
+//!   promised of the answer is by how many people it is off ([`Ranks`]), and of a largest value that it is too small.
 //! * **Public keys** are drawn for in every window, in their order, whether somebody has them or not.
 //! * **Discovered keys** are told once their noised number of people reaches a threshold, which is found by the exact tail
 //!   of the integer noise. They are then public: the state holds them, and they are in every later window. Where the
@@ -82,7 +88,7 @@ mod mechanism;
 mod noisy;
 mod parameters;
 mod point;
-mod ranks;
+pub mod ranks;
 mod selection;
 mod sensitivity;
 mod spend;
