@@ -47,7 +47,9 @@ use discreet::dataflow::Config;
 use discreet::gate::Gate;
 
 use events::Events;
+use floor::FLOOR;
 use run::{Spent, Work, run};
+use sentence::{PERSON, RECORD};
 
 const PEOPLE: u64 = 100_000;
 const MANY: u64 = 1_000_000;
@@ -68,13 +70,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 type Setting = (&'static str, u64, usize, Work);
 
 const SETTINGS: [Setting; 7] = [
-    ("floor, 1 worker", PEOPLE, 1, Work::Floor),
-    ("person, 1 worker", PEOPLE, 1, Work::Person),
-    ("floor, 2 workers", PEOPLE, 2, Work::Floor),
-    ("person, 2 workers", PEOPLE, 2, Work::Person),
-    ("record, 2 workers", PEOPLE, 2, Work::Record),
-    ("floor, 2 workers, a million people", MANY, 2, Work::Floor),
-    ("person, 2 workers, a million people", MANY, 2, Work::Person),
+    ("floor, 1 worker", PEOPLE, 1, FLOOR),
+    ("person, 1 worker", PEOPLE, 1, PERSON),
+    ("floor, 2 workers", PEOPLE, 2, FLOOR),
+    ("person, 2 workers", PEOPLE, 2, PERSON),
+    ("record, 2 workers", PEOPLE, 2, RECORD),
+    ("floor, 2 workers, a million people", MANY, 2, FLOOR),
+    ("person, 2 workers, a million people", MANY, 2, PERSON),
 ];
 
 fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {

@@ -9,15 +9,20 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Operator;
 
 use discreet::dataflow::Fed;
+use discreet::gate::Gate;
 use discreet::time::Time;
 
 use super::events::{Event, SPAN};
 use super::hash::Fast;
+use super::run::Work;
+
+/// They are counted.
+pub(crate) const FLOOR: Work = Work { build: count, releases: false };
 
 type Counts = HashMap<u32, u64, BuildHasherDefault<Fast>>;
 
 /// Sends every event to the worker of its key, counts there in a hash map a window, and throws away what is complete.
-pub(crate) fn count(events: Fed<'_, Event>) {
+fn count(events: Fed<'_, Event>, _: &Gate) {
     // Nobody reads what comes out: there is nothing in it.
     drop(events.through(|events| {
         let route = Exchange::new(|event: &Event| event.key.into());

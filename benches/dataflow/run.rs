@@ -6,21 +6,17 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use discreet::dataflow::{Config, execute};
+use discreet::dataflow::{Config, Fed, execute};
 use discreet::gate::Gate;
 
-use super::events::{Events, WINDOWS};
-use super::{floor, sentence};
+use super::events::{Event, Events, WINDOWS};
 
 /// What is done with the events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// They are counted.
-    Floor,
-    /// They are counted, and every person is protected.
-    Person,
-    /// They are counted, and every record is protected.
-    Record,
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) build: fn(Fed<'_, Event>, &Gate),
+    /// Whether every window is released.
+    pub(crate) releases: bool,
 }
 
 /// What one process took, in nanoseconds, from the moment its workers began to build until everything was released.
@@ -40,11 +36,6 @@ impl Spent {
     pub(crate) fn best(self, other: Spent) -> Spent {
         Spent { cpu: self.cpu.min(other.cpu), wall: self.wall.min(other.wall) }
     }
-
-    /// What two processes took together, side by side.
-    pub(crate) fn beside(self, other: Spent) -> Spent {
-        Spent { cpu: self.cpu + other.cpu, wall: self.wall.max(other.wall) }
-    }
 }
 
 /// Does the work once. Processes that have none of worker 0 release nothing.
@@ -62,17 +53,13 @@ pub(crate) fn run(
         let part = events.part(worker.index(), worker.peers());
         worker.dataflow(|scope| {
             let events = feeds.stream(scope, part);
-            match work {
-                Work::Floor => floor::count(events),
-                Work::Person => sentence::person(events, &gate),
-                Work::Record => sentence::record(events, &gate),
-            }
+            (work.build)(events, &gate);
         });
         Ok(())
     })?;
     let (cpu_before, start) = started.get().copied().unwrap_or_else(|| (cpu(), Instant::now()));
     let spent = Spent { cpu: cpu() - cpu_before, wall: start.elapsed().as_nanos() as u64 };
-    let expected = if holds_the_gate && work != Work::Floor { WINDOWS as u64 } else { 0 };
+    let expected = if holds_the_gate && work.releases { WINDOWS as u64 } else { 0 };
     assert_eq!(finished.released(), expected, "every window was meant to be released, and paid for");
     Ok(spent)
 }

@@ -11,6 +11,12 @@ use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::{Time, minutes};
 
 use super::events::{Event, KEYS, SPAN, WINDOWS};
+use super::run::Work;
+
+/// They are counted, and every person is protected.
+pub(crate) const PERSON: Work = Work { build: person, releases: true };
+/// They are counted, and every record is protected.
+pub(crate) const RECORD: Work = Work { build: record, releases: true };
 
 /// The job that every ledger here is for.
 pub(crate) const JOB: &str = "bench";
@@ -29,7 +35,7 @@ pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// At most four keys of a person, and two records in each.
-pub(crate) fn person(events: Fed<'_, Event>, gate: &Gate) {
+fn person(events: Fed<'_, Event>, gate: &Gate) {
     events
         .protect(|event| event.person)
         .tumbling(minutes(10), |event| event.time)
@@ -41,7 +47,7 @@ pub(crate) fn person(events: Fed<'_, Event>, gate: &Gate) {
 }
 
 /// Every record by itself.
-pub(crate) fn record(events: Fed<'_, Event>, gate: &Gate) {
+fn record(events: Fed<'_, Event>, gate: &Gate) {
     events
         .protect_each()
         .tumbling(minutes(10), |event| event.time)

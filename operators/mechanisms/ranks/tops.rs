@@ -25,7 +25,7 @@ pub struct Tops {
 impl Tops {
     /// Takes in one person's value, where so many of the largest must be known.
     #[inline]
-    pub(crate) fn add(&mut self, value: i64, most: usize) {
+    pub fn add(&mut self, value: i64, most: usize) {
         self.most = self.most.max(most);
         self.people = self.people.wrapping_add(1);
         self.total = self.total.wrapping_add(value.into());
@@ -37,11 +37,16 @@ impl Tops {
     }
 
     /// Gives up all but the largest.
-    pub(crate) fn cut(&mut self) {
+    pub fn cut(&mut self) {
         if self.values.len() > self.most && self.most > 0 {
             self.values.select_nth_unstable_by_key(self.most - 1, |value| Reverse(*value));
         }
         self.values.truncate(self.most);
+    }
+
+    /// How much memory it holds. It is private, as all of it is.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
 
     /// In order, to be asked.

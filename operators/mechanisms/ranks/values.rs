@@ -18,14 +18,19 @@ pub struct Values {
 impl Values {
     /// Takes in what one person has: at most as many values as a person may.
     #[inline]
-    pub(crate) fn add(&mut self, values: &[i64]) {
+    pub fn add(&mut self, values: &[i64]) {
         self.people = self.people.wrapping_add(1);
         self.values.extend_from_slice(values);
     }
 
     /// Puts all of it in order: one run.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.values.sort_unstable();
+    }
+
+    /// How much memory it holds. It is private, as all of it is.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
 
     /// All values in order. The sort finds the runs that workers have put in order, and merges them.

@@ -1,0 +1,97 @@
+//! What it costs to tell a largest value, or a quantile, and to protect everybody: beside a largest value that protects
+//! nobody, and by itself.
+//!
+//! Records are those of `benches/dataflow.rs`: ten million events of 32 bytes, 100 thousand people and 1,000 keys by Zipf(1) a
+//! window, in 20 windows. At most 4 keys of a person, and for the quantile 2 records a key. The floor has the same source and
+//! the same driver, sends events to the worker of their key and keeps the largest there in a hash map a window. CPU time of
+//! all threads, the best of rounds in which the settings take turns: ratios hold on a machine that others use too.
+//!
+//! What limits it: until its window closes a record is taken in as it is for a count, but holds its value beside its key, which is
+//! twice the memory; a sum may need 128 bits, so a largest value has them too. Of the workers' time for a quantile a
+//! quarter is then handing over each person's values to their key, which is somewhere in memory, an eighth allocating a short
+//! list for each person and key, and a tenth putting a key's values in order, so that the gate need only merge them.
+//!
+//! The gate's part of a largest value is microseconds: whatever came, it is asked about the largest few hundred people. A
+//! quantile of a million values takes 1 ms where they are few numbers and in order already. To merge what two workers have put in
+//! order costs up to 8 ms more; where every value is a stretch of answers by itself, a million losses, each weighed twice, cost
+//! 10 to 20 ms. Several quantiles by splitting draw an order among equal values and sort by it, which takes most of their
+//! time, and go over all values once for each of three levels, not for each of seven answers.
+#![allow(clippy::print_stdout)]
+
+#[path = "ranks/draws.rs"]
+mod draws;
+#[path = "dataflow/events.rs"]
+mod events;
+#[path = "dataflow/hash.rs"]
+mod hash;
+#[path = "ranks/memory.rs"]
+mod memory;
+#[path = "ranks/plain.rs"]
+mod plain;
+#[path = "dataflow/run.rs"]
+mod run;
+#[path = "ranks/sentence.rs"]
+mod sentence;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use discreet::dataflow::Config;
+use discreet::gate::Gate;
+
+use events::Events;
+use plain::PLAIN;
+use run::{Spent, Work, run};
+use sentence::{LARGEST, QUANTILE};
+
+const PEOPLE: u64 = 100_000;
+const ROUNDS: usize = 6;
+
+/// What is measured: a name, how many workers, and the work.
+const SETTINGS: [(&str, usize, Work); 6] = [
+    ("plain, 1 worker", 1, PLAIN),
+    ("largest, 1 worker", 1, LARGEST),
+    ("quantile, 1 worker", 1, QUANTILE),
+    ("plain, 2 workers", 2, PLAIN),
+    ("largest, 2 workers", 2, LARGEST),
+    ("quantile, 2 workers", 2, QUANTILE),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    draws::measure()?;
+    let directory = std::env::temp_dir().join(format!("discreet-bench-ranks-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
+    let outcome = measure(&directory);
+    fs::remove_dir_all(&directory)?;
+    outcome
+}
+
+fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
+    let events = Events::of(PEOPLE);
+    memory::measure(&events)?;
+    let mut best = [Spent::MOST; SETTINGS.len()];
+    for round in 0..ROUNDS {
+        for (place, (_, workers, work)) in SETTINGS.into_iter().enumerate() {
+            let ledger = directory.join(format!("{round}-{place}.ledger"));
+            sentence::lay_down(&ledger)?;
+            let gate = Arc::new(Gate::open(&ledger, sentence::JOB)?);
+            best[place] = best[place].best(run(Config::threads(workers)?, &events, work, &gate)?);
+        }
+    }
+    let records = events.len() as f64;
+    for ((name, ..), spent) in SETTINGS.iter().zip(best) {
+        let (cpu, seconds) = (spent.cpu as f64 / records, spent.wall as f64 / 1e9);
+        println!("{name}: {cpu:.1} CPU ns a record, {:.1} million records a second", records / seconds / 1e6);
+    }
+    let ratio = |name: &str, above: Spent, below: Spent| {
+        println!("ratio ranks.{name} {:.2}", above.cpu as f64 / below.cpu as f64);
+    };
+    let [plain_alone, largest_alone, quantile_alone, plain, largest, quantile] = best;
+    ratio("max_over_plain_1_worker", largest_alone, plain_alone);
+    ratio("quantile_over_plain_1_worker", quantile_alone, plain_alone);
+    ratio("max_over_plain_2_workers", largest, plain);
+    ratio("quantile_over_plain_2_workers", quantile, plain);
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What a window holds: of each person while it is open, and of each key when it is told.
+
+use std::error::Error;
+
+use discreet::dataflow::bounding::{self, Cap, Chooser, Kept, Own, Table};
+use discreet::mechanisms::{
+    BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tops, Values,
+};
+
+use super::events::{Events, KEYS};
+use super::sentence::{BOUND, RHO, value};
+
+/// Prints the bytes of one window, of which two workers have a half each.
+pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
+    let (keys, per_key) = BOUND;
+    let chooser = || Chooser::new([7; 32]);
+    let mut largest = Table::new(chooser(), Cap::new(keys, 1 << 31)?, Own(PerPerson::Greatest));
+    let measure = Kept::new(bounding::Values::<i64>::new());
+    let mut quantile = Table::new(chooser(), Cap::new(keys, per_key)?, measure);
+    for (record, event) in (0..).zip(events.first_window()) {
+        largest.add(event.person, &event.key, value(event));
+        quantile.add(event.person, &event.key, (record, value(event)));
+    }
+    println!(
+        "an open window: {} bytes for a largest value, {} for a quantile",
+        largest.bytes(),
+        quantile.bytes()
+    );
+
+    let bound = Bound::keys(keys).checked()?;
+    let of =
+        Largest::new(Maximum, PerPerson::Greatest, Grid::log_from_zero(), bound, Keys::public(0..KEYS)?)?;
+    let most = BinarySearch::rho(RHO).ready(&of)?.largest().unwrap_or(usize::MAX);
+    let add = |tops: &mut Tops, own: i128| tops.add(i64::try_from(own).unwrap_or(i64::MAX), most);
+    let (mut held, mut sent) = (0, 0);
+    for (_, mut tops) in largest.close(|_| true, add) {
+        held = held.max(tops.bytes());
+        tops.cut();
+        // A copy has no room to spare.
+        sent = sent.max(tops.clone().bytes());
+    }
+    println!(
+        "a key of a largest value: of the largest {most} people {held} bytes held, and {sent} sent, at most"
+    );
+
+    let mut people = 0;
+    let add = |values: &mut Values, own: Vec<i64>| {
+        people += 1;
+        values.add(&own);
+    };
+    let told = quantile.close(|_| true, add);
+    let bytes = |known: &Values| known.clone().bytes();
+    let (first, all) = (
+        told.iter().map(|(_, known)| bytes(known)).max(),
+        told.iter().map(|(_, known)| bytes(known)).sum::<usize>(),
+    );
+    println!("a key of a quantile: {} bytes sent at most, {all} of all keys", first.unwrap_or(0));
+    println!("figure ranks.largest_bytes_a_key {held} bytes");
+    println!("figure ranks.quantile_bytes_a_person_and_key {:.1} bytes", all as f64 / f64::from(people));
+    Ok(())
+}

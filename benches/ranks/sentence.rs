@@ -1,0 +1,63 @@
+//! The work that is measured: sentences about ranks, and the ledger that pays for them.
+
+use std::error::Error;
+use std::path::Path;
+
+use discreet::accounting::Budget;
+use discreet::dataflow::{Deliver, Fed};
+use discreet::gate::Gate;
+use discreet::ledger::{Domain, Ledger};
+use discreet::mechanisms::{BinarySearch, Bound, Exponential, Grid, Keys};
+use discreet::time::{Time, minutes};
+
+use super::events::{Event, KEYS, SPAN, WINDOWS};
+use super::run::Work;
+
+/// The job that every ledger here is for.
+pub(crate) const JOB: &str = "bench";
+/// How many keys count of a person, and how many records in each of them for a quantile.
+pub(crate) const BOUND: (u64, u64) = (4, 2);
+/// Of a window.
+pub(crate) const RHO: f64 = 0.1;
+
+/// Every person is protected, and the largest value searched for.
+pub(crate) const LARGEST: Work = Work { build: largest, releases: true };
+/// Every person is protected, and a quantile chosen.
+pub(crate) const QUANTILE: Work = Work { build: quantile, releases: true };
+
+const END: Time = WINDOWS as Time * SPAN;
+/// One more than any value.
+const ABOVE: i64 = 1 << 20;
+
+/// A ledger that can pay for every window of either sentence.
+pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
+    Ok(Ledger::create(ledger)?
+        .register(&Domain::lifetime("people", Budget::zcdp(2.0 * RHO * WINDOWS as f64))?)?)
+}
+
+/// A whole number of 20 bits.
+pub(crate) fn value(event: &Event) -> i64 {
+    (event.value * ABOVE as f64) as i64
+}
+
+fn largest(events: Fed<'_, Event>, gate: &Gate) {
+    events
+        .protect(|event| event.person)
+        .tumbling(minutes(10), |event| event.time)
+        .between(0, END)
+        .bound(Bound::keys(BOUND.0))
+        .max_by(|event| event.key, Keys::public(0..KEYS), value, Grid::log_from_zero())
+        .release(gate, "largest", BinarySearch::rho(RHO))
+        .deliver(|_| Ok(()));
+}
+
+fn quantile(events: Fed<'_, Event>, gate: &Gate) {
+    events
+        .protect(|event| event.person)
+        .tumbling(minutes(10), |event| event.time)
+        .between(0, END)
+        .bound(Bound::keys(BOUND.0).per_key(BOUND.1))
+        .quantile_by(|event| event.key, Keys::public(0..KEYS), value, [0.5], Grid::linear(0, ABOVE, 1))
+        .release(gate, "median", Exponential::rho(RHO))
+        .deliver(|_| Ok(()));
+}

@@ -1,0 +1,119 @@
+//! What shoppers spend, month by month, in cents: the dearest purchase, the largest basket, the median and the 95th
+//! percentile. Half of all purchases cost less than 18.00, and a few more than 10,000.00.
+//!
+//! The lesson: nothing bounds these numbers, so what is promised is a rank and not a value. A private maximum is too small
+//! by design, by people and never mind how much those have; too few people give none; a quantile is off by ranks.
+//!
+//! ```text
+//! cargo run --release --example what_a_maximum_hides
+//! ```
+#![allow(clippy::print_stdout)]
+
+use std::collections::HashMap;
+
+use discreet::prelude::*;
+use serde_json::Value;
+
+/// How many people come in each month. In March hardly anybody does.
+const MONTHS: [(&str, u64); 3] = [("2026-01", 20_000), ("2026-02", 15_000), ("2026-03", 12)];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::temp_dir().join(format!("discreet-maximum-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let ledger = directory.join("shop.ledger");
+    Ledger::create(&ledger)?.register(&Domain::lifetime("shop", Budget::approximate(3.0, 1e-6))?)?;
+    let gate = Gate::open(&ledger, "shop")?;
+    discreet::execute(Config::threads(1)?, move |worker, feeds| {
+        worker.dataflow(|scope| {
+            let shoppers = feeds
+                .stream(scope, All::of(MONTHS.into_iter().flat_map(purchases)))
+                .protect(|(person, _, _)| *person)
+                .windows(Calendar::months(1), |(_, _, time)| *time)
+                .between("2026-01-01", "2026-04-01")
+                .bound(Bound::keys(1).per_key(3));
+            let spent = |(_, amount, _): &(u64, i64, Time)| *amount;
+            let (each, sum) = (Grid::log_from_zero(), (PerPerson::Sum, spent));
+            let dearest = shoppers.clone().max(spent, each.clone());
+            dearest.release(&gate, "dearest_purchase", BinarySearch::rho(0.02)).deliver(tell);
+            let basket = shoppers.clone().monotone(sum, Maximum, each);
+            basket.release(&gate, "largest_basket", BinarySearch::rho(0.02)).deliver(tell);
+            let usual = shoppers.quantiles(spent, [0.5, 0.95], Grid::linear(0, 100_000, 1));
+            usual.release(&gate, "purchases", Exponential::rho(0.01)).deliver(tell);
+        });
+        Ok(())
+    })?;
+    println!("{HONEST}");
+    Ok(std::fs::remove_dir_all(&directory)?)
+}
+
+const HONEST: &str = "
+What to say beside such numbers:
+- A maximum is too small by design, or it would tell of one person. Say by up to how many people, 2 tau; by how much money
+  nobody can say. It never means that nobody has more.
+- Where fewer than tau people came it is the first point of its grid, or noise: nothing is known, not that nothing was spent.
+- A quantile is off by ranks, not by values: by little money where many purchases cost about the same, by much where few do.
+- All of it holds nine times in ten. What is wrong the tenth time may be so by any amount; more confidence costs more people.";
+
+/// What was told, what is promised of it, and the truth, which a real release never shows.
+fn tell(release: &Release) -> std::io::Result<()> {
+    for line in release.line().lines() {
+        let told: Value = serde_json::from_str(line)?;
+        let (name, value) =
+            (told["release"].as_str().unwrap_or_default(), told["value"].as_i64().unwrap_or(0));
+        let start = told["window"]["start"].as_str().unwrap_or_default();
+        let month = MONTHS.into_iter().find(|(month, _)| start.starts_with(month)).unwrap_or_default();
+        print!("{} {name}: ", month.0);
+        match (told["noise"]["tau"].as_u64(), told["noise"]["rank_error"].as_u64()) {
+            (Some(tau), _) => {
+                let mut own: HashMap<u64, i64> = HashMap::new();
+                for (person, amount, _) in purchases(month) {
+                    let own = own.entry(person).or_default();
+                    *own = if name == "dearest_purchase" { amount.max(*own) } else { amount + *own };
+                }
+                let (above, most) = (own.values().filter(|own| **own > value).count(), own.values().max());
+                let most = *most.unwrap_or(&0);
+                if told["insufficient"] == true {
+                    println!(
+                        "told {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
+                    );
+                } else if told["interval"][0].as_i64() > Some(most) {
+                    println!(
+                        "told {value}: more than anybody has, as the tenth time may be; in truth up to {most}"
+                    );
+                } else {
+                    println!(
+                        "told {value}: between the {0}th largest and the largest, so it may be too small by {0} people \
+                         by design; in truth {above} people have more, up to {most}",
+                        2 * tau
+                    );
+                }
+            }
+            (_, error) => {
+                let mut all: Vec<i64> = purchases(month).map(|(_, amount, _)| amount).collect();
+                all.sort_unstable();
+                let q = told["q"].as_f64().unwrap_or(0.0);
+                let rank = (q * all.len() as f64).ceil() as usize;
+                let (low, high) = (all.partition_point(|a| *a < value), all.partition_point(|a| *a <= value));
+                let off = low.saturating_sub(rank).max(rank.saturating_sub(high));
+                println!(
+                    "told {value} at {q}: its rank may be off by {} of {} purchases; in truth by {off}, and the value by {}",
+                    error.unwrap_or(0),
+                    all.len(),
+                    value.abs_diff(all[rank.max(1) - 1])
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The secret: who spent how much, and when; up to three purchases a person and month, of which one in `n` costs 9.00 `n`.
+fn purchases((month, people): (&'static str, u64)) -> impl Iterator<Item = (u64, i64, Time)> {
+    let time = at(&format!("{month}-15T12:00:00Z")).unwrap_or(0);
+    (0..people).flat_map(move |person| {
+        (0..=person % 3).map(move |which| {
+            let chance = (person * 3 + which + time as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+            (person, (900 << 20) / (chance as i64 + 1), time)
+        })
+    })
+}
