@@ -197,6 +197,41 @@ fn cells_are_told_as_the_file_writes_them() {
     assert_eq!(keys.iter().map(crate::mechanisms::Key::label).collect::<Vec<_>>(), [Label::Whole]);
 }
 
+// Refutes answers that are not those of the file, to the digit.
+#[test]
+fn answers_are_the_points_of_the_file() {
+    let asked = |statistic: &str, noise: &str| {
+        let spent = "sum = { of = \"price\", range = [0, 9.99] }\nbound = {}\nnoise = \"gaussian\"";
+        assert!(GOOD.contains(spent));
+        let offers =
+            offered(&job(&GOOD.replace(spent, &format!("{statistic}\nnoise = \"{noise}\"")))).unwrap();
+        let point = offers[1].point();
+        let (Asking::Max(_, grid, _) | Asking::Quantiles(_, grid, _)) = &offers[1].asking else { panic!() };
+        let at = |index: u64| point.shown(grid.at(index).unwrap().into());
+        ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].value.clone())
+    };
+    let told = |texts: [&str; 4]| texts.map(str::to_owned);
+    let (answers, top, value) =
+        asked("max = { of = \"price\", grid = { from = -0.5, to = 40, step = 0.25 } }", "gaussian");
+    assert_eq!((answers, top), (told(["-0.5", "-0.25", "39.75", "40"]), 163));
+    // What is read is read in finer steps than those between answers.
+    assert_eq!(value, Some(("price".into(), Point::digits(5).unwrap())));
+    let (answers, top, value) = asked("max = { each = \"count\", grid = [1, 2, 5, 1000000] }", "laplace");
+    assert_eq!((answers, top, value), (told(["1", "2", "5", "1000000"]), 4, None));
+    let (answers, _, _) =
+        asked("max = { of = \"price\", each = \"sum\", grid = { log = 0.01 } }", "exponential");
+    assert_eq!(answers[..2], told(["0", "0.01", "", ""])[..2]);
+    assert_eq!(answers[3], "92233720368547758.07");
+    let (answers, _, _) = asked("max = { of = \"price\", grid = \"signed log\" }", "gaussian");
+    assert_eq!((answers[0].as_str(), answers[3].as_str()), ("-9223372036854775808", "9223372036854775807"));
+    let quantile = "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 9.99]";
+    let (answers, top, _) =
+        asked(&format!("{quantile}, step = 0.01 }}\nbound = {{ per_key = 1 }}"), "exponential");
+    assert_eq!((answers, top), (told(["0", "0.01", "9.98", "9.99"]), 1_000));
+    let (answers, top, _) = asked(&format!("{quantile} }}\nbound = {{ per_key = 1 }}"), "exponential");
+    assert_eq!((answers, top), (told(["0", "0.000001", "9.989999", "9.99"]), 9_990_001));
+}
+
 // Refutes windows that are not those that the words say.
 #[test]
 fn every_word_for_windows_is_a_schedule() {

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::accounting::{DiscreteGaussian, DiscreteLaplace};
-use crate::dataflow::bounding::{Cap, Chooser, Count, Sum, Table};
+use crate::dataflow::bounding::{Cap, Chooser, Count, Own, Sum, Table};
 use crate::job::offer::CellKey;
+use crate::mechanisms::PerPerson;
 
 fn configs() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
@@ -252,11 +253,13 @@ fn people_take_the_memory_that_is_told() {
     };
     let (chooser, cap) = (Chooser::new([1; 32]), Cap::new(3, 1).unwrap());
     let mut counts = Table::new(chooser.clone(), cap, Count);
-    let mut sums = Table::new(chooser, cap, Sum::clipped(0, 9).unwrap());
+    let mut sums = Table::new(chooser.clone(), cap, Sum::clipped(0, 9).unwrap());
+    let mut own = Table::new(chooser, cap, Own(PerPerson::Sum));
     for number in 0..PEOPLE {
         for key in &keys {
             counts.add(person(number), key, ());
             sums.add(person(number), key, 1);
+            own.add(person(number), key, 1);
         }
     }
     // What may wait unsettled, in all parts: 16,384 records each, or as many as are held.
@@ -264,6 +267,7 @@ fn people_take_the_memory_that_is_told() {
     for (bytes, told) in [
         (counts.bytes(), told(&format!("count = {{ {grouped}, per_key = 1 }}"))),
         (sums.bytes(), told(&format!("sum = {{ of = \"x\", range = [0, 9], {grouped} }}"))),
+        (own.bytes(), told(&format!("max = {{ of = \"x\", each = \"sum\", grid = \"log\", {grouped} }}"))),
     ] {
         let ratio = bytes as f64 / (told * PEOPLE) as f64;
         assert!((0.5..4.0).contains(&ratio), "{bytes} bytes, where {} were told", told * PEOPLE);

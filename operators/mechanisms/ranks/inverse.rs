@@ -17,16 +17,16 @@
 //!
 //! The loss takes at most `most + 1` values, in runs, so a grid of 2^40 points costs no more than one of a thousand.
 
+use super::aim::Aim;
 use super::choose::{Choice, Run};
 use super::grid::Grid;
 use super::largest::Largest;
 use super::monotone::Monotone;
-use super::search::told;
 use super::share::{Rule, Share};
 use super::tops::{Ranked, Tops};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::Additive;
-use crate::mechanisms::answer::{Estimate, Noised, Ranks};
+use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::Asked;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
@@ -41,11 +41,8 @@ pub type Inverted<K, F> = Noisy<K, Inverse<F>>;
 
 #[derive(Clone, Debug)]
 pub struct Inverse<F> {
-    function: F,
-    grid: Grid,
+    aim: Aim<F>,
     choice: Choice,
-    tau: u64,
-    most: u64,
 }
 
 pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
@@ -55,11 +52,9 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
     settled(asked, &largest.stated("shifted inverse"), |spend, _| {
         let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
         let choice = Share::of(spend, keys).choice(Rule::Exponential, 1, 1)?;
-        let grid = largest.grid().clone();
-        let tau = tau(&choice, &grid, asked.confidence()?)?;
-        // As far beyond as a search goes: there are no more than a few cells of so large a loss.
-        let most = 2 * tau + (4.0 * choice.scale()).ceil() as u64 + 1;
-        Ok(Inverse { function: largest.function().clone(), grid, choice, tau, most })
+        let tau = tau(&choice, largest.grid(), asked.confidence()?)?;
+        // So far that nothing beyond weighs anything.
+        Ok(Inverse { aim: Aim::new(largest, tau, 4.0 * choice.scale()), choice })
     })
 }
 
@@ -79,12 +74,13 @@ pub(crate) fn tau(choice: &Choice, grid: &Grid, confidence: f64) -> Result<u64, 
 impl<F: Monotone> Inverse<F> {
     /// Stretches of equal loss over the answers `1..=top`, `tau` added so that none is below zero.
     pub(super) fn runs(&self, ranked: &Ranked) -> Vec<Run> {
-        let (most, top) = (self.most, self.grid.top());
+        let Aim { function, grid, most, .. } = &self.aim;
+        let (most, top) = (*most, grid.top());
         // The first point at which so many people, or fewer, are above.
         let first = |leaving: u64| {
-            let value = self.function.value(&ranked.without(leaving, F::LOOKS_AT));
+            let value = function.value(&ranked.without(leaving, F::LOOKS_AT));
             match i64::try_from(value) {
-                Ok(value) => self.grid.ceiling(value).min(top),
+                Ok(value) => grid.ceiling(value).min(top),
                 Err(_) if value > 0 => top,
                 Err(_) => 1,
             }
@@ -104,7 +100,7 @@ impl<F: Monotone> Inverse<F> {
 
     /// So many points of one loss, the first of which follows a point of another.
     fn stretch(&self, points: u64, here: u64, before: u64) -> [Run; 2] {
-        let loss = |before: u64| here.max((2 * self.tau).saturating_sub(before));
+        let loss = |before: u64| here.max((2 * self.aim.tau).saturating_sub(before));
         [Run { cells: 1, loss: loss(before) }, Run { cells: points - 1, loss: loss(here) }]
     }
 }
@@ -116,19 +112,12 @@ impl<F: Monotone> Tells for Inverse<F> {
 
 impl<F: Monotone> Numbers for Inverse<F> {
     fn noise(&self, _: Point) -> Vec<Noised> {
-        let least = told(&self.grid, 1).value;
-        let ranks = Ranks::Below { comparisons: None, tau: self.tau, least };
-        vec![Noised {
-            number: "largest",
-            kind: Rule::Exponential.name(),
-            scale: self.choice.scale(),
-            ranks: Some(ranks),
-        }]
+        vec![self.aim.noised(Rule::Exponential.name(), self.choice.scale(), None)]
     }
 
     /// In people.
     fn reaches(&self, _: Point) -> Vec<f64> {
-        vec![2.0 * self.tau as f64]
+        vec![self.aim.reach()]
     }
 
     fn people(&self) -> Option<&Additive> {
@@ -136,7 +125,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
     }
 
     fn largest(&self) -> Option<usize> {
-        usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
+        self.aim.people()
     }
 
     fn estimates<K: Key>(
@@ -147,7 +136,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
     ) -> Vec<Estimate<i128>> {
         let choose = |row: &mut Row<K, Tops>| {
             let ranked = std::mem::take(&mut row.cell).ranked();
-            told(&self.grid, self.choice.choose(&self.runs(&ranked), noise) + 1)
+            self.aim.told(self.choice.choose(&self.runs(&ranked), noise) + 1)
         };
         rows.iter_mut().map(choose).collect()
     }

@@ -23,6 +23,7 @@
 //! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand have the same
 //! value, and by any amount where there is nobody between the tenth and the next.
 
+mod aim;
 mod choose;
 mod grid;
 mod inverse;

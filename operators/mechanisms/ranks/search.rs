@@ -7,7 +7,7 @@
 //! counts as it. Between them the search halves what is left: where the noised loss of the middle is at most `tau` it goes
 //! down, and else up. It tells the upper of the two neighbours at which it ends.
 //!
-//! It asks at most [`Grid::comparisons`] times, `ceil(log2(points - 1))`, and always pays for as many, and draws as
+//! It asks at most [`Grid::comparisons`](super::Grid::comparisons) times, `ceil(log2(points - 1))`, and always pays for as many, and draws as
 //! many: how long it takes on the way depends on data. (A published count, `ceil(log2 points) - 1`, is one too few for
 //! 4 points, and for others.)
 //!
@@ -20,13 +20,13 @@
 //!
 //! Losses are capped at a number above `2 tau`, which changes none of this and lets [`Tops`] forget all others.
 
-use super::grid::Grid;
+use super::aim::Aim;
 use super::largest::Largest;
 use super::monotone::Monotone;
-use super::tops::{Ranked, Tops};
+use super::tops::Tops;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::{Additive, Family};
-use crate::mechanisms::answer::{Estimate, Noised, Ranks};
+use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::Asked;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
@@ -41,11 +41,8 @@ pub type Searched<K, F> = Noisy<K, Search<F>>;
 
 #[derive(Clone, Debug)]
 pub struct Search<F> {
-    function: F,
-    grid: Grid,
+    aim: Aim<F>,
     noise: Additive,
-    tau: u64,
-    most: u64,
 }
 
 pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
@@ -53,12 +50,12 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
     largest: &Largest<K, F>,
 ) -> Result<Searched<K, F>, Invalid> {
     settled(asked, &largest.stated("binary search"), |spend, _| {
-        let grid = largest.grid().clone();
-        let compared = largest.sensitivity().times(grid.comparisons())?;
-        let noise = Additive::within(asked.family, spend, &compared)?;
-        let tau = tau(&noise, grid.comparisons(), asked.confidence()?)?;
-        let most = most(tau, &noise);
-        Ok(Search { function: largest.function().clone(), grid, noise, tau, most })
+        let comparisons = largest.grid().comparisons();
+        let noise = Additive::within(asked.family, spend, &largest.sensitivity().times(comparisons)?)?;
+        let tau = tau(&noise, comparisons, asked.confidence()?)?;
+        // So far that noise does not take the largest loss below `tau`.
+        let scales = if noise.family() == Family::Gaussian { 6.0 } else { 8.0 };
+        Ok(Search { aim: Aim::new(largest, tau, scales * noise.scale()), noise })
     })
 }
 
@@ -86,12 +83,6 @@ pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result
 
 const LARGEST: u64 = 1 << 40;
 
-/// From where on losses are all the same: above `2 tau`, and so far that noise does not take one below `tau`.
-fn most(tau: u64, noise: &Additive) -> u64 {
-    let scales = if noise.family() == Family::Gaussian { 6.0 } else { 8.0 };
-    2 * tau + (scales * noise.scale()).ceil().max(1.0) as u64
-}
-
 /// The place of the answer, and what was compared on the way to it.
 pub(super) struct Found {
     pub(super) at: u64,
@@ -117,22 +108,6 @@ pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64
     Found { at: high, compared }
 }
 
-impl<F: Monotone> Search<F> {
-    pub(super) fn loss(&self, ranked: &Ranked, index: u64) -> u64 {
-        // It is asked for places between the ends.
-        let y = self.grid.at(index).unwrap_or(i64::MAX);
-        ranked.loss(&self.function, y, self.most)
-    }
-}
-
-/// An answer of the grid, and what is known of where the function is: above the point before, and nothing of how far.
-pub(super) fn told(grid: &Grid, index: u64) -> Estimate<i128> {
-    let at = |index: u64| grid.at(index).map(i128::from);
-    let (least, last) = (at(1).unwrap_or(i128::MIN), at(grid.top()).unwrap_or(i128::MAX));
-    let low = index.checked_sub(1).and_then(at).map_or(least, |below| below + 1);
-    Estimate { value: at(index).unwrap_or(last), low, high: last }
-}
-
 impl<F: Monotone> Tells for Search<F> {
     type Cell = Tops;
     type Told = i128;
@@ -140,14 +115,13 @@ impl<F: Monotone> Tells for Search<F> {
 
 impl<F: Monotone> Numbers for Search<F> {
     fn noise(&self, _: Point) -> Vec<Noised> {
-        let least = told(&self.grid, 1).value;
-        let ranks = Ranks::Below { comparisons: Some(self.grid.comparisons()), tau: self.tau, least };
-        vec![Noised { ranks: Some(ranks), ..Noised::additive("largest", &self.noise) }]
+        let (kind, comparisons) = (self.noise.family().name(), self.aim.grid.comparisons());
+        vec![self.aim.noised(kind, self.noise.scale(), Some(comparisons))]
     }
 
     /// In people.
     fn reaches(&self, _: Point) -> Vec<f64> {
-        vec![2.0 * self.tau as f64]
+        vec![self.aim.reach()]
     }
 
     fn people(&self) -> Option<&Additive> {
@@ -155,7 +129,7 @@ impl<F: Monotone> Numbers for Search<F> {
     }
 
     fn largest(&self) -> Option<usize> {
-        usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
+        self.aim.people()
     }
 
     /// As many draws a row as there may be comparisons, whatever is compared.
@@ -165,12 +139,13 @@ impl<F: Monotone> Numbers for Search<F> {
         _: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<i128>> {
-        let comparisons = self.grid.comparisons() as usize;
+        let aim = &self.aim;
+        let comparisons = aim.grid.comparisons() as usize;
         let draws = self.noise.draws(rows.len() * comparisons, noise);
         let find = |(row, draws): (&mut Row<K, Tops>, &[i64])| {
             let ranked = std::mem::take(&mut row.cell).ranked();
-            let found = search(self.grid.top(), self.tau, |index| self.loss(&ranked, index), draws);
-            told(&self.grid, found.at)
+            let found = search(aim.grid.top(), aim.tau, |index| aim.loss(&ranked, index), draws);
+            aim.told(found.at)
         };
         rows.iter_mut().zip(draws.chunks(comparisons)).map(find).collect()
     }

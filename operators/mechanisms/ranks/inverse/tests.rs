@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::mechanisms::answer::Ranks;
 use crate::mechanisms::ranks::{Altogether, Exponential, Maximum, PerPerson};
 use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally};
 use crate::noise::Decay;
@@ -13,24 +14,25 @@ fn ready(exponential: &Exponential, grid: Grid) -> Inverted<(), Maximum> {
 
 fn inverse<F: Monotone>(function: F, grid: Grid, tau: u64, most: u64) -> Inverse<F> {
     let half = crate::noise::Ratio::new(1, 2).unwrap();
-    Inverse { function, grid, choice: Choice::Exponential(Decay::new(half, 1).unwrap()), tau, most }
+    let choice = Choice::Exponential(Decay::new(half, 1).unwrap());
+    Inverse { aim: Aim { function, grid, tau, most }, choice }
 }
 
 fn ranked<F: Monotone>(inverse: &Inverse<F>, people: &[i64]) -> Ranked {
     let mut tops = Tops::default();
-    people.iter().for_each(|value| tops.add((*value).max(F::LEAST), inverse.most as usize + F::LOOKS_AT));
+    people.iter().for_each(|value| tops.add((*value).max(F::LEAST), inverse.aim.most as usize + F::LOOKS_AT));
     tops.ranked()
 }
 
 /// The loss of each point, one by one, as the page says.
 fn slow<F: Monotone>(inverse: &Inverse<F>, people: &[i64]) -> Vec<u64> {
-    let (ranked, top) = (ranked(inverse, people), inverse.grid.top());
+    let (ranked, top) = (ranked(inverse, people), inverse.aim.grid.top());
     let l = |index: u64| match index {
-        0 => inverse.most as i64,
+        0 => inverse.aim.most as i64,
         _ if index == top => 0,
-        _ => ranked.loss(&inverse.function, inverse.grid.at(index).unwrap(), inverse.most) as i64,
+        _ => ranked.loss(&inverse.aim.function, inverse.aim.grid.at(index).unwrap(), inverse.aim.most) as i64,
     };
-    let (tau, most) = (inverse.tau as i64, inverse.most as i64);
+    let (tau, most) = (inverse.aim.tau as i64, inverse.aim.most as i64);
     let loss = |index: u64| (l(index) - tau).max(tau - l(index - 1)).clamp(-most, most) + tau;
     (1..=top).map(|index| loss(index) as u64).collect()
 }
@@ -91,7 +93,7 @@ proptest! {
         people.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let nth = |n: u64| people.get(n as usize).map_or(i128::MIN, |value| (*value).into());
         for index in (1..=grid.top()).filter(|index| losses[*index as usize - 1] < 2 * tau) {
-            let told = told(&grid, index);
+            let told = inverse.aim.told(index);
             prop_assert!(nth(2 * tau - 1) <= told.value || index == grid.top());
             prop_assert!(index == 1 || nth(0) >= told.low);
         }

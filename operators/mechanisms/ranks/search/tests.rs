@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::mechanisms::ranks::{Altogether, BinarySearch, Maximum, PerPerson, Tops, loss_moves_by_one};
+use crate::mechanisms::answer::Ranks;
+use crate::mechanisms::ranks::tops::Ranked;
+use crate::mechanisms::ranks::{Altogether, BinarySearch, Grid, Maximum, PerPerson, loss_moves_by_one};
 use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally, Tellable};
 
 fn largest<F: Monotone>(function: F, grid: Grid, keys: u64) -> Largest<u32, F> {
@@ -155,9 +157,10 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
     for seed in 0..runs {
         let draws = search.noise.draws(charged as usize, &mut Noise::seeded(seed));
         let mut ratio = 0.0;
-        let found = super::search(search.grid.top(), search.tau, |at| search.loss(&fewer, at), &draws);
+        let aim = &search.aim;
+        let found = super::search(aim.grid.top(), aim.tau, |at| aim.loss(&fewer, at), &draws);
         for (index, noised) in found.compared {
-            let beyond = |ranked: &Ranked| noised as f64 - search.loss(ranked, index) as f64;
+            let beyond = |ranked: &Ranked| noised as f64 - aim.loss(ranked, index) as f64;
             ratio += (beyond(&more).powi(2) - beyond(&fewer).powi(2)) / (2.0 * sigma * sigma);
         }
         sums = [sums[0] + ratio, sums[1] + ratio * ratio];
@@ -180,7 +183,7 @@ fn what_is_compared_tells_no_more_than_is_charged() {
     let settled = |charged: u32| {
         let noise = Additive::within(Family::Gaussian, spend, &each.times(charged).unwrap()).unwrap();
         let tau = tau(&noise, charged, 0.9).unwrap();
-        Search { function: Maximum, most: most(tau, &noise), grid: grid.clone(), noise, tau }
+        Search { aim: Aim::new(&largest(Maximum, grid.clone(), 1), tau, 6.0 * noise.scale()), noise }
     };
     let comparisons = grid.comparisons();
     let refuted = |[mean, variance]: [f64; 2]| mean > rho + 5.0 * variance.sqrt();
@@ -300,7 +303,7 @@ proptest! {
         let loss = |at: u64| loss_of(&Maximum, &people, most, grid.at(at).unwrap());
         let found = search(grid.top(), tau, loss, &draws[..comparisons]);
         prop_assert!(found.compared.len() == comparisons || found.compared.len() + 1 == comparisons);
-        let told = told(&grid, found.at);
+        let told = Aim { function: Maximum, grid: grid.clone(), tau, most }.told(found.at);
         people.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let nth = |n: u64| people.get(n as usize).map_or(i128::MIN, |value| (*value).into());
         // At most 2 tau people are above it, and one at least above the point before.
