@@ -52,7 +52,7 @@ What to say beside such numbers:
   nobody can say. It never means that nobody has more.
 - Where fewer than tau people came it is the first point of its grid, or noise: nothing is known, not that nothing was spent.
 - A quantile is off by ranks, not by values: by little money where many purchases cost about the same, by much where few do.
-- All of it holds nine times in ten. What is wrong the tenth time may be so by any amount; more confidence costs more people.";
+- All of it holds 99 times in 100. What is wrong the hundredth time may be so by any amount; more confidence costs more people.";
 
 /// What was told, what is promised of it, and the truth, which a real release never shows.
 fn tell(release: &Release) -> std::io::Result<()> {
@@ -78,7 +78,7 @@ fn tell(release: &Release) -> std::io::Result<()> {
                     );
                 } else if told["interval"][0].as_i64() > Some(most) {
                     println!(
-                        "told {value}: more than anybody has, as the tenth time may be; in truth up to {most}"
+                        "told {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
                     );
                 } else {
                     println!(

@@ -28,7 +28,7 @@ struct Spent {
     #[arg(long, allow_negative_numbers = true)]
     epsilon: Option<String>,
     /// How likely the rank is to be as near as is promised
-    #[arg(long, allow_negative_numbers = true, default_value = "0.9")]
+    #[arg(long, allow_negative_numbers = true, default_value = "0.99")]
     confidence: String,
     /// In how many keys one person counts
     #[arg(long, allow_negative_numbers = true, default_value = "1")]
@@ -138,7 +138,7 @@ impl Max {
              tau {inverse_tau}: too small by at most {inverse_twice} people, with probability {confidence}\n\
              cost     {currency} = {spent}, for a person in {in_keys}\n\n\
              A private maximum is too small by design: it is between the value of the {twice}th largest person and the\n\
-             largest, up to a point of the grid. Fewer than tau people give nothing but the grid's least point.\n",
+             largest, up to a point of the grid. Of fewer than tau people it tells nothing: the least point of the grid, or noise.\n",
             kind = search.kind,
             points = grid.points(),
             tau = search.tau,

@@ -87,7 +87,7 @@ pub(super) fn rho_of(rho: f64) -> Result<Spend, Invalid> {
 macro_rules! asks {
     ($($law:ident),*) => {$(
         impl $law {
-            /// How likely the truth is to be in an interval, and a rank to be as near as is promised; 0.9 unless said.
+            /// How likely the truth is to be in an interval, 0.9 unless said; or a rank to be as near as is promised, 0.99.
             #[must_use]
             pub fn confidence(mut self, confidence: f64) -> Self {
                 self.0.confidence = confidence;
@@ -157,6 +157,11 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> Asked {
         Asked { family, spend, confidence: 0.9, selecting: 30, counting: 30 }
+    }
+
+    /// Of what is found by its rank: an answer that misses may miss by any distance, so few should.
+    pub(super) fn of_ranks(family: Family, spend: Result<Spend, Invalid>) -> Asked {
+        Asked { confidence: 0.99, ..Asked::new(family, spend) }
     }
 
     pub(super) fn spend(&self) -> Result<Spend, Invalid> {

@@ -148,11 +148,14 @@ fn noise(noise: &Noise, several: bool, units: &str) -> String {
         None => format!("{kind}, {} {units}", short(*scale)),
     };
     if let Some(tau) = tau {
-        return format!("{scale_of}, 9 of 10 with at most {} {units} above", tau.saturating_mul(2));
+        return format!("{scale_of}, 99 of 100 with at most {} {units} above", tau.saturating_mul(2));
     }
-    if let Some(people) = rank_error {
+    if let Some(ranks) = rank_error {
         let which = q.map_or(String::new(), |q| format!(" {q}"));
-        return format!("{scale_of}, 9 of 10 within {people} {units} of the {number}{which}");
+        return format!(
+            "{kind}, {} ranks, 99 of 100 within {ranks} ranks of the {number}{which}",
+            short(*scale)
+        );
     }
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }

@@ -114,9 +114,9 @@ pub struct Noise {
     pub q: Option<f64>,
     /// In how many comparisons an answer is searched.
     pub comparisons: Option<u32>,
-    /// Nine of ten answers have at most twice so many people above them.
+    /// Ninety-nine of a hundred answers have at most twice so many people above them.
     pub tau: Option<u64>,
-    /// Nine of ten answers are off by so many people at most.
+    /// Ninety-nine of a hundred answers are off by so many ranks at most: people, where each has one value.
     pub rank_error: Option<u64>,
 }
 

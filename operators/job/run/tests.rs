@@ -46,6 +46,41 @@ impl Drop for Place {
     }
 }
 
+// Refutes a record without a key that takes the place of its person's others.
+#[test]
+fn a_record_without_a_key_takes_no_place() {
+    let place = Place::new("absent");
+    let visit = |person: u32| format!("u{person},\nu{person},a\n");
+    let visits: String = (0..40).map(visit).collect();
+    fs::write(place.0.join("visits.csv"), format!("who,page\n{visits}")).unwrap();
+    let job = place.job(
+        r#"
+        [job]
+        name = "shop"
+        version = 1
+        [source]
+        type = "csv"
+        path = "visits.csv"
+        [privacy]
+        person = { field = "who", missing = "drop" }
+        promise = "lifetime"
+        budget = { epsilon = 2.0, delta = 1e-6 }
+        ledger = "shop.ledger"
+        domain = "shop"
+        [[release]]
+        name = "by_page"
+        every = "all"
+        people = { by = "page", keys = ["a"] }
+        bound = { keys = 1 }
+        noise = "gaussian"
+        share = 1
+        "#,
+    );
+    let out = Some(place.0.join("told.jsonl"));
+    job.replay(Replay { workers: 1, demo: true, out, ..Replay::default() }).unwrap();
+    assert!(place.read("told.jsonl").contains(r#""tally":40,"truth":40"#), "{}", place.read("told.jsonl"));
+}
+
 /// Two days of made-up visits; the promise, and the releases.
 fn text(promise: &str, releases: &str) -> String {
     format!(

@@ -43,22 +43,25 @@ pub struct BinarySearch(Asked);
 impl BinarySearch {
     /// Gaussian comparisons that cost `rho` (zCDP) a window together.
     pub fn rho(rho: f64) -> BinarySearch {
-        BinarySearch(Asked::new(Family::Gaussian, rho_of(rho)))
+        BinarySearch(Asked::of_ranks(Family::Gaussian, rho_of(rho)))
     }
 
     /// Laplace comparisons that cost pure `epsilon` a window together.
     pub fn epsilon(epsilon: f64) -> BinarySearch {
-        BinarySearch(Asked::new(Family::Laplace, Amount::pure(epsilon).and_then(|amount| Spend::of(&amount))))
+        BinarySearch(Asked::of_ranks(
+            Family::Laplace,
+            Amount::pure(epsilon).and_then(|amount| Spend::of(&amount)),
+        ))
     }
 
     /// Gaussian comparisons that cost this amount a window together: rho.
     pub fn gaussian(amount: &Amount) -> BinarySearch {
-        BinarySearch(Asked::new(Family::Gaussian, Spend::of(amount)))
+        BinarySearch(Asked::of_ranks(Family::Gaussian, Spend::of(amount)))
     }
 
     /// Laplace comparisons that cost this amount a window together: pure epsilon or rho.
     pub fn laplace(amount: &Amount) -> BinarySearch {
-        BinarySearch(Asked::new(Family::Laplace, Spend::of(amount)))
+        BinarySearch(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }
 
@@ -100,7 +103,7 @@ impl Exponential {
     /// Keys are discovered by the noise that suits the currency.
     fn asked(spend: Result<Spend, Invalid>) -> Exponential {
         let family = if matches!(spend, Ok(Spend::Pure(_))) { Family::Laplace } else { Family::Gaussian };
-        Exponential(Asked::new(family, spend))
+        Exponential(Asked::of_ranks(family, spend))
     }
 }
 
@@ -115,12 +118,12 @@ impl PermuteAndFlip {
     /// A choice that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> PermuteAndFlip {
         let spend = Amount::pure(epsilon).and_then(|amount| Spend::of(&amount));
-        PermuteAndFlip(Asked::new(Family::Laplace, spend))
+        PermuteAndFlip(Asked::of_ranks(Family::Laplace, spend))
     }
 
     /// A choice that costs this amount a window: pure epsilon.
     pub fn cost(amount: &Amount) -> PermuteAndFlip {
-        PermuteAndFlip(Asked::new(Family::Laplace, Spend::of(amount)))
+        PermuteAndFlip(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }
 

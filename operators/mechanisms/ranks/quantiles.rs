@@ -186,3 +186,59 @@ impl Numbers for Chosen {
         estimates
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanisms::ranks::{Exponential, PermuteAndFlip};
+    use crate::mechanisms::{Bound, Mechanism, Ready, Tally};
+
+    fn quantiles(bound: Bound, asked: &[f64]) -> Quantiles<()> {
+        let grid = Grid::linear(0, 100, 1).unwrap();
+        Quantiles::new(asked.iter().copied(), grid, bound.checked().unwrap(), Keys::whole()).unwrap()
+    }
+
+    // Refutes a person who is in three keys, or has three values in one, for the price of one.
+    #[test]
+    fn each_key_and_each_value_of_a_person_is_paid_for() {
+        let one = Bound::keys(1);
+        let scale = |mechanism: &Exponential, bound: Bound| {
+            mechanism.ready(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale()
+        };
+        let ratio = |mechanism: &Exponential, bound: Bound| scale(mechanism, bound) / scale(mechanism, one);
+        let (pure, rho) = (Exponential::epsilon(1.0), Exponential::rho(0.1));
+        assert!((scale(&pure, one) - 1.0).abs() < 1e-6, "2 / 2 epsilon");
+        assert!((ratio(&pure, Bound::keys(3)) - 3.0).abs() < 1e-6);
+        assert!((ratio(&rho, Bound::keys(3)) - 3f64.sqrt()).abs() < 1e-6);
+        assert!((ratio(&pure, one.per_key(3)) - 3.0).abs() < 1e-6);
+        assert!((ratio(&rho, one.per_key(3)) - 3.0).abs() < 1e-6);
+        let flip = PermuteAndFlip::epsilon(1.0);
+        let scale = |bound| flip.ready(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale();
+        assert!((scale(Bound::keys(3).per_key(2)) / scale(one) - 6.0).abs() < 1e-6);
+    }
+
+    // Refutes an answer in another order, without its own promise, or of a key that nobody has told nothing of.
+    #[test]
+    fn each_quantile_of_each_key_has_a_line() {
+        let asked = quantiles(Bound::keys(1), &[0.1, 0.5, 0.9, 0.99]);
+        let ready = Exponential::epsilon(5.0).ready(&asked).unwrap();
+        let mut exact = ready.tally();
+        (0..10_000).for_each(|person| exact.absorb(((), asked.of_one(&[person % 100, 7]))));
+        let answer = ready.draw(exact, None, &mut Noise::seeded(5)).answer;
+        let values: Vec<i128> = answer.cells().iter().map(|(_, estimate)| estimate.value()).collect();
+        for (value, near) in values.iter().zip([10, 50, 90, 99]) {
+            assert!((value - near).abs() <= 2, "{values:?}");
+        }
+        let promised: Vec<Option<Ranks>> = answer.noise().iter().map(Noised::ranks).collect();
+        assert!(promised.iter().all(|ranks| matches!(ranks, Some(Ranks::Within { rank_error: 1.., .. }))));
+        let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
+        let told = crate::mechanisms::Tellable::tell(&answer, &head);
+        let firsts: Vec<&str> = told.lines().map(|line| line.split("\"value\"").next().unwrap()).collect();
+        let expected =
+            ["0.1", "0.5", "0.9", "0.99"].map(|q| format!("{{\"release\":\"r\",\"window\":null,\"q\":{q},"));
+        assert_eq!(firsts, expected);
+        // Nobody: as many answers, of the same grid.
+        let nobody = ready.draw(ready.tally(), None, &mut Noise::seeded(5)).answer;
+        assert_eq!(nobody.cells().len(), 4);
+    }
+}

@@ -20,11 +20,11 @@ pub(super) fn promised(series: &Series) -> Option<String> {
                 let place = ordinal(*people);
                 format!("each value is between the {place} largest and the largest, or one answer above it")
             }
-            (Ranked::Near(people), None) => {
-                format!("the rank of each value is off by at most {}", many(*people))
+            (Ranked::Near(ranks), None) => {
+                format!("the rank of each value is off by at most {ranks}")
             }
-            (Ranked::Near(people), Some(q)) => {
-                format!("the rank of q {q} is off by at most {}", many(*people))
+            (Ranked::Near(ranks), Some(q)) => {
+                format!("the rank of q {q} is off by at most {ranks}")
             }
         };
         if !said.contains(&words) {

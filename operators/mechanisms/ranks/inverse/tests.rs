@@ -158,3 +158,17 @@ fn tau_is_that_of_the_published_table() {
     // epsilon^2 / 8.
     assert_eq!(tau(&Exponential::rho(0.125), 1 << 20), 37);
 }
+
+// Refutes a person who is in three keys for the price of one.
+#[test]
+fn each_key_of_a_person_is_paid_for() {
+    let scale = |exponential: Exponential, keys: u64| {
+        let limits = Bound::keys(keys).checked().unwrap();
+        let (grid, keys) = (Grid::log(), Keys::whole());
+        let largest = Largest::new(Maximum, PerPerson::Greatest, grid, limits, keys).unwrap();
+        exponential.ready(&largest).unwrap().noise()[0].scale()
+    };
+    let ratio = |exponential: Exponential| scale(exponential.clone(), 3) / scale(exponential, 1);
+    assert!((ratio(Exponential::epsilon(1.0)) - 3.0).abs() < 1e-6);
+    assert!((ratio(Exponential::rho(0.1)) - 3f64.sqrt()).abs() < 1e-6);
+}

@@ -298,18 +298,34 @@ proptest! {
     ) {
         let grid = if log { Grid::log() } else { Grid::linear(-2, 10, 3).unwrap() };
         let draws: Vec<i64> = signs.iter().map(|sign| (sign * tau as f64).round() as i64).collect();
-        let most = 2 * tau + 1;
+        // As little as losses are ever capped at.
+        let aim = Aim::new(&largest(Maximum, grid.clone(), 1), tau, 0.0);
         let comparisons = grid.comparisons() as usize;
-        let loss = |at: u64| loss_of(&Maximum, &people, most, grid.at(at).unwrap());
+        let loss = |at: u64| loss_of(&Maximum, &people, aim.most, grid.at(at).unwrap());
         let found = search(grid.top(), tau, loss, &draws[..comparisons]);
         prop_assert!(found.compared.len() == comparisons || found.compared.len() + 1 == comparisons);
-        let told = Aim { function: Maximum, grid: grid.clone(), tau, most }.told(found.at);
+        let told = aim.told(found.at);
         people.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let nth = |n: u64| people.get(n as usize).map_or(i128::MIN, |value| (*value).into());
         // At most 2 tau people are above it, and one at least above the point before.
         prop_assert!(nth(2 * tau) <= told.value || found.at == grid.top());
         prop_assert!(found.at == 1 || nth(0) >= told.low);
         prop_assert!(told.high >= told.value && told.low <= told.value);
+    }
+}
+
+// Refutes a list of the largest that ends before what a function looks at does.
+#[test]
+fn enough_of_the_largest_are_known_for_every_loss() {
+    let aim = Aim::new(&largest(Third, Grid::linear(0, 120, 1).unwrap(), 1), 3, 1.0);
+    let ranked = |most: usize| {
+        let mut tops = Tops::default();
+        (0..100).for_each(|value| tops.add(value, most));
+        tops.ranked()
+    };
+    let (known, all) = (ranked(aim.people().unwrap()), ranked(usize::MAX));
+    for index in 1..aim.grid.top() {
+        assert_eq!(aim.loss(&known, index), aim.loss(&all, index), "{index}");
     }
 }
 

@@ -25,7 +25,7 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
                 text.contains("between the 66th largest and the largest, or one answer above it."),
                 "{text}"
             );
-            let rank = "At confidence 0.9 the rank of q 0.5 is off by at most 38 people; the rank of q 0.95 is off by at most 70 people.";
+            let rank = "At confidence 0.9 the rank of q 0.5 is off by at most 38; the rank of q 0.95 is off by at most 70.";
             assert!(text.contains(rank), "{text}");
         }
         let html = report.html();
