@@ -1,0 +1,201 @@
+//! `discreet ledger init` and `forecast`: a budget of a job file, and how long it lasts.
+
+use serde_json::Value;
+
+use crate::ledger::{charge, ledger};
+use crate::{discreet, json};
+
+/// A directory with the job file that teaches, and the paths of a ledger in it.
+struct Jobs(std::path::PathBuf);
+
+impl Jobs {
+    fn new(name: &str) -> Jobs {
+        let path = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("state")).unwrap();
+        let config =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/config/reviews.toml")).unwrap();
+        std::fs::write(path.join("reviews.toml"), config).unwrap();
+        Jobs(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The job file with a change, under another name.
+    fn changed(&self, name: &str, old: &str, new: &str) -> String {
+        let config = std::fs::read_to_string(self.path("reviews.toml")).unwrap();
+        assert!(config.contains(old), "{old}");
+        std::fs::write(self.path(name), config.replace(old, new)).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_budget_is_stated_once_with_its_key() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let jobs = Jobs::new("init");
+    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("reviews.toml"));
+    let made = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
+    assert_eq!((&made["made"], &made["stated"]), (&true.into(), &true.into()));
+    assert_eq!(made["budget"]["epsilon"], 1.0);
+    // (1, 5e-7): half of delta is for discovering keys.
+    let (rho, delta) = (made["cap"]["rho"].as_f64().unwrap(), made["cap"]["delta"].as_f64().unwrap());
+    assert!(rho > 0.02 && rho < 0.0243559 && delta <= 5e-7 && delta > 4.999e-7, "{made}");
+    assert_eq!(made["cap"]["omega"], Value::Null);
+    assert!(made["promise"].as_str().unwrap().contains("at most 3 of the windows"));
+
+    let key = jobs.path("state/reviews.ledger.key");
+    let metadata = std::fs::metadata(&key).unwrap();
+    assert_eq!((metadata.permissions().mode() & 0o777, metadata.len()), (0o600, 32));
+    let secret = std::fs::read(&key).unwrap();
+
+    // The same words again change nothing.
+    let again = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
+    assert_eq!((&again["made"], &again["stated"]), (&false.into(), &false.into()));
+    assert_eq!((&again["ledger"], &again["fingerprint"]), (&made["ledger"], &made["fingerprint"]));
+    assert_eq!(std::fs::read(&key).unwrap(), secret);
+    let rows = || json(&["ledger", "show", &ledger, "--json"])["rows"].clone();
+    assert_eq!(rows(), 1);
+
+    assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
+
+    // Other words are refused; another domain is another budget in the same ledger.
+    let other = jobs.changed("other.toml", "delta = 1e-6", "delta = 2e-6");
+    let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
+    assert!(code == 78 && error.contains("stated already, in other words"), "{error}");
+    assert_eq!(rows(), 1);
+    let second = jobs.changed("second.toml", "domain  = \"reviews\"", "domain  = \"more\"");
+    let (code, page, _) = discreet(&["ledger", "init", &ledger, "--config", &second]);
+    assert!(
+        code == 0 && page.contains("domain more, stated now") && page.contains("there already"),
+        "{page}"
+    );
+    assert_eq!(rows(), 2);
+    assert_eq!(std::fs::read(&key).unwrap(), secret);
+
+    let (code, page, _) =
+        discreet(&["ledger", "init", &jobs.path("state/other.ledger"), "--config", &config]);
+    assert!(code == 0 && page.contains("epsilon 1.0, delta 1e-6") && page.contains("rho 0.02"), "{page}");
+    assert!(page.contains("warning: the job file names another ledger"), "{page}");
+
+    // A ledger that is gone took what was spent with it: the next one says so.
+    std::fs::remove_file(&ledger).unwrap();
+    let anew = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
+    assert!(anew["warnings"].to_string().contains("its key was there already"), "{anew}");
+    assert_eq!((&anew["made"], &anew["fingerprint"]), (&true.into(), &made["fingerprint"]));
+}
+
+#[test]
+fn nothing_is_made_of_a_wrong_job_file_or_path() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let jobs = Jobs::new("refused");
+    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("reviews.toml"));
+    let init = |ledger: &str, config: &str| {
+        let (code, output, error) = discreet(&["ledger", "init", ledger, "--config", config]);
+        assert_eq!(output, "");
+        (code, error)
+    };
+    let slip = jobs.changed("slip.toml", "epsilon = 1.0", "epsilonn = 1.0");
+    let text = std::fs::read_to_string(&slip).unwrap();
+    let line = text.lines().position(|line| line.contains("epsilonn")).unwrap() + 1;
+    let (code, error) = init(&ledger, &slip);
+    assert!(
+        code == 78 && error.starts_with(&format!("error: {slip}:{line}:13: privacy.budget.epsilonn: ")),
+        "{error}"
+    );
+    assert!(error.contains("did you mean epsilon?"), "{error}");
+    let two = std::fs::read_to_string(&slip).unwrap().replace("gaussian", "gausian");
+    std::fs::write(&slip, two).unwrap();
+    let (_, error) = init(&ledger, &slip);
+    // Four releases with noise, one budget.
+    assert_eq!(error.lines().filter(|line| line.starts_with("error: ")).count(), 5, "{error}");
+    assert!(init(&ledger, &jobs.path("none.toml")).0 == 78);
+    assert_eq!(discreet(&["ledger", "init", &ledger]).0, 2);
+    let (code, error) = init(&jobs.path("typo/reviews.ledger"), &config);
+    assert!(code == 78 && error.contains("there is no directory"), "{error}");
+    assert_eq!(init(":memory:", &config).0, 78);
+    assert_eq!(init(&jobs.path("state"), &config).0, 78);
+    let files = std::fs::read_dir(jobs.path("state")).unwrap().count();
+    assert_eq!(files, 0, "something was made");
+
+    // A ledger without its key, one that others can read, and one that is torn.
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let key = jobs.path("state/reviews.ledger.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, error) = init(&ledger, &config);
+    assert!(code == 78 && error.contains("chmod 600"), "{error}");
+    std::fs::remove_file(&key).unwrap();
+    let (code, error) = init(&ledger, &config);
+    assert!(code == 78 && error.contains("bring back the copy"), "{error}");
+    assert!(!std::path::Path::new(&key).exists(), "a second key was made for one ledger");
+    std::fs::write(&ledger, vec![7; 5000]).unwrap();
+    assert_eq!(init(&ledger, &config).0, 74);
+}
+
+// By hand: .125 of .5 is spent on the first 10 microseconds, so three more windows of 10 fit, and end at 40.
+#[test]
+fn what_is_left_is_told_in_windows() {
+    let path = ledger("forecast");
+    let (ledger, torn) = (path.to_str().unwrap(), path.with_extension("torn"));
+    let told = json(&["ledger", "forecast", ledger, "--json"]);
+    let visits = &told["domains"]["visits"];
+    assert_eq!((&visits["ends"], &visits["windows"]), (&"refused".into(), &3.into()));
+    assert_eq!(visits["last_closes"], "1970-01-01T00:00:00.00004Z");
+    assert_eq!(visits["refused"]["release"], "by_path");
+    assert_eq!(visits["refused"]["window"]["start"], "1970-01-01T00:00:00.00004Z");
+    assert_eq!(
+        (&visits["pace"][0]["every"], &visits["pace"][0]["price"]["rho"]),
+        (&"10 microseconds".into(), &0.125.into())
+    );
+    let (code, page, _) = discreet(&["ledger", "forecast", ledger, "--domain", "visits"]);
+    assert!(
+        code == 0
+            && page.contains("after 3 more windows; the last of them closes 1970-01-01T00:00:00.00004Z"),
+        "{page}"
+    );
+    assert!(
+        page.contains("every 10 microseconds, rho 0.125 a window") && page.contains("assumed: "),
+        "{page}"
+    );
+
+    let (code, output, error) = discreet(&["ledger", "forecast", ledger, "--domain", "visit"]);
+    assert!(code == 78 && output.is_empty() && error.contains("none named visit"), "{error}");
+    let missing = path.with_extension("missing");
+    assert_eq!(discreet(&["ledger", "forecast", missing.to_str().unwrap()]).0, 78);
+    assert!(!missing.exists(), "a forecast made a ledger");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&torn, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(discreet(&["ledger", "forecast", torn.to_str().unwrap()]).0, 74);
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
+    let jobs = Jobs::new("never");
+    let text = std::fs::read_to_string(jobs.changed("day.toml", "\"lifetime\"", "\"any 30 days\"")).unwrap();
+    let config = jobs.path("day.toml");
+    std::fs::write(&config, text.replace(", windows = 3", "").replace("bound = { windows = 3 }", ""))
+        .unwrap();
+    let path = jobs.path("state/reviews.ledger");
+    assert_eq!(discreet(&["ledger", "init", &path, "--config", &config]).0, 0);
+    let (_, page, _) = discreet(&["ledger", "forecast", &path]);
+    assert!(page.contains("nothing was charged yet"), "{page}");
+    charge(std::path::Path::new(&path), "reviews", 86_400_000_000, 0.0001);
+    let (_, page, _) = discreet(&["ledger", "forecast", &path]);
+    assert!(page.contains("every 1 day") && page.contains("refuses   never, at this pace"), "{page}");
+    // 31 days count together: at .001 a day, .0229 holds 22, of which one is charged.
+    charge(std::path::Path::new(&path), "reviews", 172_800_000_000, 0.001);
+    let told = json(&["ledger", "forecast", &path, "--json"]);
+    assert_eq!(told["domains"]["reviews"]["ends"], "refused");
+    assert_eq!(told["domains"]["reviews"]["windows"], 21);
+    assert_eq!(told["domains"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
+}

@@ -1,0 +1,189 @@
+//! `discreet calibrate`: what a budget asks for, and what is refused.
+
+use serde_json::Value;
+
+use crate::{discreet, json};
+
+#[test]
+fn laplace_is_calibrated_to_a_pure_epsilon() {
+    let answer = json(&["calibrate", "laplace", "--epsilon", "0.1", "--json"]);
+    assert_eq!(answer["mechanism"], "laplace");
+    assert_eq!(answer["sensitivity"], 1);
+    assert_eq!(answer["scale"], 10.0);
+    assert_eq!(answer["budget"]["epsilon"], 0.1);
+    assert_eq!(answer["cost"]["epsilon"], 0.1);
+    // sqrt(2q) / (1 - q) at q = e^-0.1, and 1 / sinh(0.1).
+    assert!((answer["deviation"].as_f64().unwrap() - 14.136247).abs() < 1e-5);
+    assert!((answer["error"].as_f64().unwrap() - 9.983353).abs() < 1e-5);
+    // 2 q^(w+1) / (1 + q) <= 0.1 from w = 23 on.
+    assert_eq!(answer["interval90"], 23);
+}
+
+#[test]
+fn gaussian_is_calibrated_to_epsilon_and_delta() {
+    let answer = json(&[
+        "calibrate",
+        "gaussian",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--sensitivity",
+        "10",
+        "--json",
+    ]);
+    let sigma = answer["sigma"].as_f64().unwrap();
+    // The analytic Gaussian: 4.2247 a unit of sensitivity.
+    assert!((sigma - 42.247).abs() < 0.01, "{sigma}");
+    let delta = answer["cost"]["delta"].as_f64().unwrap();
+    assert!(delta <= 1e-6 && delta > 0.999e-6);
+    assert_eq!(answer["budget"]["delta"], 1e-6);
+}
+
+#[test]
+fn gaussian_is_calibrated_to_rho() {
+    let answer = json(&["calibrate", "gaussian", "--rho", "0.5", "--json"]);
+    assert_eq!(answer["sigma"], 1.0);
+    assert_eq!(answer["cost"]["rho"], 0.5);
+}
+
+#[test]
+fn a_page_says_what_the_line_says() {
+    let (code, page, _) = discreet(&["calibrate", "laplace", "--epsilon", "0.5", "--sensitivity", "3"]);
+    assert_eq!(code, 0);
+    assert!(
+        page.contains("scale = 6") && page.contains("epsilon = 0.5") && page.contains("at most 3,"),
+        "{page}"
+    );
+}
+
+// Refutes a lenient reader and a wrong exit code: 78 for a value that makes no sense, 2 for a wrong command line.
+#[test]
+fn bad_parameters_are_named_with_a_remedy() {
+    for (arguments, message) in [
+        (["laplace", "--epsilon", "-1"].as_slice(), "error: epsilon: found a negative number; give "),
+        (&["laplace", "--epsilon", "0"], "error: epsilon: found zero; give "),
+        (&["laplace", "--epsilon", "nan"], "error: epsilon: found NaN; give "),
+        (&["laplace", "--epsilon", "0,5"], "error: epsilon: found text that is not understood; give "),
+        (&["laplace", "--epsilon", "1e400"], "error: epsilon: found a number that is too large; give "),
+        (&["laplace", "--epsilon", "1e6"], "error: epsilon: found a number that is too large; give "),
+        (&["laplace", "--epsilon", "1e-20"], "error: epsilon: found a number that is too small; give "),
+        (&["laplace", "--epsilon", "1", "--sensitivity", "0"], "error: sensitivity: found zero; give "),
+        (&["laplace", "--epsilon", "1", "--sensitivity", "1.5"], "error: sensitivity: "),
+        (&["gaussian", "--epsilon", "1", "--delta", "0"], "error: delta: found zero; give "),
+        (
+            &["gaussian", "--epsilon", "1", "--delta", "1"],
+            "error: delta: found a number that is too large; give ",
+        ),
+        (&["gaussian", "--epsilon", "1"], "error: delta: found nothing; give a delta such as 1e-6, or rho"),
+        (&["gaussian", "--rho", "inf"], "error: rho: found an infinite number; give "),
+    ] {
+        let (code, output, error) = discreet(&[&["calibrate"], arguments].concat());
+        assert_eq!((code, output.as_str()), (78, ""), "{arguments:?}: {error}");
+        assert!(error.starts_with(message), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    for arguments in [
+        ["calibrate"].as_slice(),
+        &["calibrate", "laplace"],
+        &["calibrate", "laplace", "--epsilon", "1", "--rho", "1"],
+        &["calibrate", "laplace", "--rho", "1", "--delta", "1e-6"],
+        &["calibrate", "laplace", "--epsilom", "1"],
+    ] {
+        assert_eq!(discreet(arguments).0, 2, "{arguments:?}");
+    }
+}
+
+// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for binary response.
+// The figures that are published for these grids.
+#[test]
+fn a_largest_value_is_calibrated_to_a_budget() {
+    let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
+    let answer = max(&["--grid", "1048576", "--rho", "0.1", "--confidence", "0.99"]);
+    assert_eq!(
+        (&answer["comparisons"], &answer["tau"], &answer["rank_error"]),
+        (&20.into(), &33.into(), &66.into())
+    );
+    assert!((answer["scale"].as_f64().unwrap() - 10.0).abs() < 1e-6, "{answer}");
+    assert_eq!(answer["rho"], 0.1);
+    let answer = max(&["--grid", "1048576", "--epsilon", "1", "--confidence", "0.99"]);
+    assert_eq!((&answer["comparisons"], &answer["tau"]), (&20.into(), &153.into()));
+    assert!((answer["scale"].as_f64().unwrap() - 20.0).abs() < 1e-6, "{answer}");
+    assert_eq!((&answer["shifted_inverse"]["tau"], &answer["epsilon"]), (&37.into(), &1.0.into()));
+    // Three comparisons for six points: a published count is two.
+    assert_eq!(max(&["--grid", "6", "--rho", "0.1"])["comparisons"], 3);
+    assert_eq!(max(&["--grid", "log", "--rho", "0.1"])["comparisons"], 10);
+    // Two keys cost as much as two searches.
+    let two = max(&["--grid", "1024", "--rho", "0.1", "--keys", "2"])["scale"].as_f64().unwrap();
+    let one = max(&["--grid", "1024", "--rho", "0.05"])["scale"].as_f64().unwrap();
+    assert!((two / one - 1.0).abs() < 1e-9);
+    let (code, page, _) = discreet(&["calibrate", "max", "--grid", "1024", "--rho", "0.1"]);
+    assert_eq!(code, 0);
+    assert!(page.contains("too small by design"), "{page}");
+    let (code, _, error) = discreet(&["calibrate", "max", "--grid", "2", "--rho", "0.1"]);
+    assert!(code == 78 && error.contains("grid: found too few"), "{error}");
+    assert_eq!(discreet(&["calibrate", "max", "--grid", "1024"]).0, 2);
+}
+
+#[test]
+fn a_quantile_is_calibrated_to_a_budget() {
+    let quantile = |arguments: &[&str]| json(&[&["calibrate", "quantile", "--json"], arguments].concat());
+    let answer = quantile(&["--grid", "1024", "--epsilon", "1", "--confidence", "0.99"]);
+    // Of the median one person moves twice the rank by 1: scale 2 / 2 epsilon.
+    assert!((answer["scale"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{answer}");
+    // At most (2 / 2 epsilon) ln(1024 / 0.01) = 11.5.
+    let error = answer["rank_error"].as_u64().unwrap();
+    assert!((8..=12).contains(&error), "{answer}");
+    let answer = quantile(&["--grid", "1024", "--rho", "0.1", "--q", "0.5,0.9,0.99", "--per-key", "3"]);
+    assert_eq!(answer["quantiles"].as_array().unwrap().len(), 3);
+    assert_eq!(answer["rho"], 0.1);
+    let flip = ["--grid", "1024", "--epsilon", "1", "--flip"];
+    assert_eq!(quantile(&flip)["mechanism"], "permute-and-flip");
+    let refused = |arguments: &[&str]| discreet(&[&["calibrate", "quantile"], arguments].concat());
+    let (code, _, error) = refused(&["--grid", "1024", "--rho", "1", "--flip"]);
+    assert!(code == 78 && error.contains("rho: found it beside flip"), "{error}");
+    let (code, _, error) = refused(&["--grid", "1024", "--rho", "1", "--q", "1.5"]);
+    assert!(code == 78 && error.contains("q: found"), "{error}");
+    let (code, page, _) = refused(&["--grid", "1024", "--rho", "1", "--q", "0.5,0.95"]);
+    assert!(code == 0 && page.contains("q 0.95"), "{page}");
+}
+
+#[test]
+fn shuffled_reports_are_priced_and_calibrated() {
+    let shuffle = |arguments: &[&str]| {
+        json(
+            &[&["calibrate", "shuffle", "--people", "10000", "--delta", "1e-6", "--json"], arguments]
+                .concat(),
+        )
+    };
+    let answer = shuffle(&["--local-epsilon", "1"]);
+    let near = |value: &Value, truth: f64| {
+        assert!((value.as_f64().unwrap() - truth).abs() < 6e-4, "{value} {truth}")
+    };
+    near(&answer["clones"]["epsilon"], 0.0530);
+    near(&answer["closed"]["epsilon"], 0.214);
+    near(&shuffle(&["--local-epsilon", "1", "--choices", "2"])["cost"]["epsilon"], 0.0432);
+    let back = shuffle(&["--epsilon", "0.0530053174"]);
+    assert!((back["local_epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-4);
+    assert!(back["cost"]["epsilon"].as_f64().unwrap() <= 0.0530053174);
+    assert_eq!(
+        discreet(&["calibrate", "shuffle", "--people", "1", "--local-epsilon", "1", "--delta", "1e-6"]).0,
+        78
+    );
+    assert_eq!(discreet(&["calibrate", "shuffle", "--people", "10", "--delta", "1e-6"]).0, 2);
+}
+
+#[test]
+fn adaptive_questions_are_counted() {
+    let adaptive = ["calibrate", "adaptive", "--people", "1000000", "--error", "0.05", "--failure", "0.05"];
+    let answer = json(&[adaptive.as_slice(), &["--json"]].concat());
+    let number = |field: &str| answer[field].as_f64().unwrap();
+    assert!(number("questions") > 1000.0 && number("sigma") > 1000.0);
+    // Hoeffding, by hand: 10^6 / 504 = 1984 people a question, 1008 e^(-2 * 1984 * .0025) = .0496.
+    assert_eq!(answer["fresh"]["questions"], 504);
+    let (code, page, _) = discreet(&adaptive);
+    assert!(code == 0 && page.contains("transfer theorem"));
+}

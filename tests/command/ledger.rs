@@ -1,0 +1,185 @@
+//! `discreet ledger`: shown, amended, copied, verified and repaired.
+
+#[cfg(feature = "postgres")]
+use std::process::Command;
+
+#[cfg(feature = "postgres")]
+use crate::server;
+use crate::{discreet, json};
+
+/// A ledger of one domain, with one window charged.
+pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
+    let directory = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("visits.ledger");
+    make(&path);
+    path
+}
+
+/// The same, at a path or an address.
+fn make(path: &std::path::Path) {
+    use discreet::accounting::{Amount, Neighbours, Promise};
+    use discreet::ledger::{Domain, Ledger, Name};
+
+    let mut ledger = Ledger::create(path).unwrap();
+    let (domain, cap) = (Name::new("domain", "visits").unwrap(), Amount::zcdp(0.5).unwrap());
+    ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+    drop(ledger);
+    charge(path, "visits", 10, 0.125);
+}
+
+/// Charges rho for a window that ends then: the first 10 microseconds, or a day.
+pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
+    use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+    use discreet::ledger::{Charge, Digest, Fate, Ledger, Name, Release, Sealing};
+
+    let mut ledger = Ledger::open(ledger).unwrap();
+    let job = Name::new("job", "web").unwrap();
+    let claim = ledger.claim(&job).unwrap();
+    let release = Release {
+        domain: Name::new("domain", domain).unwrap(),
+        job,
+        version: Digest::of(b"version 1"),
+        name: Name::new("release", "by_path").unwrap(),
+        window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
+    };
+    let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(rho).unwrap())));
+    ledger
+        .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])
+        .unwrap();
+}
+
+#[test]
+fn a_ledger_is_shown_amended_copied_and_verified() {
+    let path = ledger("shown");
+    looked_after(path.to_str().unwrap(), path.with_extension("copy").to_str().unwrap());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+fn looked_after(path: &str, copy: &str) {
+    let shown = json(&["ledger", "show", path, "--json"]);
+    let visits = &shown["domains"]["visits"];
+    assert_eq!((&visits["spent"]["rho"], &visits["cap"]["rho"]), (&0.125.into(), &0.5.into()));
+    assert_eq!(visits["releases"], 1);
+    assert!(visits["promise"].as_str().unwrap().contains("one person more or less"));
+    let (code, page, _) = discreet(&["ledger", "show", path]);
+    assert!(code == 0 && page.contains("visits") && page.contains("rho 0.125"), "{page}");
+
+    let who = ["--who", "an operator", "--why", "the review of March"];
+    let amend =
+        |rho| discreet(&[&["ledger", "amend", path, "--domain", "visits", "--rho", rho], &who[..]].concat());
+    assert_eq!(amend("0.25").0, 78);
+    assert_eq!(amend("0.75").0, 0);
+    assert_eq!(json(&["ledger", "show", path, "--json"])["domains"]["visits"]["cap"]["rho"], 0.75);
+
+    assert_eq!(discreet(&["ledger", "export", path, copy]).0, 0);
+    assert_eq!(discreet(&["ledger", "export", path, copy]).0, 78);
+    let (code, page, _) = discreet(&["ledger", "verify", copy]);
+    assert!(code == 0 && page.contains("3 rows"), "{page}");
+    let (of, copied) = (json(&["ledger", "show", path, "--json"]), json(&["ledger", "show", copy, "--json"]));
+    assert_eq!(of, copied);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_ledger_on_a_server_is_looked_after_like_one_in_a_file() {
+    let Some(server) = server::shared() else { return };
+    let (address, scratch) = (server.address(&server.unused()), ledger("on-a-server"));
+    make(&address);
+    looked_after(address.to_str().unwrap(), scratch.with_extension("copy").to_str().unwrap());
+    std::fs::remove_dir_all(scratch.parent().unwrap()).unwrap();
+    let (code, _, error) = discreet(&["ledger", "show", server.address("missing").to_str().unwrap()]);
+    assert!(code == 78 && error.contains("none of that name"), "{error}");
+    assert!(server.sql("public", "SELECT 'missing'::regnamespace").is_err(), "showing a ledger made one");
+    let (code, _, error) = discreet(&["ledger", "show", "postgres://me@127.0.0.1:1/books?ledger=visits"]);
+    assert!(code == 74 && error.contains("no connection"), "{error}");
+}
+
+/// By the port the server asks for a password, which the command finds where others do.
+#[cfg(feature = "postgres")]
+#[test]
+fn a_password_comes_from_its_file_or_the_environment_and_is_never_said() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let Some(server) = server::shared() else { return };
+    let name = server.unused();
+    make(&server.address(&name));
+    server.sql("public", "CREATE ROLE reader LOGIN SUPERUSER PASSWORD 'hunter2'").unwrap();
+    let address = server.address_by_port("reader", &name);
+    let file = std::env::temp_dir().join(format!("discreet-pgpass-{}", std::process::id()));
+    let show = |variable: &str, value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_discreet"));
+        command.env_remove("PGPASSWORD").env("PGPASSFILE", "/no/such/file").env(variable, value);
+        let output = command.args(["ledger", "verify"]).arg(&address).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!error.contains("hunter"), "{error}");
+        (output.status.code().unwrap(), error)
+    };
+    assert_eq!(show("PGPASSWORD", "hunter2"), (0, String::new()));
+    let (code, error) = show("PGPASSWORD", "hunter3");
+    assert!(code == 78 && error.contains("authentication failed"), "{error}");
+    let (code, error) = show("PGPASSFILE", "/no/such/file");
+    assert!(code == 78 && error.contains("asks for a password"), "{error}");
+    std::fs::write(&file, "127.0.0.1:*:postgres:reader:hunter2\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(show("PGPASSFILE", file.to_str().unwrap()), (0, String::new()));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, error) = show("PGPASSFILE", file.to_str().unwrap());
+    assert!(code == 78 && error.contains("chmod 600"), "{error}");
+    std::fs::remove_file(&file).unwrap();
+    let open = address.to_str().unwrap().replace("reader@", "reader:hunter2@");
+    let (code, _, error) = discreet(&["ledger", "show", &open]);
+    assert!(code == 78 && error.contains("PGPASSFILE") && !error.contains("hunter"), "{error}");
+}
+
+#[test]
+fn a_ledger_in_doubt_exits_with_74_and_a_wrong_path_with_78() {
+    let path = ledger("doubted");
+    let torn = path.with_extension("torn");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&torn, bytes).unwrap();
+    let (code, output, error) = discreet(&["ledger", "verify", torn.to_str().unwrap()]);
+    assert_eq!((code, output.as_str()), (74, ""), "{error}");
+    assert!(error.starts_with("error: ledger"), "{error}");
+
+    let missing = path.with_extension("missing");
+    let (code, _, error) = discreet(&["ledger", "show", missing.to_str().unwrap()]);
+    assert_eq!(code, 78);
+    assert!(error.contains("there is none"), "{error}");
+    assert!(!missing.exists(), "showing a ledger made one");
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
+    let path = ledger("repaired");
+    let text = path.to_str().unwrap();
+    let repair = |more: &[&str]| discreet(&[&["ledger", "repair", text], more].concat());
+    assert_eq!(repair(&["--reason", "why not"]).0, 2);
+    assert_eq!(repair(&["--accept-loss"]).0, 2);
+    let (code, _, error) = repair(&["--accept-loss", "--reason", "why not"]);
+    assert!(code == 78 && error.contains("nothing is in doubt"), "{error}");
+
+    // A byte of the line that was published, in every copy of it in the file.
+    let mut bytes = std::fs::read(&path).unwrap();
+    for place in 0..bytes.len() - 4 {
+        if bytes[place..].starts_with(b"line") && bytes[place - 1] != b' ' {
+            bytes[place] = b'm';
+        }
+    }
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(discreet(&["ledger", "verify", text]).0, 74);
+    let (code, _, error) =
+        repair(&["--accept-loss", "--reason", "edited by hand", "--anchor", "/no/such/anchor"]);
+    assert!(code == 74 && error.contains("anchor /no/such/anchor"), "{error}");
+    let (code, page, error) = repair(&["--accept-loss", "--reason", "edited by hand"]);
+    assert!(
+        code == 0 && page.contains("rows up to 1 are proven") && page.contains("torn-1"),
+        "{page}{error}"
+    );
+    let shown = json(&["ledger", "show", text, "--json"]);
+    assert_eq!(shown["domains"]["visits"]["spent"]["rho"], 0.125);
+    assert_eq!(discreet(&["ledger", "verify", text]).0, 0);
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

@@ -1,0 +1,81 @@
+//! `discreet price`: a list of mechanisms, in four ways.
+
+use serde_json::Value;
+
+use crate::discreet;
+
+/// Prices a list that is written to a file of its own.
+fn price(name: &str, list: &str, delta: &str) -> (i32, String, String) {
+    let path = std::env::temp_dir().join(format!("discreet-{}-{name}.json", std::process::id()));
+    std::fs::write(&path, list).unwrap();
+    let answer = discreet(&["price", path.to_str().unwrap(), "--delta", delta, "--json"]);
+    std::fs::remove_file(path).unwrap();
+    answer
+}
+
+// The mixed row of the reference table, 1000 Laplace of scale 100 and 1000 Gaussian of 200 at 1e-6: 1.53979044488.
+#[test]
+fn a_list_is_priced_in_four_ways() {
+    let list = r#"[{"mechanism":"laplace","scale":100,"sensitivity":1,"count":1000},
+        {"mechanism":"gaussian","sigma":200,"count":1000}]"#;
+    let (code, output, error) = price("mixed", list, "1e-6");
+    assert_eq!((code, error.as_str()), (0, ""));
+    let answer: Value = serde_json::from_str(&output).unwrap();
+    let epsilon = |way: &str| answer[way]["epsilon"].as_f64().unwrap();
+    assert!((epsilon("pld") - 1.53979044488).abs() < 2e-6 && epsilon("pld") >= 1.5397904);
+    assert!(
+        epsilon("pld") < epsilon("renyi")
+            && epsilon("renyi") <= epsilon("zcdp")
+            && epsilon("zcdp") < epsilon("basic")
+    );
+    assert_eq!(answer["best"]["by"], "pld");
+    assert_eq!(answer["best"]["epsilon"], answer["pld"]["epsilon"]);
+    // 1000 (1/100 - 1 + e^-0.01) + 1000 / (2 * 200^2) = .04983375 + .0125.
+    assert!((answer["zcdp"]["rho"].as_f64().unwrap() - 0.06233375).abs() < 1e-8);
+}
+
+#[test]
+fn every_mechanism_can_be_listed() {
+    let list = r#"[{"mechanism":"discrete_laplace","scale":50,"sensitivity":2},
+        {"mechanism":"discrete_gaussian","sigma":20,"sensitivity":3,"count":2},
+        {"mechanism":"randomized_response","epsilon":0.01,"count":100},{"mechanism":"pure","epsilon":0.1},
+        {"mechanism":"zcdp","rho":0.001,"count":5},{"mechanism":"approximate","epsilon":0.1,"delta":1e-9}]"#;
+    let (code, output, error) = price("every", list, "1e-6");
+    assert_eq!((code, error.as_str()), (0, ""), "{output}");
+}
+
+// Refutes a reader that skips what it does not know: each of these was once somebody's misspelt budget.
+#[test]
+fn a_bad_list_is_refused_by_entry_and_field() {
+    for (index, (list, message)) in [
+        (r#"[{"mechanism":"laplace","scal":50}]"#, "entry 1: unknown field `scal`"),
+        (
+            r#"[{"mechanism":"pure","epsilon":1},{"mechanism":"laplace","scale":-1}]"#,
+            "entry 2: scale: found a negative",
+        ),
+        (r#"[{"mechanism":"laplace","scale":1,"scale":2}]"#, "entry 1: duplicate field `scale`"),
+        (r#"[{"mechanism":"pure","epsilon":1,"sigma":3}]"#, "entry 1: sigma: "),
+        (r#"[{"mechanism":"pure","epsilon":1,"sensitivity":3}]"#, "entry 1: sensitivity: "),
+        (r#"[{"mechanism":"gaussian"}]"#, "entry 1: sigma: found nothing"),
+        (r#"[{"mechanism":"gauss","sigma":1}]"#, "entry 1: unknown variant `gauss`"),
+        (r#"[{"mechanism":"pure","epsilon":1,"count":0}]"#, "entry 1: count: found zero"),
+        (r#"[{"mechanism":"pure","epsilon":1,"count":1.5}]"#, "entry 1: count: "),
+        (r#"[{"mechanism":"discrete_gaussian","sigma":1,"sensitivity":0.5}]"#, "entry 1: sensitivity: "),
+        (
+            r#"[{"mechanism":"approximate","epsilon":1,"delta":1e-5}]"#,
+            "error: delta: found a number that is too small",
+        ),
+        ("[]", "error: mechanisms: found an empty list"),
+        ("{}", "a list of mechanisms"),
+        ("", "EOF"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (code, output, error) = price(&format!("bad-{index}"), list, "1e-6");
+        assert_eq!((code, output.as_str()), (78, ""), "{list}: {error}");
+        assert!(error.starts_with("error: ") && error.contains(message), "{list}: {error}");
+    }
+    assert_eq!(discreet(&["price", "/does/not/exist", "--delta", "1e-6"]).0, 78);
+    assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
+}
