@@ -76,7 +76,6 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
         if line["closed"] == true {
             continue;
         }
-        assert_eq!(line["confidence"], 0.9, "{line}");
         let place = [&line["release"], &line["window"]["start"], &line["key"]];
         let mut place = place.map(|part| part.as_str().unwrap_or_default().to_owned());
         if let Some(q) = line.get("q") {
@@ -86,6 +85,8 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
             (Value::Null, error) => error.as_u64(),
             (tau, _) => tau.as_u64().map(|tau| 2 * tau),
         };
+        let confidence = if allowed.is_some() { 0.99 } else { 0.9 };
+        assert_eq!(line["confidence"], confidence, "{line}");
         let off = allowed.map(|allowed| [line["off"].as_u64().unwrap_or_else(|| panic!("{line}")), allowed]);
         let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{line}"));
         let cell = Cell {

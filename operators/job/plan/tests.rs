@@ -213,7 +213,7 @@ fn what_is_promised_of_ranks_is_planned() {
     let noise = &told.noise[0];
     assert!((noise.scale / (10.0 / (2.0 * told.cost.rho.unwrap())).sqrt() - 1.0).abs() < 1e-6, "{noise:?}");
     let tau = noise.tau.unwrap();
-    assert!((tau as f64 / noise.scale - 2.326).abs() < 0.01, "{noise:?}");
+    assert!((tau as f64 / noise.scale - 3.0902).abs() < 0.01, "{noise:?}");
     assert_eq!((noise.comparisons, noise.rank_error, noise.interval), (Some(10), None, 2.0 * tau as f64));
     assert_eq!(told.people_for_a_tenth, 20 * tau);
     assert_eq!((told.moves[0].l0, told.moves[0].linf, told.near), (1.0, 1.0, None));

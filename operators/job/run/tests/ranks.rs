@@ -179,13 +179,13 @@ fn a_demo_says_what_is_so_and_by_how_many_people_it_is_off() {
                 None => noise["rank_error"].as_i64().unwrap(),
             };
             assert_eq!(noise["tau"].is_null(), matches!(release.as_str(), "prices" | "median"), "{line}");
-            assert!(allowed > 0 && allowed < 200, "{line}");
+            assert!(allowed > 0 && allowed < 300, "{line}");
             // An answer beyond everybody is off by nobody.
             let within = !q.is_empty() || fine(&line["interval"][0]) <= exact;
             kept += u64::from(within && off <= allowed);
         }
-        // Each keeps it nine times of ten: that fewer than ten do happens less than once in a million times.
-        assert!(kept >= 10, "{kept} of {}", lines.len());
+        // Each keeps it 99 times of 100: that six of 19 do not happens less than once in ten million times.
+        assert!(kept >= 14, "{kept} of {}", lines.len());
     }
 }
 
