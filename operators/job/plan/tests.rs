@@ -233,7 +233,7 @@ fn what_is_promised_of_ranks_is_planned() {
     let errors: Vec<u64> = told.noise.iter().map(|noise| noise.rank_error.unwrap()).collect();
     assert_eq!((errors.len(), told.moves[0].linf), (2, 2.0));
     assert_eq!(told.people_for_a_tenth, 10 * errors.iter().max().unwrap());
-    let words = format!("9 of 10 within {} people of the quantile 0.95", errors[1]);
+    let words = format!("99 of 100 within {} ranks of the quantile 0.95", errors[1]);
     assert!(page.replace("\n               ", " ").contains(&words), "{page}");
 }
 
