@@ -2,7 +2,7 @@
 //! budget buys on two real logs, beside the truth.
 //!
 //! The lesson: a largest value and a quantile are as good as the people are many. Of a thousand customers a month the largest
-//! basket is that of about the fiftieth; of a hundred thousand reviewers the median is exact.
+//! basket is that of about the sixtieth; of a hundred thousand reviewers the median is exact.
 //!
 //! ```text
 //! cargo run --release --example ranks_of_two_logs -- DIRECTORY
