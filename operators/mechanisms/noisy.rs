@@ -55,7 +55,9 @@ pub(super) trait Numbers: Tells {
     fn reaches(&self, point: Point) -> Vec<f64>;
 
     /// The noise of the one that is the number of people, if one is.
-    fn people(&self) -> Option<&Additive>;
+    fn people(&self) -> Option<&Additive> {
+        None
+    }
 
     /// How many of the largest people it must know of, where that is all.
     fn largest(&self) -> Option<usize> {

@@ -25,7 +25,6 @@ use super::monotone::Monotone;
 use super::share::{Rule, Share};
 use super::tops::{Ranked, Tops};
 use crate::invalid::{Invalid, Kind};
-use crate::mechanisms::additive::Additive;
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::Asked;
@@ -118,10 +117,6 @@ impl<F: Monotone> Numbers for Inverse<F> {
     /// In people.
     fn reaches(&self, _: Point) -> Vec<f64> {
         vec![self.aim.reach()]
-    }
-
-    fn people(&self) -> Option<&Additive> {
-        None
     }
 
     fn largest(&self) -> Option<usize> {

@@ -9,7 +9,6 @@ use super::split::{self, Splitting};
 use super::values::Values;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
-use crate::mechanisms::additive::Additive;
 use crate::mechanisms::answer::{Estimate, Noised, Ranks};
 use crate::mechanisms::bound::Limits;
 use crate::mechanisms::keys::{Key, Keys};
@@ -162,10 +161,6 @@ impl Numbers for Chosen {
             _ => 0.0,
         };
         self.noise.iter().map(error).collect()
-    }
-
-    fn people(&self) -> Option<&Additive> {
-        None
     }
 
     /// As many a row as there are quantiles.

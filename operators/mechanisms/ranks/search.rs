@@ -124,10 +124,6 @@ impl<F: Monotone> Numbers for Search<F> {
         vec![self.aim.reach()]
     }
 
-    fn people(&self) -> Option<&Additive> {
-        None
-    }
-
     fn largest(&self) -> Option<usize> {
         self.aim.people()
     }
