@@ -82,6 +82,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod turns;
 mod vault;
 mod welcome;
 

@@ -258,6 +258,8 @@ impl<S: Statistic> Clerk<S> {
             match heard {
                 None => return,
                 Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                // Nothing is sought here.
+                Some(Told::Absent(_)) => {}
                 // Told by another process, or before: the window is settled, and nothing leaves here.
                 Some(Told::Withheld(row)) => {
                     self.asked.remove(&row.release().id());

@@ -192,6 +192,17 @@ impl Desk for Recording {
         Ok(())
     }
 
+    fn seek(&self, release: Release) {
+        let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
+        match row {
+            Some(line) => self.tell(release, Fate::Sealed, line),
+            None => {
+                self.told.lock().unwrap().push_back(Told::Absent(release.id()));
+                (self.wake.lock().unwrap())();
+            }
+        }
+    }
+
     fn miss(&self, release: Release) {
         self.tell(release, Fate::Skipped, "skipped".to_owned());
     }
