@@ -107,6 +107,7 @@ impl Pipeline {
                 version: Digest::of(b"version 1"),
                 name: Name::new("release", "by_path")?,
                 window: Interval::new(10 * window, 10 * window + 10)?,
+                part: None,
             },
             charge: Some(Charge::Cost(self.cost.clone())),
             fate: Fate::Sealed,

@@ -87,6 +87,7 @@ pub mod time;
 mod told;
 #[cfg(feature = "cli")]
 pub mod watch;
+mod words;
 
 pub use canonical::Digest;
 pub use dataflow::execute;

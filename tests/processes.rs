@@ -72,6 +72,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
             version: Digest::of(b"version 1"),
             name: Name::new("release", "by_path").unwrap(),
             window: Interval::new(window, window + 1).unwrap(),
+            part: None,
         },
         charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))),
         fate: Fate::Sealed,

@@ -61,6 +61,7 @@ fn release(window: i64) -> Release {
         version: parameters(),
         name: name_of("by_path"),
         window: Interval::new(window, window + 1).unwrap(),
+        part: None,
     }
 }
 

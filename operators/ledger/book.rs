@@ -26,7 +26,7 @@ use crate::accounting::{Amount, Interval};
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 3;
+const FORMAT: i64 = 4;
 
 /// An open ledger.
 ///

@@ -28,10 +28,10 @@ const TABLES: [Table; 10] = [
     ),
     (
         "SELECT * FROM release ORDER BY sequence",
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         &[
-            Bytes, Number, Text, Text, Bytes, Text, Number, Number, Number, Text, Bytes, Number, Number,
-            Bytes, Bytes, Text, Number, Bytes,
+            Bytes, Number, Text, Text, Bytes, Text, Number, Number, Bytes, Number, Text, Bytes, Number,
+            Number, Bytes, Bytes, Text, Number, Bytes,
         ],
     ),
     (

@@ -6,9 +6,8 @@ use crate::accounting::{Amount, Interval};
 /// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
 pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: &Amount) -> String {
     format!(
-        "{{\"release\":\"{}\",\"window\":{},\"refused\":\"budget\",\"domain\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
-        release.name,
-        window(release.window),
+        "{{{},\"refused\":\"budget\",\"domain\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
+        head(release),
         release.domain,
         amount(spent),
         amount(asked),
@@ -18,7 +17,7 @@ pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: 
 
 /// The line of a release that was skipped or lost.
 pub(super) fn tombstone(release: &Release, fate: &str) -> String {
-    format!("{{\"release\":\"{}\",\"window\":{},\"{fate}\":true}}", release.name, window(release.window))
+    format!("{{{},\"{fate}\":true}}", head(release))
 }
 
 /// The line after those of a sealed window: that there are no more, how many there were, and where they stand in the
@@ -27,13 +26,18 @@ pub(super) fn closing(row: &Row) -> Option<String> {
     let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
     (row.fate == Fate::Sealed).then(|| {
         format!(
-            "{{\"release\":\"{}\",\"window\":{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
-            row.release.name,
-            window(row.release.window),
+            "{{{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
+            head(&row.release),
             row.sequence,
             row.chain,
         )
     })
+}
+
+/// What a line is about. Lines of several answers over one window are told apart by their part.
+fn head(release: &Release) -> String {
+    let part = release.part.as_ref().map_or(String::new(), |part| format!(",\"part\":\"{part}\""));
+    format!("\"release\":\"{}\",\"window\":{}{part}", release.name, window(release.window))
 }
 
 /// A window, as every line says it.

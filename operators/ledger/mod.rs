@@ -23,6 +23,7 @@
 //!     version: Digest::of(b"every parameter that privacy depends on"),
 //!     name: Name::new("release", "by_path")?,
 //!     window: Interval::new(0, 600_000_000)?,
+//!     part: None,
 //! };
 //! let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?)));
 //! let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "about 1234 people".into(), state: None };

@@ -13,7 +13,7 @@ use crate::canonical::Digest;
 pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
     let cost = row.cost.as_ref().and_then(encode);
     store.execute(
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, ?17)",
+        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18)",
         &[
             Value::Bytes(row.release.id().bytes()),
             Value::Number(row.sequence),
@@ -23,6 +23,7 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
             Value::Text(row.release.name.as_str()),
             Value::Number(row.release.window.start()),
             Value::Number(row.release.window.end()),
+            Value::bytes(row.release.part.as_ref().map(|part| &part.bytes()[..])),
             Value::Number(row.generation),
             Value::Text(fate_column(row.fate)),
             Value::bytes(cost.as_deref()),
@@ -99,7 +100,7 @@ macro_rules! rows {
     ($rest:literal) => {
         concat!(
             "SELECT sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, ",
-            "life_start, life_end, prepaid, state, line, delivered, chain, id FROM release ",
+            "life_start, life_end, prepaid, state, line, delivered, chain, part, id FROM release ",
             $rest
         )
     };
@@ -126,6 +127,7 @@ pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
             version: digest(row, 3)?,
             name: name(row, 4)?,
             window: interval(number(row, 5)?, number(row, 6)?)?,
+            part: perhaps_digest(row, 17)?,
         },
         generation: number(row, 7)?,
         fate: read_fate(&row.text(8)?).ok_or_else(|| odd(8))?,
@@ -140,7 +142,7 @@ pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
 }
 
 /// Where [`rows`] puts the name of a release, which [`read_row`] works out instead.
-pub(super) const ID: usize = 17;
+pub(super) const ID: usize = 18;
 
 /// A domain as it was stated, its place among all rows, and the hash that its row holds.
 pub(super) fn read_stated(row: &dyn Columns) -> Result<(i64, Domain, Digest), Trouble> {

@@ -155,6 +155,7 @@ fn owe(
         version: *previous,
         name: Name::new("release", "lost")?,
         window: time,
+        part: None,
     };
     let mut row = Row {
         sequence,

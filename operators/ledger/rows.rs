@@ -10,7 +10,7 @@ use super::name::Name;
 use crate::accounting::{Amount, Cost, Interval};
 use crate::canonical::{Canonical, Digest};
 
-/// What is released: a job's statistic over one window.
+/// What is released: a job's statistic over one window, or one of several answers over it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The budget it is charged to.
@@ -24,19 +24,26 @@ pub struct Release {
     pub name: Name,
     /// The time whose data it reads.
     pub window: Interval,
+    /// Which of several answers over the window; `None` where there is one.
+    pub part: Option<Digest>,
 }
 
 impl Release {
     /// The one name under which it can be sealed, by whichever process, however often it is tried.
     pub fn id(&self) -> Digest {
-        Canonical::new("discreet release 1")
+        let window = Canonical::new("discreet release 1")
             .text(self.domain.as_str())
             .text(self.job.as_str())
             .digest(&self.version)
             .text(self.name.as_str())
             .number(self.window.start())
-            .number(self.window.end())
-            .finish()
+            .number(self.window.end());
+        // At the end, and nothing where there is none: the releases of windows keep the names that they had.
+        let named = match &self.part {
+            Some(part) => window.digest(part),
+            None => window,
+        };
+        named.finish()
     }
 }
 
@@ -246,6 +253,7 @@ mod tests {
             version: Digest([7; 32]),
             name: name("by_path"),
             window: Interval::new(0, 10).unwrap(),
+            part: None,
         }
     }
 
@@ -264,6 +272,9 @@ mod tests {
             other(|release| release.name = Name::new("name", "by_hour").unwrap()),
             other(|release| release.window = Interval::new(0, 11).unwrap()),
             other(|release| release.window = Interval::new(-1, 10).unwrap()),
+            other(|release| release.part = Some(Digest([7; 32]))),
+            other(|release| release.part = Some(Digest([8; 32]))),
+            other(|release| release.part = Some(Digest::NONE)),
         ];
         for (index, id) in ids.iter().enumerate() {
             assert!(!ids[..index].contains(id), "part {index} is not in the name");

@@ -1,6 +1,7 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
 mod lines;
+mod parts;
 mod repairing;
 #[cfg(feature = "postgres")]
 mod server;
@@ -36,6 +37,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
             version: Digest::of(b"version 1"),
             name: name("by_path"),
             window: Interval::new(window.0, window.1).unwrap(),
+            part: None,
         },
         charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, rho(units)))),
         fate: Fate::Sealed,

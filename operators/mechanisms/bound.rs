@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounting::Unit;
 use crate::invalid::{Invalid, Kind};
 
@@ -99,7 +101,8 @@ impl Limits {
 }
 
 /// The whole numbers from `low` to `high`, both included: what a value is clipped to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "(i64, i64)", into = "(i64, i64)")]
 pub struct Range {
     low: i64,
     high: i64,
@@ -159,6 +162,13 @@ impl TryFrom<(i64, i64)> for Range {
 
     fn try_from((low, high): (i64, i64)) -> Result<Range, Invalid> {
         Range::new(low, high)
+    }
+}
+
+/// The least and the largest.
+impl From<Range> for (i64, i64) {
+    fn from(range: Range) -> (i64, i64) {
+        (range.low, range.high)
     }
 }
 

@@ -77,6 +77,7 @@
 
 mod additive;
 mod answer;
+pub mod answers;
 mod bound;
 mod edges;
 mod keys;

@@ -42,6 +42,7 @@ pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64)
         version: Digest::of(b"version 1"),
         name: Name::new("release", "by_path").unwrap(),
         window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
+        part: None,
     };
     let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(rho).unwrap())));
     ledger

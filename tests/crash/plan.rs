@@ -34,6 +34,7 @@ pub(crate) fn release(statistic: &str, window: i64) -> Release {
         version: parameters(),
         name: name(statistic),
         window: Interval::new(window * 10, window * 10 + 10).unwrap(),
+        part: None,
     }
 }
 

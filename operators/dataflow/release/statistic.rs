@@ -29,7 +29,7 @@ pub trait Statistic: 'static {
     fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
 }
 
-/// What the releases of a statistic have in common: all of their identity but the window.
+/// What the releases of a statistic have in common: all of their identity but the window and which answer over it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Title {
     /// The budget that they are charged to.
@@ -46,6 +46,11 @@ impl Title {
     /// The release of one window.
     pub fn of(&self, window: Interval) -> Release {
         let Title { domain, job, version, name } = self.clone();
-        Release { domain, job, version, name, window }
+        Release { domain, job, version, name, window, part: None }
+    }
+
+    /// The release of one of several answers over a window.
+    pub fn part(&self, window: Interval, part: Digest) -> Release {
+        Release { part: Some(part), ..self.of(window) }
     }
 }

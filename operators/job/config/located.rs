@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
-use super::words::meant;
+use crate::words::meant;
+pub(super) use crate::words::{listed, quoted};
 
 /// The most characters of a line that are shown.
 const SHOWN: usize = 110;
@@ -236,25 +237,6 @@ fn plain(character: char) -> char {
         '\t' => ' ',
         character if character.is_control() => '\u{fffd}',
         character => character,
-    }
-}
-
-/// A word as it was found: cut where it is long, and nothing in it that a terminal acts on.
-pub(super) fn quoted(found: &str) -> String {
-    let cut: String = found.chars().take(40).collect();
-    let more = if cut.len() < found.len() { ".." } else { "" };
-    format!("\"{}{more}\"", cut.escape_debug())
-}
-
-/// `a`, `a or b`, `a, b or c`.
-pub(super) fn listed(words: &[impl AsRef<str>]) -> String {
-    match words {
-        [] => "nothing".to_owned(),
-        [only] => only.as_ref().to_owned(),
-        [first @ .., last] => {
-            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} or {}", first.join(", "), last.as_ref())
-        }
     }
 }
 

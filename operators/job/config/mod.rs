@@ -31,7 +31,6 @@ mod time;
 mod told;
 #[cfg(test)]
 mod typos;
-mod words;
 
 use std::path::Path;
 

@@ -8,10 +8,10 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::located::{Page, Wrong, listed, quoted};
-use super::words::meant;
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 use crate::job::MistakeKind;
+use crate::words::meant;
 
 /// A value, where it stands and how one says where.
 #[derive(Clone, Debug)]

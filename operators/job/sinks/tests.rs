@@ -37,8 +37,14 @@ fn row(sequence: i64, fate: Fate, line: impl FnOnce(&str) -> String) -> Row {
     let name = |text| Name::new("name", text).unwrap();
     let window = Interval::new(sequence * 60_000_000, (sequence + 1) * 60_000_000).unwrap();
     let version = Digest::of(b"version");
-    let release =
-        Release { domain: name("visits"), job: name("web"), version, name: name("by_path"), window };
+    let release = Release {
+        domain: name("visits"),
+        job: name("web"),
+        version,
+        name: name("by_path"),
+        window,
+        part: None,
+    };
     let line = line(&crate::ledger::lines::window(window));
     let chain = Digest::of(&sequence.to_be_bytes());
     let (cost, life, prepaid, state) = (None, None, None, None);

@@ -14,8 +14,8 @@ CREATE TABLE domain (
 CREATE TABLE release (
   id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name),
   job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
-  window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, generation BIGINT NOT NULL, fate TEXT NOT NULL,
-  cost BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
+  window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, part BYTEA, generation BIGINT NOT NULL,
+  fate TEXT NOT NULL, cost BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
   line TEXT NOT NULL, delivered BIGINT NOT NULL, chain BYTEA NOT NULL,
   CONSTRAINT one_row UNIQUE (window_start, id));
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
@@ -49,8 +49,8 @@ CREATE TRIGGER fence_kept BEFORE DELETE ON fence FOR EACH ROW EXECUTE FUNCTION r
 CREATE TRIGGER domain_stays BEFORE UPDATE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
 CREATE TRIGGER domain_kept BEFORE DELETE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, life_start,
-  life_end, prepaid, state, line, chain
+  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost,
+  life_start, life_end, prepaid, state, line, chain
   ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW
   WHEN (new.delivered < old.delivered) EXECUTE FUNCTION refuse('a delivery is not taken back');

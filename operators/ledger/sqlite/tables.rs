@@ -19,7 +19,7 @@ CREATE TABLE domain (
 CREATE TABLE release (
   id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
-  window_end INTEGER NOT NULL, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB,
+  window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB,
   life_start INTEGER, life_end INTEGER, prepaid BLOB, state BLOB,
   line TEXT NOT NULL, delivered INTEGER NOT NULL, chain BLOB NOT NULL,
   UNIQUE (window_start, id)) STRICT;
@@ -48,8 +48,8 @@ CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.gen
 CREATE TRIGGER domain_stays BEFORE UPDATE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER domain_kept BEFORE DELETE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, life_start,
-  life_end, prepaid, state, line, chain
+  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost,
+  life_start, life_end, prepaid, state, line, chain
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
   BEGIN SELECT raise(ABORT, 'a delivery is not taken back'); END;

@@ -85,6 +85,7 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: At) {
         "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
         "UPDATE release SET cost = NULL WHERE sequence = 3",
         "UPDATE release SET window_end = window_end + 1 WHERE sequence = 3",
+        "UPDATE release SET part = randomblob(32) WHERE sequence = 3",
         "UPDATE release SET generation = 9 WHERE sequence = 3",
         "UPDATE release SET id = randomblob(32) WHERE sequence = 3",
         "DELETE FROM release WHERE sequence = 3",

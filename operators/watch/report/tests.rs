@@ -218,6 +218,7 @@ fn the_forecast_is_said_in_words() {
             version: Digest::of(b""),
             name: Name::new("release", "by_path").unwrap(),
             window: day(from),
+            part: None,
         };
         let sealing = Sealing {
             release,

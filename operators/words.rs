@@ -1,7 +1,7 @@
-//! What a misspelt word was probably meant to be.
+//! Words of a public text, as a refusal says them: what a misspelt one was probably meant to be, and which there are.
 
 /// The known word that is nearest to the one found, if it is near: at most one slip in three letters.
-pub(super) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
+pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     let found: Vec<char> = found.to_lowercase().chars().take(65).collect();
     let near = |word: &&'w str| {
         let letters: Vec<char> = word.to_lowercase().chars().collect();
@@ -12,6 +12,25 @@ pub(super) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     };
     // The first of those that are equally near.
     known.iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
+}
+
+/// A word as it was found: cut where it is long, and nothing in it that a terminal acts on.
+pub(crate) fn quoted(found: &str) -> String {
+    let cut: String = found.chars().take(40).collect();
+    let more = if cut.len() < found.len() { ".." } else { "" };
+    format!("\"{}{more}\"", cut.escape_debug())
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        [only] => only.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", first.join(", "), last.as_ref())
+        }
+    }
 }
 
 /// Whether one is the other with letters left out, or in another order: what fingers do more often than to hit another key.

@@ -1,0 +1,265 @@
+//! Which fields can be asked about.
+
+use std::sync::Arc;
+
+use super::question::Asking;
+use crate::canonical::{Canonical, Digest};
+use crate::decimal::Decimal;
+use crate::invalid::{self, Invalid};
+use crate::mechanisms::Point;
+use crate::time::{self, Time};
+use crate::words::{listed, meant, quoted};
+
+/// The most fields.
+const FIELDS: usize = 1_024;
+
+/// The most characters of a name.
+const NAME: usize = 128;
+
+/// The fields of the rows that are kept, in their order, and the names of those that say whose a record is. They are
+/// public.
+///
+/// ```
+/// use discreet::mechanisms::answers::{Field, Schema};
+///
+/// let schema = Schema::new([Field::number("age"), Field::decimal("price", 2), Field::text("country")])?
+///     .of_person("client")?;
+/// let question = schema.question("ann", "q1", 0).mean("price", "0", "99.50", "age >= 18 and country = \"DE\"")?;
+/// assert_eq!(question.text(), "mean of price in 0..99.5 where age >= 18 and country = \"DE\"");
+/// assert!(schema.question("ann", "q2", 0).count("client = \"me\"").is_err());
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    fields: Arc<[Field]>,
+    persons: Arc<[Box<str>]>,
+}
+
+/// One field: its name, and what its values are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    name: Box<str>,
+    kind: Kind,
+}
+
+/// What the values of a field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Whole numbers.
+    Number,
+    /// Decimals of so many digits behind the point, as whole numbers of the last digit's steps.
+    Decimal(u8),
+    /// Moments, as microseconds.
+    Time,
+    /// Texts.
+    Text,
+}
+
+impl Schema {
+    /// These fields.
+    ///
+    /// # Errors
+    /// Names `fields` where there is none, there are more than 1,024, two have one name, a name is empty, longer than 128
+    /// characters or has some that cannot be written between backquotes, or a decimal has more than 18 digits.
+    pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Schema, Invalid> {
+        let fields: Arc<[Field]> = fields.into_iter().take(FIELDS + 1).collect();
+        let refuse = |kind, remedy: String| Err(Invalid::new("fields", kind, remedy));
+        match fields.len() {
+            0 => return refuse(invalid::Kind::Empty, "at least one field".into()),
+            1..=FIELDS => {}
+            _ => return refuse(invalid::Kind::TooLarge, format!("at most {FIELDS} fields")),
+        }
+        for (place, field) in fields.iter().enumerate() {
+            nameable("fields", &field.name)?;
+            if matches!(field.kind, Kind::Decimal(19..)) {
+                let remedy = format!("the field {} at most 18 digits behind the point", quoted(&field.name));
+                return refuse(invalid::Kind::TooLarge, remedy);
+            }
+            if fields.iter().take(place).any(|before| before.name == field.name) {
+                return refuse(invalid::Kind::Mixed, format!("the field {} once", quoted(&field.name)));
+            }
+        }
+        Ok(Schema { fields, persons: Arc::default() })
+    }
+
+    /// A name of what says whose a record is. It is in no row, and whoever asks about it is told that nobody may.
+    ///
+    /// # Errors
+    /// Names `person` where it is no name, or that of a field.
+    pub fn of_person(self, name: &str) -> Result<Schema, Invalid> {
+        nameable("person", name)?;
+        if self.place(name).is_some() {
+            let remedy = "rows without the field that says whose a record is: nobody may ask about it";
+            return Err(Invalid::new("person", invalid::Kind::Mixed, remedy));
+        }
+        let persons = self.persons.iter().cloned().chain([name.into()]).collect();
+        Ok(Schema { persons, ..self })
+    }
+
+    /// The fields that can be asked about.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// A hash of all that it says: another one wherever anything is another.
+    pub fn digest(&self) -> Digest {
+        let count = |count: usize| count as i64;
+        let mut canonical = Canonical::new("discreet schema 1").number(count(self.fields.len()));
+        for Field { name, kind } in &*self.fields {
+            let (word, digits) = match kind {
+                Kind::Number => ("number", 0),
+                Kind::Decimal(digits) => ("decimal", *digits),
+                Kind::Time => ("time", 0),
+                Kind::Text => ("text", 0),
+            };
+            canonical = canonical.text(name).text(word).number(digits.into());
+        }
+        canonical = canonical.number(count(self.persons.len()));
+        self.persons.iter().fold(canonical, |canonical, name| canonical.text(name)).finish()
+    }
+
+    /// A question of this analyst under this id, asked at this moment; what is asked is still to be said.
+    pub fn question<'a>(&'a self, analyst: &'a str, id: &'a str, at: Time) -> Asking<'a> {
+        Asking::new(self, analyst, id, at)
+    }
+
+    /// Where the field of this name is.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| &*field.name == name)
+    }
+
+    /// Why there is no such field to ask about, and what there is: words to end a remedy with.
+    pub(super) fn unknown(&self, name: &str) -> String {
+        let known: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
+        let shown: Vec<String> = known.iter().take(20).map(|name| told(name)).collect();
+        let more = known.len().saturating_sub(shown.len());
+        let mut fields =
+            if more == 0 { listed(&shown) } else { format!("{} or {more} more", shown.join(", ")) };
+        let why = match self.persons.iter().any(|person| **person == *name) {
+            true => "of which nobody may ask, for it says whose a record is",
+            false => {
+                if let Some(meant) = meant(name, &known) {
+                    fields.push_str(&format!(" (did you mean {}?)", told(meant)));
+                }
+                "which is no field"
+            }
+        };
+        format!("in place of {}, {why}: {fields}", quoted(name))
+    }
+}
+
+impl Field {
+    /// Whole numbers.
+    pub fn number(name: impl Into<String>) -> Field {
+        Field::of(name, Kind::Number)
+    }
+
+    /// Decimals of at most so many digits behind the point.
+    pub fn decimal(name: impl Into<String>, digits: u8) -> Field {
+        Field::of(name, Kind::Decimal(digits))
+    }
+
+    /// Moments.
+    pub fn time(name: impl Into<String>) -> Field {
+        Field::of(name, Kind::Time)
+    }
+
+    /// Texts.
+    pub fn text(name: impl Into<String>) -> Field {
+        Field::of(name, Kind::Text)
+    }
+
+    fn of(name: impl Into<String>, kind: Kind) -> Field {
+        Field { name: name.into().into(), kind }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its values are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Where the point of its numbers stands when they are told.
+    pub fn point(&self) -> Point {
+        match self.kind {
+            Kind::Decimal(digits) => Point::digits(digits.into()).unwrap_or(Point::WHOLE),
+            Kind::Number | Kind::Time | Kind::Text => Point::WHOLE,
+        }
+    }
+
+    /// Reads a number exactly, in the field's steps; says what is wrong with it, and what would be right.
+    pub(super) fn steps(&self, text: &str) -> Result<i64, (invalid::Kind, String)> {
+        let digits = self.point().count();
+        let due = || match digits {
+            0 => "a whole number".to_owned(),
+            1 => "a number of at most 1 digit behind the point".to_owned(),
+            _ => format!("a number of at most {digits} digits behind the point"),
+        };
+        let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
+        let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
+            // Two signs.
+            invalid::Kind::Negative => (invalid::Kind::Malformed, due()),
+            kind => (kind, due()),
+        })?;
+        let (written, power) = size.parts();
+        let kept = written.trim_end_matches('0');
+        if kept.is_empty() {
+            return Ok(0);
+        }
+        let zeros = power + (written.len() - kept.len()) as i32 + digits;
+        let Ok(zeros) = u32::try_from(zeros) else { return Err((invalid::Kind::TooSmall, due())) };
+        let steps = kept.parse::<i128>().ok().zip(10i128.checked_pow(zeros));
+        let steps = steps.and_then(|(kept, unit)| i64::try_from((sign * kept).checked_mul(unit)?).ok());
+        steps.ok_or_else(|| (invalid::Kind::TooLarge, format!("{}, below 2^63 of its steps", due())))
+    }
+}
+
+/// A name as a filter says it: between backquotes unless it is a plain word that means nothing else.
+pub(super) fn told(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name.chars().all(is_plain)
+        && !RESERVED.contains(&name);
+    if plain { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// Whether a name may have it without backquotes.
+pub(super) fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "_-.".contains(character)
+}
+
+/// The words of a filter.
+pub(super) const RESERVED: [&str; 5] = ["all", "and", "in", "not", "or"];
+
+fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
+    let kind = match name.chars().count() {
+        0 => invalid::Kind::Missing,
+        1..=NAME if printable(name) && !name.contains('`') => return Ok(()),
+        1..=NAME => invalid::Kind::Malformed,
+        _ => invalid::Kind::TooLarge,
+    };
+    Err(Invalid::new(
+        field,
+        kind,
+        format!("a name of 1 to {NAME} printable characters, none of them a backquote"),
+    ))
+}
+
+/// Whether every character can be seen, or is a plain space: none that a terminal acts on, or that has no width, or that
+/// changes the direction of its neighbours.
+pub(super) fn printable(text: &str) -> bool {
+    text.chars().all(|character| match character {
+        ' ' => true,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => false,
+        _ => !character.is_control() && !character.is_whitespace(),
+    })
+}
+
+/// A moment as text that is read as the same moment, where there is one.
+pub(super) fn moment(time: Time) -> Option<String> {
+    let text = jiff::Timestamp::from_microsecond(time).ok()?.to_string();
+    (time::at(&text) == Ok(time)).then_some(text)
+}
