@@ -166,13 +166,13 @@ pub use driver::{
 pub use engine::{Scope, StreamVec, Travels, Worker};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
-pub use release::{Deliver, Release};
+pub use release::{Deliver, Release, Unanswered};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People,
-    Person, Private, Question, Ranking, Records, Searching, Summing, Tallied, Unit, Unnamed, Unplaced,
-    Windowed,
+    Answered, Answering, Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords,
+    Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Searching, Summing, TakesBack,
+    Tallied, Unit, Unnamed, Unplaced, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};

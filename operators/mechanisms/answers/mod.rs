@@ -5,6 +5,7 @@ mod filter;
 mod found;
 mod question;
 mod schema;
+mod seam;
 mod steps;
 mod value;
 
@@ -13,5 +14,6 @@ pub use filter::Filter;
 pub use found::Found;
 pub use question::{Asking, Asks, Question};
 pub use schema::{Field, Kind, Schema};
+pub use seam::{Answers, ReadyAnswers};
 pub use steps::Steps;
 pub use value::{Row, Value};

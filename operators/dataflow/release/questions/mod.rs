@@ -10,9 +10,10 @@ mod seek;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(in crate::dataflow) use clerk::{Answering, Posed, Unanswered};
+pub use clerk::Unanswered;
+pub(in crate::dataflow) use clerk::{Answering, Posed};
 pub(in crate::dataflow) use seal::sealed;
-pub(in crate::dataflow) use seek::{Sought, sought};
+pub(in crate::dataflow) use seek::sought;
 
 use clerk::Clerk;
 

@@ -12,9 +12,9 @@ use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, OperatorBuilder, OutputBuilder, StreamVec,
 };
+use crate::dataflow::release::Release;
 use crate::dataflow::release::desk::Desk;
 use crate::dataflow::release::operator::Waker;
-use crate::dataflow::release::Release;
 use crate::ledger::Digest;
 use crate::mechanisms::answers::Question;
 use crate::time::Time;
@@ -78,7 +78,8 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
                 for question in batch.drain(..) {
                     match clerk.ask(question, given) {
                         Ok(Some((id, time))) => {
-                            let (posed, release) = (capability.delayed(&time, 0), capability.delayed(&time, 1));
+                            let (posed, release) =
+                                (capability.delayed(&time, 0), capability.delayed(&time, 1));
                             held.insert(id, Held { posed, release });
                         }
                         Ok(None) => {}

@@ -8,16 +8,14 @@ use std::cmp::Ordering;
 
 use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
-use differential_dataflow::trace::implementations::{
-    ContainerChunker, ValBatcher, ValBuilder, ValSpine,
-};
+use differential_dataflow::trace::implementations::{ContainerChunker, ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::trace::{Cursor, TraceReader};
 
 use super::owned::Owned;
 use super::rows::Rows;
 use super::versions::Versions;
 use crate::dataflow::bounding::{Cap, Chooser};
-use crate::dataflow::engine::{Antichain, Operator, Pipeline, Shared, StreamVec};
+use crate::dataflow::engine::{Antichain, Operator, Pipeline, StreamVec};
 use crate::dataflow::sentence::panes::Reading;
 use crate::dataflow::sentence::unit::Batches;
 use crate::dataflow::windows::Schedule;

@@ -2,6 +2,7 @@
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 mod arranged;
+mod owned;
 mod rows;
 mod scan;
 mod seat;
@@ -22,11 +23,11 @@ use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, empty};
 use crate::dataflow::release::{Release, Unanswered, sealed, sought};
 use crate::gate::Gate;
-use crate::invalid::Invalid;
-use crate::mechanisms::answers::{Answers, Question, Row, Schema};
+use crate::mechanisms::answers::{Answers, Question, ReadyAnswers, Row, Schema};
 use crate::time::Time;
 
 use arranged::arranged;
+pub use owned::{Owned, TakesBack};
 use rows::Rows;
 use scan::scanned;
 use seat::seated;
@@ -71,7 +72,7 @@ pub struct Answered<'scope> {
 impl<'scope, D, U, T> Bounded<'scope, D, U, T>
 where
     D: 'static,
-    U: Unit<D>,
+    U: Owned<D>,
     T: Fn(&D) -> Time + 'static,
 {
     /// Answers questions about the records of the newest window that is complete when they ask.
@@ -97,7 +98,7 @@ where
 impl<'scope, D, U, T, V> Answering<'scope, D, U, T, V>
 where
     D: 'static,
-    U: Unit<D>,
+    U: Owned<D>,
     T: Fn(&D) -> Time + 'static,
     V: Fn(&D) -> Row + 'static,
 {
@@ -165,7 +166,9 @@ where
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
 
         // Worker 0 alone has a desk.
-        let seat = || seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, (schedule.clone(), late));
+        let seat = || {
+            seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, (schedule.clone(), late))
+        };
         let at_desk = match (scope.index() == 0).then(seat).transpose() {
             Ok(at_desk) => at_desk,
             // The others do not know of it: without the operators that they have, they would not find their channels.
@@ -196,7 +199,7 @@ where
             }
             Kept::Together => {
                 let (changes, versions) =
-                    arranged(gathered, reading, rows, (cap, chooser), (schedule.clone(), late), steps);
+                    arranged(gathered, reading, &rows, (cap, chooser), (schedule.clone(), late), steps);
                 scanned(posed, changes, versions, (schedule, late))
             }
         };

@@ -1,6 +1,6 @@
 //! How a record is held where each person's are settled by themselves, whenever one of them changes.
 
-use crate::dataflow::bounding::{Cap, Chooser, Measure, Rule, Values, held, share};
+use crate::dataflow::bounding::{Cap, Chooser, Rule, Values, held, share};
 use crate::dataflow::engine::Travels;
 use crate::dataflow::sentence::naming::{Changing, Named, Naming, Once, Unnamed};
 use crate::dataflow::sentence::unit::{People, Person, Records, Unit};
@@ -66,8 +66,8 @@ where
     const TAKES_BACK: bool = N::TAKES_BACK;
 
     fn own(&self, chooser: &Chooser, item: &N::Item, time: Time, row: Row) -> (P, Self::Held) {
-        let person = self.person(N::record(item));
-        let value = self.naming().bring::<Values<Row>>(chooser, item, time, row);
+        let person = (self.person)(N::record(item));
+        let value = self.naming.bring::<Values<Row>>(chooser, item, time, row);
         let held = held(&N::rule(&Values::new()), chooser, &person, value);
         (person, held)
     }

@@ -26,7 +26,8 @@ impl Rows {
             return Err(Invalid::new("keys", Kind::TooLarge, remedy));
         }
         if limits.windows().is_some() {
-            let remedy = "no bound on windows: a bundle pays for its answers, whatever windows they are about";
+            let remedy =
+                "no bound on windows: a bundle pays for its answers, whatever windows they are about";
             return Err(Invalid::new("windows", Kind::Mixed, remedy));
         }
         let sensitivity = Sensitivity::each(limits, limits.per_key().into())?;

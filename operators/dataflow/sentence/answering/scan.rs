@@ -47,12 +47,15 @@ pub(super) fn scanned<'scope, V: Versions>(
             let Some(complete) = frontier(1) else { return };
             let mut left = TURN;
             while let Some(mut entry) = waiting.first_entry() {
-                let closed = schedule.window(*entry.key()).is_some_and(|window| window.end() + late <= complete);
+                let closed =
+                    schedule.window(*entry.key()).is_some_and(|window| window.end() + late <= complete);
                 if !closed {
                     break;
                 }
                 let version = *entry.key();
-                while left > 0 && let Some((posed, capability)) = entry.get_mut().pop_front() {
+                while left > 0
+                    && let Some((posed, capability)) = entry.get_mut().pop_front()
+                {
                     let found = versions.found(version, &posed.question);
                     output.session(&capability).give((posed.id, found));
                     left -= 1;

@@ -54,7 +54,8 @@ pub(super) fn seated<R: ReadyAnswers>(
     let parameters = fields.digest(&ready.parameters()).text(&schedule.describe()).finish();
     let version = office.version(&parameters);
     let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };
-    let opened = Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
+    let opened =
+        Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
     let (desk, state) = office.open(&name, &parameters, waker.wake())?;
     if let Some(state) = &state {
@@ -67,12 +68,12 @@ pub(super) fn seated<R: ReadyAnswers>(
 
 impl<R: ReadyAnswers> Answering for Bundle<R> {
     fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid> {
-        if *question.schema() != self.schema {
+        if question.schema() != self.schema {
             let remedy = "a question that was checked against the fields of this stream";
             return Err(Invalid::new("question", Kind::Mixed, remedy));
         }
         if !self.ready.serves(question.analyst()) {
-            return Err(Invalid::new("analyst", Kind::Unknown, "an analyst who has a share of the bundle"));
+            return Err(Invalid::new("analyst", Kind::Mixed, "an analyst who has a share of the bundle"));
         }
         if question.at() < given {
             let remedy = "a time that the questions' source has not declared complete before it asks";

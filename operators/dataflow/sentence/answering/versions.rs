@@ -50,7 +50,9 @@ impl Versions for Snapshots {
     }
 
     fn found(&mut self, version: u64, question: &Question) -> Found {
-        self.versions.get(&version).map_or_else(Found::default, |columns| columns.found(question, &self.steps))
+        self.versions
+            .get(&version)
+            .map_or_else(Found::default, |columns| columns.found(question, &self.steps))
     }
 
     fn forget_before(&mut self, version: u64) {
