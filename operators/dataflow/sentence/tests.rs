@@ -12,6 +12,7 @@ use crate::mechanisms::{Bound, Gaussian, Keys};
 use crate::time::{Span, Time};
 
 mod admission;
+mod answering;
 mod collection;
 mod neighbours;
 mod oracle;

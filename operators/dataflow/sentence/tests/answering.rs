@@ -1,0 +1,273 @@
+//! Questions against a table that sees every record at once, however the versions are kept.
+
+use super::recorder::Recorder;
+use super::*;
+use crate::accounting::{Amount, Cost, Neighbours, Unit};
+use crate::canonical::Digest;
+use crate::dataflow::bounding::{Kept, Values};
+use crate::invalid::Invalid;
+use crate::mechanisms::answers::{Answers, Field, Found, Question, ReadyAnswers, Row, Schema, Steps, Value};
+use crate::mechanisms::{Drawn, Head, Limits, Range, Tellable};
+use crate::noise::Noise;
+
+/// Tells what was counted, and where.
+#[derive(Clone)]
+struct Exactly(Cost);
+
+impl Exactly {
+    fn new() -> Exactly {
+        Exactly(Cost::new(Neighbours::PERSON, Amount::zcdp(0.5).unwrap()))
+    }
+}
+
+struct Told(String);
+
+impl Tellable for Told {
+    fn tell(&self, _: &Head<'_>) -> String {
+        format!("{}\u{1}", self.0)
+    }
+}
+
+impl Answers for Exactly {
+    type Ready = Exactly;
+
+    fn ready(&self, _: &Limits, _: &Schema) -> Result<Exactly, Invalid> {
+        Ok(self.clone())
+    }
+}
+
+impl ReadyAnswers for Exactly {
+    type Answer = Told;
+
+    fn cost(&self) -> &Cost {
+        &self.0
+    }
+
+    fn parameters(&self) -> Digest {
+        Digest::of(b"exactly")
+    }
+
+    fn steps(&self) -> Steps {
+        Steps::new(1 << 20)
+    }
+
+    fn serves(&self, analyst: &str) -> bool {
+        analyst != "nobody"
+    }
+
+    fn accepts(&self, _: &[u8]) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    fn draw(
+        &self,
+        asked: &Question,
+        found: Found,
+        version: Interval,
+        _: Digest,
+        _: Option<&[u8]>,
+        _: &mut Noise,
+    ) -> Drawn<Told> {
+        let Found { matched, terms } = found;
+        Drawn { answer: Told(format!("{},{matched},{terms} {}\n", version.start(), asked.id())), state: None }
+    }
+}
+
+fn schema() -> Schema {
+    let fields = [Field::number("value"), Field::text("path"), Field::time("when")];
+    Schema::new(fields).unwrap().of_person("client").unwrap()
+}
+
+/// Some events lack a value, and some a path.
+fn row(event: &Event) -> Row {
+    let value = if event.2 == 7 { Value::None } else { Value::Number(event.2) };
+    let path = if event.1 == 8 { Value::None } else { Value::Text(format!("/{}", event.1).into()) };
+    Row::new([value, path, Value::Number(event.3)])
+}
+
+/// What may be asked, and which records match: a filter that is read, beside one that is not.
+type Sample = (&'static str, fn(&Event) -> bool);
+
+const SAMPLES: [Sample; 6] = [
+    ("all", |_| true),
+    ("value > 0", |event| event.2 > 0 && event.2 != 7),
+    ("not value > 0", |event| event.2 <= 0 || event.2 == 7),
+    ("path in {\"/0\", \"/3\"} or value in -5..2", |event| {
+        event.1 == 0 || event.1 == 3 || (-5..2).contains(&event.2)
+    }),
+    ("path != \"/1\" and value <= 20", |event| event.1 != 1 && event.1 != 8 && event.2 <= 20 && event.2 != 7),
+    ("path = \"/nowhere\"", |_| false),
+];
+
+/// A question of a test: its number, which sample, whether a mean, and when.
+type Asked = (usize, usize, bool, Time);
+
+fn question((number, sample, mean, at): &Asked) -> Question {
+    let (schema, id) = (schema(), number.to_string());
+    let asking = schema.question("ann", &id, *at);
+    let filter = SAMPLES[*sample].0;
+    if *mean { asking.mean("value", "-40", "41", filter) } else { asking.count(filter) }.unwrap()
+}
+
+/// The question's number, the start of the version, how many matched, and the sum of their terms.
+fn expected(found: &mut Vec<(String, Vec<i128>)>, asked: &Asked, version: Interval, rows: &[Event]) {
+    let (number, sample, mean, _) = asked;
+    let range = Range::new(-40, 41).unwrap();
+    let counts = |event: &&Event| SAMPLES[*sample].1(event) && (!mean || event.2 != 7);
+    let matched: Vec<&Event> = rows.iter().filter(counts).collect();
+    let terms: i128 = match mean {
+        true => matched.iter().map(|event| i128::from(Steps::new(1 << 20).term(&range, event.2))).sum(),
+        false => 0,
+    };
+    found.push((number.to_string(), vec![version.start().into(), matched.len() as i128, terms]));
+}
+
+/// Runs a job with questions, each worker with its own part of both, and gives what was told and what was not.
+fn asked<R: Clone + Send + Sync + 'static>(
+    records: &[Script<R>],
+    questions: &[Script<Asked>],
+    answer: impl for<'s> Fn(Fed<'s, R>, Fed<'s, Question>) -> Answered<'s> + Send + Sync + 'static,
+) -> (Result<Finished, Failure>, Vec<String>) {
+    let (records, questions) = (records.to_vec(), questions.to_vec());
+    let unanswered = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&unanswered);
+    let finished = execute(Config::threads(records.len()).unwrap(), move |worker, feeds| {
+        let (own, asks) = (&records[worker.index()], &questions[worker.index()]);
+        let asks = Script(
+            asks.0.iter().map(|(asked, word)| (asked.iter().map(question).collect(), *word)).collect(),
+        );
+        let seen = Arc::clone(&seen);
+        worker.dataflow(|scope| {
+            let records = feeds.stream(scope, own.clone().source());
+            let questions = feeds.stream(scope, asks.source());
+            let answered = answer(records, questions);
+            use crate::dataflow::engine::{Operator, Pipeline};
+            answered.unanswered.sink(Pipeline, "Seen", move |(input, _)| {
+                input.for_each(|_, batch| {
+                    seen.lock()
+                        .unwrap()
+                        .extend(batch.drain(..).map(|unanswered| unanswered.question().id().to_owned()));
+                });
+            });
+        });
+        Ok(())
+    });
+    let mut unanswered = std::mem::take(&mut *unanswered.lock().unwrap());
+    unanswered.sort();
+    (finished, unanswered)
+}
+
+fn told(recorder: &Recorder) -> Vec<(String, Vec<i128>)> {
+    let mut told: Vec<_> = recorder.sealed().into_iter().flat_map(|sealed| sealed.exact).collect();
+    told.sort();
+    told
+}
+
+/// What a case comes to, worked out at once: what is told, and whose questions are not answered.
+fn reference(
+    schedule: &Schedule,
+    late: i64,
+    questions: &[Script<Asked>],
+    rows: impl Fn(Interval) -> Vec<Event>,
+) -> (Vec<(String, Vec<i128>)>, Vec<String>) {
+    let (mut found, mut unanswered) = (Vec::new(), Vec::new());
+    for (declared, asked) in given(questions) {
+        let closed = (0..)
+            .map_while(|number| schedule.window(number))
+            .take_while(|window| window.end() + late <= asked.3);
+        match closed.last().filter(|_| asked.3 >= declared) {
+            Some(version) => expected(&mut found, &asked, version, &rows(version)),
+            None => unanswered.push(asked.0.to_string()),
+        }
+    }
+    found.sort();
+    unanswered.sort();
+    (found, unanswered)
+}
+
+fn questions(random: &mut Random, workers: usize) -> Vec<Script<Asked>> {
+    let ask = |(number, random): (usize, &mut Random)| {
+        (
+            number,
+            random.below(SAMPLES.len()),
+            random.below(3) == 0,
+            random.below(HORIZON as usize + 60) as Time - 10,
+        )
+    };
+    let asked: Vec<Asked> = (0..30).map(|number| ask((number, random))).collect();
+    divided(random, &asked, workers)
+}
+
+// Refutes an answer about another version than the newest that is complete at the question's time; a record that counts in
+// a version in which it does not, or that stays in one; a person with too many records; a filter that is read otherwise;
+// and whatever depends on workers, batches, order, or on how versions are kept.
+#[test]
+fn every_question_finds_what_one_table_would() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let schedule = match random.below(3) {
+            0 => Schedule::tumbling(span(10), 0, Some(HORIZON)),
+            1 => Schedule::sliding(span(30), span(10), 0, Some(HORIZON)),
+            _ => Schedule::sliding(span(25), span(15), -20, Some(HORIZON)),
+        };
+        let (schedule, late) = (schedule.unwrap(), random.pick(&[0, 0, 1, 7, 40]));
+        let (workers, per_key) = ([1, 2, 4][seed as usize % 3], random.pick(&[1, 2, 5]));
+        let mut records = events(&mut random);
+        for _ in 0..random.below(30) {
+            if !records.is_empty() {
+                records.push(records[random.below(records.len())]);
+            }
+        }
+        let (scripts, asks) = (divided(&mut random, &records, workers), questions(&mut random, workers));
+
+        let all = given(&scripts);
+        let cap = Cap::new(1, per_key).unwrap();
+        let rows = |window: Interval| {
+            let base = Chooser::new(recorder::SECRET);
+            let own = if schedule.overlaps() { base.clone() } else { base.within(window.start()) };
+            // Rows are told apart by what they say, so events stand for them here.
+            let mut table = Table::<u64, (), Kept<Values<Row>>>::new(own, cap, Kept::new(Values::new()));
+            let counts = |declared: Time, event: &Event| {
+                (window.start()..window.end()).contains(&event.3)
+                    && declared.saturating_sub(late) < window.end()
+            };
+            for (_, event) in all.iter().filter(|(declared, event)| counts(*declared, event)) {
+                let row = row(event);
+                table.add(event.0, &(), (base.record(&(event.3, row.clone())), row));
+            }
+            let totals = table.close(|_| true, |total: &mut Vec<Row>, rows: Vec<Row>| total.extend(rows));
+            totals.into_iter().flat_map(|(_, rows)| rows).map(|row| event_of(&row)).collect()
+        };
+        let expected = reference(&schedule, late, &asks, rows);
+        for together in [false, true] {
+            let (recorder, schedule) = (Recorder::new(Unit::Person), schedule.clone());
+            let sealing = recorder.clone();
+            let (finished, unanswered) = asked(&scripts, &asks, move |visits, questions| {
+                visits
+                    .protect(|visit: &Event| visit.0)
+                    .scheduled(schedule.clone(), |visit| visit.3)
+                    .late_by(late)
+                    .bound(Bound::keys(1).per_key(per_key))
+                    .answer(schema(), row, questions)
+                    .kept_for_tests_of_the_library_itself(together)
+                    .release_at(&sealing, "questions", Exactly::new())
+            });
+            assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+            assert_eq!((told(&recorder), unanswered), expected, "seed {seed}, together {together}");
+        }
+    }
+}
+
+/// An event that a row came from, as far as questions can tell.
+fn event_of(row: &Row) -> Event {
+    let [value, path, when] = row.values() else { panic!() };
+    let number = |value: &Value| match value {
+        Value::Number(number) => *number,
+        _ => 7,
+    };
+    let path = match path {
+        Value::Text(path) => path[1..].parse().unwrap(),
+        _ => 8,
+    };
+    (0, path, number(value), number(when), 0)
+}
