@@ -62,11 +62,12 @@ where
                         let record = U::record(item);
                         let time = (reading.time)(record);
                         let Some((first, until)) = counts(&within, late, given, time) else { continue };
-                        let chooser = match within.window(first) {
+                        let own_choice = match within.window(first) {
                             Some(window) if !within.overlaps() => chooser.within(window.start()),
                             _ => chooser.clone(),
                         };
-                        let own = reading.unit.own(&chooser, item, time, (reading.value)(record));
+                        let own =
+                            reading.unit.own(&chooser, &own_choice, item, time, (reading.value)(record));
                         if let Some(gone) = complete(&within, late, until) {
                             changes.push((own.clone(), gone, -1));
                         }

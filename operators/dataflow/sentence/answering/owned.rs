@@ -16,8 +16,16 @@ pub trait Owned<D>: Unit<D> {
     /// Whether a record may be taken back.
     const TAKES_BACK: bool;
 
-    /// A record with its owner.
-    fn own(&self, chooser: &Chooser, item: &Self::Item, time: Time, row: Row) -> (Self::Owner, Self::Held);
+    /// A record with its owner. What tells records apart is the same in all windows; what is kept is chosen `within` one
+    /// where they lie side by side.
+    fn own(
+        &self,
+        chooser: &Chooser,
+        within: &Chooser,
+        item: &Self::Item,
+        time: Time,
+        row: Row,
+    ) -> (Self::Owner, Self::Held);
 
     /// What counts of all that one owner has, each with its copies.
     fn count<'a>(
@@ -65,10 +73,17 @@ where
     type Held = <Rows<D, N> as Rule>::Held;
     const TAKES_BACK: bool = N::TAKES_BACK;
 
-    fn own(&self, chooser: &Chooser, item: &N::Item, time: Time, row: Row) -> (P, Self::Held) {
+    fn own(
+        &self,
+        chooser: &Chooser,
+        within: &Chooser,
+        item: &N::Item,
+        time: Time,
+        row: Row,
+    ) -> (P, Self::Held) {
         let person = (self.person)(N::record(item));
         let value = self.naming.bring::<Values<Row>>(chooser, item, time, row);
-        let held = held(&N::rule(&Values::new()), chooser, &person, value);
+        let held = held(&N::rule(&Values::new()), within, &person, value);
         (person, held)
     }
 
@@ -88,7 +103,7 @@ impl<D: Travels + Clone> Owned<D> for Records {
     type Held = ();
     const TAKES_BACK: bool = false;
 
-    fn own(&self, _: &Chooser, _: &D, _: Time, row: Row) -> (Row, ()) {
+    fn own(&self, _: &Chooser, _: &Chooser, _: &D, _: Time, row: Row) -> (Row, ()) {
         (row, ())
     }
 

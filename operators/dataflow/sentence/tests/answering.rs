@@ -187,12 +187,7 @@ fn reference(
 
 fn questions(random: &mut Random, workers: usize) -> Vec<Script<Asked>> {
     let ask = |(number, random): (usize, &mut Random)| {
-        (
-            number,
-            random.below(SAMPLES.len()),
-            random.below(3) == 0,
-            random.below(HORIZON as usize + 60) as Time - 10,
-        )
+        (number, random.below(SAMPLES.len()), random.below(3) == 0, random.below(HORIZON as usize + 60) as Time - 10)
     };
     let asked: Vec<Asked> = (0..30).map(|number| ask((number, random))).collect();
     divided(random, &asked, workers)
