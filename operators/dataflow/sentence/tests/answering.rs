@@ -31,8 +31,9 @@ impl Tellable for Told {
 impl Answers for Exactly {
     type Ready = Exactly;
 
-    fn ready(&self, _: &Limits, _: &Schema) -> Result<Exactly, Invalid> {
-        Ok(self.clone())
+    fn ready(&self, limits: &Limits, _: &Schema) -> Result<Exactly, Invalid> {
+        let neighbours = Neighbours { unit: limits.unit(), ..Neighbours::PERSON };
+        Ok(Exactly(Cost::new(neighbours, self.0.amount().clone())))
     }
 }
 
