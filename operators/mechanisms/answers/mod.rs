@@ -4,6 +4,8 @@ mod columns;
 mod filter;
 mod found;
 mod question;
+#[cfg(test)]
+mod sample;
 mod schema;
 mod seam;
 mod steps;
