@@ -12,7 +12,8 @@
 //!
 //! * A statistic is an integer, or is put on a power-of-two grid, a [`Lattice`], record by record.
 //! * The noise is an integer law: [`DiscreteLaplace`] and [`DiscreteGaussian`], with the same privacy theorems as their
-//!   continuous cousins; [`Geometric`], [`Polynomial`] and any table of [`Weights`] for mechanisms built on them.
+//!   continuous cousins; [`Geometric`], [`Polynomial`], [`Bounded`] and any table of [`Weights`] for mechanisms built on
+//!   them.
 //! * A draw compares fair bits with integers and with exactly known bits of `exp`; it is *exactly* from its law, not
 //!   up to 2^-53. Parameters are fractions, a [`Ratio`]; products that outgrow 128 bits go to big integers.
 //! * What happens after the sum of statistic and noise may use floats freely: it is no longer secret.
@@ -42,6 +43,7 @@
 //! It knows nothing of privacy: which law, at which scale, for which statistic, is decided and paid for above it. The
 //! time of a draw depends on its value by some nanoseconds; releases are published on a schedule, not when ready.
 
+mod bounded;
 mod coins;
 mod decay;
 mod enclosure;
@@ -61,6 +63,7 @@ pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
+pub use bounded::Bounded;
 pub(crate) use decay::Decay;
 #[cfg(test)]
 pub(crate) use enclosure::Enclosure;
