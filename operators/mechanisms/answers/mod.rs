@@ -1,13 +1,19 @@
 //! Questions that somebody asks of the records that are kept, and what they are asked of.
 
+mod answered;
+mod bundle;
+mod certain;
 mod columns;
 mod filter;
 mod found;
 mod question;
 mod schema;
 mod steps;
+mod used;
 mod value;
 
+pub use answered::Answered;
+pub use bundle::{BoundedNoise, ReadyBundle};
 pub use columns::Columns;
 pub use filter::Filter;
 pub use found::Found;
