@@ -5,6 +5,7 @@ mod zone;
 
 use crate::invalid::{Invalid, Kind};
 
+pub(crate) use text::in_json;
 #[cfg(feature = "cli")]
 pub(crate) use text::moment;
 pub use text::{Moment, at};

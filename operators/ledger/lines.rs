@@ -2,6 +2,7 @@
 
 use super::rows::{Fate, Release, Row};
 use crate::accounting::{Amount, Interval};
+use crate::time::in_json;
 
 /// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
 pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: &Amount) -> String {
@@ -42,15 +43,7 @@ fn head(release: &Release) -> String {
 
 /// A window, as every line says it.
 pub(crate) fn window(window: Interval) -> String {
-    format!("{{\"start\":{},\"end\":{}}}", instant(window.start()), instant(window.end()))
-}
-
-/// RFC 3339 in UTC; what lies beyond the year 9999 has no such name.
-pub(crate) fn instant(time: i64) -> String {
-    match jiff::Timestamp::from_microsecond(time) {
-        Ok(instant) => format!("\"{instant}\""),
-        Err(_) => "null".to_owned(),
-    }
+    format!("{{\"start\":{},\"end\":{}}}", in_json(window.start()), in_json(window.end()))
 }
 
 /// Rounded up, as amounts are wherever they are shown.

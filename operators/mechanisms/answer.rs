@@ -13,6 +13,10 @@ pub struct Estimate<T> {
 }
 
 impl<T: Copy> Estimate<T> {
+    pub(super) fn between(low: T, value: T, high: T) -> Estimate<T> {
+        Estimate { value, low, high }
+    }
+
     /// The noised number, as it was drawn: it may be below zero where the truth cannot.
     pub fn value(&self) -> T {
         self.value

@@ -143,7 +143,7 @@ impl Number for f64 {
 /// What a key and three numbers take up, more or less: the text then seldom moves while it grows.
 const NUMBERS: usize = 80;
 
-fn before(head: &Head<'_>) -> Vec<u8> {
+pub(super) fn before(head: &Head<'_>) -> Vec<u8> {
     let mut text = b"{\"release\":".to_vec();
     put(&mut text, head.release);
     text.extend_from_slice(b",\"window\":");
@@ -191,7 +191,7 @@ impl Law {
 }
 
 /// `,"name":value`
-fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serialize + ?Sized)) {
+pub(super) fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serialize + ?Sized)) {
     text.extend_from_slice(b",\"");
     text.extend_from_slice(name.as_bytes());
     text.extend_from_slice(b"\":");
@@ -199,12 +199,12 @@ fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serialize + ?Size
 }
 
 /// Numbers, text and lists of them have a JSON form, and a vector takes all of it in. What is no number is `null`.
-fn put(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+pub(super) fn put(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let _ = serde_json::to_writer(&mut *text, value);
 }
 
 /// Every part of it was text, so nothing is replaced.
-fn written(text: Vec<u8>) -> String {
+pub(super) fn written(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
 }
 

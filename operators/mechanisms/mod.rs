@@ -102,6 +102,7 @@ mod totals;
 
 pub use additive::Family;
 pub use answer::{Answer, Estimate, Noised, Ranks};
+pub use answers::{Answered, BoundedNoise, ReadyBundle};
 pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};

@@ -53,6 +53,14 @@ impl Moment for &str {
     }
 }
 
+/// A moment in RFC 3339 and UTC, as JSON; what lies beyond the year 9999 has no such name.
+pub(crate) fn in_json(time: Time) -> String {
+    match Timestamp::from_microsecond(time) {
+        Ok(moment) => format!("\"{moment}\""),
+        Err(_) => "null".to_owned(),
+    }
+}
+
 /// A moment in RFC 3339, exactly: what has more than six digits of a second, or the second 60, is none.
 pub(crate) fn moment(text: &str) -> Option<Time> {
     let bytes = text.as_bytes();

@@ -1,5 +1,8 @@
 //! Questions that somebody asks of the records that are kept, and what they are asked of.
 
+mod answered;
+mod bundle;
+mod certain;
 mod columns;
 mod filter;
 mod found;
@@ -9,8 +12,11 @@ mod sample;
 mod schema;
 mod seam;
 mod steps;
+mod used;
 mod value;
 
+pub use answered::Answered;
+pub use bundle::{BoundedNoise, ReadyBundle};
 pub use columns::Columns;
 pub use filter::Filter;
 pub use found::Found;

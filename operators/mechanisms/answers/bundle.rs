@@ -1,0 +1,332 @@
+//! A bundle of answers, each with noise that never is beyond its bound, paid for as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::answered::{Answered, Bounds};
+use super::certain::{Certain, Estimated};
+use super::found::Found;
+use super::question::{Asks, Question};
+use super::schema::Schema;
+use super::steps::Steps;
+use super::used::{Share, Used};
+use crate::accounting::bounded::{self, Asked, Fineness, Goal, Shape};
+use crate::accounting::{Amount, Cost, Interval, Neighbours, Relation};
+use crate::canonical::{Canonical, Digest};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::{Drawn, Limits, Point};
+use crate::noise::{Bounded, Law, Noise};
+
+/// The most steps that noise reaches: so many weights are 8 MB.
+const REACH: u64 = 1 << 20;
+
+/// The most analysts with a share of their own.
+const ANALYSTS: usize = 4_096;
+
+/// Answers to questions that are chosen one after another, each when the answers before it are known, none of which errs
+/// by more than a stated bound.
+///
+/// A count takes one answer, a mean two, its sum and its number of records. All answers together cost (epsilon, delta),
+/// once, whatever is asked and however little; what is not asked is not refunded. Each has noise of the same law, which is
+/// [calibrated](bounded::BoundedNoise::calibrate) so that all of them, chosen by an adversary, keep that promise.
+///
+/// ```
+/// use discreet::mechanisms::answers::{Field, Found, Schema};
+/// use discreet::mechanisms::{Bound, BoundedNoise};
+///
+/// let schema = Schema::new([Field::number("age")])?;
+/// let limits = Bound::keys(1).checked()?;
+/// let bundle = BoundedNoise::bundle(100).epsilon(1.0, 1e-6).share("ann", 60).share("bob", 40);
+/// let ready = bundle.ready(&limits, &schema)?;
+/// println!("{} for all of them, and no answer is off by more than {}", ready.cost(), ready.bound());
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BoundedNoise {
+    answers: u64,
+    spend: Option<(f64, f64)>,
+    goal: Goal,
+    shape: Option<Shape>,
+    shares: Vec<(String, u64)>,
+}
+
+impl BoundedNoise {
+    /// So many answers.
+    pub fn bundle(answers: u64) -> BoundedNoise {
+        BoundedNoise { answers, spend: None, goal: Goal::Bound, shape: None, shares: Vec::new() }
+    }
+
+    /// What all of them cost together.
+    #[must_use]
+    pub fn epsilon(self, epsilon: f64, delta: f64) -> BoundedNoise {
+        BoundedNoise { spend: Some((epsilon, delta)), ..self }
+    }
+
+    /// What the noise is to be best at: the bound, unless said.
+    #[must_use]
+    pub fn goal(self, goal: Goal) -> BoundedNoise {
+        BoundedNoise { goal, ..self }
+    }
+
+    /// The shape of the noise: the best that is known for the goal, unless said.
+    #[must_use]
+    pub fn shape(self, shape: Shape) -> BoundedNoise {
+        BoundedNoise { shape: Some(shape), ..self }
+    }
+
+    /// So many of the answers are for this analyst. As soon as one has a share, whoever has none is not answered; while
+    /// nobody has, whoever comes first is.
+    #[must_use]
+    pub fn share(mut self, analyst: impl Into<String>, answers: u64) -> BoundedNoise {
+        self.shares.push((analyst.into(), answers));
+        self
+    }
+
+    /// Settles every parameter, for people of whom so much is kept.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range: `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more
+    /// records than the noise can be calibrated for.
+    pub fn ready(&self, limits: &Limits, schema: &Schema) -> Result<ReadyBundle, Invalid> {
+        let Some((epsilon, delta)) = self.spend else {
+            return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
+        };
+        let amount = Amount::approximate(epsilon, delta)?;
+        let shares = Shares::new(self.answers, &self.shares)?;
+        let records = limits.keys().saturating_mul(limits.per_key());
+        let remedy = "fewer records a person, or fewer answers, or more epsilon";
+        let crowded = || Invalid::new("bound", Kind::TooLarge, remedy);
+        if records > REACH {
+            return Err(crowded());
+        }
+        let asked = Asked::new(self.answers, epsilon, delta)?.goal(self.goal)?;
+        let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
+        let law = bounded::BoundedNoise::calibrate(&asked, &Fineness::new(records, REACH)?)?;
+        let noise = Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?;
+        let certain = Certain {
+            steps: Steps::new(law.shift() / records),
+            reach: noise.bound(),
+            deviation: law.deviation(),
+        };
+        let shape = law.shape().to_string();
+        let neighbours = Neighbours { unit: limits.unit(), relation: Relation::AddRemove };
+        Ok(ReadyBundle {
+            parameters: self.parameters(&amount, limits, schema, &shares, (&law, certain.steps)),
+            cost: Cost::new(neighbours, amount),
+            points: schema.fields().iter().map(|field| field.point()).collect(),
+            law: Arc::new(Bounds { shape, certain }),
+            noise,
+            shares,
+        })
+    }
+
+    /// A format: whatever changes it needs another number, and gives every answer another name.
+    fn parameters(
+        &self,
+        amount: &Amount,
+        limits: &Limits,
+        schema: &Schema,
+        shares: &Shares,
+        (law, steps): (&bounded::BoundedNoise, Steps),
+    ) -> Digest {
+        let weights: Vec<u8> = law.weights().iter().flat_map(|weight| weight.to_be_bytes()).collect();
+        let form = Canonical::new("discreet bundle 1").bytes(&self.answers.to_be_bytes());
+        let form = match amount {
+            Amount::Approximate { epsilon, delta } => {
+                form.bytes(&epsilon.to_bits().to_be_bytes()).bytes(&delta.to_bits().to_be_bytes())
+            }
+            other => form.text(&other.to_string()),
+        };
+        let form = form
+            .text(&law.shape().to_string())
+            .digest(&Digest::of(&weights))
+            .bytes(&steps.count().to_be_bytes())
+            .text(&limits.unit().to_string())
+            .bytes(&limits.keys().to_be_bytes())
+            .bytes(&limits.per_key().to_be_bytes())
+            .bytes(&limits.windows().unwrap_or_default().to_be_bytes())
+            .digest(&schema.digest());
+        match shares {
+            Shares::Anybody(_) => form.text("anybody").finish(),
+            Shares::Named(named) => {
+                let form = form.text("named").bytes(&(named.len() as u64).to_be_bytes());
+                let each = |form: Canonical, (analyst, answers): (&String, &u64)| {
+                    form.text(analyst).bytes(&answers.to_be_bytes())
+                };
+                named.iter().fold(form, each).finish()
+            }
+        }
+    }
+}
+
+/// Whose answers they are.
+#[derive(Clone, Debug)]
+enum Shares {
+    /// So many, for whoever comes first.
+    Anybody(u64),
+    Named(BTreeMap<String, u64>),
+}
+
+impl Shares {
+    fn new(answers: u64, stated: &[(String, u64)]) -> Result<Shares, Invalid> {
+        if answers == 0 {
+            return Err(Invalid::new("answers", Kind::Zero, "a whole number above 0"));
+        }
+        let refuse = |kind, remedy| Err(Invalid::new("share", kind, remedy));
+        if stated.len() > ANALYSTS {
+            return refuse(Kind::TooLarge, "at most 4,096 analysts");
+        }
+        let (mut named, mut all) = (BTreeMap::new(), 0u64);
+        for (analyst, share) in stated {
+            if *share == 0 {
+                return refuse(Kind::Zero, "at least one answer to each analyst");
+            }
+            if named.insert(analyst.clone(), *share).is_some() {
+                return refuse(Kind::Mixed, "one share to each analyst");
+            }
+            all = all.saturating_add(*share);
+        }
+        if all > answers {
+            return refuse(Kind::TooLarge, "shares that together are no more than the answers");
+        }
+        Ok(if named.is_empty() { Shares::Anybody(answers) } else { Shares::Named(named) })
+    }
+
+    fn of(&self, analyst: &str, opened: Digest) -> Option<Share> {
+        match self {
+            Shares::Anybody(answers) => Some(Share { opened, place: 0, shares: 1, answers: *answers }),
+            Shares::Named(named) => {
+                let answers = *named.get(analyst)?;
+                let place = named.keys().position(|name| name == analyst)?;
+                Some(Share { opened, place, shares: named.len(), answers })
+            }
+        }
+    }
+}
+
+/// A bundle that is ready to answer.
+///
+/// Private for one unit more or less, at [`cost`](ReadyBundle::cost) for all of its answers together, where each bundle
+/// that was paid for has an opening of its own, and questions are drawn one after another, each given the state that the
+/// one before it left.
+#[derive(Clone)]
+pub struct ReadyBundle {
+    noise: Bounded,
+    law: Arc<Bounds>,
+    shares: Shares,
+    points: Arc<[Point]>,
+    cost: Cost,
+    parameters: Digest,
+}
+
+/// A table of weights is long, and says nothing that its shape and reach do not.
+impl fmt::Debug for ReadyBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ReadyBundle");
+        shown.field("law", &self.law).field("shares", &self.shares).field("cost", &self.cost);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl ReadyBundle {
+    /// What all answers cost together, however few are asked for. It is paid once.
+    pub fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    /// A hash of every parameter that an answer depends on: how many there are and whose, what they cost, the law to its
+    /// last weight, the bound, the schema.
+    pub fn parameters(&self) -> Digest {
+        self.parameters
+    }
+
+    /// How fine the answers are.
+    pub fn steps(&self) -> Steps {
+        self.law.certain.steps
+    }
+
+    /// The most that the value of a count may be off, in records.
+    pub fn bound(&self) -> f64 {
+        let bound = self.law.certain.bound();
+        bound.1.float(bound.0 as f64)
+    }
+
+    /// Whether state that a former answer left can be read: asked once, before the first question of a process.
+    ///
+    /// # Errors
+    /// Names `state` where it was not written by this mechanism, or by a later version of it.
+    pub fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        Used::from_bytes(state).map(|_| ())
+    }
+
+    /// Whether this analyst has a share, or nobody needs one.
+    pub fn serves(&self, analyst: &str) -> bool {
+        self.shares.of(analyst, Digest::NONE).is_some()
+    }
+
+    /// Answers a question from what was found in the window `version`, or refuses, where its share is used up. Total: no
+    /// error, no second try, no panic; how often noise is asked for depends on the question and the counts in the state,
+    /// which are public.
+    ///
+    /// `opened` says which bundle is drawn on: all that was paid for by itself must have a hash of its own, and what was
+    /// paid for together the same one. `state` is what the question before left, and what is returned takes its place.
+    /// A state that cannot be read answers nothing.
+    pub fn draw(
+        &self,
+        asked: &Question,
+        found: Found,
+        version: Interval,
+        opened: Digest,
+        state: Option<&[u8]>,
+        noise: &mut Noise,
+    ) -> Drawn<Answered> {
+        let answered = |told, used, left| Answered {
+            question: asked.clone(),
+            version,
+            told,
+            point: self.point(asked),
+            law: Arc::clone(&self.law),
+            used,
+            left,
+        };
+        let share = self.shares.of(asked.analyst(), opened);
+        let used = state.map_or(Some(Used::none()), |bytes| Used::from_bytes(bytes).ok());
+        let before = share.as_ref().zip(used.as_ref()).and_then(|(share, used)| used.of(share));
+        let (Some(share), Some(used), Some(before)) = (share, used, before) else {
+            return Drawn { answer: answered(None, 0, 0), state: state.map(<[u8]>::to_vec) };
+        };
+        let left = share.answers.saturating_sub(before);
+        let Some(after) = used.after(&share, asked.takes()) else {
+            return Drawn { answer: answered(None, before, left), state: state.map(<[u8]>::to_vec) };
+        };
+        let (told, takes) = (self.noised(asked, found, noise), asked.takes());
+        let answer = answered(Some(told), before + takes, left.saturating_sub(takes));
+        Drawn { answer, state: Some(after.to_bytes()) }
+    }
+
+    /// The sum's noise is asked for before the count's.
+    fn noised(&self, asked: &Question, found: Found, noise: &mut Noise) -> Estimated {
+        let certain = &self.law.certain;
+        let mut noised = |exact: i128| exact.saturating_add(self.noise.draw(noise).into());
+        // At most 2^64 times 2^62.
+        let records = i128::from(found.matched) * i128::from(certain.steps.count());
+        match asked.asks() {
+            Asks::Count => certain.count(noised(records)),
+            Asks::Mean { range, .. } => {
+                let sum = noised(found.terms);
+                certain.mean(sum, noised(records), range, self.point(asked))
+            }
+        }
+    }
+
+    fn point(&self, asked: &Question) -> Point {
+        match asked.asks() {
+            Asks::Count => Point::WHOLE,
+            Asks::Mean { field, .. } => self.points.get(*field).copied().unwrap_or(Point::WHOLE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
