@@ -14,6 +14,7 @@ use crate::time::{Span, Time};
 mod admission;
 mod answering;
 mod collection;
+mod distinguished;
 mod neighbours;
 mod oracle;
 mod recorder;

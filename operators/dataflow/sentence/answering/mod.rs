@@ -23,6 +23,7 @@ use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, empty};
 use crate::dataflow::release::{Release, Unanswered, sealed, sought};
 use crate::gate::Gate;
+use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answers::{Answers, Question, ReadyAnswers, Row, Schema};
 use crate::time::Time;
 
@@ -158,6 +159,10 @@ where
         }
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+        if people.windows.skipping.is_some() {
+            let remedy = "windows without it: a question waits until the version that it names is complete";
+            return Err(Invalid::new("skipping", Kind::Mixed, remedy).into());
+        }
         let limits = *people.limits();
         let ready = mechanism.ready(&limits, &schema)?;
         let steps = ready.steps();

@@ -554,7 +554,7 @@ fn what_cannot_be_answered_is_said_and_costs_nothing() {
 // Refutes a sentence that promises what a bundle cannot keep: each is refused before a record is read.
 #[test]
 fn a_bundle_needs_an_end_and_one_key() {
-    let refused = |bound: Bound, end: bool| {
+    let refused = |bound: Bound, end: bool, skips: bool| {
         let recorder = Recorder::new(Unit::Person);
         let finished = execute(Config::threads(1).unwrap(), move |worker, feeds| {
             worker.dataflow(|scope| {
@@ -562,6 +562,10 @@ fn a_bundle_needs_an_end_and_one_key() {
                 let questions = feeds.stream(scope, All::of(Vec::new()));
                 let windows = records.protect(|visit: &Event| visit.0).tumbling(span(10), |visit| visit.3);
                 let windows = if end { windows.between(0, HORIZON) } else { windows.from(0) };
+                let windows = match skips {
+                    true => windows.skipping(Arc::new(SystemClock), span(1)),
+                    false => windows,
+                };
                 windows.bound(bound).answer(schema(), row, questions).release_at(
                     &recorder,
                     "q",
@@ -572,12 +576,13 @@ fn a_bundle_needs_an_end_and_one_key() {
         });
         finished.unwrap_err().to_string()
     };
-    for (bound, end, field) in [
-        (Bound::keys(2), true, "keys"),
-        (Bound::keys(1).windows(3), true, "windows"),
-        (Bound::keys(1), false, "until"),
+    for (bound, end, skips, field) in [
+        (Bound::keys(2), true, false, "keys"),
+        (Bound::keys(1).windows(3), true, false, "windows"),
+        (Bound::keys(1), false, false, "until"),
+        (Bound::keys(1), true, true, "skipping"),
     ] {
-        let said = refused(bound, end);
+        let said = refused(bound, end, skips);
         assert!(said.contains(field), "{said}");
     }
 }
