@@ -40,7 +40,6 @@ pub use published::published_bound;
 pub use shape::Shape;
 
 use certificate::Certificate;
-use search::root;
 use sketch::Sketch;
 use table::Table;
 
@@ -60,6 +59,9 @@ pub struct BoundedNoise {
 /// A bound is accepted when delta is so near to what is asked, as a logarithm: a ten-thousandth of the bound.
 const NEAR: f64 = 0.002;
 
+/// Nor is a scale sought nearer than by this part of it.
+const CLOSE: u64 = 20_000;
+
 impl BoundedNoise {
     /// The noise with the smallest bound (or error) that is found, certified.
     ///
@@ -76,7 +78,9 @@ impl BoundedNoise {
             if noise.reach() <= grid.reach || shift == grid.multiple {
                 return Ok(noise);
             }
-            shift -= grid.multiple;
+            // The sketch promised too much; by what the certificate says there is room for so many.
+            let most = (grid.reach as f64 * 0.999 / noise.bound()) as u64 / grid.multiple;
+            shift = (grid.multiple * most).clamp(grid.multiple, shift - grid.multiple);
         }
     }
 
@@ -101,7 +105,7 @@ impl BoundedNoise {
             } else {
                 low = scale;
             }
-            if high - low <= 1 || (enough && excess > -NEAR) {
+            if high - low <= 1 + scale / CLOSE || (enough && excess > -NEAR) {
                 break;
             }
             let log_scale = libm::log(scale as f64);
