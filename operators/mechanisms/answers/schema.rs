@@ -201,8 +201,8 @@ impl Field {
         };
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
-            // Two signs.
-            invalid::Kind::Negative => (invalid::Kind::Malformed, due()),
+            // Two signs, or nothing but one.
+            invalid::Kind::Negative | invalid::Kind::Missing if sign < 0 => (invalid::Kind::Malformed, due()),
             kind => (kind, due()),
         })?;
         let (written, power) = size.parts();
