@@ -3,6 +3,7 @@
 mod columns;
 mod filter;
 mod found;
+mod line;
 mod question;
 #[cfg(test)]
 mod sample;
