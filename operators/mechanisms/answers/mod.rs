@@ -6,6 +6,7 @@ mod certain;
 mod columns;
 mod filter;
 mod found;
+mod line;
 mod question;
 #[cfg(test)]
 mod sample;
