@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(openings: std::collections::BTreeMap<[u8; 32], (u64, u8)>) {
+        fn what_is_written_is_read(openings: BTreeMap<[u8; 32], (u64, u8)>) {
             let mut used = Used::none();
             for (opened, (answers, shares)) in openings {
                 let share = Share { opened: Digest(opened), place: 0, shares: 1 + usize::from(shares), answers };
