@@ -57,8 +57,6 @@ mod units;
 pub use accounts::{Account, Promise, reservation};
 pub use amount::Amount;
 pub use budget::{Budget, limit};
-#[allow(missing_docs)]
-pub mod bounded;
 pub use cost::Cost;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use filter::{Filter, Refused};
