@@ -34,6 +34,7 @@
 mod accounts;
 mod amount;
 mod binomial;
+pub mod bounded;
 mod budget;
 pub mod convert;
 mod cost;
@@ -56,6 +57,7 @@ mod units;
 
 pub use accounts::{Account, Promise, reservation};
 pub use amount::Amount;
+pub use bounded::BoundedNoise;
 pub use budget::{Budget, limit};
 pub use cost::Cost;
 pub use discrete_gaussian::DiscreteGaussian;

@@ -43,17 +43,22 @@ impl Integral {
 
     /// An upper bound on the divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
+        self.delta_within(epsilon, DELTA_EXCESS, TERMS.0)
+    }
+
+    /// The same, which the added Gaussian may make larger by about `allowed` of itself; at first of so many frequencies.
+    pub(super) fn delta_within(&self, epsilon: f64, allowed: f64, first: f64) -> f64 {
         let (tilt, logarithm) = self.chernoff_delta(epsilon);
         let mut best = libm::exp(logarithm).min(1.0);
         if best == 0.0 {
             return 0.0;
         }
-        let mut terms = TERMS.0;
+        let mut terms = first;
         loop {
             let line = self.line(tilt, epsilon, best, terms);
             let reading = line.read(epsilon);
             best = best.min(reading.delta);
-            let excess = line.widened * reading.density / (reading.delta * DELTA_EXCESS);
+            let excess = line.widened * reading.density / (reading.delta * allowed);
             match more(terms, excess) {
                 Some(next) => terms = next,
                 None => return best,

@@ -42,6 +42,7 @@ mod exact;
 mod gaussian;
 mod integral;
 mod law;
+mod listed;
 mod pair;
 mod search;
 mod sweep;
@@ -53,4 +54,6 @@ mod oracle;
 mod tests;
 
 pub use bundle::Bundle;
+pub(super) use listed::{Care, Listed};
 pub use pair::Pair;
+pub(super) use pair::log_ratio;

@@ -185,7 +185,7 @@ fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> Loss {
 }
 
 /// `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.
-fn log_ratio(a: u64, b: u64) -> f64 {
+pub(in crate::accounting) fn log_ratio(a: u64, b: u64) -> f64 {
     let value = if a / 2 < b && b / 2 < a {
         let difference = i128::from(a) - i128::from(b);
         libm::log1p(difference as f64 / b as f64)

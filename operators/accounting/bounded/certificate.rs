@@ -1,0 +1,216 @@
+//! What answers with noise from a table cost, never less: the proof that a table is private enough.
+//!
+//! An answer with noise `x` is `ln(w(x) / w(x - s))` likelier than it is for the neighbour whose true answer is `s` steps
+//! larger. This loss falls with `x`, because the table is log-concave, and it is infinite for the `s` lowest answers,
+//! which the neighbour cannot give. For the same reason a smaller step costs no more, and by symmetry a step down costs the
+//! same: so the pair of the table and its copy moved by `s` dominates each answer, whatever was asked and answered before,
+//! and `count` adaptive answers cost at most what `count` independent uses of the pair do.
+//!
+//! # Why the number is never too low
+//!
+//! * **Dots.** The answers are cut into runs of neighbours, between whose losses there is little. Both weights of a run, its
+//!   own and the neighbour's, are exact integer sums. They are moved to the two ends of the run's losses, so that both sums
+//!   stay what they are: the original is had back by splitting them again at random, so nothing can cost more than the
+//!   dots do. Where the cuts are is a matter of taste, not of truth.
+//! * **The edge.** What the neighbour cannot say is an infinite loss, an exact sum of integers. Losses so large that all
+//!   of them in all answers have a ten-thousandth of delta are charged as infinite too.
+//! * **Floats.** Losses are rounded up, by more than a logarithm of `libm` can be wrong (`pld::log_ratio`). A share of a run
+//!   that is moved up is the quotient of a difference and another; the difference is of exact integers, or is charged 16
+//!   units of each of its terms, and the low end's own rounding. Masses are rounded up by 8 units each. So a float never
+//!   makes a mass or a loss smaller; a million answers of masses 10^-15 too large cost 10^-9 of delta.
+//! * **Composition** is the contour of [`pld`](crate::accounting::pld), which charges its own errors.
+//! * **One answer** needs no dots: the sum of what exceeds `e^epsilon` times its neighbour, of exact integers.
+
+use super::table::Table;
+use crate::accounting::pld::{Care, Listed, log_ratio};
+
+/// Half a unit in the last place of 1.
+const ULP: f64 = f64::EPSILON / 2.0;
+
+/// The share of delta that the largest finite losses of all answers together may have before they are taken for infinite.
+const CUT: f64 = 5e-4;
+
+/// How far neighbouring dots are apart, in standard deviations of the loss. Variance grows by a sixth of its square.
+const STEP: f64 = 0.015;
+
+/// Beyond so many deviations the distance grows with the loss.
+const BODY: f64 = 4.0;
+
+const CARE: Care = Care { excess: 1e-3, terms: 2048.0 };
+
+/// A table and its copy, moved by the shift.
+#[derive(Debug)]
+pub(super) struct Certificate<'a> {
+    half: &'a [u64],
+    reach: i64,
+    shift: i64,
+    /// Of the weights 1 to each.
+    sums: Vec<u128>,
+    total: u128,
+}
+
+impl Certificate<'_> {
+    pub(super) fn new(table: &Table, shift: u64) -> Certificate<'_> {
+        let half = table.weights();
+        let mut sum = 0;
+        let sums: Vec<u128> = std::iter::once(0)
+            .chain(half.iter().skip(1).map(|&weight| {
+                sum += u128::from(weight);
+                sum
+            }))
+            .collect();
+        let total = u128::from(half.first().copied().unwrap_or(0)) + 2 * sum;
+        // A shift beyond the table is as good as any other.
+        let (reach, shift) = (table.reach() as i64, shift.min(1 << 40) as i64);
+        Certificate { half, reach, shift, sums, total }
+    }
+
+    /// An upper bound on delta at `epsilon` of so many adaptive answers. `target` is the delta that is hoped for: the
+    /// bound is as near as it can be about there.
+    pub(super) fn delta(&self, queries: u64, epsilon: f64, target: f64) -> f64 {
+        if self.shift > 2 * self.reach {
+            return 1.0;
+        }
+        if queries == 1 {
+            return self.of_one(epsilon);
+        }
+        self.listed(CUT * target / queries as f64).delta(queries, epsilon, CARE)
+    }
+
+    /// The weight of all noise up to and including `x`.
+    fn up_to(&self, x: i64) -> u128 {
+        let side = self.sums.last().copied().unwrap_or(0);
+        let sum = |j: i64| self.sums.get(j as usize).copied().unwrap_or(side);
+        if x >= 0 { self.total - side + sum(x) } else { side - sum(-x - 1) }
+    }
+
+    /// The weight of noise from `from` to below `to`.
+    fn between(&self, from: i64, to: i64) -> u128 {
+        self.up_to(to - 1) - self.up_to(from - 1)
+    }
+
+    fn weight(&self, x: i64) -> u64 {
+        self.half.get(x.unsigned_abs() as usize).copied().unwrap_or(0)
+    }
+
+    /// The loss at `x`, which the neighbour can say too; rounded up.
+    fn loss(&self, x: i64) -> f64 {
+        log_ratio(self.weight(x), self.weight(x - self.shift))
+    }
+
+    fn share(&self, weight: u128) -> f64 {
+        weight as f64 / self.total as f64 * (1.0 + 8.0 * ULP)
+    }
+
+    /// The first `x` in `from..=to` of which `is` holds; `to + 1` if it holds for none. It holds from some point on.
+    fn first(from: i64, to: i64, is: impl Fn(i64) -> bool) -> i64 {
+        // Doubling steps, since most answers are near.
+        let (mut low, mut step) = (from, 1);
+        while low + step <= to && !is(low + step - 1) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(to + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is(middle) { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    /// The sum of what exceeds `e^epsilon` times its neighbour: the answers whose loss is above epsilon, and all that the
+    /// neighbour cannot give.
+    fn of_one(&self, epsilon: f64) -> f64 {
+        let least = self.shift - self.reach;
+        let end = Self::first(least, self.reach, |x| self.loss(x) <= epsilon);
+        let (infinite, finite) = (self.up_to(least - 1) as f64, self.between(least, end) as f64);
+        let neighbour = self.between(least - self.shift, end - self.shift) as f64 * libm::exp(epsilon);
+        // A loss that was rounded up to above epsilon takes a hair away: as much as it was rounded by.
+        let error = ULP * (16.0 + 16.0 * epsilon) * (finite + neighbour)
+            + if epsilon > 0.25 { 600.0 * ULP * finite } else { 0.0 };
+        let above = ((finite - neighbour).max(0.0) + error + infinite) * (1.0 + 8.0 * ULP);
+        (above / self.total as f64 * (1.0 + 8.0 * ULP)).min(1.0)
+    }
+
+    /// The losses as dots; the largest of them, up to this mass, as infinite.
+    fn listed(&self, cut: f64) -> Listed {
+        let least = self.shift - self.reach;
+        let most = cut * self.total as f64;
+        let top = Self::first(least, self.reach, |x| self.between(least, x + 1) as f64 > most).min(self.reach);
+        let dots: Vec<(i64, f64)> = self.cuts(top).into_iter().map(|x| (x, self.loss(x))).collect();
+        let mut masses = vec![0.0; dots.len()];
+        for (n, run) in dots.windows(2).enumerate() {
+            let [(from, high), (to, low)] = [run[0], run[1]];
+            let own = self.between(from, to);
+            let (up, down) = if to == from + 1 {
+                (own as f64, 0.0)
+            } else {
+                split(own, self.between(from - self.shift, to - self.shift), high, low)
+            };
+            masses[n] += up;
+            masses[n + 1] += down;
+        }
+        if let Some(last) = masses.last_mut() {
+            *last += self.weight(self.reach) as f64;
+        }
+        // Two sums for each dot; one product and one quotient.
+        let up = (1.0 + 16.0 * ULP) / self.total as f64;
+        let pairs = dots.iter().zip(&masses).map(|(&(_, loss), &mass)| (loss, mass * up));
+        Listed::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
+    }
+
+    /// Where runs begin: from `top` to the last answer.
+    fn cuts(&self, top: i64) -> Vec<i64> {
+        let spread = self.spread(top);
+        let mut cuts = vec![top];
+        let mut at = top;
+        while at < self.reach {
+            let loss = self.loss(at);
+            let step = STEP * (loss.abs() / BODY).max(spread);
+            let next = Self::first(at + 1, self.reach, |x| self.loss(x) <= loss - step).min(self.reach);
+            // Before a jump the run ends, so as not to be torn apart by it.
+            if next > at + 1 && self.loss(next - 1) > self.loss(next) + step {
+                cuts.push(next - 1);
+            }
+            cuts.push(next);
+            at = next;
+        }
+        cuts
+    }
+
+    /// About the standard deviation of the loss.
+    fn spread(&self, top: i64) -> f64 {
+        let stride = ((self.reach - top) / 512).max(1);
+        let (mut mass, mut squares) = (0.0, 0.0);
+        let mut x = top;
+        while x <= self.reach {
+            let (weight, loss) = (self.weight(x) as f64, self.loss(x));
+            mass += weight;
+            squares += weight * loss * loss;
+            x += stride;
+        }
+        (squares / mass).sqrt().max(1e-12)
+    }
+}
+
+/// Moves a run, with its own weight and the neighbour's, to losses `high` and `low`, where both weights stay what they are:
+/// `up + down = own`, `up e^-high + down e^-low = other`. What is moved up is rounded up.
+fn split(own: u128, other: u128, high: f64, low: f64) -> (f64, f64) {
+    let (mass, neighbour) = (own as f64, other as f64);
+    let ratio = libm::exp(-low);
+    let (difference, terms) = if low.abs() < 0.5 {
+        // Sums below 2^84.
+        let exact = (own as i128 - other as i128) as f64;
+        let rest = libm::expm1(-low) * mass;
+        (exact + rest, exact.abs() + rest.abs())
+    } else {
+        (ratio * mass - neighbour, ratio * mass + neighbour)
+    };
+    let rounded = ratio * mass * (32.0 * low.abs() + if low.abs() > 0.25 { 600.0 } else { 0.0 });
+    let error = ULP * (16.0 * terms + rounded);
+    let width = -libm::expm1(low - high) * ratio;
+    let up = ((difference + error) / width * (1.0 + 32.0 * ULP)).clamp(0.0, mass);
+    // With a width of 0, or less by rounding, what is not a number goes up.
+    let up = if up.is_nan() || width <= 0.0 { mass } else { up };
+    (up, (mass - up) * (1.0 + 4.0 * ULP))
+}

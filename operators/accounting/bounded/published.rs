@@ -1,0 +1,135 @@
+//! The calibration that was published with the noise, to compare with (Dagan and Kur 2022, algorithms 1 and 2).
+//!
+//! It tests a width `R` by Chernoff's bound on the loss of all answers. A hundredth of delta goes to noise so near the
+//! edge (beyond `L`) that it may not be looked at; for the rest, with `g(x) = f(x + 1/R) - f(x)` up to `L`, the answers are
+//! private if
+//!
+//! ```text
+//! integral over t > epsilon of e^(epsilon - t) min over theta of E[e^(theta g)]^k e^(-theta t)   <=   0.99 delta
+//! ```
+//!
+//! A width whose step `1/R` is more than half of what is left beyond `L` is **not private**: the answer may end where the
+//! neighbour cannot follow. The code that was published with the paper says "private" there, for its deviation is 0 where
+//! it cannot be computed.
+
+use super::shape::Shape;
+use crate::invalid::{Invalid, Kind};
+
+/// Nodes of the integrals over the density, and steps over theta.
+const NODES: u32 = 500;
+const STEPS: u32 = 100;
+
+/// The bound that the published calibration finds for so many answers of sensitivity 1, to about a hundredth: by a
+/// one-sided sum, not certified.
+///
+/// # Errors
+/// Names `shape` if it is not one of those published, and `queries` if no width up to 2^40 is found.
+pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) -> Result<f64, Invalid> {
+    if !shape.is_published() {
+        return Err(Invalid::new("shape", Kind::Mixed, "published:1, published:2, published:3 or published:exp"));
+    }
+    let test = Test::new(shape, queries, epsilon, delta);
+    let (mut low, mut high) = (0.0, 1.0f64);
+    while !test.private(high) {
+        low = high;
+        high *= 2.0;
+        if high > 1e12 {
+            return Err(Invalid::new("queries", Kind::TooLarge, "fewer answers"));
+        }
+    }
+    while high / low.max(1e-9) > 1.001 {
+        let middle = if low == 0.0 { high / 2.0 } else { (low * high).sqrt() };
+        if test.private(middle) { high = middle } else { low = middle }
+        if high < 1e-9 {
+            break;
+        }
+    }
+    Ok(high)
+}
+
+/// Algorithm 1.
+struct Test {
+    shape: Shape,
+    queries: f64,
+    epsilon: f64,
+    delta: f64,
+    /// Noise is beyond this share of the width with probability delta / 100 k.
+    edge: f64,
+    /// The places up to there, and their probabilities.
+    nodes: Vec<(f64, f64)>,
+}
+
+impl Test {
+    fn new(shape: &Shape, queries: u64, epsilon: f64, delta: f64) -> Test {
+        let fine: Vec<f64> = {
+            let count = 40 * NODES;
+            (0..count).map(|n| libm::exp(-shape.fall((f64::from(n) + 0.5) / f64::from(count)))).collect()
+        };
+        let total: f64 = 2.0 * fine.iter().sum::<f64>();
+        let most = delta / 100.0 / queries as f64 * total;
+        let (mut beyond, mut outside) = (0.0, 0);
+        for weight in fine.iter().rev() {
+            beyond += 2.0 * weight;
+            if beyond > most {
+                break;
+            }
+            outside += 1;
+        }
+        let edge = 1.0 - f64::from(outside) / fine.len() as f64;
+        let width = 2.0 * edge / f64::from(NODES);
+        let node = |n: u32| {
+            let x = -edge + (f64::from(n) + 0.5) * width;
+            (x, libm::exp(-shape.fall(x.abs())) * width * fine.len() as f64 / total)
+        };
+        let nodes = (0..NODES).map(node).collect();
+        Test { shape: *shape, queries: queries as f64, epsilon, delta, edge, nodes }
+    }
+
+    fn private(&self, width: f64) -> bool {
+        let step = 1.0 / width;
+        if step > (1.0 - self.edge) / 2.0 {
+            return false;
+        }
+        let gain = |x: f64| self.shape.fall((x + step).abs()) - self.shape.fall(x.abs());
+        let gains: Vec<(f64, f64)> = self.nodes.iter().map(|&(x, mass)| (gain(x), mass)).collect();
+        let rest = (1.0 - gains.iter().map(|(_, mass)| mass).sum::<f64>()).max(0.0);
+        // The logarithm of the moment at theta, and its slope.
+        let moment = |theta: f64| {
+            let (mut sum, mut slope) = (rest, 0.0);
+            for (gain, mass) in &gains {
+                let term = mass * libm::exp(theta * gain);
+                sum += term;
+                slope += term * gain;
+            }
+            (self.queries * libm::log(sum), self.queries * slope / sum)
+        };
+        // Each theta is the best for the t that is the slope there.
+        let mut first = 1.0;
+        while moment(first).1 < self.epsilon && first < 1e9 {
+            first *= 2.0;
+        }
+        let mut low = 0.0;
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, first);
+            if moment(middle).1 < self.epsilon { low = middle } else { first = middle }
+        }
+        let mut theta = low;
+        let (mut at, mut sum) = (self.epsilon, 0.0);
+        for _ in 0..10 * STEPS {
+            let (log, slope) = moment(theta);
+            let bound = libm::exp((log - theta * at).min(0.0));
+            // To the next theta: the bound there is below the one here.
+            theta = theta * (1.0 + 1.0 / f64::from(STEPS)) + 1.0 / f64::from(STEPS);
+            let next = moment(theta).1.max(slope).max(at);
+            // The bound falls at least like e^(-theta t).
+            let rate = low + 1.0;
+            sum += bound * libm::exp(self.epsilon - at) * -libm::expm1(-rate * (next - at)) / rate;
+            at = next;
+            if bound * libm::exp(self.epsilon - at) < 1e-6 * sum || sum > self.delta {
+                break;
+            }
+        }
+        // What is left falls at this rate too.
+        sum <= 0.99 * self.delta
+    }
+}

@@ -1,0 +1,227 @@
+//! What bounded noise may look like: symmetric, log-concave densities on -1..1.
+//!
+//! Log-concave, because then a smaller move of the answer never costs more than a larger one, so that the price of one
+//! answer is a matter of one pair of laws whatever the question was. Which one is best depends on how many answers there
+//! are: one alone is answered best by a Laplace law that ends, thousands by a power of `1 - x^2`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::invalid::{Invalid, Kind};
+
+/// The shape of bounded noise, by a name such as `polynomial:4`.
+///
+/// | name | density on -1..1, up to a factor |
+/// |---|---|
+/// | `polynomial:a` | `(1 - x^2)^a`, `a` a whole number from 1 to 1000 |
+/// | `laplace:l` | `e^(-l abs(x))` |
+/// | `blend:l,g,a` | `e^(-l abs(x)^g) (1 - x^2)^a`, `g` at least 1 |
+/// | `published:p` | `e^(-(1 - x^2)^-p)`, `p` 1, 2 or 3 (Dagan and Kur 2022) |
+/// | `published:exp` | `e^(-e^(1 / (1 - x^2)))` (the same) |
+///
+/// ```
+/// use discreet::accounting::bounded::Shape;
+///
+/// let shape: Shape = "blend:10.3,2.57,1.17".parse()?;
+/// assert_eq!(shape.to_string(), "blend:10.3,2.57,1.17");
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape(Form);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Polynomial(u32),
+    Laplace(f64),
+    Blend { rate: f64, power: f64, exponent: f64 },
+    Published(u32),
+    PublishedExp,
+}
+
+/// Rates, powers and exponents are at most this.
+const MOST: f64 = 1000.0;
+
+const NAMES: &str =
+    "polynomial:4, laplace:13.66, blend:10.3,2.57,1.17, published:1, published:2, published:3 or published:exp";
+
+impl Shape {
+    /// `(1 - x^2)^exponent`.
+    ///
+    /// # Errors
+    /// The exponent is not from 1 to 1000.
+    pub fn polynomial(exponent: u32) -> Result<Shape, Invalid> {
+        match exponent {
+            1..=1000 => Ok(Shape(Form::Polynomial(exponent))),
+            _ => Err(refused(if exponent == 0 { Kind::Zero } else { Kind::TooLarge })),
+        }
+    }
+
+    /// `e^(-rate |x|)`.
+    ///
+    /// # Errors
+    /// The rate is not above 0 and at most 1000.
+    pub fn laplace(rate: f64) -> Result<Shape, Invalid> {
+        Ok(Shape(Form::Laplace(within(rate, f64::MIN_POSITIVE)?)))
+    }
+
+    /// `e^(-rate |x|^power) (1 - x^2)^exponent`.
+    ///
+    /// # Errors
+    /// The power is below 1, another number below 0, or any above 1000.
+    pub fn blend(rate: f64, power: f64, exponent: f64) -> Result<Shape, Invalid> {
+        let (rate, power, exponent) = (within(rate, 0.0)?, within(power, 1.0)?, within(exponent, 0.0)?);
+        Ok(Shape(Form::Blend { rate, power, exponent }))
+    }
+
+    /// `e^(-(1 - x^2)^-power)`: one of those published.
+    ///
+    /// # Errors
+    /// The power is not 1, 2 or 3.
+    pub fn published(power: u32) -> Result<Shape, Invalid> {
+        match power {
+            1..=3 => Ok(Shape(Form::Published(power))),
+            _ => Err(refused(if power == 0 { Kind::Zero } else { Kind::TooLarge })),
+        }
+    }
+
+    /// `e^(-e^(1 / (1 - x^2)))`: the other of those published.
+    pub fn published_exp() -> Shape {
+        Shape(Form::PublishedExp)
+    }
+
+    /// Is it one of those published?
+    pub(super) fn is_published(&self) -> bool {
+        matches!(self.0, Form::Published(_) | Form::PublishedExp)
+    }
+
+    /// How far the logarithm of the density at `x` (from 0 to 1) is below that at 0. Rises with `x`, and is convex.
+    ///
+    /// By `libm` alone: a table must not depend on the machine that makes it.
+    pub(super) fn fall(&self, x: f64) -> f64 {
+        let inside = (1.0 - x) * (1.0 + x);
+        let polynomial = |exponent: f64| {
+            // Not 0 times infinity.
+            if exponent == 0.0 { 0.0 } else { -exponent * libm::log(inside) }
+        };
+        match self.0 {
+            Form::Polynomial(exponent) => polynomial(f64::from(exponent)),
+            Form::Laplace(rate) => rate * x,
+            Form::Blend { rate, power, exponent } => rate * libm::pow(x, power) + polynomial(exponent),
+            Form::Published(power) => {
+                // By products: every whole power is exact to a unit or two.
+                let mut denominator = 1.0;
+                (0..power).for_each(|_| denominator *= inside);
+                1.0 / denominator - 1.0
+            }
+            Form::PublishedExp => libm::exp(1.0 / inside) - std::f64::consts::E,
+        }
+    }
+}
+
+fn refused(kind: Kind) -> Invalid {
+    Invalid::new("shape", kind, NAMES)
+}
+
+fn within(value: f64, least: f64) -> Result<f64, Invalid> {
+    match value {
+        _ if value.is_nan() => Err(refused(Kind::Nan)),
+        _ if value < 0.0 => Err(refused(Kind::Negative)),
+        _ if value < least => Err(refused(if value == 0.0 { Kind::Zero } else { Kind::TooSmall })),
+        _ if value > MOST => Err(refused(Kind::TooLarge)),
+        _ => Ok(value),
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Form::Polynomial(exponent) => write!(f, "polynomial:{exponent}"),
+            Form::Laplace(rate) => write!(f, "laplace:{rate}"),
+            Form::Blend { rate, power, exponent } => write!(f, "blend:{rate},{power},{exponent}"),
+            Form::Published(power) => write!(f, "published:{power}"),
+            Form::PublishedExp => f.write_str("published:exp"),
+        }
+    }
+}
+
+impl FromStr for Shape {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Shape, Invalid> {
+        let malformed = || refused(Kind::Malformed);
+        let (family, parameters) = text.trim().split_once(':').ok_or_else(malformed)?;
+        let whole = || parameters.parse::<u32>().map_err(|_| malformed());
+        let number = |text: &str| text.trim().parse::<f64>().map_err(|_| malformed());
+        match family {
+            "polynomial" => Shape::polynomial(whole()?),
+            "laplace" => Shape::laplace(number(parameters)?),
+            "blend" => match parameters.split(',').collect::<Vec<_>>()[..] {
+                [rate, power, exponent] => Shape::blend(number(rate)?, number(power)?, number(exponent)?),
+                _ => Err(malformed()),
+            },
+            "published" if parameters == "exp" => Ok(Shape::published_exp()),
+            "published" => Shape::published(whole()?),
+            _ => Err(malformed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_printed() {
+        for name in [
+            "polynomial:4",
+            "laplace:13.66",
+            "blend:10.3,2.57,1.17",
+            "blend:0,1,2.5",
+            "published:1",
+            "published:3",
+            "published:exp",
+        ] {
+            let shape: Shape = name.parse().unwrap();
+            assert_eq!(shape.to_string(), name);
+            assert_eq!(shape.fall(0.0), 0.0);
+            assert!(shape.fall(0.5) > 0.0, "{name}");
+        }
+        let third = Shape::laplace(1.0 / 3.0).unwrap();
+        assert_eq!(third.to_string().parse(), Ok(third));
+    }
+
+    #[test]
+    fn shapes_that_are_none_are_refused_by_name() {
+        for (name, kind) in [
+            ("polynomial", Kind::Malformed),
+            ("polynomial:0", Kind::Zero),
+            ("polynomial:1001", Kind::TooLarge),
+            ("polynomial:2.5", Kind::Malformed),
+            ("laplace:0", Kind::Zero),
+            ("laplace:-1", Kind::Negative),
+            ("laplace:nan", Kind::Nan),
+            ("laplace:inf", Kind::TooLarge),
+            ("blend:1,0.9,1", Kind::TooSmall),
+            ("blend:1,2", Kind::Malformed),
+            ("published:4", Kind::TooLarge),
+            ("gauss:1", Kind::Malformed),
+        ] {
+            let error = name.parse::<Shape>().unwrap_err();
+            assert_eq!((error.field(), error.kind()), ("shape", kind), "{name}");
+        }
+    }
+
+    // By hand: ln(4/3) at x = 1/2; 1/(3/4)^2 - 1; e^(4/3) - e.
+    #[test]
+    fn falls_are_those_of_the_formulas() {
+        let near = |name: &str, x: f64, truth: f64| {
+            let fall = name.parse::<Shape>().unwrap().fall(x);
+            assert!((fall - truth).abs() < 1e-14 * truth.max(1.0), "{name}: {fall}");
+        };
+        near("polynomial:3", 0.5, 3.0 * 0.287_682_072_451_780_9);
+        near("blend:8,2,3", 0.5, 2.0 + 3.0 * 0.287_682_072_451_780_9);
+        near("laplace:8", 0.25, 2.0);
+        near("published:2", 0.5, 16.0 / 9.0 - 1.0);
+        near("published:exp", 0.5, 3.793_667_894_683_177_5 - std::f64::consts::E);
+    }
+}

@@ -1,0 +1,102 @@
+//! A guess at what answers cost, from the density itself: what the search for a shape goes by. Nothing is proved here.
+
+use super::shape::Shape;
+use crate::accounting::pld::{Care, Listed};
+
+/// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
+const FALL: f64 = 42.975;
+
+/// Nodes on each side of zero, and between zero and the shift.
+const NODES: (u32, u32) = (160, 40);
+
+const CARE: Care = Care { excess: 1e-2, terms: 512.0 };
+
+/// A shape as far as a table follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Sketch {
+    shape: Shape,
+    /// Where the table ends, as a share of the shape's scale.
+    pub(super) end: f64,
+    /// The standard deviation, as a share of `end`.
+    pub(super) deviation: f64,
+    /// How fast the loss of one answer grows, in standard deviations, with the shift as a share of `end`.
+    slope: f64,
+}
+
+impl Sketch {
+    pub(super) fn new(shape: Shape) -> Sketch {
+        let end = if shape.fall(1.0f64.next_down()) < FALL {
+            1.0
+        } else {
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..40 {
+                let middle = f64::midpoint(low, high);
+                if shape.fall(middle) < FALL { low = middle } else { high = middle }
+            }
+            low
+        };
+        let (mut mass, mut squares, mut slopes) = (0.0, 0.0, 0.0);
+        for (x, width) in nodes(0.0, 1.0, 1000) {
+            let weight = libm::exp(-shape.fall(x * end)) * width;
+            let near = 1e-6_f64.min((1.0 - x) / 2.0);
+            let slope = (shape.fall((x + near) * end) - shape.fall((x - near).max(0.0) * end)) / (2.0 * near);
+            mass += weight;
+            squares += weight * x * x;
+            slopes += weight * slope.min(1e3) * slope.min(1e3);
+        }
+        Sketch { shape, end, deviation: (squares / mass).sqrt(), slope: (slopes / mass).sqrt() }
+    }
+
+    /// About the bound at which a central limit would have it, where the Gaussian needs `sigma`.
+    pub(super) fn near(&self, sigma: f64) -> f64 {
+        self.slope * sigma
+    }
+
+    /// About delta, with noise that ends at `bound` times the sensitivity.
+    pub(super) fn delta(&self, bound: f64, queries: u64, epsilon: f64, target: f64) -> f64 {
+        let shift = 1.0 / bound;
+        if shift >= 1.0 {
+            return 1.0;
+        }
+        let fall = |x: f64| self.shape.fall((x.abs() * self.end).min(1.0f64.next_down()));
+        let mass_of = |(x, width): (f64, f64)| libm::exp(-fall(x)) * width;
+        let total: f64 = 2.0 * nodes(0.0, 1.0, 4 * NODES.0).map(mass_of).sum::<f64>();
+        let edge: f64 = nodes(1.0 - shift, 1.0, NODES.0).map(mass_of).sum();
+        let least = shift - 1.0;
+        let body = nodes(-least, 0.0, NODES.0)
+            .map(|(x, width)| (-x, width))
+            .chain(nodes(0.0, shift, NODES.1))
+            .chain(nodes(shift, 1.0, NODES.0));
+        let (mut infinite, mut listed) = (edge / total, Vec::new());
+        let mut cut = 5e-4 * target / queries as f64;
+        let mut single = 0.0;
+        for (x, width) in body {
+            let mass = mass_of((x, width)) / total;
+            let loss = fall(x - shift) - fall(x);
+            single += mass * (-libm::expm1(epsilon - loss)).max(0.0);
+            if mass <= cut && x < 0.0 {
+                cut -= mass;
+                infinite += mass;
+            } else {
+                cut = 0.0;
+                listed.push((loss, mass));
+            }
+        }
+        if queries == 1 {
+            return edge / total + single;
+        }
+        Listed::new(listed.into_iter(), infinite).delta(queries, epsilon, CARE)
+    }
+}
+
+/// Places and widths between two ends, crowded at the one that is farther from zero, where they begin: what happens near the
+/// edge happens at every scale.
+fn nodes(from: f64, to: f64, count: u32) -> impl Iterator<Item = (f64, f64)> {
+    let (length, step) = ((to - from).abs(), 1.0 / f64::from(count));
+    let (crowd, sign) = if from.abs() > to.abs() { (from, 1.0) } else { (to, -1.0) };
+    let sign = sign * if to >= from { 1.0 } else { -1.0 };
+    (0..count).map(move |n| {
+        let v = (f64::from(n) + 0.5) * step;
+        (crowd + sign * length * v * v * v, 3.0 * v * v * step * length)
+    })
+}
