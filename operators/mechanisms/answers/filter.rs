@@ -1,18 +1,40 @@
 //! Which records are meant: a condition on their fields, read once and checked against the schema.
 
+mod comparison;
+mod order;
+mod read;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod told;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::schema::Schema;
 use super::value::{Row, Value};
-use crate::invalid::{self, Invalid};
+use crate::invalid::{Invalid, Kind};
 
-/// A condition on the fields of a record.
+/// The longest text of a filter in bytes, as it is asked and as it is told.
+const LONGEST: usize = 1 << 16;
+
+/// A condition on the fields of a record. [What can be said](super#the-language) is on the first page.
 ///
 /// It is kept as a flat list of steps: to copy one, to send it and to ask it of a record takes no recursion, however it was
 /// written. Displayed, it is text that is read as the same filter; filters that are equal are displayed alike.
+///
+/// ```
+/// use discreet::mechanisms::answers::{Field, Filter, Row, Schema};
+///
+/// let schema = Schema::new([Field::number("age"), Field::text("country")])?;
+/// let filter = Filter::parse(&schema, "not(age<18) and (country in {\"DE\",\"AT\",\"DE\"})")?;
+/// assert_eq!(filter.to_string(), "not age < 18 and country in {\"AT\", \"DE\"}");
+/// assert!(filter.matches(&Row::from([34.into(), "DE".into()])));
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unread", into = "Unread")]
 pub struct Filter {
     program: Box<[Step]>,
     text: Box<str>,
@@ -53,10 +75,14 @@ impl Filter {
     ///
     /// # Errors
     /// Names `filter`, with the column at which it is not understood and what may stand there.
-    pub fn parse(_schema: &Schema, text: &str) -> Result<Filter, Invalid> {
-        match text.trim_ascii() {
-            "all" => Ok(Filter { program: [Step::All].into(), text: "all".into() }),
-            _ => Err(Invalid::new("filter", invalid::Kind::Malformed, "all")),
+    pub fn parse(schema: &Schema, text: &str) -> Result<Filter, Invalid> {
+        let program = read::read(schema, text)?;
+        let Some(text) = told::tell(schema, &program) else {
+            return Err(Invalid::new("filter", Kind::TooLarge, "moments of the years 0 to 9999"));
+        };
+        match text.len() {
+            0..=LONGEST => Ok(Filter { program: program.into(), text: text.into() }),
+            _ => Err(read::too_long()),
         }
     }
 
@@ -64,21 +90,22 @@ impl Filter {
     pub fn matches(&self, row: &Row) -> bool {
         let mut held = Vec::new();
         for step in &self.program {
+            let mut last = || held.pop().unwrap_or(false);
             let holds = match step {
                 Step::All => true,
                 Step::Field(place, test) => {
-                    test.passes(row.values().get(*place as usize).unwrap_or(&Value::None))
+                    row.values().get(*place as usize).is_some_and(|value| test.passes(value))
                 }
-                Step::Not => !held.pop().unwrap_or(false),
-                Step::And => held.pop().unwrap_or(false) & held.pop().unwrap_or(false),
-                Step::Or => held.pop().unwrap_or(false) | held.pop().unwrap_or(false),
+                Step::Not => !last(),
+                Step::And => last() & last(),
+                Step::Or => last() | last(),
             };
             held.push(holds);
         }
         held.pop().unwrap_or(false)
     }
 
-    /// Its steps.
+    /// Its steps: each finds the conditions that it joins before it, and one is left at the end.
     pub(super) fn program(&self) -> &[Step] {
         &self.program
     }
@@ -95,10 +122,52 @@ impl Test {
             _ => false,
         }
     }
+
+    /// How many values it compares with.
+    fn values(&self) -> usize {
+        match self {
+            Test::Within(..) | Test::NotNumber(_) | Test::NotWord(_) => 1,
+            Test::Among(numbers) => numbers.len(),
+            Test::Words(words) => words.len(),
+        }
+    }
 }
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// A filter as it travels, before its steps are known to be a program.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Filter")]
+struct Unread {
+    program: Box<[Step]>,
+    text: Box<str>,
+}
+
+impl From<Filter> for Unread {
+    fn from(Filter { program, text }: Filter) -> Unread {
+        Unread { program, text }
+    }
+}
+
+impl TryFrom<Unread> for Filter {
+    type Error = &'static str;
+
+    fn try_from(Unread { program, text }: Unread) -> Result<Filter, &'static str> {
+        let held = program.iter().try_fold(0_usize, |held, step| match step {
+            Step::All => Some(held + 1),
+            Step::Field(_, Test::Among(numbers)) if !numbers.is_sorted() => None,
+            Step::Field(_, Test::Words(words)) if !words.is_sorted() => None,
+            Step::Field(..) => Some(held + 1),
+            Step::Not => (held >= 1).then_some(held),
+            Step::And | Step::Or => (held >= 2).then(|| held - 1),
+        });
+        match held {
+            Some(1) => Ok(Filter { program, text }),
+            _ => Err("steps of a filter"),
+        }
     }
 }

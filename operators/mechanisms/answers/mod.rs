@@ -7,6 +7,8 @@ mod columns;
 mod filter;
 mod found;
 mod question;
+#[cfg(test)]
+mod sample;
 mod schema;
 mod steps;
 mod used;

@@ -222,6 +222,7 @@ impl Field {
 pub(super) fn told(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
         && name.chars().all(is_plain)
+        && !name.contains("..")
         && !RESERVED.contains(&name);
     if plain { name.to_owned() } else { format!("`{name}`") }
 }

@@ -1,0 +1,179 @@
+//! One field compared with what a filter's text says.
+//!
+//! ```text
+//! comparison := field ("=" | "!=" | "<" | "<=" | ">" | ">=") value
+//!             | field "in" [value] ".." [value]
+//!             | field "in" "{" value { "," value } "}"
+//! ```
+
+use super::Test;
+use super::tokens::{Token, Tokens};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::answers::schema::{self, Field, moment};
+use crate::time;
+
+/// What stands behind the name of a field. At most so many values.
+pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Invalid> {
+    let text = field.kind() == schema::Kind::Text;
+    match tokens.next() {
+        Token::Word("in") => {
+            tokens.take()?;
+            if tokens.takes("{")? {
+                return set(tokens, field, most);
+            }
+            match text {
+                true => Err(tokens.refuse(Kind::Mixed, "a set such as {\"DE\", \"AT\"}")),
+                false => range(tokens, field),
+            }
+        }
+        Token::Sign(sign @ ("=" | "!=")) => {
+            let equal = *sign == "=";
+            tokens.take()?;
+            Ok(match (value(tokens, field)?, equal) {
+                (Value::Number(number), true) => Test::Within(number, number),
+                (Value::Number(number), false) => Test::NotNumber(number),
+                (Value::Text(text), true) => Test::Words([text].into()),
+                (Value::Text(text), false) => Test::NotWord(text),
+            })
+        }
+        Token::Sign("<" | "<=" | ">" | ">=") if text => {
+            let due = "=, != or in, for which of two texts is first depends on a language,";
+            Err(tokens.refuse(Kind::Mixed, due))
+        }
+        Token::Sign(sign @ ("<" | "<=" | ">" | ">=")) => {
+            let sign = *sign;
+            tokens.take()?;
+            let at = tokens.at();
+            let number = number(tokens, field)?;
+            let (low, high) = match sign {
+                "<" => (Some(i64::MIN), number.checked_sub(1)),
+                "<=" => (Some(i64::MIN), Some(number)),
+                ">" => (number.checked_add(1), Some(i64::MAX)),
+                _ => (Some(number), Some(i64::MAX)),
+            };
+            let test = low.zip(high).map(|(low, high)| Test::Within(low, high));
+            test.ok_or_else(|| {
+                tokens.refuse_at(at, Kind::TooLarge, "a number beyond which there are others", "")
+            })
+        }
+        _ if text => Err(tokens.refuse(Kind::Malformed, "=, != or in")),
+        _ => Err(tokens.refuse(Kind::Malformed, "=, !=, <, <=, >, >= or in")),
+    }
+}
+
+pub(super) fn too_many(tokens: &Tokens<'_>) -> Invalid {
+    let due = "at most 4096 values to compare with, of which one more is";
+    tokens.refuse_at(tokens.at(), Kind::TooLarge, due, "")
+}
+
+enum Value {
+    Number(i64),
+    Text(Box<str>),
+}
+
+fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<Value, Invalid> {
+    match (field.kind(), tokens.next()) {
+        (schema::Kind::Text, Token::Text(text)) => {
+            let text = text.as_str().into();
+            tokens.take()?;
+            Ok(Value::Text(text))
+        }
+        (schema::Kind::Text, Token::Number(_)) => Err(tokens.refuse(Kind::Mixed, "a text in double quotes")),
+        (schema::Kind::Text, _) => Err(tokens.refuse(Kind::Malformed, "a text in double quotes")),
+        _ => number(tokens, field).map(Value::Number),
+    }
+}
+
+/// A value of a field that has an order.
+fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
+    let refuse = |kind, due: &str| Err(tokens.refuse_at(tokens.at(), kind, due, ""));
+    let number = match (field.kind(), tokens.next()) {
+        (schema::Kind::Time, Token::Text(text)) => match time::at(text) {
+            // It is told again, and by the clock of UTC it may be in another year.
+            Ok(time) if moment(time).is_some() => time,
+            Ok(_) => return refuse(Kind::TooLarge, "a moment of the years 0 to 9999"),
+            Err(refused) => return refuse(refused.kind(), refused.remedy()),
+        },
+        (schema::Kind::Number | schema::Kind::Decimal(_), Token::Number(text)) => match field.steps(text) {
+            Ok(number) => number,
+            Err((kind, due)) => return refuse(kind, &due),
+        },
+        (kind, next) => {
+            let wrong = match next {
+                Token::Text(_) | Token::Number(_) => Kind::Mixed,
+                _ => Kind::Malformed,
+            };
+            let due = match kind {
+                schema::Kind::Time => {
+                    "a moment in double quotes, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\","
+                }
+                _ => "a number",
+            };
+            return Err(tokens.refuse(wrong, due));
+        }
+    };
+    tokens.take()?;
+    Ok(number)
+}
+
+/// A range without one of its ends goes on for ever there.
+fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
+    let low = match tokens.next() {
+        Token::Sign("..") => None,
+        Token::Number(_) | Token::Text(_) => Some(number(tokens, field)?),
+        _ => return Err(tokens.refuse(Kind::Malformed, "a range such as 10..20 or a set such as {10, 20}")),
+    };
+    if !tokens.takes("..")? {
+        return Err(tokens.refuse(Kind::Malformed, "the two points of a range"));
+    }
+    let at = tokens.at();
+    let high = match tokens.next() {
+        Token::Number(_) | Token::Text(_) => Some(number(tokens, field)?),
+        _ if low.is_none() => {
+            return Err(tokens.refuse(Kind::Malformed, "the end of a range that has no beginning"));
+        }
+        _ => None,
+    };
+    let last = match high {
+        Some(high) => high.checked_sub(1),
+        None => Some(i64::MAX),
+    };
+    let first = low.unwrap_or(i64::MIN);
+    let empty = || {
+        let due = "an end above its beginning, for a range holds the one and not the other,";
+        tokens.refuse_at(at, Kind::TooSmall, due, "")
+    };
+    last.filter(|last| first <= *last).map(|last| Test::Within(first, last)).ok_or_else(empty)
+}
+
+/// A set without its first brace.
+fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Invalid> {
+    if matches!(tokens.next(), Token::Sign("}")) {
+        return Err(tokens.refuse(Kind::Empty, "at least one value"));
+    }
+    let (mut numbers, mut words) = (Vec::new(), Vec::new());
+    loop {
+        if numbers.len() + words.len() == most {
+            return Err(too_many(tokens));
+        }
+        match value(tokens, field)? {
+            Value::Number(number) => numbers.push(number),
+            Value::Text(text) => words.push(text),
+        }
+        if tokens.takes("}")? {
+            break;
+        }
+        if !tokens.takes(",")? {
+            return Err(tokens.refuse(Kind::Malformed, "a comma or the brace that ends the set"));
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    words.sort_unstable();
+    words.dedup();
+    Ok(match numbers[..] {
+        [] => Test::Words(words.into()),
+        [only] => Test::Within(only, only),
+        _ => Test::Among(numbers.into()),
+    })
+}
