@@ -1,5 +1,6 @@
 //! The real thread over a real ledger: what is told, what is charged, and what a restart says.
 
+mod answers;
 mod lines;
 mod versions;
 

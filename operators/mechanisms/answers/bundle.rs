@@ -92,18 +92,19 @@ impl BoundedNoise {
         let Some((epsilon, delta)) = self.spend else {
             return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
         };
-        let amount = Amount::approximate(epsilon, delta)?;
         let shares = Shares::new(self.answers, &self.shares)?;
-        let records = limits.keys().saturating_mul(limits.per_key());
-        let remedy = "fewer records a person, or fewer answers, or more epsilon";
-        let crowded = || Invalid::new("bound", Kind::TooLarge, remedy);
-        if records > REACH {
-            return Err(crowded());
-        }
-        let asked = Asked::new(self.answers, epsilon, delta)?.goal(self.goal)?;
+        let asked = Asked::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
         let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
-        let law = bounded::BoundedNoise::calibrate(&asked, &Fineness::new(records, REACH)?)?;
+        let records = limits.keys().saturating_mul(limits.per_key());
+        let fine = Fineness::new(records, REACH).map_err(|_| crowded())?;
+        // Of what was asked for, only its length is refused.
+        let law =
+            bounded::BoundedNoise::calibrate(&asked, &fine).map_err(|refused| match refused.field() {
+                "queries" => crowded(),
+                _ => refused,
+            })?;
         let noise = Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?;
+        let amount = Amount::approximate(epsilon, delta)?;
         let certain = Certain {
             steps: Steps::new(law.shift() / records),
             reach: noise.bound(),
@@ -160,6 +161,19 @@ impl BoundedNoise {
     }
 }
 
+/// The calibration asks for queries, of which each takes one answer.
+fn answers(refused: Invalid) -> Invalid {
+    match refused.field() {
+        "queries" => Invalid::new("answers", refused.kind(), refused.remedy().to_owned()),
+        _ => refused,
+    }
+}
+
+fn crowded() -> Invalid {
+    let remedy = "fewer records a person, fewer answers, or more epsilon: the noise would reach too far";
+    Invalid::new("bound", Kind::TooLarge, remedy)
+}
+
 /// Whose answers they are.
 #[derive(Clone, Debug)]
 enum Shares {
@@ -170,9 +184,6 @@ enum Shares {
 
 impl Shares {
     fn new(answers: u64, stated: &[(String, u64)]) -> Result<Shares, Invalid> {
-        if answers == 0 {
-            return Err(Invalid::new("answers", Kind::Zero, "a whole number above 0"));
-        }
         let refuse = |kind, remedy| Err(Invalid::new("share", kind, remedy));
         if stated.len() > ANALYSTS {
             return refuse(Kind::TooLarge, "at most 4,096 analysts");

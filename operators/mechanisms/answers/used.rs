@@ -178,7 +178,7 @@ mod tests {
     // Refutes a state that grows for ever, and room that is made by forgetting.
     #[test]
     fn what_does_not_fit_is_not_opened() {
-        let wide = LONGEST / 8 - 10;
+        let wide = LONGEST / 8 - 12;
         let used = Used::none().after(&share(1, 0, wide, 2), 1).unwrap();
         assert!(used.to_bytes().len() <= LONGEST);
         assert_eq!(used.clone().after(&share(2, 0, 10, 2), 1), None);
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(openings: std::collections::BTreeMap<[u8; 32], (u64, u8)>) {
+        fn what_is_written_is_read(openings: BTreeMap<[u8; 32], (u64, u8)>) {
             let mut used = Used::none();
             for (opened, (answers, shares)) in openings {
                 let share = Share { opened: Digest(opened), place: 0, shares: 1 + usize::from(shares), answers };
