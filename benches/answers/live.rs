@@ -37,13 +37,13 @@ fn row(visitor: &Visitor) -> Row {
     Row::new([Value::Number(*age), Value::Text(country.into()), Value::Number(*spent)])
 }
 
-fn schema() -> Result<Schema, discreet::Invalid> {
+fn schema() -> Result<Schema, Invalid> {
     Schema::new([Field::number("age"), Field::text("country"), Field::decimal("spent", 2)])?
         .of_person("visitor")
 }
 
 /// Questions by three fields, a quarter of them means.
-fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Question>, discreet::Invalid> {
+fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Question>, Invalid> {
     (first..first + ASKED)
         .map(|number| {
             let (id, age) = (number.to_string(), number % 80);
