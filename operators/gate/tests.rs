@@ -484,3 +484,28 @@ fn what_is_told_says_how_the_budget_stands(at: At) {
         );
     }
 }
+
+/// Refutes a request that hears nothing because it came right behind the word that the row before was delivered.
+#[test]
+fn what_is_asked_for_again_after_its_delivery_is_told_again() {
+    let scratch = scratch(At::File, 10);
+    let draws = Arc::default();
+    let (gate, desk) = open(&scratch);
+    desk.submit(request(0, &draws)).unwrap();
+    let first = row(&desk);
+    for window in 1..200 {
+        // Something to do, so that both words are heard together.
+        desk.submit(request(window % 9, &draws)).unwrap();
+        desk.delivered(&first);
+        desk.submit(request(0, &draws)).unwrap();
+        loop {
+            let told = row(&desk);
+            if told.release() == first.release() {
+                assert_eq!(told.line(), first.line());
+                break;
+            }
+            desk.delivered(&told);
+        }
+    }
+    drop(gate);
+}

@@ -2,7 +2,7 @@
 //!
 //! Requests that wait while a commit is under way share the next one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::{Arc, OnceLock};
 
@@ -115,8 +115,18 @@ impl Driver {
         while let Ok(first) = inbox.recv() {
             let mut effects = Vec::new();
             let mut closing = false;
+            let mut noted = HashSet::new();
             for message in std::iter::once(first).chain(inbox.try_iter().take(GROUP - 1)) {
                 closing |= matches!(message, Message::Close);
+                match &message {
+                    Message::Delivered(id) => _ = noted.insert(*id),
+                    // While the delivery is not in the ledger yet it still is on its way out, and nothing would be told.
+                    Message::Wanted(request) if noted.contains(&request.release.id()) => {
+                        self.carry_out(mem::take(&mut effects));
+                        noted.clear();
+                    }
+                    _ => {}
+                }
                 if let Some(event) = self.heard(message) {
                     effects.extend(self.step(event));
                 }

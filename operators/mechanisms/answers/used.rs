@@ -72,7 +72,8 @@ impl Used {
         let used = self.of(share)?.checked_add(answers).filter(|used| *used <= share.answers)?;
         // Looked at before it is made: shares are many only where they were stated so.
         let more = if self.0.contains_key(&share.opened) { 0 } else { length(share.shares) };
-        if 1 + self.0.values().map(|used| length(used.len())).sum::<usize>() + more > LONGEST {
+        let kept: usize = self.0.values().map(|used| length(used.len())).sum();
+        if more.saturating_add(1 + kept) > LONGEST {
             return None;
         }
         let counts = self.0.entry(share.opened).or_insert_with(|| vec![0; share.shares]);
