@@ -300,18 +300,19 @@ mod tests {
     #[test]
     fn another_schema_has_another_digest() {
         let of = |fields: &[Field]| Schema::new(fields.iter().cloned()).unwrap();
+        let one = |field: &Field| of(std::slice::from_ref(field));
         let (a, b) = (Field::number("a"), Field::number("b"));
         let all = [
-            of(&[a.clone()]),
+            one(&a),
             of(&[a.clone(), b.clone()]),
             of(&[b.clone(), a.clone()]),
             of(&[Field::time("a")]),
             of(&[Field::text("a")]),
             of(&[Field::decimal("a", 0)]),
             of(&[Field::decimal("a", 2)]),
-            of(&[a.clone()]).of_person("b").unwrap(),
-            of(&[a.clone()]).of_person("c").unwrap(),
-            of(&[a.clone()]).of_person("b").unwrap().of_person("c").unwrap(),
+            one(&a).of_person("b").unwrap(),
+            one(&a).of_person("c").unwrap(),
+            one(&a).of_person("b").unwrap().of_person("c").unwrap(),
         ];
         for (place, one) in all.iter().enumerate() {
             assert!(all[..place].iter().all(|other| other.digest() != one.digest()), "{one:?}");

@@ -46,7 +46,7 @@ impl Column {
                     Value::None | Value::Text(_) => None,
                 };
                 append(values, number.unwrap_or(0));
-                if rows % 64 == 0 {
+                if rows.is_multiple_of(64) {
                     append(present, 0);
                 }
                 if let Some(word) = present.last_mut() {
