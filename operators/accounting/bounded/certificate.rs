@@ -132,7 +132,7 @@ impl Certificate<'_> {
     }
 
     /// The losses as dots; the largest of them, up to this mass, as infinite.
-    fn listed(&self, cut: f64) -> Listed {
+    pub(super) fn listed(&self, cut: f64) -> Listed {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
         let top = Self::first(least, self.reach, |x| self.between(least, x + 1) as f64 > most).min(self.reach);

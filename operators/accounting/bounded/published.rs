@@ -129,3 +129,24 @@ impl Test {
         sum <= 0.99 * self.delta
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::bounded::{certificate::Certificate, table::Table};
+
+    // Where the step is more than half of the room beyond L, the public code answers "private" (a deviation of 0). Here
+    // that is a width of 3, and a certificate says that everything may be told.
+    #[test]
+    fn a_step_longer_than_the_room_at_the_edge_is_not_private() {
+        let shape = Shape::published(2).unwrap();
+        let test = Test::new(&shape, 10, 1.0, 1e-6);
+        let width = 3.0;
+        assert!(1.0 / width > (1.0 - test.edge) / 2.0);
+        assert!(!test.private(width));
+        let table = Table::new(&shape, 3_000).unwrap();
+        assert!(Certificate::new(&table, 1_000).delta(10, 1.0, 1e-6) > 0.9);
+        // Where the public code does compute, the two agree.
+        assert!(test.private(200.0) && !test.private(190.0));
+    }
+}
