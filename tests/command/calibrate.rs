@@ -218,7 +218,8 @@ fn bounded_noise_is_calibrated() {
     near(&bounded(&one)["bound"], 13.664, 0.002);
     // A shape of one's own; a goal of one's own.
     let shaped = bounded(&[one.as_slice(), &["--shape", "published:1"]].concat());
-    near(&shaped["bound"], 135.75, 0.01);
+    // A width of 135.75, of which the table follows the density to 0.9886, where it has fallen to 2^-62.
+    near(&shaped["bound"], 134.2, 0.01);
     near(&shaped["published_bound"], 311.7, 0.01);
     let hundred = ["--queries", "100", "--epsilon", "1", "--delta", "1e-3"];
     let rms = bounded(&[hundred.as_slice(), &["--goal", "rms"]].concat());
