@@ -32,8 +32,8 @@ const CUT: f64 = 5e-4;
 
 /// How far neighbouring dots are apart, in standard deviations of the loss: variance grows by a sixth of its square. Where
 /// that is more, a part of the loss itself: less where the loss is a gain, which weighs little.
-const STEP: f64 = 0.02;
-const PART: (f64, f64) = (1.0 / 48.0, 1.0 / 8.0);
+const STEP: f64 = 0.015;
+const PART: (f64, f64) = (1.0 / 64.0, 1.0 / 8.0);
 
 const CARE: Care = Care { excess: 3e-3, terms: (2048.0, 65_536.0) };
 
@@ -132,7 +132,7 @@ impl Certificate<'_> {
     }
 
     /// The losses as dots; the largest of them, up to this mass, as infinite.
-    fn listed(&self, cut: f64) -> Listed {
+    pub(super) fn listed(&self, cut: f64) -> Listed {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
         let top =

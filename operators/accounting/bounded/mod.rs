@@ -106,7 +106,7 @@ impl BoundedNoise {
             } else {
                 low = scale;
             }
-            if high - low <= 1 + scale / CLOSE || (enough && excess > -NEAR * f64::from(1 + tries * tries)) {
+            if high - low <= 1 + scale / CLOSE || (enough && excess > -NEAR * f64::from(1 + tries)) {
                 break;
             }
             let log_scale = libm::log(scale as f64);
@@ -118,7 +118,8 @@ impl BoundedNoise {
             // Aim at a little less than asked.
             let aimed = libm::exp(log_scale - ((excess + NEAR / 2.0) / slope).clamp(-0.7, 0.7));
             let next = aimed.ceil() as u64;
-            scale = if next > low && next < high {
+            // Every other step halves: some curves fall off a cliff.
+            scale = if next > low && next < high && !(tries % 2 == 1 && low > 0 && high < u64::MAX) {
                 next
             } else if high == u64::MAX {
                 low + low / 64 + 1

@@ -98,7 +98,7 @@ impl Sketch {
 
 /// Places and widths between two ends, crowded at the one that is farther from zero, where they begin: what happens near the
 /// edge happens at every scale. Two places a cell, by Gauss.
-fn nodes(from: f64, to: f64, cells: u32) -> impl Iterator<Item = (f64, f64)> {
+pub(super) fn nodes(from: f64, to: f64, cells: u32) -> impl Iterator<Item = (f64, f64)> {
     const APART: f64 = 0.577_350_269_189_625_8;
     let (length, half) = ((to - from).abs(), 0.5 / f64::from(cells));
     let (crowd, sign) = if from.abs() > to.abs() { (from, to - from) } else { (to, from - to) };
