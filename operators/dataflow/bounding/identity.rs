@@ -180,51 +180,6 @@ impl Identity for Ipv6Addr {
     }
 }
 
-impl Identity for Value {
-    fn write<S: Sink>(&self, sink: &mut S) {
-        match self {
-            Value::None => 0u8.write(sink),
-            Value::Number(number) => (1u8, *number).write(sink),
-            Value::Text(text) => {
-                2u8.write(sink);
-                (text.len() as u64).write(sink);
-                sink.bytes(text.as_bytes());
-            }
-        }
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        match u8::read(bytes)? {
-            0 => Some(Value::None),
-            1 => i64::read(bytes).map(Value::Number),
-            2 => String::read(bytes).map(|text| Value::Text(text.into())),
-            _ => None,
-        }
-    }
-
-    fn heap(&self) -> usize {
-        match self {
-            Value::None | Value::Number(_) => 0,
-            Value::Text(text) => text.len(),
-        }
-    }
-}
-
-impl Identity for Row {
-    fn write<S: Sink>(&self, sink: &mut S) {
-        (self.values().len() as u64).write(sink);
-        self.values().iter().for_each(|value| value.write(sink));
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Vec::<Value>::read(bytes).map(Row::new)
-    }
-
-    fn heap(&self) -> usize {
-        size_of_val(self.values()) + self.values().iter().map(Value::heap).sum::<usize>()
-    }
-}
-
 impl<T: Identity> Identity for Option<T> {
     fn write<S: Sink>(&self, sink: &mut S) {
         self.is_some().write(sink);
