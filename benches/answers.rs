@@ -1,0 +1,13 @@
+//! What adaptive answers with a hard bound cost: to calibrate their noise.
+//!
+//! Prints one line for each setting, then `figure` lines with the worst of them.
+#![allow(clippy::print_stdout)]
+
+#[path = "answers/calibration.rs"]
+mod calibration;
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    calibration::calibration()
+}
