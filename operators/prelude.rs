@@ -11,7 +11,7 @@ pub use crate::gate::{Gate, Opening};
 pub use crate::invalid::Invalid;
 pub use crate::ledger::{Domain, Fate, Ledger};
 pub use crate::mechanisms::{
-    Altogether, BinarySearch, Bound, Edges, Exponential, Gaussian, Grid, Keys, Laplace, Maximum, PerPerson,
-    PermuteAndFlip, Quantile, Range,
+    Altogether, BinarySearch, Bound, BoundedNoise, Edges, Exponential, Gaussian, Grid, Keys, Laplace,
+    Maximum, PerPerson, PermuteAndFlip, Quantile, Range,
 };
 pub use crate::time::{Span, Time, at, days, hours, minutes, seconds};

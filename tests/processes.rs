@@ -139,7 +139,7 @@ fn the_child() {
                     let row = match told {
                         Told::Row(row, _) => row,
                         Told::Halted(doubt) => return println!("\nhalted {doubt:?}"),
-                        Told::Withheld(_) => continue,
+                        Told::Withheld(_) | Told::Absent(_) => continue,
                     };
                     if row.fate() == Fate::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());

@@ -59,6 +59,23 @@ impl Gaussian {
             })
     }
 
+    /// What the largest of `draws` errors of deviation `sigma` exceeds with probability `1 - confidence` only: the bound
+    /// that Gaussian noise keeps for so many answers, nearly always.
+    ///
+    /// # Errors
+    /// Names `confidence` when it is not inside 0..1.
+    pub fn largest(sigma: f64, draws: u64, confidence: f64) -> Result<f64, Invalid> {
+        let confidence = number::probability("confidence", confidence)?;
+        // Each is inside with the draws-th root of the confidence.
+        let outside = -libm::expm1(libm::log(confidence) / draws.max(1) as f64);
+        let (mut low, mut high) = (0.0, 40.0);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if libm::erfc(middle / std::f64::consts::SQRT_2) > outside { low = middle } else { high = middle }
+        }
+        Ok(sigma * high)
+    }
+
     /// The least delta at this epsilon (zero or more), rounded up.
     pub fn delta(&self, epsilon: f64) -> f64 {
         let epsilon = epsilon.max(0.0);
@@ -163,6 +180,18 @@ mod tests {
         close_epsilon(Gaussian::new(1.0, 1.0).unwrap(), 4.88655411746);
         close_epsilon(Gaussian::new(5.0, 1.0).unwrap(), 0.834117548624);
         close_epsilon(Gaussian::new(2000.0, 1000.0).unwrap(), 2.25408465022);
+    }
+
+    // Published for 1, 1000 and 10^6 answers at epsilon 1 and delta 1e-6.
+    #[test]
+    fn the_largest_of_many_errors_is_where_the_table_has_it() {
+        for (sigma, draws, confidence, truth) in
+            [(4.22468, 1, 0.95, 8.28022), (133.596, 1000, 0.95, 541.019), (4224.68, 1_000_000, 0.999, 25810.0)]
+        {
+            let found = Gaussian::largest(sigma, draws, confidence).unwrap();
+            assert!((found / truth - 1.0).abs() < 1e-5, "{draws}: {found}");
+        }
+        assert_eq!(Gaussian::largest(1.0, 1, 1.0).unwrap_err().field(), "confidence");
     }
 
     fn close_epsilon(noise: Gaussian, truth: f64) {

@@ -14,7 +14,9 @@
 //! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
 //! `P(B) <= delta / 2d`; as much below.
 
+use super::bounded::{Asked, BoundedNoise, Fineness};
 use super::convert;
+use super::gaussian::Gaussian;
 use super::number::{self, MARGIN};
 use crate::invalid::{Invalid, Kind};
 
@@ -117,9 +119,7 @@ impl Goal {
                 factor = factor.sqrt();
             }
         }
-        best.map(|(_, plan)| plan).ok_or_else(|| {
-            Invalid::new("people", Kind::TooSmall, "more people, or a larger error or failure")
-        })
+        best.map(|(_, plan)| plan).ok_or_else(few)
     }
 
     /// The most questions that discrete Gaussian noise can answer, and its sigma.
@@ -131,6 +131,31 @@ impl Goal {
         let rho = convert::rho_within(plan.epsilon, plan.delta, f64::INFINITY)?;
         let sigma = (plan.questions as f64 / (2.0 * rho)).sqrt() * (1.0 + MARGIN);
         Ok((plan, sigma))
+    }
+
+    /// The most questions that bounded noise can answer, and the noise, certified for them. Its answers never err by more
+    /// than their bound, so the whole failure may go to privacy.
+    ///
+    /// The plan is made as if the bound were so many Gaussian deviations; how many, the certificate says.
+    ///
+    /// # Errors
+    /// Names `people` where not even one question can be answered.
+    pub fn plan_bounded(&self) -> Result<(Plan, BoundedNoise), Invalid> {
+        let mut deviations = 3.5;
+        let mut best: Option<(Plan, BoundedNoise)> = None;
+        for _ in 0..PLANS {
+            let plan = self.plan(true, |epsilon, delta, _, reach| {
+                let sigma = Gaussian::calibrate(epsilon, delta, 1.0).ok()?;
+                Some((reach / (deviations * sigma)).powi(2).min(MOST))
+            })?;
+            let (kept, noise) = certified(plan)?;
+            let sigma = Gaussian::calibrate(kept.epsilon, kept.delta, 1.0)?;
+            deviations = noise.bound() / (sigma * (kept.questions as f64).sqrt());
+            if best.as_ref().is_none_or(|(best, _)| kept.questions > best.questions) {
+                best = Some((kept, noise));
+            }
+        }
+        best.ok_or_else(few)
     }
 
     /// How many questions could be answered without privacy, each on a part of the data that no other question sees:
@@ -147,6 +172,44 @@ impl Goal {
         }
         low as u64
     }
+}
+
+/// The most questions that are planned with bounded noise, and how often the plan is made anew.
+const MOST: f64 = 1e9;
+const PLANS: u32 = 3;
+
+fn few() -> Invalid {
+    Invalid::new("people", Kind::TooSmall, "more people, or a larger error or failure")
+}
+
+/// About the most questions that noise with a bound of the plan's error can answer at its price: the bound grows like the
+/// root of them, or faster. What is returned is certified.
+fn certified(plan: Plan) -> Result<(Plan, BoundedNoise), Invalid> {
+    let calibrate = |questions: u64| {
+        BoundedNoise::calibrate(&Asked::new(questions, plan.epsilon, plan.delta)?, &Fineness::default())
+    };
+    let mut questions = plan.questions.max(1);
+    let mut best: Option<(Plan, BoundedNoise)> = None;
+    for _ in 0..12 {
+        let noise = calibrate(questions)?;
+        let room = plan.sample_error / noise.bound();
+        if room >= 1.0 {
+            best = Some((Plan { questions, ..plan }, noise));
+            if room < 1.000_5 {
+                break;
+            }
+        } else if best.is_some() || questions == 1 {
+            break;
+        }
+        // A hair less than the square says, so as to end below.
+        let next = (questions as f64 * room * room * 0.999_8).floor() as u64;
+        let next = if room < 1.0 { next.min(questions - 1).max(1) } else { next };
+        if next == questions {
+            break;
+        }
+        questions = next;
+    }
+    best.ok_or_else(few)
 }
 
 /// How many counts of sensitivity 1 noise of `sigma = sqrt(questions / 2 rho)` answers within `reach`: as many as
@@ -213,6 +276,30 @@ mod tests {
                 goal.fresh()
             );
         }
+    }
+
+    // Refutes a plan that keeps its goal by the Gaussian's numbers, and one with a question too many.
+    #[test]
+    fn bounded_noise_answers_twice_as_many() {
+        let sizes: &[u64] = if std::env::var_os("DISCREET_FULL").is_some() {
+            &[10_000, 100_000, 1_000_000, 10_000_000]
+        } else {
+            &[300_000]
+        };
+        for &people in sizes {
+            let goal = Goal::new(people, 0.1, 0.05).unwrap();
+            let (plan, noise) = goal.plan_bounded().unwrap();
+            let gaussian = goal.plan_gaussian().unwrap().0.questions;
+            assert!(plan.questions >= 2 * gaussian, "{people}: {} for {gaussian}", plan.questions);
+            assert!(noise.bound() <= plan.sample_error && noise.queries() == plan.questions);
+            assert!(noise.epsilon() <= plan.epsilon && noise.delta() <= plan.delta);
+            assert_eq!(plan.sample_failure, 0.0);
+            let sample = (noise.bound() / people as f64, 0.0);
+            let d = (0.1 - sample.0 - plan.epsilon.exp_m1()) / 2.0;
+            let (error, failure) = population(sample, (noise.epsilon(), noise.delta()), 0.0, d);
+            assert!(error <= 0.1 * (1.0 + 1e-9) && failure <= 0.05 * 1.001, "{people}: {error} {failure}");
+        }
+        assert_eq!(Goal::new(50, 0.1, 0.05).unwrap().plan_bounded().unwrap_err().field(), "people");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use discreet::accounting::{Budget, DiscreteGaussian, DiscreteLaplace};
 use serde_json::{Map, Value, json};
 
 use super::adaptive::Adaptive;
+use super::bounded::Bounded;
 use super::ranks::{Max, QuantileOf};
 use super::shuffle::Shuffled;
 use super::{Refusal, number, whole};
@@ -24,6 +25,8 @@ pub(crate) enum Calibrate {
     Shuffle(Shuffled),
     /// Questions to a data set, each chosen by the answers before
     Adaptive(Adaptive),
+    /// Noise that never exceeds a bound, for many adaptive answers
+    Bounded(Bounded),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -56,6 +59,7 @@ impl Calibrate {
             Calibrate::Quantile(quantile) => quantile.run(),
             Calibrate::Shuffle(shuffled) => shuffled.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),
+            Calibrate::Bounded(bounded) => bounded.run(),
         }
     }
 }

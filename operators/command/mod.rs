@@ -2,6 +2,7 @@
 //! or one line of JSON.
 
 mod adaptive;
+mod bounded;
 mod calibrate;
 mod check;
 mod ledger;

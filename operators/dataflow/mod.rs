@@ -51,7 +51,8 @@
 //! | | [`one_by_one`](Windowed::one_by_one) | each record by itself |
 //! | statistic | [`count_by`](Bounded::count_by), [`people_by`](Bounded::people_by), [`sum_by`](Bounded::sum_by), [`mean_by`](Bounded::mean_by), [`histogram_by`](Bounded::histogram_by) | by key; without `_by`, of everything |
 //! | | [`max_by`](Bounded::max_by), [`monotone_by`](Bounded::monotone_by), [`quantile_by`](Bounded::quantile_by) | by key, of values that nothing bounds: found by their rank, and off by so many people |
-//! | release | [`release`](Tallied::release) | a name, and a mechanism with its price |
+//! | questions | [`answer`](Bounded::answer) | whatever somebody asks of the records that are kept, while the stream goes on |
+//! | release | [`release`](Tallied::release), [of answers](Answering::release) | a name, and a mechanism with its price |
 //!
 //! [`Private`], [`Windowed`], [`Bounded`] and [`Tallied`] cannot be looked at, captured or mapped, and print as
 //! `<private>`. Bounding is the last thing that happens to a record before it counts, so no map and no other key can follow
@@ -85,6 +86,24 @@
 //!   [version](crate::gate::Opening::version), since nobody can see it change.
 //! * **Several statistics** of one [`Bounded`] share the way of the records to the workers that bound them. Each has its own
 //!   keys, its own choice and its own price.
+//!
+//! # Questions
+//!
+//! A statistic is fixed before the first record; a question is asked when the answers before it are known. A bundle of
+//! answers is paid for as a whole, by the first of them, and each is a row of the ledger under the question's id: asked
+//! again, in this process or a later one, it is told again and costs nothing. What comes when the bundle is spent is told
+//! that, in a row as well; a question that cannot be answered at all is [said](Answered::unanswered) to be so, and leaves
+//! no trace. None of this depends on a record.
+//!
+//! A question is answered on the last window that closes at or before its time: the *version* of the data that it names.
+//! Each worker keeps the versions that may still be named, of its own people, and counts there: what is asked of a question
+//! before is whether the ledger has its answer, so that a repetition costs a look-up and no counting. Where windows lie side
+//! by side and nothing is taken back, versions have nothing in common, and each is kept in columns. Otherwise they are one
+//! differential arrangement of what each person's records come to, and a window that moves costs what enters and leaves it;
+//! of the version that was asked about last there are columns as well. `cargo bench --bench answers` has both.
+//!
+//! How long a count takes depends on how many records are kept, and so by some nanoseconds on each person. Whoever must not
+//! learn even that is told answers by a public clock, as all releases of a job are.
 //!
 //! # What travels
 //!
@@ -166,13 +185,13 @@ pub use driver::{
 pub use engine::{Scope, StreamVec, Travels, Worker};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
-pub use release::{Deliver, Release};
+pub use release::{Deliver, Release, Unanswered};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once, People,
-    Person, Private, Question, Ranking, Records, Searching, Summing, Tallied, Unit, Unnamed, Unplaced,
-    Windowed,
+    Answered, Answering, Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords,
+    Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Searching, Summing, TakesBack,
+    Tallied, Unit, Unnamed, Unplaced, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};

@@ -192,6 +192,11 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         self.standing == Standing::Halted
     }
 
+    /// When the ledger is told of a delivery.
+    pub fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
     /// Whether a release is on its way.
     pub fn holds(&self, name: &Name) -> bool {
         self.releases.contains_key(name)

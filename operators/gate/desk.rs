@@ -249,6 +249,12 @@ impl Desk {
         Ok(())
     }
 
+    /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
+    /// and otherwise that it is [`Absent`](Told::Absent). Of one that is on its way nothing is told but its row.
+    pub fn seek(&self, release: Release) {
+        self.send(Message::Sought(release));
+    }
+
     /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
     pub fn miss(&self, release: Release) {
         self.send(Message::Missed(release));

@@ -91,6 +91,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod turns;
 mod vault;
 mod welcome;
 

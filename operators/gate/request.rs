@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::accounting::{Amount, Interval};
-use crate::ledger::{Charge, Forecast, Name, Release, Row};
+use crate::ledger::{Charge, Digest, Forecast, Name, Release, Row};
 use crate::noise::Noise;
 
 use super::doubt::Doubt;
@@ -64,6 +64,9 @@ pub enum Told {
     /// The line of this row is not for this process to let leave: it has left before, or another process lets it. Only
     /// where nothing may be delivered twice.
     Withheld(Box<Row>),
+    /// The ledger has no row under this name, and none is on its way: what was [sought](super::Desk::seek) was never
+    /// released.
+    Absent(Digest),
     /// Nothing more will be released by this process.
     Halted(Doubt),
 }

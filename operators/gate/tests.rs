@@ -91,6 +91,7 @@ everywhere! {
     a_window_is_drawn_once_however_often_it_is_asked_for
     what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not
     at_most_once_is_marked_before_it_is_told
+    what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it
     an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones
     requests_that_wait_share_a_commit_and_keep_their_order
     a_missed_window_is_skipped_for_good_at_no_cost
@@ -155,6 +156,38 @@ fn at_most_once_is_marked_before_it_is_told(at: At) {
     assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
     assert!(desk.wait().is_none());
+}
+
+/// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told once.
+fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: At) {
+    let scratch = scratch(at, 10);
+    let draws: Arc<AtomicU32> = Arc::default();
+    let (gate, desk) = open(&scratch);
+    desk.seek(release(0));
+    assert!(matches!(desk.wait(), Some(Told::Absent(id)) if id == release(0).id()));
+    assert_eq!(draws.load(Ordering::Relaxed), 0);
+    desk.submit(request(0, &draws)).unwrap();
+    let first = row(&desk);
+    // On its way, and then delivered.
+    desk.seek(release(0));
+    assert_eq!(row(&desk).line(), first.line());
+    desk.delivered(&first);
+    desk.seek(release(0));
+    assert_eq!(row(&desk).line(), first.line());
+    drop((gate, desk));
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+
+    let once = opening(&scratch).delivery(Delivery::AtMostOnce);
+    let (gate, desk) = at_a_desk(once.open().unwrap());
+    desk.seek(release(0));
+    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
+    desk.submit(request(1, &draws)).unwrap();
+    assert_eq!(row(&desk).release(), &release(1));
+    desk.seek(release(1));
+    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(1)));
+    drop(gate);
+    assert!(desk.wait().is_none());
+    assert_eq!(draws.load(Ordering::Relaxed), 2);
 }
 
 fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: At) {

@@ -2,18 +2,19 @@
 //!
 //! Requests that wait while a commit is under way share the next one.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender};
 use zeroize::Zeroizing;
 
-use super::core::{Core, Effect, Event, Outcome, Record};
+use super::core::{Core, Delivery, Effect, Event, Outcome, Record};
 use super::desk::Listener;
 use super::doubt::Doubt;
 use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
+use super::turns::Turns;
 use super::vault::Vault;
 use super::welcome::{self, Guest};
 use crate::ledger::{
@@ -26,6 +27,7 @@ use crate::noise::Noise;
 #[derive(Debug)]
 pub(super) enum Message {
     Wanted(Request),
+    Sought(Release),
     Missed(Release),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<Answer>),
@@ -54,13 +56,6 @@ struct Asked {
     state: Option<State>,
 }
 
-/// The releases of a statistic that keeps state: one is on its way, and the others wait for it.
-#[derive(Default)]
-struct Turn {
-    now: Option<Digest>,
-    next: VecDeque<Request>,
-}
-
 pub(super) struct Driver {
     ledger: Ledger,
     claim: Claim,
@@ -69,8 +64,7 @@ pub(super) struct Driver {
     core: Core<Digest, String>,
     /// What was asked for and has no row yet.
     requests: HashMap<Digest, Asked>,
-    /// By the name of the statistic.
-    turns: HashMap<Name, Turn>,
+    turns: Turns,
     /// Rows on their way out.
     rows: HashMap<Digest, Row>,
     desks: HashMap<Name, Listener>,
@@ -97,7 +91,7 @@ impl Driver {
             journal,
             core,
             requests: HashMap::new(),
-            turns: HashMap::new(),
+            turns: Turns::default(),
             rows: HashMap::new(),
             desks: HashMap::new(),
             unheard: HashMap::new(),
@@ -172,8 +166,11 @@ impl Driver {
 
     fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
         match message {
-            Message::Wanted(request) if request.sealable.keeps_state() => self.queued(request),
+            Message::Wanted(request) if request.sealable.keeps_state() => {
+                self.turns.queue(request).map(|request| self.wanted(request))
+            }
             Message::Wanted(request) => Some(self.wanted(request)),
+            Message::Sought(release) => self.sought(release),
             Message::Missed(release) => {
                 let asked = Asked { release, charge: None, sealable: None, state: None };
                 Some(Event::Missed(self.keep(asked)))
@@ -226,19 +223,34 @@ impl Driver {
         }))
     }
 
-    /// Lets a request go on if it is its turn.
-    fn queued(&mut self, request: Request) -> Option<Event<Digest, String>> {
-        let id = request.release.id();
-        let turn = self.turns.entry(request.release.name.clone()).or_default();
-        if turn.now == Some(id) || turn.next.iter().any(|next| next.release.id() == id) {
+    /// Reads, and decides nothing: what has a row is asked for, and what has none is not.
+    fn sought(&mut self, release: Release) -> Option<Event<Digest, String>> {
+        let id = release.id();
+        if self.core.is_halted() || self.turns.waits(&release) {
             return None;
         }
-        if turn.now.is_some() {
-            turn.next.push_back(request);
-            return None;
+        if self.core.holds(&id) {
+            // Its row was told, and nobody has said yet that it was delivered; or it is to come.
+            let row = self.rows.get(&id).cloned()?;
+            return match self.core.delivery() {
+                Delivery::AtLeastOnce => self.tell(vec![row]),
+                Delivery::AtMostOnce => {
+                    self.pass_on(release.name, Told::Withheld(Box::new(row)));
+                    None
+                }
+            };
         }
-        turn.now = Some(id);
-        Some(self.wanted(request))
+        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&release)) {
+            Ok(Some(_)) => {
+                let asked = Asked { release, charge: None, sealable: None, state: None };
+                Some(Event::Wanted(self.keep(asked)))
+            }
+            Ok(None) => {
+                self.pass_on(release.name, Told::Absent(id));
+                None
+            }
+            Err(doubt) => Some(Event::Doubted(doubt)),
+        }
     }
 
     /// Lets requests go on until every statistic waits for a row, or for nothing: a request for a row that is on its way
@@ -246,26 +258,15 @@ impl Driver {
     fn take_turns(&mut self) -> Vec<Effect<Digest, String>> {
         let mut effects = Vec::new();
         loop {
-            let events = self.next_turns();
-            if events.is_empty() {
+            let ready = self.turns.next(|id| self.requests.contains_key(id));
+            if ready.is_empty() {
                 return effects;
             }
-            effects.extend(events.into_iter().flat_map(|event| self.step(event)));
-        }
-    }
-
-    /// Lets the next request of each statistic go on whose turn has come.
-    fn next_turns(&mut self) -> Vec<Event<Digest, String>> {
-        let (requests, mut ready) = (&self.requests, Vec::new());
-        for turn in self.turns.values_mut() {
-            if turn.now.is_none_or(|id| !requests.contains_key(&id)) {
-                let next = turn.next.pop_front();
-                turn.now = next.as_ref().map(|request| request.release.id());
-                ready.extend(next);
+            for request in ready {
+                let event = self.wanted(request);
+                effects.extend(self.step(event));
             }
         }
-        self.turns.retain(|_, turn| turn.now.is_some());
-        ready.into_iter().map(|request| self.wanted(request)).collect()
     }
 
     /// Keeps a request, unless its release is on its way already: then the first word about it counts.

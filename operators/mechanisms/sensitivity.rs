@@ -17,7 +17,7 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// A vector in which a unit changes `limits.keys()` cells, each by at most `most`.
-    pub(super) fn each(limits: &Limits, most: u128) -> Result<Sensitivity, Invalid> {
+    pub(crate) fn each(limits: &Limits, most: u128) -> Result<Sensitivity, Invalid> {
         let keys = u128::from(limits.keys());
         let l1 = keys.checked_mul(most).ok_or_else(overflow)?;
         Ok(Sensitivity {

@@ -184,6 +184,82 @@ fn adaptive_questions_are_counted() {
     assert!(number("questions") > 1000.0 && number("sigma") > 1000.0);
     // Hoeffding, by hand: 10^6 / 504 = 1984 people a question, 1008 e^(-2 * 1984 * .0025) = .0496.
     assert_eq!(answer["fresh"]["questions"], 504);
+    // Bounded noise: at least twice as many, within the same error, and never beyond its bound.
+    let bounded = &answer["bounded"];
+    let of = |value: &Value| value.as_f64().unwrap();
+    assert!(of(&bounded["ratio"]) >= 2.0 && of(&bounded["questions"]) >= 2.0 * number("questions"), "{answer}");
+    assert_eq!(bounded["sample"]["failure"], 0.0);
+    assert_eq!(bounded["sample"]["error"], bounded["bound"]);
+    assert!(of(&bounded["bound"]) < 50_000.0 && of(&bounded["cost"]["delta"]) < 0.05);
     let (code, page, _) = discreet(&adaptive);
-    assert!(code == 0 && page.contains("transfer theorem"));
+    assert!(code == 0 && page.contains("transfer theorem") && page.contains("times as many"), "{page}");
+}
+
+// The reference table: at k = 1,000, epsilon 1, delta 1e-6 a bound of 470.1 beside the Gaussian's 541.0, 601.1 published;
+// one answer alone, 13.67 beside 155.2.
+#[test]
+fn bounded_noise_is_calibrated() {
+    let bounded = |arguments: &[&str]| json(&[&["calibrate", "bounded", "--json"], arguments].concat());
+    let near = |value: &Value, truth: f64, part: f64| {
+        let value = value.as_f64().unwrap();
+        assert!((value / truth - 1.0).abs() < part, "{value} {truth}");
+    };
+    let answer = bounded(&["--queries", "1000", "--epsilon", "1", "--delta", "1e-6"]);
+    near(&answer["bound"], 470.13, 0.002);
+    near(&answer["published_bound"], 601.1, 0.01);
+    near(&answer["gaussian_sigma"], 133.596, 1e-4);
+    near(&answer["gaussian_max95"], 541.019, 1e-4);
+    near(&answer["sd"], 141.75, 0.01);
+    assert_eq!((&answer["shape"], &answer["certified"]), (&"polynomial:4".into(), &true.into()));
+    assert_eq!(answer["epsilon"], 1.0);
+    let delta = answer["delta"].as_f64().unwrap();
+    assert!(delta <= 1e-6 && delta > 0.98e-6, "{delta}");
+    let one = ["--queries", "1", "--epsilon", "1", "--delta", "1e-6"];
+    near(&bounded(&one)["bound"], 13.664, 0.002);
+    // A shape of one's own; a goal of one's own.
+    let shaped = bounded(&[one.as_slice(), &["--shape", "published:1"]].concat());
+    // A width of 135.75, of which the table follows the density to 0.9886, where it has fallen to 2^-62.
+    near(&shaped["bound"], 134.2, 0.01);
+    near(&shaped["published_bound"], 311.7, 0.01);
+    let hundred = ["--queries", "100", "--epsilon", "1", "--delta", "1e-3"];
+    let rms = bounded(&[hundred.as_slice(), &["--goal", "rms"]].concat());
+    let bound = bounded(&hundred);
+    let of = |answer: &Value, field: &str| answer[field].as_f64().unwrap();
+    assert!(of(&rms, "sd") <= of(&bound, "sd") && of(&rms, "bound") >= of(&bound, "bound"), "{rms} {bound}");
+    let (code, page, _) = discreet(&[["calibrate", "bounded"].as_slice(), &one].concat());
+    assert!(code == 0 && page.contains("no answer errs by more") && page.contains("laplace:"), "{page}");
+}
+
+#[test]
+fn bounded_noise_that_cannot_be_is_refused_by_name() {
+    let valid = ["--queries", "10", "--epsilon", "1", "--delta", "1e-6"];
+    for (option, value, field) in [
+        (1, "0", "queries"),
+        (1, "1e3", "queries"),
+        (1, "4294967297", "queries"),
+        (3, "0", "epsilon"),
+        (3, "-1", "epsilon"),
+        (5, "1", "delta"),
+        (5, "1e-20", "delta"),
+    ] {
+        let mut arguments = valid;
+        arguments[option] = value;
+        let (code, _, error) = discreet(&[["calibrate", "bounded"].as_slice(), &arguments].concat());
+        assert!(code == 78 && error.starts_with(&format!("error: {field}: ")), "{value}: {error}");
+    }
+    for (option, value, field) in [
+        ("--shape", "gauss:1", "shape"),
+        ("--shape", "polynomial:0", "shape"),
+        ("--goal", "2", "goal"),
+        ("--goal", "small", "goal"),
+    ] {
+        let (code, _, error) =
+            discreet(&[["calibrate", "bounded"].as_slice(), &valid, &[option, value]].concat());
+        assert!(code == 78 && error.starts_with(&format!("error: {field}: ")), "{value}: {error}");
+    }
+    // Wider than any table.
+    let wide = ["calibrate", "bounded", "--queries", "4294967296", "--epsilon", "0.001", "--delta", "1e-12"];
+    let (code, _, error) = discreet(&wide);
+    assert!(code == 78 && error.starts_with("error: queries: "), "{error}");
+    assert_eq!(discreet(&["calibrate", "bounded", "--queries", "10", "--epsilon", "1"]).0, 2);
 }

@@ -156,7 +156,7 @@ impl Driver {
                         desk.delivered(&row);
                     }
                     // Found in the ledger as delivered.
-                    Told::Withheld(_) => {}
+                    Told::Withheld(_) | Told::Absent(_) => {}
                     Told::Halted(Doubt::Ended) => {
                         gone = true;
                         break;

@@ -30,13 +30,12 @@ const ULP: f64 = f64::EPSILON / 2.0;
 /// The share of delta that the largest finite losses of all answers together may have before they are taken for infinite.
 const CUT: f64 = 5e-4;
 
-/// How far neighbouring dots are apart, in standard deviations of the loss. Variance grows by a sixth of its square.
+/// How far neighbouring dots are apart, in standard deviations of the loss: variance grows by a sixth of its square. Where
+/// that is more, a part of the loss itself: less where the loss is a gain, which weighs little.
 const STEP: f64 = 0.015;
+const PART: (f64, f64) = (1.0 / 64.0, 1.0 / 8.0);
 
-/// Beyond so many deviations the distance grows with the loss.
-const BODY: f64 = 4.0;
-
-const CARE: Care = Care { excess: 1e-3, terms: 2048.0 };
+const CARE: Care = Care { excess: 3e-3, terms: (2048.0, 65_536.0) };
 
 /// A table and its copy, moved by the shift.
 #[derive(Debug)]
@@ -133,7 +132,7 @@ impl Certificate<'_> {
     }
 
     /// The losses as dots; the largest of them, up to this mass, as infinite.
-    fn listed(&self, cut: f64) -> Listed {
+    pub(super) fn listed(&self, cut: f64) -> Listed {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
         let top =
@@ -167,7 +166,8 @@ impl Certificate<'_> {
         let mut at = top;
         while at < self.reach {
             let loss = self.loss(at);
-            let step = STEP * (loss.abs() / BODY).max(spread);
+            let part = if loss > -4.0 * spread { PART.0 } else { PART.1 };
+            let step = (part * loss.abs()).max(STEP * spread);
             let next = Self::first(at + 1, self.reach, |x| self.loss(x) <= loss - step).min(self.reach);
             // Before a jump the run ends, so as not to be torn apart by it.
             if next > at + 1 && self.loss(next - 1) > self.loss(next) + step {

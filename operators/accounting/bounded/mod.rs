@@ -40,7 +40,6 @@ pub use published::published_bound;
 pub use shape::Shape;
 
 use certificate::Certificate;
-use search::root;
 use sketch::Sketch;
 use table::Table;
 
@@ -57,8 +56,12 @@ pub struct BoundedNoise {
     delta: f64,
 }
 
-/// A bound is accepted when delta is so near to what is asked, as a logarithm: a ten-thousandth of the bound.
+/// A bound is accepted when delta is so near to what is asked, as a logarithm: a ten-thousandth of the bound. With every
+/// try a little more is.
 const NEAR: f64 = 0.002;
+
+/// Nor is a scale sought nearer than by this part of it.
+const CLOSE: u64 = 20_000;
 
 impl BoundedNoise {
     /// The noise with the smallest bound (or error) that is found, certified.
@@ -76,7 +79,9 @@ impl BoundedNoise {
             if noise.reach() <= grid.reach || shift == grid.multiple {
                 return Ok(noise);
             }
-            shift -= grid.multiple;
+            // The sketch promised too much; by what the certificate says there is room for so many.
+            let most = (grid.reach as f64 * 0.999 / noise.bound()) as u64 / grid.multiple;
+            shift = (grid.multiple * most).clamp(grid.multiple, shift - grid.multiple);
         }
     }
 
@@ -91,7 +96,7 @@ impl BoundedNoise {
         let mut best: Option<BoundedNoise> = None;
         let mut scale = (near.ceil() as u64).max(2);
         let (mut last, mut slope) = (None::<(f64, f64)>, -12.0);
-        for _ in 0..40 {
+        for tries in 0..40_u32 {
             let noise = at(scale)?;
             let excess = libm::log(noise.delta.max(1e-300) / asked.delta);
             let enough = noise.delta <= asked.delta;
@@ -101,7 +106,7 @@ impl BoundedNoise {
             } else {
                 low = scale;
             }
-            if high - low <= 1 || (enough && excess > -NEAR) {
+            if high - low <= 1 + scale / CLOSE || (enough && excess > -NEAR * f64::from(1 + tries)) {
                 break;
             }
             let log_scale = libm::log(scale as f64);
@@ -113,7 +118,8 @@ impl BoundedNoise {
             // Aim at a little less than asked.
             let aimed = libm::exp(log_scale - ((excess + NEAR / 2.0) / slope).clamp(-0.7, 0.7));
             let next = aimed.ceil() as u64;
-            scale = if next > low && next < high {
+            // Every other step halves: some curves fall off a cliff.
+            scale = if next > low && next < high && !(tries % 2 == 1 && low > 0 && high < u64::MAX) {
                 next
             } else if high == u64::MAX {
                 low + low / 64 + 1

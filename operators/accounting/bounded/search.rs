@@ -31,62 +31,65 @@ pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
     if asked.queries == 1 {
         return Ok(score(asked, laplace, rate / asked.epsilon));
     }
-    let mut found = powers(asked, sigma)?;
+    let mut best = powers(asked, sigma)?;
     if asked.queries < MANY || asked.goal != Goal::Bound {
-        let starts = [[10.3, 2.57, 1.17], [13.0, 2.0, 0.0], [rate.min(900.0), 1.0, 0.0]];
-        for start in starts {
-            let blended = blends(asked, found, start)?;
-            if blended.score < found.score - 1e-4 {
-                found = blended;
-            }
-        }
+        best = blends(asked, best, rate.min(900.0))?;
     }
-    Ok(found)
+    Ok(best)
 }
 
 /// The best whole power of `1 - x^2`: from a guess up or down, as long as it gets better.
 fn powers(asked: &Asked, sigma: f64) -> Result<Found, Invalid> {
     let few = 11.0 * libm::pow(asked.queries as f64, -0.35) * -libm::log(asked.delta) / 14.0;
     let guess = (3.0 + few) as u32;
-    let at = |power: u32, near: Option<f64>| -> Result<Found, Invalid> {
-        let shape = Shape::polynomial(power)?;
-        Ok(score(asked, shape, near.unwrap_or_else(|| Sketch::new(shape).near(sigma))))
-    };
-    let mut best = at(guess, None)?;
-    let mut power = guess;
+    let shape = Shape::polynomial(guess)?;
+    let mut best = score(asked, shape, Sketch::new(shape).near(sigma));
     for up in [true, false] {
-        let mut next = if up { guess + 1 } else { guess.saturating_sub(1) };
-        while (1..=100).contains(&next) {
-            let found = at(next, Some(best.bound))?;
-            if found.score >= best.score {
+        let mut power = guess;
+        loop {
+            power = if up { power + 1 } else { power - 1 };
+            if !(1..=100).contains(&power) {
                 break;
             }
-            (best, power) = (found, next);
-            next = if up { next + 1 } else { next - 1 };
+            match better(asked, Shape::polynomial(power)?, &best) {
+                Some(found) => best = found,
+                None => break,
+            }
         }
         // What got better upwards does not downwards.
-        if power != guess {
+        if best.shape != shape {
             break;
         }
     }
     Ok(best)
 }
 
-/// A search by pattern among the blends, from one of them; near one whose bound is known.
-fn blends(asked: &Asked, near: Found, start: [f64; 3]) -> Result<Found, Invalid> {
-    let at = |[rate, power, exponent]: [f64; 3], near: f64| -> Result<Found, Invalid> {
+/// A search by pattern among the blends, from the best of a few; `best` where none is better.
+fn blends(asked: &Asked, mut best: Found, rate: f64) -> Result<Found, Invalid> {
+    let blend = |[rate, power, exponent]: [f64; 3]| {
         let (rate, power, exponent) = (rounded(rate), rounded(power), rounded(exponent));
-        let shape = if power == 1.0 && exponent == 0.0 {
-            Shape::laplace(rate)?
+        if power == 1.0 && exponent == 0.0 {
+            Shape::laplace(rate)
         } else {
-            Shape::blend(rate, power, exponent)?
-        };
-        Ok(score(asked, shape, near))
+            Shape::blend(rate, power, exponent)
+        }
     };
-    let mut place = start;
-    let mut best = at(place, near.bound)?;
+    // What was found at delta = 1e-6 and epsilon 1, for other numbers of answers and thinner tails.
+    let queries = asked.queries as f64;
+    let some = |thin: f64| {
+        let power = libm::pow(queries, 0.4);
+        [13.6 * thin * libm::pow(queries, -0.17), power, (0.5 * power).min(3.3) * thin]
+    };
+    let each = libm::log1p(libm::expm1(asked.epsilon / queries) * queries / (2.0 * asked.delta));
+    let thin = -libm::log(asked.delta) / 13.8;
+    let mut place = some(thin);
+    for start in [place, some(rate / 13.66), [each, 1.0, 0.0], [rate, 1.0, 0.0], [13.0 * thin, 2.0, 0.0]] {
+        if let Some(found) = better(asked, blend(start)?, &best) {
+            (place, best) = (start, found);
+        }
+    }
     let mut size = 1.0f64;
-    while size > 0.04 {
+    while size > 0.1 {
         let mut moved = false;
         for axis in 0..3 {
             for sign in [1.0, -1.0] {
@@ -99,8 +102,7 @@ fn blends(asked: &Asked, near: Found, start: [f64; 3]) -> Result<Found, Invalid>
                 if next == place {
                     continue;
                 }
-                let found = at(next, best.bound)?;
-                if found.score < best.score {
+                if let Some(found) = better(asked, blend(next)?, &best) {
                     (place, best, moved) = (next, found, true);
                     break;
                 }
@@ -118,17 +120,31 @@ fn rounded(value: f64) -> f64 {
     libm::round(value * 1000.0) / 1000.0
 }
 
+/// How much more than the bound's logarithm counts, for a shape of this deviation.
+fn beside(asked: &Asked, sketch: &Sketch) -> f64 {
+    let share = match asked.goal {
+        Goal::Bound => 0.0,
+        Goal::Rms => 1.0,
+        Goal::Mixed(weight) => 1.0 - weight,
+    };
+    share * libm::log(sketch.deviation)
+}
+
 /// The bound that a shape needs, and what it is worth.
 fn score(asked: &Asked, shape: Shape, near: f64) -> Found {
     let sketch = Sketch::new(shape);
     let bound = solve(&sketch, asked, near);
-    let error = bound * sketch.deviation;
-    let score = match asked.goal {
-        Goal::Bound => libm::log(bound),
-        Goal::Rms => libm::log(error),
-        Goal::Mixed(weight) => weight * libm::log(bound) + (1.0 - weight) * libm::log(error),
-    };
-    Found { shape, bound, score }
+    Found { shape, bound, score: libm::log(bound) + beside(asked, &sketch) }
+}
+
+/// A shape that is better than `best`, if it is: for most that are not, one look is enough.
+fn better(asked: &Asked, shape: Shape, best: &Found) -> Option<Found> {
+    let sketch = Sketch::new(shape);
+    let needed = libm::exp(best.score - beside(asked, &sketch)) * (1.0 - 1e-5);
+    if sketch.delta(needed, asked.queries, asked.epsilon, asked.delta) > asked.delta {
+        return None;
+    }
+    Some(score(asked, shape, needed)).filter(|found| found.score < best.score)
 }
 
 /// About the least bound at which delta is small enough: secants in logarithms, within what is known to be too little and
@@ -138,24 +154,25 @@ fn solve(sketch: &Sketch, asked: &Asked, near: f64) -> f64 {
         let delta = sketch.delta(libm::exp(log_bound), asked.queries, asked.epsilon, asked.delta);
         libm::log(delta.max(1e-300) / asked.delta)
     };
-    root(libm::log(near.max(0.51)), excess, |value| value.abs() < 0.002, 24)
+    root(libm::log(near.max(0.51)), excess, 0.05, 24)
 }
 
 /// Where a falling function is about 0, as `exp` of the place: from a guess, in at most so many steps.
-pub(super) fn root(guess: f64, excess: impl Fn(f64) -> f64, near: impl Fn(f64) -> bool, steps: u32) -> f64 {
+fn root(
+    guess: f64,
+    excess: impl Fn(f64) -> f64,
+    near: f64,
+    steps: u32,
+) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut at = guess;
     let mut value = excess(at);
     let mut slope = -12.0;
     for _ in 0..steps {
-        if near(value) || high - low < 1e-6 {
+        if value.abs() < near || high - low < 1e-6 {
             break;
         }
-        if value > 0.0 {
-            low = at
-        } else {
-            high = at
-        }
+        if value > 0.0 { low = at } else { high = at }
         let secant = at - (value / slope).clamp(-0.7, 0.7);
         let next = if secant > low && secant < high {
             secant
@@ -169,5 +186,6 @@ pub(super) fn root(guess: f64, excess: impl Fn(f64) -> f64, near: impl Fn(f64) -
         slope = if found < -0.5 { found.max(-1e4) } else { slope };
         (at, value) = (next, there);
     }
-    libm::exp(at)
+    // The last step needs no look.
+    libm::exp(at - if value.abs() < near { value / slope } else { 0.0 })
 }

@@ -112,7 +112,7 @@ impl Shape {
                 (0..power).for_each(|_| denominator *= inside);
                 1.0 / denominator - 1.0
             }
-            Form::PublishedExp => libm::exp(1.0 / inside) - std::f64::consts::E,
+            Form::PublishedExp => libm::exp(1.0 / inside) - libm::exp(1.0),
         }
     }
 }

@@ -6,10 +6,14 @@ use crate::accounting::pld::{Care, Listed};
 /// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
 const FALL: f64 = 42.975;
 
-/// Nodes on each side of zero, and between zero and the shift.
-const NODES: (u32, u32) = (160, 40);
+/// Cells on each side of zero, and between zero and the shift.
+const CELLS: (u32, u32) = (50, 14);
 
-const CARE: Care = Care { excess: 1e-2, terms: 512.0 };
+const CARE: Care = Care { excess: 2e-2, terms: (512.0, 4096.0) };
+
+/// Of many answers few shapes are tried, and their tails decide.
+const MORE_CARE: Care = Care { excess: 2e-2, terms: (512.0, 65_536.0) };
+const MANY: u64 = 300;
 
 /// A shape as far as a table follows it.
 #[derive(Clone, Debug)]
@@ -36,7 +40,7 @@ impl Sketch {
             low
         };
         let (mut mass, mut squares, mut slopes) = (0.0, 0.0, 0.0);
-        for (x, width) in nodes(0.0, 1.0, 1000) {
+        for (x, width) in nodes(0.0, 1.0, 400) {
             let weight = libm::exp(-shape.fall(x * end)) * width;
             let near = 1e-6_f64.min((1.0 - x) / 2.0);
             let slope = (shape.fall((x + near) * end) - shape.fall((x - near).max(0.0) * end)) / (2.0 * near);
@@ -60,13 +64,13 @@ impl Sketch {
         }
         let fall = |x: f64| self.shape.fall((x.abs() * self.end).min(1.0f64.next_down()));
         let mass_of = |(x, width): (f64, f64)| libm::exp(-fall(x)) * width;
-        let total: f64 = 2.0 * nodes(0.0, 1.0, 4 * NODES.0).map(mass_of).sum::<f64>();
-        let edge: f64 = nodes(1.0 - shift, 1.0, NODES.0).map(mass_of).sum();
+        let total: f64 = 2.0 * nodes(0.0, 1.0, 4 * CELLS.0).map(mass_of).sum::<f64>();
+        let edge: f64 = nodes(1.0 - shift, 1.0, CELLS.0).map(mass_of).sum();
         let least = shift - 1.0;
-        let body = nodes(-least, 0.0, NODES.0)
+        let body = nodes(-least, 0.0, CELLS.0)
             .map(|(x, width)| (-x, width))
-            .chain(nodes(0.0, shift, NODES.1))
-            .chain(nodes(shift, 1.0, NODES.0));
+            .chain(nodes(0.0, shift, CELLS.1))
+            .chain(nodes(shift, 1.0, CELLS.0));
         let (mut infinite, mut listed) = (edge / total, Vec::new());
         let mut cut = 5e-4 * target / queries as f64;
         let mut single = 0.0;
@@ -85,18 +89,22 @@ impl Sketch {
         if queries == 1 {
             return edge / total + single;
         }
-        Listed::new(listed.into_iter(), infinite).delta(queries, epsilon, CARE)
+        // A sum that is off by little is off by much after a million answers.
+        let whole = (1.0 - infinite) / listed.iter().map(|(_, mass)| mass).sum::<f64>();
+        let pairs = listed.into_iter().map(|(loss, mass)| (loss, mass * whole));
+        Listed::new(pairs, infinite).delta(queries, epsilon, if queries < MANY { CARE } else { MORE_CARE })
     }
 }
 
 /// Places and widths between two ends, crowded at the one that is farther from zero, where they begin: what happens near the
-/// edge happens at every scale.
-fn nodes(from: f64, to: f64, count: u32) -> impl Iterator<Item = (f64, f64)> {
-    let (length, step) = ((to - from).abs(), 1.0 / f64::from(count));
-    let (crowd, sign) = if from.abs() > to.abs() { (from, 1.0) } else { (to, -1.0) };
-    let sign = sign * if to >= from { 1.0 } else { -1.0 };
-    (0..count).map(move |n| {
-        let v = (f64::from(n) + 0.5) * step;
-        (crowd + sign * length * v * v * v, 3.0 * v * v * step * length)
+/// edge happens at every scale. Two places a cell, by Gauss.
+pub(super) fn nodes(from: f64, to: f64, cells: u32) -> impl Iterator<Item = (f64, f64)> {
+    const APART: f64 = 0.577_350_269_189_625_8;
+    let (length, half) = ((to - from).abs(), 0.5 / f64::from(cells));
+    let (crowd, sign) = if from.abs() > to.abs() { (from, to - from) } else { (to, from - to) };
+    (0..2 * cells).map(move |n| {
+        let side = if n % 2 == 0 { -APART } else { APART };
+        let v = (f64::from(n / 2) * 2.0 + 1.0 + side) * half;
+        (crowd + sign.signum() * length * v * v * v, 3.0 * v * v * half * length)
     })
 }

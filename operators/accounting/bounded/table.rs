@@ -34,7 +34,7 @@ impl Table {
     /// Lowers weights until each is at most the square of the one before over that before it, in exact integers; the
     /// neighbours of 0 are no larger than its own. So ratios of neighbours fall from one end of the table to the other,
     /// and with them the ratio of the table to itself moved by any shift: the larger the shift the more.
-    fn of(weights: impl Iterator<Item = u64>) -> Table {
+    pub(super) fn of(weights: impl Iterator<Item = u64>) -> Table {
         let mut half: Vec<u64> = Vec::with_capacity(weights.size_hint().0);
         let (mut before, mut last) = (u64::MAX, u64::MAX);
         for weight in weights {
@@ -51,6 +51,12 @@ impl Table {
             (before, last) = (last, weight);
         }
         half.shrink_to_fit();
+        Table { half }
+    }
+
+    /// Weights as they are, log-concave or not: to show why they must be.
+    #[cfg(test)]
+    pub(super) fn raw(half: Vec<u64>) -> Table {
         Table { half }
     }
 

@@ -24,6 +24,8 @@ const CUT: f64 = 6.0;
 const ALIAS: f64 = 28.0;
 /// How much above the result, as a logarithm, the terms may start.
 const HEADROOM: f64 = 12.0;
+/// Fewer steps are not worth a leap: about so many turns cost as much as new phases.
+const LEAP: u32 = 16;
 /// Frequencies where the moment is proved below exp(-NIL) of its largest value are not visited.
 const NIL: f64 = 60.0;
 
@@ -43,23 +45,31 @@ impl Integral {
 
     /// An upper bound on the divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
-        self.delta_within(epsilon, DELTA_EXCESS, TERMS.0)
+        self.delta_within(epsilon, DELTA_EXCESS, TERMS, HEADROOM)
     }
 
-    /// The same, which the added Gaussian may make larger by about `allowed` of itself; at first of so many frequencies.
-    pub(super) fn delta_within(&self, epsilon: f64, allowed: f64, first: f64) -> f64 {
+    /// The same, which the added Gaussian may make larger by about `allowed` of itself, if so many
+    /// frequencies are enough: the first number at first, the second at most. Terms may start so much above the result
+    /// (`headroom`, a logarithm) as their rounding allows.
+    pub(super) fn delta_within(&self, epsilon: f64, allowed: f64, (first, last): (f64, f64), headroom: f64) -> f64 {
         let (tilt, logarithm) = self.chernoff_delta(epsilon);
         let mut best = libm::exp(logarithm).min(1.0);
         if best == 0.0 {
             return 0.0;
         }
-        let mut terms = first;
+        let (mut terms, mut headroom) = (first, headroom);
         loop {
-            let line = self.line(tilt, epsilon, best, terms);
+            let line = self.line(tilt, epsilon, best, terms, headroom);
             let reading = line.read(epsilon);
             best = best.min(reading.delta);
+            // A smaller tilt makes the sum short and its terms large. Where Chernoff's bound was far above the result, they
+            // are so large that their rounding is most of it.
+            if line.tilt < tilt && line.fixed > 10.0 * allowed * reading.delta {
+                headroom = if headroom > HEADROOM { HEADROOM } else { f64::NEG_INFINITY };
+                continue;
+            }
             let excess = line.widened * reading.density / (reading.delta * allowed);
-            match more(terms, excess) {
+            match more(terms, excess, last) {
                 Some(next) => terms = next,
                 None => return best,
             }
@@ -75,7 +85,7 @@ impl Integral {
         let mut best = if guess.is_nan() { f64::INFINITY } else { guess };
         let mut terms = TERMS.0;
         loop {
-            let line = self.line(tilt, guess, target, terms);
+            let line = self.line(tilt, guess, target, terms, HEADROOM);
             let found = first_below(target, best, |epsilon| {
                 let reading = line.read(epsilon);
                 (reading.delta, reading.fall)
@@ -88,7 +98,7 @@ impl Integral {
             // Where epsilon is far below the spread of the loss, an error is measured by the spread.
             let scale = best.max(0.1 / tilt);
             let excess = line.widened * reading.density / (reading.fall * scale * EPSILON_EXCESS);
-            match more(terms, excess) {
+            match more(terms, excess, TERMS.1) {
                 Some(next) => terms = next,
                 None => return best,
             }
@@ -126,8 +136,8 @@ impl Integral {
     }
 
     /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
-    fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64) -> Line {
-        let (tilt, period) = self.contour(tilt, epsilon, delta);
+    fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64, headroom: f64) -> Line {
+        let (tilt, period) = self.contour(tilt, epsilon, delta, headroom);
         let step = 2.0 * PI / period;
         let smoothing = self.gaussian.max(CUT / (step * terms));
         let last = (CUT / (step * smoothing)).ceil();
@@ -182,7 +192,7 @@ impl Integral {
     /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
     /// from the right by Chernoff's bound at larger tilts. Where the loss has a heavy tail, less than the `best` tilt pays.
     /// A poor choice makes the result larger, never wrong.
-    fn contour(&self, best: f64, epsilon: f64, delta: f64) -> (f64, f64) {
+    fn contour(&self, best: f64, epsilon: f64, delta: f64, headroom: f64) -> (f64, f64) {
         let small = ALIAS - libm::log(delta);
         let right = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0].map(|factor| {
             let tilt = best * factor;
@@ -195,7 +205,7 @@ impl Integral {
             (tilt, nearest.max(small / tilt))
         });
         let affordable =
-            |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) < libm::log(delta) + HEADROOM;
+            |tilt: f64| self.log_moment(tilt) - tilt * epsilon + ceiling(tilt) < libm::log(delta) + headroom;
         let shorter = |kept: (f64, f64), other: (f64, f64)| {
             if other.1 < kept.1 && affordable(other.0) { other } else { kept }
         };
@@ -204,9 +214,9 @@ impl Integral {
 }
 
 /// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
-fn more(terms: f64, excess: f64) -> Option<f64> {
-    (excess > 1.0 && terms < TERMS.1)
-        .then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(TERMS.1).ceil())
+fn more(terms: f64, excess: f64, most: f64) -> Option<f64> {
+    (excess > 1.0 && terms < most)
+        .then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(most).ceil())
 }
 
 /// One law along the line.
@@ -242,7 +252,9 @@ impl<'a> Walk<'a> {
     /// How many steps may be taken at once, because up to there the power of the moment stays nil.
     fn skip(&self, here: &Cumulant) -> f64 {
         let modulus = libm::exp(here.value.re - self.top) * (1.0 + 1e-9) + 1e-9;
-        ((self.nil - modulus) / self.change).clamp(1.0, 1e15).floor()
+        let steps = ((self.nil - modulus) / self.change).clamp(1.0, 1e15).floor();
+        // Atoms turn from step to step; after a leap all their phases are computed afresh.
+        if self.sweep.is_some() && steps < f64::from(LEAP) { 1.0 } else { steps }
     }
 }
 

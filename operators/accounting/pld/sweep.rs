@@ -38,6 +38,11 @@ impl Tilted {
 
     /// The cumulant at `frequency`, each phase computed afresh.
     pub(super) fn sum(&self, atoms: &[Atom], frequency: f64) -> Cumulant {
+        if frequency == 0.0 {
+            // All of them point one way, and their sum was taken already.
+            let value = Complex::new(self.scale, 0.0);
+            return Cumulant { value, error: self.error + 8.0 * ULP * value.norm() };
+        }
         let phasor = |(atom, mass): (&Atom, &f64)| {
             Complex::new(0.0, frequency * (atom.loss - self.centre)).exp().scale(*mass)
         };

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::mixer::Mixer;
+use crate::mechanisms::answers::{Row, Value};
 use crate::mechanisms::{Bucket, Key};
 
 /// Something that is identified by bytes: a person, a key, a record.
@@ -257,6 +258,52 @@ impl Identity for Bucket {
     }
 }
 
+/// Its kind, and what there is of it.
+impl Identity for Value {
+    fn write<S: Sink>(&self, sink: &mut S) {
+        match self {
+            Value::None => 0u8.write(sink),
+            Value::Number(number) => (1u8, *number).write(sink),
+            Value::Text(text) => {
+                (2u8, text.len() as u64).write(sink);
+                sink.bytes(text.as_bytes());
+            }
+        }
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        match u8::read(bytes)? {
+            0 => Some(Value::None),
+            1 => i64::read(bytes).map(Value::Number),
+            2 => String::read(bytes).map(Value::from),
+            _ => None,
+        }
+    }
+
+    fn heap(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::None | Value::Number(_) => 0,
+        }
+    }
+}
+
+/// As a list of its values.
+impl Identity for Row {
+    fn write<S: Sink>(&self, sink: &mut S) {
+        (self.values().len() as u64).write(sink);
+        self.values().iter().for_each(|value| value.write(sink));
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Vec::read(bytes).map(Row::new)
+    }
+
+    fn heap(&self) -> usize {
+        size_of_val(self.values()) + self.values().iter().map(Value::heap).sum::<usize>()
+    }
+}
+
 /// Nobody, nothing: for tables over one key.
 impl Identity for () {
     fn write<S: Sink>(&self, _: &mut S) {}
@@ -305,6 +352,7 @@ mod tests {
         comes_back([String::from("a"), String::new()]);
         comes_back((1u16, String::from("b"), -1i32, Some('c')));
         comes_back(IpAddr::from([127, 0, 0, 1]));
+        comes_back(Row::from([Value::None, Value::Number(-1), Value::from("b")]));
         comes_back(IpAddr::from([0u16, 0, 0, 0, 0, 0xffff, 0x7f00, 1]));
         assert_eq!(String::read(&mut &bytes(&vec![0xffu8])[..]), None);
         assert_eq!(bool::read(&mut &[2u8][..]), None);
@@ -319,6 +367,11 @@ mod tests {
         assert_ne!(pair("", "a"), pair("a", ""));
         assert_ne!(bytes(&(Some(0u8), None::<u8>)), bytes(&(None::<u8>, Some(0u8))));
         assert_ne!(bytes(&IpAddr::from([1, 2, 3, 4])), bytes(&IpAddr::from([0u8; 16])));
+        assert_ne!(bytes(&Row::from([Value::None])), bytes(&Row::from([])));
+        assert_ne!(
+            bytes(&Row::from(["ab".into(), "c".into()])),
+            bytes(&Row::from(["a".into(), "bc".into()]))
+        );
     }
 
     // The bytes are a format: persons who are counted in a sealed state must be found again by the next version.

@@ -66,6 +66,7 @@
 //!
 //! Everything in a table is private, its size included.
 
+mod alone;
 mod cap;
 mod chooser;
 mod each;
@@ -86,6 +87,7 @@ pub(super) mod tests;
 mod totals;
 mod used;
 
+pub(super) use alone::{held, share};
 pub use cap::Cap;
 pub use chooser::Chooser;
 pub use each::Each;

@@ -17,6 +17,6 @@ pub use failure::{Failure, FailureKind, Finished};
 pub(super) use faults::draws_for_a_dataflow;
 pub use feed::{Fed, Feeds};
 pub use run::execute;
-pub(super) use shared::Shared;
 pub use shared::Stop;
+pub(super) use shared::{Context, Shared};
 pub use source::{All, BATCH, Gone, Pulled, Source};

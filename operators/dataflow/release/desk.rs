@@ -9,6 +9,8 @@ pub(crate) type Wake = Box<dyn Fn() + Send>;
 /// One statistic's place at the gate. Nothing here waits.
 pub(crate) trait Desk: Send {
     fn submit(&self, request: Request) -> Result<(), Trouble>;
+    /// What has a row is told; of the rest, that it is absent.
+    fn seek(&self, release: Release);
     /// Its time has passed: what has no row yet is skipped.
     fn miss(&self, release: Release);
     fn hear(&self) -> Option<Told>;
@@ -18,6 +20,10 @@ pub(crate) trait Desk: Send {
 impl Desk for gate::Desk {
     fn submit(&self, request: Request) -> Result<(), Trouble> {
         gate::Desk::submit(self, request)
+    }
+
+    fn seek(&self, release: Release) {
+        gate::Desk::seek(self, release);
     }
 
     fn miss(&self, release: Release) {

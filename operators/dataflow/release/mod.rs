@@ -6,6 +6,7 @@ mod docket;
 mod leaving;
 mod operator;
 mod order;
+mod questions;
 mod statistic;
 
 pub use deliver::Deliver;
@@ -16,4 +17,6 @@ pub use leaving::Release;
 pub use operator::Plan;
 pub(super) use operator::{Waker, release};
 pub(super) use order::Order;
+pub use questions::Unanswered;
+pub(in crate::dataflow) use questions::{Answering, Posed, sealed, sought};
 pub use statistic::{Statistic, Title};

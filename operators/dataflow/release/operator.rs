@@ -131,6 +131,11 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
 pub(crate) struct Waker(Arc<OnceLock<SyncActivator>>);
 
 impl Waker {
+    /// Which operator it wakes; it was made for one.
+    pub(super) fn wakes(&self, activator: SyncActivator) {
+        let _ = self.0.set(activator);
+    }
+
     pub(crate) fn wake(&self) -> Wake {
         let waker = self.clone();
         Box::new(move || {
@@ -158,8 +163,7 @@ pub(crate) fn release<'scope, S: Statistic>(
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
     if let Some((_, _, waker)) = &at_desk {
-        // It was made for this operator.
-        let _ = waker.0.set(scope.worker().sync_activator_for(address.to_vec()));
+        waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
     }
 
     let (shared, order) = (Arc::clone(&context.shared), Rc::clone(&context.order));
@@ -258,6 +262,8 @@ impl<S: Statistic> Clerk<S> {
             match heard {
                 None => return,
                 Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                // Nothing is sought here.
+                Some(Told::Absent(_)) => {}
                 // Told by another process, or before: the window is settled, and nothing leaves here.
                 Some(Told::Withheld(row)) => {
                     self.asked.remove(&row.release().id());

@@ -1,6 +1,7 @@
 //! The words between a stream and its releases: one word, one file.
 
 mod admission;
+mod answering;
 mod bounded;
 mod bounder;
 mod collection;
@@ -20,6 +21,7 @@ mod told;
 mod unit;
 mod window;
 
+pub use answering::{Answered, Answering, Owned, TakesBack};
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, Exact};

@@ -12,7 +12,9 @@ use crate::mechanisms::{Bound, Gaussian, Keys};
 use crate::time::{Span, Time};
 
 mod admission;
+mod answering;
 mod collection;
+mod distinguished;
 mod neighbours;
 mod oracle;
 mod recorder;

@@ -80,8 +80,8 @@ pub trait Pane<P, Q: Question> {
 /// A person's records belong to the person: protected is everything that one person did.
 #[expect(missing_debug_implementations, reason = "made of closures")]
 pub struct People<P, F, N> {
-    person: Rc<F>,
-    naming: N,
+    pub(super) person: Rc<F>,
+    pub(super) naming: N,
     people: PhantomData<fn() -> P>,
 }
 

@@ -103,6 +103,8 @@ impl Desk for StandIn {
         Ok(())
     }
 
+    fn seek(&self, _: Release) {}
+
     fn miss(&self, release: Release) {
         let _ = self.asked.send(Asked::Miss(release));
     }

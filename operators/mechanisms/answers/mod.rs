@@ -1,4 +1,75 @@
 //! Questions that somebody asks of the records that are kept, and what they are asked of.
+//!
+//! An analyst asks, sees, and asks again. A [`Schema`] says which fields there are to ask about; a [`Question`] is read by
+//! it, once, and is right or refused before any record is looked at. What a question finds is exact and stays where it is:
+//! [`Columns`], [`Row`] and [`Found`] print as `<private>`.
+//!
+//! ```
+//! use discreet::mechanisms::answers::{Columns, Field, Row, Schema, Steps};
+//!
+//! let schema = Schema::new([Field::number("age"), Field::decimal("price", 2), Field::text("country")])?
+//!     .of_person("client")?;
+//! let mut kept = Columns::new(&schema);
+//! kept.push(&Row::from([34.into(), 1250.into(), "DE".into()]));              // 12.50 is 1250 steps of a hundredth
+//!
+//! let question = schema.question("ann", "q1", 0).mean("price", "0", "100", "age >= 18 and country = \"DE\"")?;
+//! let found = kept.found(&question, &Steps::new(10_000));
+//! assert_eq!((found.matched, found.terms), (1, -7500));                      // three quarters below the middle
+//!
+//! let refused = schema.question("ann", "q2", 0).count("aeg >= 18").unwrap_err();
+//! assert_eq!(
+//!     refused.to_string(),
+//!     "filter: found text that is not understood; give a field at column 1 in place of \"aeg\", which is no field: \
+//!      age, price or country (did you mean age?)"
+//! );
+//! # Ok::<(), discreet::Invalid>(())
+//! ```
+//!
+//! # The language
+//!
+//! A [`Filter`] says which records are meant.
+//!
+//! | what is said | which records |
+//! |---|---|
+//! | `all` | every one |
+//! | `age = 18`, `age != 18` | those that have this number, or another one |
+//! | `age < 18`, `<=`, `>`, `>=` | those whose number is below, above, ... |
+//! | `price in 10..20`, `..20`, `10..` | from 10 on and below 20; without an end on a side, all of them there |
+//! | `age in {18, 21}` | those that have one of these |
+//! | `country = "DE"`, `!=`, `in {"DE", "AT"}` | the same of texts, which have no order here: it would be that of some language |
+//! | `when >= "2026-11-01"` | times are a date, which is its midnight in UTC, or a moment such as `"2026-11-01T00:00:00Z"` |
+//! | `not c`, `c and d`, `c or d`, `(c)` | `not` holds closest, then `and`, then `or` |
+//! | `` `order total` = 7 `` | a name that is no plain word, or one of the words above, stands between backquotes |
+//!
+//! * **Numbers are exact.** A number is a plain decimal, `12.50` or `1e3`, in the steps of its field; one with more digits
+//!   behind the point is refused and not rounded. Texts have the escapes of JSON.
+//! * **What is absent passes no comparison**, so whoever has no age is neither `age = 1` nor `age != 1`, but is
+//!   `not (age = 1)`. A condition holds or does not; there is no third answer. A value of another sort than its field's is
+//!   absent.
+//! * **Whose a record is cannot be asked**: the field has no column, and its name is refused as such.
+//! * **Every text is read in bounded memory and stack**: at most 64 KiB, 64 parentheses and `not`s within each other, and 4,096
+//!   values to compare with.
+//! * **What means the same is told the same**, as far as order and parentheses go: `(age>17)` is `age >= 18`, `a and (b and c)`
+//!   is `a and b and c`, sets ascend and hold each value once, and what is denied twice is not denied. [`Question::text`] is
+//!   of this form, and is read as the same question.
+//!
+//! A question is public, and so is all that depends on it alone: an error says what was found in its text, and where. None
+//! depends on a record.
+//!
+//! # What is asked
+//!
+//! * A *count*: how many records match. Each brings one unit, of [`Steps`] steps.
+//! * A *mean* of a field of numbers in a range, over the records that match and have the field. It is a sum and a count: each
+//!   record brings its value's distance from the middle of the range, between -1 and 1 units, and takes two answers.
+//!
+//! [`Schema::question_line`] reads either from a line of JSON.
+//!
+//! # What is kept
+//!
+//! Rows lie by columns, and a question is asked of a thousand at once, one step of its filter after another. To each step
+//! a block's values are one loop of comparisons into bits, which the compiler makes of several values at a time; texts are
+//! numbers, looked up once a question. A filter is so kept that nothing in it is nested: [`Filter::matches`] is the plain way
+//! to ask it of one row.
 
 mod answered;
 mod bundle;
@@ -6,10 +77,12 @@ mod certain;
 mod columns;
 mod filter;
 mod found;
+mod line;
 mod question;
 #[cfg(test)]
 mod sample;
 mod schema;
+mod seam;
 mod steps;
 mod used;
 mod value;
@@ -21,5 +94,6 @@ pub use filter::Filter;
 pub use found::Found;
 pub use question::{Asking, Asks, Question};
 pub use schema::{Field, Kind, Schema};
+pub use seam::{Answers, ReadyAnswers};
 pub use steps::Steps;
 pub use value::{Row, Value};

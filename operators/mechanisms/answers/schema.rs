@@ -201,8 +201,8 @@ impl Field {
         };
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
-            // Two signs.
-            invalid::Kind::Negative => (invalid::Kind::Malformed, due()),
+            // Two signs, or nothing but one.
+            invalid::Kind::Negative | invalid::Kind::Missing if sign < 0 => (invalid::Kind::Malformed, due()),
             kind => (kind, due()),
         })?;
         let (written, power) = size.parts();
@@ -263,4 +263,76 @@ pub(super) fn printable(text: &str) -> bool {
 pub(super) fn moment(time: Time) -> Option<String> {
     let text = jiff::Timestamp::from_microsecond(time).ok()?.to_string();
     (time::at(&text) == Ok(time)).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_has_names_that_can_be_said() {
+        let refused = |fields: Vec<Field>| {
+            let refused = Schema::new(fields).unwrap_err();
+            (refused.field().to_owned(), refused.kind())
+        };
+        let field = |name: &str| vec![Field::number(name)];
+        for (fields, kind) in [
+            (vec![], invalid::Kind::Empty),
+            (field(""), invalid::Kind::Missing),
+            (field("a`b"), invalid::Kind::Malformed),
+            (field("a\nb"), invalid::Kind::Malformed),
+            (field(&"a".repeat(129)), invalid::Kind::TooLarge),
+            ([field("a"), vec![Field::text("a")]].concat(), invalid::Kind::Mixed),
+            (vec![Field::decimal("a", 19)], invalid::Kind::TooLarge),
+            ((0..1_025).flat_map(|place| field(&place.to_string())).collect(), invalid::Kind::TooLarge),
+        ] {
+            assert_eq!(refused(fields), ("fields".to_owned(), kind));
+        }
+        let schema =
+            Schema::new([Field::decimal("a b", 18), Field::text("größe"), Field::time("x")]).unwrap();
+        for (name, kind) in [("x", invalid::Kind::Mixed), ("", invalid::Kind::Missing)] {
+            let refused = schema.clone().of_person(name).unwrap_err();
+            assert_eq!((refused.field(), refused.kind()), ("person", kind));
+        }
+    }
+
+    // Refutes a hash that leaves a name, a kind, a place of the point, an order or a person out.
+    #[test]
+    fn another_schema_has_another_digest() {
+        let of = |fields: &[Field]| Schema::new(fields.iter().cloned()).unwrap();
+        let one = |field: &Field| of(std::slice::from_ref(field));
+        let (a, b) = (Field::number("a"), Field::number("b"));
+        let all = [
+            one(&a),
+            of(&[a.clone(), b.clone()]),
+            of(&[b.clone(), a.clone()]),
+            of(&[Field::time("a")]),
+            of(&[Field::text("a")]),
+            of(&[Field::decimal("a", 0)]),
+            of(&[Field::decimal("a", 2)]),
+            one(&a).of_person("b").unwrap(),
+            one(&a).of_person("c").unwrap(),
+            one(&a).of_person("b").unwrap().of_person("c").unwrap(),
+        ];
+        for (place, one) in all.iter().enumerate() {
+            assert!(all[..place].iter().all(|other| other.digest() != one.digest()), "{one:?}");
+        }
+        assert_eq!(of(&[a.clone(), b.clone()]).digest(), of(&[a, b]).digest());
+    }
+
+    // Refutes a name that is told as another word than it is read from.
+    #[test]
+    fn every_name_can_be_asked_about() {
+        for name in
+            ["a", "all", "in", "not", "1a", "a b", "a..b", "a.b", "a-b", "größe", "日", "\"", "-", "(", "\\"]
+        {
+            let schema = Schema::new([Field::number(name)]).unwrap();
+            let asked =
+                schema.question("ann", "q", 0).mean(name, "0", "1", &format!("`{name}` = 1")).unwrap();
+            let shown = told(name);
+            assert_eq!(asked.text(), format!("mean of {shown} in 0..1 where {shown} = 1"));
+            let again = schema.question("ann", "q", 0).mean(name, "0", "1", &asked.filter().to_string());
+            assert_eq!(again, Ok(asked));
+        }
+    }
 }

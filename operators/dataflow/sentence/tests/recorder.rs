@@ -43,12 +43,27 @@ pub(in super::super) struct Recorder {
     refusing: Arc<Mutex<Vec<Time>>>,
     answered: Arc<Mutex<usize>>,
     rows: Arc<Mutex<HashMap<Digest, String>>>,
+    /// The seed of the next draw, where each has its own.
+    seeds: Option<Arc<Mutex<u64>>>,
 }
 
 impl Recorder {
     pub(in super::super) fn new(unit: Unit) -> Recorder {
         let (kept, sealed, refusing, answered, rows) = Default::default();
-        Recorder { unit, version: 1, kept, sealed, refusing, answered, rows }
+        Recorder { unit, version: 1, kept, sealed, refusing, answered, rows, seeds: None }
+    }
+
+    /// The same, with a seed of its own for every draw from this one on: for what is told, not for what is asked.
+    pub(in super::super) fn seeded(self, first: u64) -> Recorder {
+        Recorder { seeds: Some(Arc::new(Mutex::new(first))), ..self }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seeds.as_ref().map_or(1, |seeds| {
+            let mut next = seeds.lock().unwrap();
+            *next += 1;
+            *next
+        })
     }
 
     /// The same for a later version of the job.
@@ -158,7 +173,8 @@ impl Desk for Recording {
             self.tell(release, Fate::Sealed, line);
             return Ok(());
         }
-        let (mut kept, mut noise) = (self.recorder.kept.lock().unwrap(), Noise::recording(1));
+        let (mut kept, mut noise) =
+            (self.recorder.kept.lock().unwrap(), Noise::recording(self.recorder.seed()));
         let state = kept.get(&release.name).cloned();
         assert!(state.is_none() || sealable.keeps_state());
         let keeps_state = sealable.keeps_state();
@@ -173,7 +189,7 @@ impl Desk for Recording {
             kept.insert(release.name.clone(), state);
         }
         drop(kept);
-        let (exact, told) = drawn.line.split_once('\u{1}').unwrap();
+        let (exact, told) = drawn.line.split_once('\u{1}').unwrap_or(("", &drawn.line));
         let exact = exact.lines().map(|line| {
             let (numbers, key) = line.split_once(' ').unwrap();
             let numbers: Vec<i128> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
@@ -190,6 +206,17 @@ impl Desk for Recording {
         self.recorder.rows.lock().unwrap().insert(release.id(), drawn.line.clone());
         self.tell(release, Fate::Sealed, drawn.line);
         Ok(())
+    }
+
+    fn seek(&self, release: Release) {
+        let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
+        match row {
+            Some(line) => self.tell(release, Fate::Sealed, line),
+            None => {
+                self.told.lock().unwrap().push_back(Told::Absent(release.id()));
+                (self.wake.lock().unwrap())();
+            }
+        }
     }
 
     fn miss(&self, release: Release) {

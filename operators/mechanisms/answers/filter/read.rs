@@ -167,11 +167,8 @@ impl Reader<'_> {
                         Token::Word(word) => meant(word, &["and", "or"]),
                         _ => None,
                     };
-                    let due = match meant {
-                        Some(meant) => format!("{meant}"),
-                        None => "\"and\", \"or\", or the end".to_owned(),
-                    };
-                    return Err(self.tokens.refuse(Kind::Malformed, &due));
+                    let due = meant.unwrap_or("\"and\", \"or\", or the end");
+                    return Err(self.tokens.refuse(Kind::Malformed, due));
                 }
             }
             self.tokens.take()?;

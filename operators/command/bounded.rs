@@ -1,0 +1,91 @@
+//! `discreet calibrate bounded`: noise that never exceeds a bound, for many adaptive answers.
+
+use clap::Args;
+use discreet::accounting::Gaussian;
+use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness, Goal, Shape, published_bound};
+use serde_json::json;
+
+use super::{Refusal, number, whole};
+
+/// How many answers, and what they may cost together.
+#[derive(Debug, Args)]
+pub(crate) struct Bounded {
+    /// How many answers; each question may depend on the answers before
+    #[arg(long, allow_negative_numbers = true)]
+    queries: String,
+    /// The bound of the privacy loss of all answers together
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: String,
+    /// The probability left beyond epsilon
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2; else the best is
+    /// looked for
+    #[arg(long)]
+    shape: Option<String>,
+    /// What is to be small: bound, rms, or the weight of the bound between the two, such as 0.5
+    #[arg(long, allow_negative_numbers = true, default_value = "bound")]
+    goal: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many times of 100 the Gaussian keeps the error that is printed beside the bound.
+const CONFIDENCE: f64 = 0.95;
+
+impl Bounded {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let queries = whole("queries", &self.queries)?;
+        let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
+        let goal = match self.goal.as_str() {
+            "bound" => Goal::Bound,
+            "rms" => Goal::Rms,
+            weight => Goal::Mixed(number("goal", weight)?),
+        };
+        let mut asked = Asked::new(queries, epsilon, delta)?.goal(goal)?;
+        let shape = self.shape.as_deref().map(str::parse::<Shape>).transpose()?;
+        if let Some(shape) = shape {
+            asked = asked.shape(shape);
+        }
+        let noise = BoundedNoise::calibrate(&asked, &Fineness::default())?;
+        // The published algorithm has shapes of its own; the second is the one it is run with.
+        let published = shape
+            .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())
+            .map_or_else(|| published_bound(&Shape::published(2)?, queries, epsilon, delta), Ok)?;
+        let sigma = Gaussian::calibrate(epsilon, delta, (queries as f64).sqrt())?;
+        let largest = Gaussian::largest(sigma, queries, CONFIDENCE)?;
+        let (bound, deviation) = (noise.bound(), noise.unit_deviation());
+        if self.json {
+            let line = json!({
+                "mechanism": "bounded",
+                "queries": queries,
+                "bound": bound,
+                "shape": noise.shape().to_string(),
+                "sd": deviation,
+                "published_bound": published,
+                "gaussian_sigma": sigma,
+                "gaussian_max95": largest,
+                "epsilon": noise.epsilon(),
+                "delta": noise.delta(),
+                "certified": true,
+            });
+            return Ok(format!("{line}\n"));
+        }
+        Ok(format!(
+            "noise     {shape}, {steps} steps a unit\n\
+             bound     {bound:.4}: no answer errs by more, ever; standard deviation {deviation:.4}\n\
+             answers   {queries}, each question chosen by looking at the answers before\n\
+             cost      epsilon = {epsilon}, delta = {delta:e} for all answers together, certified\n\
+             beside    {published:.4} by the published calibration;\n          \
+             the Gaussian: standard deviation {sigma:.4}, all {queries} within {largest:.4} in 95 of 100 cases\n\n\
+             This is for counts that one person can change by at most 1; for others, multiply. The answers are paid for at\n\
+             once, as a whole, and those that are never asked for are not paid back.\n",
+            shape = noise.shape(),
+            steps = noise.shift(),
+            epsilon = noise.epsilon(),
+            delta = noise.delta(),
+        ))
+    }
+}

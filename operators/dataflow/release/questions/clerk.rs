@@ -1,0 +1,215 @@
+//! Where each question stands: no streams, and no capabilities but their names.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::driver::Shared;
+use crate::dataflow::release::Release;
+use crate::dataflow::release::desk::Desk;
+use crate::dataflow::release::leaving::{SharedDesk, lock};
+use crate::gate::{Request, Standing, Told};
+use crate::invalid::Invalid;
+use crate::ledger::{self, Digest, Row};
+use crate::mechanisms::answers::{Found, Question};
+use crate::time::Time;
+
+/// How the questions of one sentence are answered.
+pub(in crate::dataflow) trait Answering: 'static {
+    /// Which version of the data a question names that came when its source had declared `given`.
+    ///
+    /// # Errors
+    /// Names what makes it a question that cannot be answered. Nothing of the data is in reach.
+    fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid>;
+
+    /// When that version is complete.
+    fn close(&self, version: u64) -> Time;
+
+    /// The name under which its answer stands in the ledger.
+    fn release(&self, question: &Question) -> ledger::Release;
+
+    /// What everybody has counted, with the mechanism that will noise it.
+    fn request(&self, posed: Posed, found: Found) -> Request;
+}
+
+/// A question that is to be counted: of which version, and under which name its answer will stand.
+#[derive(Clone, Serialize, Deserialize)]
+pub(in crate::dataflow) struct Posed {
+    pub(in crate::dataflow) id: [u8; 32],
+    pub(in crate::dataflow) question: Question,
+    pub(in crate::dataflow) version: u64,
+}
+
+/// A question that was not answered, and why: nothing was counted, drawn or paid for it.
+#[derive(Clone, Debug)]
+pub struct Unanswered {
+    question: Question,
+    why: Invalid,
+}
+
+impl Unanswered {
+    /// The question.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// What is wrong with it.
+    pub fn why(&self) -> &Invalid {
+        &self.why
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "question {} of {}: {}", self.question.id(), self.question.analyst(), self.why)
+    }
+}
+
+/// A row, how its budget stands, and how long it took.
+type Outcome = (Row, Standing, Option<Duration>);
+
+/// What an operator is to do about a release.
+pub(super) enum Word {
+    /// Have it counted.
+    Pose(Posed),
+    /// Let it leave.
+    Leave(Box<Outcome>),
+    /// Nothing is told here.
+    Drop(Digest),
+}
+
+enum Stage {
+    /// The gate looks whether it was answered before.
+    Sought(Posed),
+    /// The workers count.
+    Counting { posed: Posed, found: Found, missing: usize },
+    /// It is with the gate.
+    Sealing(Instant),
+}
+
+/// What worker 0 knows of the questions of one sentence.
+pub(super) struct Clerk<A> {
+    answering: A,
+    desk: SharedDesk,
+    shared: Arc<Shared>,
+    workers: usize,
+    stages: HashMap<Digest, Stage>,
+    /// For the operator that seeks, and for the one that seals.
+    seeking: VecDeque<Word>,
+    sealing: VecDeque<Word>,
+}
+
+impl<A: Answering> Clerk<A> {
+    pub(super) fn new(answering: A, desk: Box<dyn Desk>, shared: Arc<Shared>, workers: usize) -> Clerk<A> {
+        let (stages, seeking, sealing) = Default::default();
+        let desk = Arc::new(Mutex::new(desk));
+        Clerk { answering, desk, shared, workers, stages, seeking, sealing }
+    }
+
+    /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking twice is asking
+    /// once.
+    pub(super) fn ask(
+        &mut self,
+        question: Question,
+        given: Time,
+    ) -> Result<Option<(Digest, Time)>, Unanswered> {
+        let version = match self.answering.version(&question, given) {
+            Ok(version) => version,
+            Err(why) => return Err(Unanswered { question, why }),
+        };
+        let release = self.answering.release(&question);
+        let id = release.id();
+        if self.shared.is_over() || self.stages.contains_key(&id) {
+            return Ok(None);
+        }
+        self.stages.insert(id, Stage::Sought(Posed { id: *id.bytes(), question, version }));
+        self.shared.awaits(0, 1);
+        lock(&self.desk).seek(release);
+        Ok(Some((id, self.answering.close(version).max(given))))
+    }
+
+    /// Takes in what one worker has counted; the last of them sends it to the gate.
+    pub(super) fn count(&mut self, id: Digest, part: Found) {
+        let Some(Stage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
+        *found = *found + part;
+        *missing -= 1;
+        if *missing > 0 || self.shared.is_over() {
+            return;
+        }
+        let sealing = Stage::Sealing(Instant::now());
+        let Some(Stage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
+        self.shared.awaits(0, 1);
+        let request = self.answering.request(posed, found);
+        if let Err(trouble) = lock(&self.desk).submit(request) {
+            self.shared.fail(trouble.into());
+        }
+    }
+
+    /// Hears what the gate has to say.
+    pub(super) fn hear(&mut self) {
+        loop {
+            let heard = lock(&self.desk).hear();
+            match heard {
+                None => return,
+                Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                Some(Told::Absent(id)) => self.absent(id),
+                Some(Told::Withheld(row)) => {
+                    let id = row.release().id();
+                    self.settle(id, Word::Drop(id));
+                }
+                Some(Told::Row(row, standing)) => {
+                    let id = row.release().id();
+                    let took = match self.stages.get(&id) {
+                        Some(Stage::Sealing(since)) => Some(since.elapsed()),
+                        _ => None,
+                    };
+                    self.settle(id, Word::Leave(Box::new((*row, *standing, took))));
+                }
+            }
+        }
+    }
+
+    fn absent(&mut self, id: Digest) {
+        let Some(Stage::Sought(posed)) = self.stages.remove(&id) else { return };
+        self.shared.awaits(1, 0);
+        let missing = self.workers;
+        self.stages.insert(id, Stage::Counting { posed: posed.clone(), found: Found::default(), missing });
+        self.seeking.push_back(Word::Pose(posed));
+    }
+
+    /// It has its row: whoever holds the time of its answer hears of it.
+    fn settle(&mut self, id: Digest, word: Word) {
+        let stage = self.stages.remove(&id);
+        if matches!(stage, Some(Stage::Sought(_) | Stage::Sealing(_))) {
+            self.shared.awaits(1, 0);
+        }
+        match stage {
+            Some(Stage::Sought(_)) => self.seeking.push_back(word),
+            // One that nobody asked for was sealed by a former process, and not delivered.
+            _ => self.sealing.push_back(word),
+        }
+    }
+
+    /// What the operator that seeks is to do. After a failure nothing leaves.
+    pub(super) fn for_seeking(&mut self) -> Option<Word> {
+        self.seeking.pop_front().filter(|_| !self.shared.has_failed())
+    }
+
+    /// What the operator that seals is to do.
+    pub(super) fn for_sealing(&mut self) -> Option<Word> {
+        self.sealing.pop_front().filter(|_| !self.shared.has_failed())
+    }
+
+    pub(super) fn has_word_for_sealing(&self) -> bool {
+        !self.sealing.is_empty()
+    }
+
+    /// A row that leaves.
+    pub(super) fn leaving(&self, outcome: Outcome) -> Release {
+        self.shared.tell(outcome.0.fate());
+        Release::new(outcome, &self.desk, &self.shared)
+    }
+}

@@ -1,0 +1,107 @@
+//! What questions are asked of: the records of each person that are kept.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dataflow::bounding::{Cap, Values};
+use crate::dataflow::sentence::question::Question;
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::answers::{Row, Schema};
+use crate::mechanisms::{Limits, Sensitivity, Statistic, Tally};
+
+/// Records as rows, at most `per_key` of a person.
+#[derive(Clone)]
+pub(super) struct Rows {
+    version: Version,
+    measure: Values<Row>,
+}
+
+impl Rows {
+    /// # Errors
+    /// Names `keys` where it is not 1, and `windows` where it is bounded: a bundle pays for its answers, whatever windows
+    /// they are about.
+    pub(super) fn new(schema: Schema, limits: &Limits) -> Result<Rows, Invalid> {
+        if limits.keys() != 1 {
+            let remedy = "1: questions have no keys, and of a person per_key records are kept";
+            return Err(Invalid::new("keys", Kind::TooLarge, remedy));
+        }
+        if limits.windows().is_some() {
+            let remedy =
+                "no bound on windows: a bundle pays for its answers, whatever windows they are about";
+            return Err(Invalid::new("windows", Kind::Mixed, remedy));
+        }
+        let sensitivity = Sensitivity::each(limits, limits.per_key().into())?;
+        Ok(Rows { version: Version { schema, sensitivity }, measure: Values::new() })
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        &self.version.schema
+    }
+}
+
+/// All that is kept of one window.
+#[derive(Clone)]
+pub(super) struct Version {
+    schema: Schema,
+    sensitivity: Sensitivity,
+}
+
+impl Statistic for Version {
+    type Tally = Gathered;
+
+    fn sensitivity(&self) -> Sensitivity {
+        self.sensitivity
+    }
+}
+
+/// The rows of a window. They stay where their people are bounded. Prints as `<private>`.
+pub(super) struct Gathered(Vec<Row>);
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl Tally for Gathered {
+    type Part = Vec<Row>;
+
+    fn absorb(&mut self, part: Vec<Row>) {
+        self.0.extend(part);
+    }
+}
+
+impl Question for Rows {
+    type Key = ();
+    type Measure = Values<Row>;
+    type Statistic = Version;
+    type Total = Vec<Row>;
+
+    fn measure(&self) -> &Values<Row> {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &Version {
+        &self.version
+    }
+
+    fn listed(&self) -> Option<Arc<[()]>> {
+        None
+    }
+
+    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+        Cap::new(1, limits.per_key())
+    }
+
+    fn add(&self, total: &mut Vec<Row>, share: Vec<Row>) {
+        total.extend(share);
+    }
+
+    fn join(&self, ours: &mut Vec<Row>, theirs: &Vec<Row>) {
+        ours.extend(theirs.iter().cloned());
+    }
+
+    fn part((): (), total: Vec<Row>) -> Vec<Row> {
+        total
+    }
+}

@@ -1,0 +1,135 @@
+//! What worker 0 alone has: the desk, what was kept there, and how an answer becomes a row.
+
+use std::sync::Arc;
+
+use super::super::office::Office;
+use super::scan::newest;
+use crate::accounting::Interval;
+use crate::canonical::Canonical;
+use crate::dataflow::driver::Failure;
+use crate::dataflow::release::{Answering, Desk, Posed, Title, Waker};
+use crate::dataflow::windows::Schedule;
+use crate::gate::{self, Request, Sealable};
+use crate::invalid::{Invalid, Kind};
+use crate::ledger::{self, Charge, Digest, Name, lines};
+use crate::mechanisms::answers::{Found, Question, ReadyAnswers, Schema};
+use crate::mechanisms::{Head, Limits, Tellable};
+use crate::noise::Noise;
+use crate::time::{Time, in_words};
+
+/// A bundle of answers that is ready, with what its releases have in common.
+pub(super) struct Bundle<R> {
+    ready: Arc<R>,
+    title: Title,
+    promise: Arc<str>,
+    charge: Charge,
+    /// The time that is paid for.
+    life: Interval,
+    /// Which opening of the bundle it is: counts of answers are kept for each.
+    opened: Digest,
+    schema: Digest,
+    schedule: Schedule,
+    late: i64,
+}
+
+/// Opens the desk, if nothing speaks against it.
+pub(super) fn seated<R: ReadyAnswers>(
+    office: &dyn Office,
+    domain: Option<&str>,
+    name: Name,
+    ready: R,
+    limits: &Limits,
+    schema: &Schema,
+    (schedule, late): (Schedule, i64),
+) -> Result<(Bundle<R>, Box<dyn Desk>, Waker), Failure> {
+    if !schedule.is_bounded() {
+        let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
+        return Err(Invalid::new("until", Kind::Missing, remedy).into());
+    }
+    let domain = office.domain(domain, limits.unit())?;
+    let life = schedule.life()?;
+    let charge = Charge::Once { cost: ready.cost().clone(), life };
+    domain.counts(charge.cost())?;
+    let fields = Canonical::new("discreet questions 1").text(domain.name().as_str());
+    let parameters = fields.digest(&ready.parameters()).text(&schedule.describe()).finish();
+    let version = office.version(&parameters);
+    let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };
+    let opened =
+        Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
+    let waker = Waker::default();
+    let (desk, state) = office.open(&name, &parameters, waker.wake())?;
+    if let Some(state) = &state {
+        ready.accepts(state)?;
+    }
+    let promise = domain.promise().briefly(ready.cost(), in_words).into();
+    let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
+    Ok((Bundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))
+}
+
+impl<R: ReadyAnswers> Answering for Bundle<R> {
+    fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid> {
+        if question.schema() != self.schema {
+            let remedy = "a question that was checked against the fields of this stream";
+            return Err(Invalid::new("question", Kind::Mixed, remedy));
+        }
+        if !self.ready.serves(question.analyst()) {
+            return Err(Invalid::new("analyst", Kind::Mixed, "an analyst who has a share of the bundle"));
+        }
+        if question.at() < given {
+            let remedy = "a time that the questions' source has not declared complete before it asks";
+            return Err(Invalid::new("at", Kind::TooSmall, remedy));
+        }
+        newest(&self.schedule, self.late, question.at()).ok_or_else(|| {
+            Invalid::new("at", Kind::TooSmall, "a time at which the first window has closed, or later")
+        })
+    }
+
+    fn close(&self, version: u64) -> Time {
+        // There is one of this number, or nobody waits.
+        self.schedule.window(version).map_or(Time::MIN, |window| window.end() + self.late)
+    }
+
+    fn release(&self, question: &Question) -> ledger::Release {
+        self.title.part(self.life, question.part())
+    }
+
+    fn request(&self, posed: Posed, found: Found) -> Request {
+        let release = self.release(&posed.question);
+        let version = self.schedule.window(posed.version).unwrap_or(self.life);
+        let draw = Draw {
+            ready: Arc::clone(&self.ready),
+            promise: Arc::clone(&self.promise),
+            release: release.clone(),
+            opened: self.opened,
+            question: posed.question,
+            version,
+            found,
+        };
+        Request { release, charge: self.charge.clone(), sealable: Box::new(draw) }
+    }
+}
+
+/// One question with what was counted for it, as the gate sees it.
+struct Draw<R> {
+    ready: Arc<R>,
+    promise: Arc<str>,
+    release: ledger::Release,
+    opened: Digest,
+    question: Question,
+    version: Interval,
+    found: Found,
+}
+
+impl<R: ReadyAnswers> Sealable for Draw<R> {
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
+        let Draw { ready, promise, release, opened, question, version, found } = *self;
+        let drawn = ready.draw(&question, found, version, opened, state, noise);
+        let (id, window) = (release.id().to_string(), lines::window(release.window));
+        let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
+        gate::Drawn { line: drawn.answer.tell(&head), state: drawn.state }
+    }
+}
