@@ -146,7 +146,8 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
 /// Delta of so many uses by a discrete Fourier transform of rounded losses, with no tilt and nothing of the certificate's
 /// but the table: losses rounded down, and what that took away in the mean given back to epsilon (or not).
 fn transformed(table: &Table, shift: i64, queries: u64, epsilon: f64, given_back: bool) -> f64 {
-    const SIZE: usize = 1 << 18;
+    const SIZE: usize = 1 << 20;
+    // Losses near the edge are several nats: they must not come around to the other side.
     const STEP: f64 = 2e-5;
     let reach = table.reach() as i64;
     let mut real = vec![0.0; SIZE];
@@ -205,7 +206,7 @@ fn fourier(real: &mut [f64], imaginary: &mut [f64], sign: f64) {
     }
 }
 
-// Refutes a certificate of a thousand answers that is below another way to compose them or 1% above; and the mutants, of
+// Refutes a certificate of a thousand answers that is below another way to compose them or 0.5% above; and the mutants, of
 // which an answer too few is 1.2% of delta.
 #[test]
 fn a_thousand_answers_agree_with_another_composition() {
@@ -213,7 +214,7 @@ fn a_thousand_answers_agree_with_another_composition() {
     let table = Table::new(&Shape::polynomial(4).unwrap(), 1_882).unwrap();
     let lower = transformed(&table, shift, 1000, epsilon, false);
     let near = transformed(&table, shift, 1000, epsilon, true);
-    let agrees = |delta: f64| delta >= lower && delta >= near * 0.999 && delta <= near * 1.01;
+    let agrees = |delta: f64| delta >= lower && delta >= near * 0.999 && delta <= near * 1.005;
     let bound =
         |shift: i64, queries: u64| Certificate::new(&table, shift as u64).delta(queries, epsilon, near);
     let certified = bound(shift, 1000);
@@ -319,6 +320,10 @@ fn a_grid_is_as_fine_as_asked() {
     let wide = of(10, 1_000);
     assert!(wide.shift() == 10 && wide.reach() > 4_600);
     assert_eq!(fine.weights(), of(7, 1 << 17).weights());
+    // Too fine a grid for a tail of 2^-35, in integers that are log-concave: a coarser one is as good as any.
+    let thin = Asked::new(1, 2.0, 1e-10).unwrap();
+    let thin = BoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
+    assert!(thin.bound() < 12.15 && thin.shift() % 3 == 0 && thin.reach() > 50_000, "{}", thin.bound());
     for (multiple, reach, field) in [(0, 1, "multiple"), (1, 0, "reach"), (1, 1 << 21, "reach")] {
         assert_eq!(Fineness::new(multiple, reach).unwrap_err().field(), field);
     }
