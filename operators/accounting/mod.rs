@@ -14,6 +14,7 @@
 //! | a mechanism known only by a pair | (epsilon, delta), which a zCDP ledger takes in | what others prove |
 //! | Gaussian noise alone | zCDP; [`Amount::Gaussian`] for the continuous law | `mu^2 = 2 rho` |
 //! | a list of mechanisms, all fixed before the first answer | [`pld::Bundle`] | the exact cost of the list: 5 to 10% less epsilon |
+//! | many adaptive answers, none of which may err by more than a bound | [`bounded`] | one certified (epsilon, delta) for all of them, paid at once |
 //! | reports that are randomised by their senders | [`Shuffle`] | hiding in a crowd is not a sum |
 //!
 //! # What may be decided on the way
@@ -28,7 +29,8 @@
 //! # How the noise is priced
 //!
 //! The library adds integers, so costs are those of integers: [`DiscreteLaplace`] and [`DiscreteGaussian`] know their
-//! exact curve, their calibration and their error. [`Gaussian`] is the continuous yardstick. [`renyi`] and [`convert`]
+//! exact curve, their calibration and their error; a [`BoundedNoise`] is certified for the very table of integers that it is
+//! drawn from. [`Gaussian`] is the continuous yardstick. [`renyi`] and [`convert`]
 //! hold the formulas that lead from one currency to another, each with its theorem.
 
 mod accounts;

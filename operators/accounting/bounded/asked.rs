@@ -93,7 +93,7 @@ pub struct Fineness {
 
 impl Fineness {
     /// The shift is the largest multiple of `multiple` with which the noise reaches at most `reach` steps; where that is
-    /// none, `multiple` itself.
+    /// none, `multiple` itself. Where so fine a grid would make the bound larger, a coarser one is taken.
     ///
     /// # Errors
     /// Names `multiple` or `reach` when it is 0 or above 2^20.

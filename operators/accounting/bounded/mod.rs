@@ -60,6 +60,10 @@ pub struct BoundedNoise {
 /// try a little more is.
 const NEAR: f64 = 0.002;
 
+/// With a bound so much above what was promised, coarser grids are tried. A grid can be too fine: where a weight times the
+/// square of its fall from one step to the next is below 1, log-concave integers can fall in a line, but not like `e^-x`.
+const COARSE: f64 = 1.003;
+
 /// Nor is a scale sought nearer than by this part of it.
 const CLOSE: u64 = 20_000;
 
@@ -74,15 +78,32 @@ impl BoundedNoise {
         // A little less, so that what the certificate adds does not pass the reach.
         let most = (grid.reach as f64 * 0.997 / found.bound) as u64 / grid.multiple;
         let mut shift = grid.multiple * most.max(1);
+        let mut best: Option<BoundedNoise> = None;
         loop {
-            let noise = Self::certified(asked, found.shape, shift, found.bound * shift as f64 / end)?;
-            if noise.reach() <= grid.reach || shift == grid.multiple {
-                return Ok(noise);
+            let least = shift == grid.multiple;
+            match Self::certified(asked, found.shape, shift, found.bound * shift as f64 / end) {
+                Ok(noise) if noise.reach() > grid.reach && !least => {
+                    // The sketch promised too much; by what the certificate says there is room for so many.
+                    let most = (grid.reach as f64 * 0.999 / noise.bound()) as u64 / grid.multiple;
+                    shift = (grid.multiple * most).clamp(grid.multiple, shift - grid.multiple);
+                    continue;
+                }
+                Ok(noise) => {
+                    let near = noise.bound() <= found.bound * COARSE;
+                    if best.as_ref().is_none_or(|best| noise.bound() < best.bound()) {
+                        best = Some(noise);
+                    }
+                    if near || least {
+                        break;
+                    }
+                }
+                Err(refused) if least && best.is_none() => return Err(refused),
+                Err(_) if least => break,
+                Err(_) => {}
             }
-            // The sketch promised too much; by what the certificate says there is room for so many.
-            let most = (grid.reach as f64 * 0.999 / noise.bound()) as u64 / grid.multiple;
-            shift = (grid.multiple * most).clamp(grid.multiple, shift - grid.multiple);
+            shift = (shift / 4 / grid.multiple).max(1) * grid.multiple;
         }
+        best.ok_or_else(|| Invalid::new("queries", Kind::TooLarge, "fewer answers"))
     }
 
     /// The least scale of a shape, about, that is certified for a shift.

@@ -27,9 +27,11 @@ pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
     }
     // One answer alone: losses of epsilon and the edge share delta as none can better.
     let rate = libm::log1p(libm::expm1(asked.epsilon) / (2.0 * asked.delta));
-    let laplace = Shape::laplace(rounded(rate.min(900.0)))?;
     if asked.queries == 1 {
-        return Ok(score(asked, laplace, rate / asked.epsilon));
+        // Rounded down, so that no loss is above epsilon: a hair more would be all.
+        let short = libm::floor(rate.min(900.0) * 1000.0) / 1000.0;
+        let shape = Shape::laplace(short.max(0.001))?;
+        return Ok(Found { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
     }
     let mut best = powers(asked, sigma)?;
     if asked.queries < MANY || asked.goal != Goal::Bound {
@@ -185,6 +187,10 @@ fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
         slope = if found < -0.5 { found.max(-1e4) } else { slope };
         (at, value) = (next, there);
     }
-    // The last step needs no look.
-    libm::exp(at - if value.abs() < near { value / slope } else { 0.0 })
+    match value.abs() < near {
+        // The last step needs no look.
+        true => libm::exp(at - value / slope),
+        false if high.is_finite() => libm::exp(high),
+        false => libm::exp(at),
+    }
 }

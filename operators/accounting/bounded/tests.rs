@@ -325,6 +325,10 @@ fn a_grid_is_as_fine_as_asked() {
     let wide = of(10, 1_000);
     assert!(wide.shift() == 10 && wide.reach() > 4_600);
     assert_eq!(fine.weights(), of(7, 1 << 17).weights());
+    // Too fine a grid for a tail of 2^-35, in integers that are log-concave: a coarser one is as good as any.
+    let thin = Asked::new(1, 2.0, 1e-10).unwrap();
+    let thin = BoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
+    assert!(thin.bound() < 12.15 && thin.shift() % 3 == 0 && thin.reach() > 50_000, "{}", thin.bound());
     for (multiple, reach, field) in [(0, 1, "multiple"), (1, 0, "reach"), (1, 1 << 21, "reach")] {
         assert_eq!(Fineness::new(multiple, reach).unwrap_err().field(), field);
     }

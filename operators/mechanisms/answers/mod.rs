@@ -70,6 +70,27 @@
 //! a block's values are one loop of comparisons into bits, which the compiler makes of several values at a time; texts are
 //! numbers, looked up once a question. A filter is so kept that nothing in it is nested: [`Filter::matches`] is the plain way
 //! to ask it of one row.
+//!
+//! # A bundle of answers
+//!
+//! [`BoundedNoise`] answers so many questions, each of which may be chosen by whoever has seen the answers before it. All of
+//! them together cost (epsilon, delta), once. No answer errs by more than a stated bound, with probability one, so the
+//! interval of each line holds the truth for certain. [`ReadyBundle::draw`] counts what is used by the *opening* of a
+//! bundle, a hash that whoever asks for the draw gives. It must say what the bundle was paid for by, neither more nor
+//! less: were it finer, a new count would begin without a new charge. Counts of other openings are kept and never begun
+//! again, so to go back to an older version of a job is to go on where that one was.
+//!
+//! Two attacks that have broken such systems find nothing here:
+//!
+//! * **A refusal that tells** (Haeberlen and others 2011). Where a price depends on data, so does whether it can be paid.
+//!   Here the price is paid before the first answer; whether a question is answered depends on who asks and how many
+//!   answers were given before, and noise is drawn or not by that alone. A question about nobody takes as much as one about
+//!   everybody, and a refusal draws nothing.
+//! * **Noise that sticks** (Gadotti and others 2019). Where noise is made from a question's words or from the records that it
+//!   finds, so that asking again gives the same, questions that should not matter agree or differ in their noise, and tell by
+//!   that who is in. Here noise is drawn anew, from the operating system's randomness, for each id. An id that is asked
+//!   again gets the line that the ledger holds. One question under two ids has two independent answers, of which each is
+//!   one of the bundle: that they can be averaged is in the price.
 
 mod answered;
 mod bundle;
