@@ -18,7 +18,9 @@ const ANSWERS: [u64; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 const FINE: (u64, u64) = (3, 1 << 20);
 
 pub(crate) fn calibration() -> Result<(), Box<dyn Error>> {
-    println!("answers    epsilon  delta    bound       published   ratio  deviation   ms      fine ms  shape");
+    println!(
+        "answers    epsilon  delta    bound       published   ratio  deviation   ms      fine ms  shape"
+    );
     let (mut worst, mut worst_fine, mut worst_ratio) = (0.0f64, 0.0f64, 0.0f64);
     for (epsilon, delta) in BUDGETS {
         for answers in ANSWERS {

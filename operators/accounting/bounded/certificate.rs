@@ -135,7 +135,8 @@ impl Certificate<'_> {
     pub(super) fn listed(&self, cut: f64) -> Listed {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
-        let top = Self::first(least, self.reach, |x| self.between(least, x + 1) as f64 > most).min(self.reach);
+        let top =
+            Self::first(least, self.reach, |x| self.between(least, x + 1) as f64 > most).min(self.reach);
         let dots: Vec<(i64, f64)> = self.cuts(top).into_iter().map(|x| (x, self.loss(x))).collect();
         let mut masses = vec![0.0; dots.len()];
         for (n, run) in dots.windows(2).enumerate() {

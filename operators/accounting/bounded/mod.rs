@@ -150,7 +150,11 @@ impl BoundedNoise {
             };
         }
         best.ok_or_else(|| {
-            Invalid::new("delta", Kind::TooSmall, "a larger delta or epsilon, or fewer answers, for this shape")
+            Invalid::new(
+                "delta",
+                Kind::TooSmall,
+                "a larger delta or epsilon, or fewer answers, for this shape",
+            )
         })
     }
 

@@ -27,7 +27,11 @@ const STEPS: u32 = 100;
 /// Names `shape` if it is not one of those published, and `queries` if no width up to 2^40 is found.
 pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) -> Result<f64, Invalid> {
     if !shape.is_published() {
-        return Err(Invalid::new("shape", Kind::Mixed, "published:1, published:2, published:3 or published:exp"));
+        return Err(Invalid::new(
+            "shape",
+            Kind::Mixed,
+            "published:1, published:2, published:3 or published:exp",
+        ));
     }
     let test = Test::new(shape, queries, epsilon, delta);
     let (mut low, mut high) = (0.0, 1.0f64);
@@ -40,7 +44,11 @@ pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) ->
     }
     while high / low.max(1e-9) > 1.001 {
         let middle = if low == 0.0 { high / 2.0 } else { (low * high).sqrt() };
-        if test.private(middle) { high = middle } else { low = middle }
+        if test.private(middle) {
+            high = middle
+        } else {
+            low = middle
+        }
         if high < 1e-9 {
             break;
         }
@@ -76,7 +84,8 @@ impl Test {
         }
         // Both sides, crowded at the edge.
         let side = |sign: f64| {
-            nodes(edge, 0.0, NODES).map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
+            nodes(edge, 0.0, NODES)
+                .map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
         };
         let nodes = side(1.0).chain(side(-1.0)).collect();
         Test { shape: *shape, queries: queries as f64, epsilon, delta, edge, outside, nodes }

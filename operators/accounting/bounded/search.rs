@@ -29,7 +29,7 @@ pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
     let rate = libm::log1p(libm::expm1(asked.epsilon) / (2.0 * asked.delta));
     if asked.queries == 1 {
         // Rounded down, so that no loss is above epsilon: a hair more would be all.
-        let short = libm::floor(rate.min(900.0) * 1000.0) / 1000.0;
+        let short = libm::floor(rate.min(900.0) * 1e5) / 1e5;
         let shape = Shape::laplace(short.max(0.001))?;
         return Ok(Found { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
     }
@@ -160,12 +160,7 @@ fn solve(sketch: &Sketch, asked: &Asked, near: f64) -> f64 {
 }
 
 /// Where a falling function is about 0, as `exp` of the place: from a guess, in at most so many steps.
-fn root(
-    guess: f64,
-    excess: impl Fn(f64) -> f64,
-    near: f64,
-    steps: u32,
-) -> f64 {
+fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut at = guess;
     let mut value = excess(at);
@@ -174,7 +169,11 @@ fn root(
         if value.abs() < near || high - low < 1e-6 {
             break;
         }
-        if value > 0.0 { low = at } else { high = at }
+        if value > 0.0 {
+            low = at
+        } else {
+            high = at
+        }
         let secant = at - (value / slope).clamp(-0.7, 0.7);
         let next = if secant > low && secant < high {
             secant

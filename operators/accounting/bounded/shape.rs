@@ -41,8 +41,7 @@ enum Form {
 /// Rates, powers and exponents are at most this.
 const MOST: f64 = 1000.0;
 
-const NAMES: &str =
-    "polynomial:4, laplace:13.66, blend:10.3,2.57,1.17, published:1, published:2, published:3 or published:exp";
+const NAMES: &str = "polynomial:4, laplace:13.66, blend:10.3,2.57,1.17, published:1, published:2, published:3 or published:exp";
 
 impl Shape {
     /// `(1 - x^2)^exponent`.

@@ -23,7 +23,8 @@ impl Table {
     /// Names `queries` where the table would be longer than 2^21.
     pub(super) fn new(shape: &Shape, scale: u64) -> Result<Table, Invalid> {
         if scale > LENGTH {
-            let remedy = "fewer answers, or a larger epsilon or delta: the noise would reach beyond 2^21 steps";
+            let remedy =
+                "fewer answers, or a larger epsilon or delta: the noise would reach beyond 2^21 steps";
             return Err(Invalid::new("queries", Kind::TooLarge, remedy));
         }
         let weigh = |j: u64| (libm::exp(-shape.fall(j as f64 / scale as f64)) * TOP as f64) as u64;

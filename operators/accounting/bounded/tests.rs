@@ -30,8 +30,10 @@ fn exact(table: &Table, shifts: &[i64], (top, bottom): (u128, u128)) -> (u128, u
         let one: Vec<(u128, u128)> =
             (-reach..=reach).map(|x| (weight(table, x), weight(table, x - shift))).collect();
         total *= one.iter().map(|(own, _)| own).sum::<u128>();
-        outputs =
-            outputs.iter().flat_map(|(p, q)| one.iter().map(move |(own, other)| (p * own, q * other))).collect();
+        outputs = outputs
+            .iter()
+            .flat_map(|(p, q)| one.iter().map(move |(own, other)| (p * own, q * other)))
+            .collect();
     }
     (outputs.iter().map(|(p, q)| (bottom * p).saturating_sub(top * q)).sum(), bottom * total)
 }
@@ -79,7 +81,10 @@ fn certificates_are_above_exact_integers() {
         let certified = bound(shift, queries);
         assert!(certifies(certified, truth), "case {case}: {certified:e} is below {truth:?} of {table:?}");
         let most = truth.0 as f64 / truth.1 as f64 * 1.02 + 1e-12;
-        assert!(certified <= most, "case {case}: {certified:e} is far above {most:e}: {table:?} {shift} {queries}");
+        assert!(
+            certified <= most,
+            "case {case}: {certified:e} is far above {most:e}: {table:?} {shift} {queries}"
+        );
         caught[0] += usize::from(!certifies(without_edge(&table, shift, queries, epsilon), truth));
         caught[1] += usize::from(shift > 1 && !certifies(bound(shift - 1, queries), truth));
         caught[2] += usize::from(queries > 1 && !certifies(bound(shift, queries - 1), truth));
