@@ -238,7 +238,7 @@ fn bounded_noise_that_cannot_be_is_refused_by_name() {
     let valid = ["--queries", "10", "--epsilon", "1", "--delta", "1e-6"];
     for (option, value, field) in [
         (1, "0", "queries"),
-        (1, "1e3", "queries"),
+        (1, "1.5", "queries"),
         (1, "4294967297", "queries"),
         (3, "0", "epsilon"),
         (3, "-1", "epsilon"),

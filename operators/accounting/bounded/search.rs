@@ -29,7 +29,7 @@ pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
     let rate = libm::log1p(libm::expm1(asked.epsilon) / (2.0 * asked.delta));
     if asked.queries == 1 {
         // Rounded down, so that no loss is above epsilon: a hair more would be all.
-        let short = libm::floor(rate.min(900.0) * 1000.0) / 1000.0;
+        let short = libm::floor(rate.min(900.0) * 1e5) / 1e5;
         let shape = Shape::laplace(short.max(0.001))?;
         return Ok(Found { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
     }
