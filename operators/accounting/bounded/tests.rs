@@ -319,7 +319,7 @@ fn a_grid_is_as_fine_as_asked() {
     };
     let [coarse, fine] = [of(1, 1_000), of(7, 1 << 17)];
     assert!(coarse.shift() == 2 && coarse.reach() <= 1_000);
-    assert!(fine.shift() % 7 == 0 && fine.reach() <= 1 << 17 && fine.reach() + 4_000 > 1 << 17);
+    assert!(fine.shift().is_multiple_of(7) && fine.reach() <= 1 << 17 && fine.reach() + 4_000 > 1 << 17);
     assert!(fine.bound() < 470.4 && coarse.bound() < fine.bound() * 1.002);
     // No room for one multiple: the multiple itself, whatever the reach.
     let wide = of(10, 1_000);
@@ -328,7 +328,11 @@ fn a_grid_is_as_fine_as_asked() {
     // Too fine a grid for a tail of 2^-35, in integers that are log-concave: a coarser one is as good as any.
     let thin = Asked::new(1, 2.0, 1e-10).unwrap();
     let thin = BoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
-    assert!(thin.bound() < 12.15 && thin.shift() % 3 == 0 && thin.reach() > 50_000, "{}", thin.bound());
+    assert!(
+        thin.bound() < 12.15 && thin.shift().is_multiple_of(3) && thin.reach() > 50_000,
+        "{}",
+        thin.bound()
+    );
     for (multiple, reach, field) in [(0, 1, "multiple"), (1, 0, "reach"), (1, 1 << 21, "reach")] {
         assert_eq!(Fineness::new(multiple, reach).unwrap_err().field(), field);
     }
