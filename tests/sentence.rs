@@ -13,6 +13,8 @@ mod calendar;
 mod chances;
 #[path = "sentence/left.rs"]
 mod left;
+#[path = "sentence/questions.rs"]
+mod questions;
 #[path = "sentence/restart.rs"]
 mod restart;
 #[path = "sentence/scene.rs"]
@@ -32,6 +34,7 @@ fn the_child() {
     let (task, detail) = task.split_once(' ').unwrap_or((&task, ""));
     let ended = match task {
         "tallies" => tallies::child(detail, directory),
+        "questions" => questions::child(detail, directory),
         "left" => left::child(detail.to_owned(), directory),
         "restart" => restart::child(detail, directory),
         other => panic!("nobody knows how to {other}"),

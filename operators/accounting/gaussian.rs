@@ -185,9 +185,11 @@ mod tests {
     // Published for 1, 1000 and 10^6 answers at epsilon 1 and delta 1e-6.
     #[test]
     fn the_largest_of_many_errors_is_where_the_table_has_it() {
-        for (sigma, draws, confidence, truth) in
-            [(4.22468, 1, 0.95, 8.28022), (133.596, 1000, 0.95, 541.019), (4224.68, 1_000_000, 0.999, 25810.0)]
-        {
+        for (sigma, draws, confidence, truth) in [
+            (4.22468, 1, 0.95, 8.28022),
+            (133.596, 1000, 0.95, 541.019),
+            (4224.68, 1_000_000, 0.999, 25810.0),
+        ] {
             let found = Gaussian::largest(sigma, draws, confidence).unwrap();
             assert!((found / truth - 1.0).abs() < 1e-5, "{draws}: {found}");
         }

@@ -53,6 +53,14 @@
 //! come back once they are durable. In a dataflow the word `release` does all of this: the example `said_once` is killed
 //! in the middle of it, and started again.
 //!
+//! # Answers to questions
+//!
+//! A release may be one of several answers over a window ([`Release::part`]). A question that is asked again, by whomever
+//! and after whatever, is a look-up: it gets the line that is there and costs nothing, also where the bundle of answers or
+//! the budget is used up since. The bundle is paid for by its first answer, and how many are used is what its mechanism
+//! keeps, so that an answer is sealed with the count that it makes true. A request is answered once its row is told;
+//! another for the same row is told anew only after the first was [delivered](Desk::delivered).
+//!
 //! # Versions of a job
 //!
 //! A job is its name and the number of its [version](Opening::version). With which parameters a version first opened a
@@ -69,6 +77,7 @@
 //! Releases, and budget: a line that could not be sealed is charged and never told. Never privacy.
 //!
 //! [`Digest::of_version`]: crate::ledger::Digest::of_version
+//! [`Release::part`]: crate::ledger::Release::part
 
 mod budget;
 mod core;

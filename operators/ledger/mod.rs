@@ -37,6 +37,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Several answers over one window
+//!
+//! A release is a job's statistic over one window, in one version. Where a window has several answers, each is a release of
+//! its own, told from the others by its [`part`](Release::part): a hash of which answer it is, of its name alone and never
+//! of what it says. All of them may be [paid for together](Charge::Once), by whichever is sealed first. Every line that
+//! the ledger itself writes about such an answer says its part.
+//!
 //! # What it notices
 //!
 //! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row that was edited,

@@ -187,7 +187,10 @@ fn adaptive_questions_are_counted() {
     // Bounded noise: at least twice as many, within the same error, and never beyond its bound.
     let bounded = &answer["bounded"];
     let of = |value: &Value| value.as_f64().unwrap();
-    assert!(of(&bounded["ratio"]) >= 2.0 && of(&bounded["questions"]) >= 2.0 * number("questions"), "{answer}");
+    assert!(
+        of(&bounded["ratio"]) >= 2.0 && of(&bounded["questions"]) >= 2.0 * number("questions"),
+        "{answer}"
+    );
     assert_eq!(bounded["sample"]["failure"], 0.0);
     assert_eq!(bounded["sample"]["error"], bounded["bound"]);
     assert!(of(&bounded["bound"]) < 50_000.0 && of(&bounded["cost"]["delta"]) < 0.05);

@@ -117,12 +117,13 @@ impl BoundedNoise {
             last = Some((log_scale, excess));
             // Aim at a little less than asked.
             let aimed = libm::exp(log_scale - ((excess + NEAR / 2.0) / slope).clamp(-0.7, 0.7));
-            let next = aimed.ceil() as u64;
+            // Beyond the longest table only where that is not enough.
+            let next = (aimed.ceil() as u64).min(table::LENGTH.max(low + 1));
             // Every other step halves: some curves fall off a cliff.
             scale = if next > low && next < high && !(tries % 2 == 1 && low > 0 && high < u64::MAX) {
                 next
             } else if high == u64::MAX {
-                low + low / 64 + 1
+                (low + low / 64 + 1).min(table::LENGTH.max(low + 1))
             } else {
                 low + (high - low) / 2
             };

@@ -84,7 +84,8 @@ impl Test {
         }
         // Both sides, crowded at the edge.
         let side = |sign: f64| {
-            nodes(edge, 0.0, NODES).map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
+            nodes(edge, 0.0, NODES)
+                .map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
         };
         let nodes = side(1.0).chain(side(-1.0)).collect();
         Test { shape: *shape, queries: queries as f64, epsilon, delta, edge, outside, nodes }

@@ -158,12 +158,7 @@ fn solve(sketch: &Sketch, asked: &Asked, near: f64) -> f64 {
 }
 
 /// Where a falling function is about 0, as `exp` of the place: from a guess, in at most so many steps.
-fn root(
-    guess: f64,
-    excess: impl Fn(f64) -> f64,
-    near: f64,
-    steps: u32,
-) -> f64 {
+fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut at = guess;
     let mut value = excess(at);
@@ -172,7 +167,11 @@ fn root(
         if value.abs() < near || high - low < 1e-6 {
             break;
         }
-        if value > 0.0 { low = at } else { high = at }
+        if value > 0.0 {
+            low = at
+        } else {
+            high = at
+        }
         let secant = at - (value / slope).clamp(-0.7, 0.7);
         let next = if secant > low && secant < high {
             secant

@@ -30,8 +30,10 @@ fn exact(table: &Table, shifts: &[i64], (top, bottom): (u128, u128)) -> (u128, u
         let one: Vec<(u128, u128)> =
             (-reach..=reach).map(|x| (weight(table, x), weight(table, x - shift))).collect();
         total *= one.iter().map(|(own, _)| own).sum::<u128>();
-        outputs =
-            outputs.iter().flat_map(|(p, q)| one.iter().map(move |(own, other)| (p * own, q * other))).collect();
+        outputs = outputs
+            .iter()
+            .flat_map(|(p, q)| one.iter().map(move |(own, other)| (p * own, q * other)))
+            .collect();
     }
     (outputs.iter().map(|(p, q)| (bottom * p).saturating_sub(top * q)).sum(), bottom * total)
 }
@@ -79,7 +81,10 @@ fn certificates_are_above_exact_integers() {
         let certified = bound(shift, queries);
         assert!(certifies(certified, truth), "case {case}: {certified:e} is below {truth:?} of {table:?}");
         let most = truth.0 as f64 / truth.1 as f64 * 1.02 + 1e-12;
-        assert!(certified <= most, "case {case}: {certified:e} is far above {most:e}: {table:?} {shift} {queries}");
+        assert!(
+            certified <= most,
+            "case {case}: {certified:e} is far above {most:e}: {table:?} {shift} {queries}"
+        );
         caught[0] += usize::from(!certifies(without_edge(&table, shift, queries, epsilon), truth));
         caught[1] += usize::from(shift > 1 && !certifies(bound(shift - 1, queries), truth));
         caught[2] += usize::from(queries > 1 && !certifies(bound(shift, queries - 1), truth));
@@ -146,7 +151,8 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
 /// Delta of so many uses by a discrete Fourier transform of rounded losses, with no tilt and nothing of the certificate's
 /// but the table: losses rounded down, and what that took away in the mean given back to epsilon (or not).
 fn transformed(table: &Table, shift: i64, queries: u64, epsilon: f64, given_back: bool) -> f64 {
-    const SIZE: usize = 1 << 18;
+    const SIZE: usize = 1 << 20;
+    // Losses near the edge are several nats: they must not come around to the other side.
     const STEP: f64 = 2e-5;
     let reach = table.reach() as i64;
     let mut real = vec![0.0; SIZE];
@@ -205,7 +211,7 @@ fn fourier(real: &mut [f64], imaginary: &mut [f64], sign: f64) {
     }
 }
 
-// Refutes a certificate of a thousand answers that is below another way to compose them or 1% above; and the mutants, of
+// Refutes a certificate of a thousand answers that is below another way to compose them or 0.5% above; and the mutants, of
 // which an answer too few is 1.2% of delta.
 #[test]
 fn a_thousand_answers_agree_with_another_composition() {
@@ -213,7 +219,7 @@ fn a_thousand_answers_agree_with_another_composition() {
     let table = Table::new(&Shape::polynomial(4).unwrap(), 1_882).unwrap();
     let lower = transformed(&table, shift, 1000, epsilon, false);
     let near = transformed(&table, shift, 1000, epsilon, true);
-    let agrees = |delta: f64| delta >= lower && delta >= near * 0.999 && delta <= near * 1.01;
+    let agrees = |delta: f64| delta >= lower && delta >= near * 0.999 && delta <= near * 1.005;
     let bound =
         |shift: i64, queries: u64| Certificate::new(&table, shift as u64).delta(queries, epsilon, near);
     let certified = bound(shift, 1000);

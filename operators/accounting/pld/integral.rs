@@ -51,7 +51,13 @@ impl Integral {
     /// The same, which the added Gaussian may make larger by about `allowed` of itself, if so many
     /// frequencies are enough: the first number at first, the second at most. Terms may start so much above the result
     /// (`headroom`, a logarithm) as their rounding allows.
-    pub(super) fn delta_within(&self, epsilon: f64, allowed: f64, (first, last): (f64, f64), headroom: f64) -> f64 {
+    pub(super) fn delta_within(
+        &self,
+        epsilon: f64,
+        allowed: f64,
+        (first, last): (f64, f64),
+        headroom: f64,
+    ) -> f64 {
         let (tilt, logarithm) = self.chernoff_delta(epsilon);
         let mut best = libm::exp(logarithm).min(1.0);
         if best == 0.0 {
@@ -215,8 +221,7 @@ impl Integral {
 
 /// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
 fn more(terms: f64, excess: f64, most: f64) -> Option<f64> {
-    (excess > 1.0 && terms < most)
-        .then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(most).ceil())
+    (excess > 1.0 && terms < most).then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(most).ceil())
 }
 
 /// One law along the line.

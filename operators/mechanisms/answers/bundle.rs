@@ -103,7 +103,7 @@ impl BoundedNoise {
                 "queries" => crowded(),
                 _ => refused,
             })?;
-        let noise = Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?;
+        let noise = Arc::new(Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?);
         let amount = Amount::approximate(epsilon, delta)?;
         let certain = Certain {
             steps: Steps::new(law.shift() / records),
@@ -223,7 +223,7 @@ impl Shares {
 /// one before it left.
 #[derive(Clone)]
 pub struct ReadyBundle {
-    noise: Bounded,
+    noise: Arc<Bounded>,
     law: Arc<Bounds>,
     shares: Shares,
     points: Arc<[Point]>,

@@ -1,0 +1,157 @@
+//! Questions end to end: on one worker, on two and on two processes; across a restart, and by two analysts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use discreet::accounting::Amount;
+use discreet::dataflow::{All, Config, Failure, Finished, execute};
+use discreet::gate::Gate;
+use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
+use discreet::mechanisms::{Bound, BoundedNoise};
+use serde_json::Value as Json;
+
+use crate::children::{end, hosts, process};
+use crate::scene::{Scratch, Visit, cast, json, span, write_down, zcdp};
+
+const HORIZON: i64 = 120;
+const PEOPLE: u64 = 400;
+
+fn schema() -> Schema {
+    Schema::new([Field::number("value"), Field::text("path")]).unwrap().of_person("client").unwrap()
+}
+
+/// Everybody once in each window of 20, with a value below 100.
+fn visits() -> impl Iterator<Item = Visit> {
+    (0..PEOPLE).flat_map(|person| {
+        (0..6).map(move |window| (person, (person % 3) as u32, (person % 100) as i64, window * 20 + 7, 0))
+    })
+}
+
+/// Questions that are told apart by a word each: who asks, under which id, when, and what.
+fn questions(words: &str) -> Vec<Question> {
+    let ask = |word: &str| {
+        let [analyst, id, at, asks] = word.split(':').collect::<Vec<_>>()[..] else { panic!("{word}") };
+        let schema = schema();
+        let asking = schema.question(analyst, id, at.parse().unwrap());
+        match asks {
+            "mean" => asking.mean("value", "0", "100", "path in {\"/0\", \"/1\"}"),
+            "low" => asking.count("value < 50"),
+            "none" => asking.count("value > 1000 or path = \"/nowhere\""),
+            _ => asking.count("all"),
+        }
+        .unwrap()
+    };
+    words.split_whitespace().map(ask).collect()
+}
+
+/// Three answers are ann's, and two ben's.
+fn bundle(epsilon: f64) -> BoundedNoise {
+    BoundedNoise::bundle(5).epsilon(epsilon, 1e-6).share("ann", 3).share("ben", 2)
+}
+
+fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<Finished, Failure> {
+    execute(config, move |worker, feeds| {
+        let (own, peers) = (worker.index(), worker.peers());
+        let asked = questions(&words).into_iter().skip(own).step_by(peers);
+        worker.dataflow(|scope| {
+            let questions = feeds.stream(scope, All::of(asked.collect::<Vec<_>>()));
+            let own_part = visits().skip(own).step_by(peers);
+            let answered = feeds
+                .stream(scope, All::of(own_part))
+                .protect(|visit| visit.0)
+                .tumbling(span(20), |visit| visit.3)
+                .between(0, HORIZON)
+                .bound(Bound::keys(1))
+                .answer(schema(), row, questions)
+                .release(&gate, "questions", bundle(1.0));
+            write_down(answered.releases, &directory);
+        });
+        Ok(())
+    })
+}
+
+fn row(visit: &Visit) -> Row {
+    Row::new([Value::Number(visit.2), Value::Text(format!("/{}", visit.1).into())])
+}
+
+pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, Failure> {
+    let (config, gate) = cast(&directory, 1);
+    job(config, gate, words.to_owned(), directory)
+}
+
+/// What was told of each question, by analyst and id: its line.
+fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
+    let mut told: BTreeMap<String, Vec<Json>> = BTreeMap::new();
+    for line in scratch.lines().iter().map(|line| json(line)).filter(|line| line.get("closed").is_none()) {
+        let name = format!("{}:{}", line["analyst"].as_str().unwrap(), line["question"].as_str().unwrap());
+        told.entry(name).or_default().push(line);
+    }
+    told
+}
+
+/// Whether the truth is where it is said to be.
+fn holds(line: &Json, truth: f64) -> bool {
+    let [low, high] = [0, 1].map(|end| line["interval"][end].as_f64().unwrap());
+    let value = line["value"].as_f64().unwrap();
+    low <= truth && truth <= high && low <= value && value <= high
+}
+
+// Refutes an answer beyond its bound, a share that another analyst uses up, a question past the last that is answered, an
+// answer that is another one after a restart or costs again, and a count of those that are left that a restart forgets.
+#[test]
+fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
+    let scratch = Scratch::new("questions", &zcdp());
+    let run = |words: &str, threads: usize| {
+        let gate = Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
+        let config = Config::threads(threads).unwrap();
+        let finished = job(config, gate, words.to_owned(), scratch.0.clone());
+        assert!(finished.is_ok(), "{finished:?}");
+    };
+    run("ann:all:20:count ann:low:119:low ben:both:50:mean", 2);
+    let first = told(&scratch);
+    let one = |name: &str| {
+        let lines = &first[name];
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        lines[0].clone()
+    };
+    assert!(holds(&one("ann:all"), PEOPLE as f64) && holds(&one("ann:low"), PEOPLE as f64 / 2.0));
+    let two_thirds: Vec<u64> =
+        (0..PEOPLE).filter(|person| person % 3 < 2).map(|person| person % 100).collect();
+    let mean = two_thirds.iter().sum::<u64>() as f64 / two_thirds.len() as f64;
+    assert!(holds(&one("ben:both"), mean), "{mean}: {}", one("ben:both"));
+    // The newest version at the time of each.
+    assert_eq!(one("ann:low")["version"]["start"], "1970-01-01T00:00:00.00008Z");
+    assert_eq!((one("ann:low")["used"].as_u64(), one("ben:both")["left"].as_u64()), (Some(2), Some(0)));
+    let spent = scratch.spent();
+    assert_ne!(spent, Amount::zcdp(0.0).unwrap().in_currency_of(&spent).unwrap());
+
+    // Another process: a mean asks for two where one is left; then the last one is given, and none after it.
+    run("ann:mean:100:mean", 1);
+    run("ann:last:100:none ann:all:20:low", 1);
+    run("ann:more:100:count ben:more:100:count ann:last:20:count", 2);
+    let told = told(&scratch);
+    for refused in ["ann:mean", "ann:more", "ben:more"] {
+        assert_eq!(told[refused][0]["refused"], "bundle", "{refused}");
+        assert!(told[refused][0].get("value").is_none());
+    }
+    assert!(holds(&told["ann:last"][0], 0.0), "{}", told["ann:last"][0]);
+    assert_eq!(told["ann:all"], [one("ann:all"), one("ann:all")], "an id has one answer");
+    assert_eq!(told["ann:last"][0], told["ann:last"][1]);
+    assert_eq!(scratch.spent(), spent, "a bundle is paid for once");
+    assert_eq!(scratch.rows().len(), 7);
+}
+
+// Refutes a question that finds only the people of one process, or that one process alone can ask.
+#[test]
+fn two_processes_answer_each_others_questions() {
+    let scratch = Scratch::new("questions-two", &zcdp());
+    let hosts = hosts();
+    let words = "questions ann:a:20:count ann:b:119:count ben:c:60:count";
+    let children = [0, 1].map(|at| process(words, &scratch.0, &hosts, at).spawn().unwrap());
+    for (status, said) in children.map(end) {
+        assert!(status.success(), "{said}");
+    }
+    let told = told(&scratch);
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told.values().all(|lines| lines.len() == 1 && holds(&lines[0], PEOPLE as f64)), "{told:?}");
+}
