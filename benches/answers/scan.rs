@@ -121,7 +121,7 @@ fn several(records: &[Record], _: &Range) -> Found {
     count(records, |record| {
         record.age.is_some_and(|age| (18..65).contains(&age))
             && matches!(record.country.as_deref(), Some("DE" | "AT"))
-            && !record.price.is_some_and(|price| price < 5_000)
+            && record.price.is_none_or(|price| price >= 5_000)
     })
 }
 

@@ -64,6 +64,9 @@
 //!
 //! [`Schema::question_line`] reads either from a line of JSON.
 //!
+//! What questions can do that are built from the answers before, and what bounded noise makes of it, is shown by
+//! `examples/a_pattern_that_is_not_there.rs`.
+//!
 //! # What is kept
 //!
 //! Rows lie by columns, and a question is asked of a thousand at once, one step of its filter after another. To each step

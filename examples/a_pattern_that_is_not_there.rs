@@ -1,0 +1,255 @@
+//! An analyst who looks for patterns until there is one: each question is built from the answers before. Everybody has a
+//! bucket and a coin, which have nothing to do with each other, so every rule that guesses coins from buckets is right half
+//! of the time. By the records that it was made from, it is right more often.
+//!
+//! The lesson: answers with bounded noise never are farther from the records than is said, and the rule that is made of
+//! them is no better than it is. That what was found also holds for people who are not in the records is not hoped for,
+//! but a theorem (`accounting::transfer`); without noise it fails, and by more the more was asked.
+//!
+//! ```text
+//! cargo run --release --example a_pattern_that_is_not_there [-- PICTURE.svg]
+//! ```
+//!
+//! The picture is `examples/a_pattern_that_is_not_there.svg`. The records are the same in every run, the noise is not. What
+//! is asserted of the noise holds for certain; what is asserted of the rules would fail once in more than a billion runs.
+#![allow(clippy::print_stdout)]
+
+#[path = "picture/mod.rs"]
+mod picture;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use discreet::accounting::transfer::Goal;
+use discreet::mechanisms::answers::{Field, Question, Row, Schema};
+use discreet::noise::{Bounded, Law, Noise};
+use discreet::prelude::*;
+use serde_json::Value;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    live()?;
+    let (points, promise) = promised()?;
+    if let Some(path) = std::env::args().nth(1) {
+        std::fs::write(path, picture::drawn(&points, promise))?;
+    }
+    Ok(())
+}
+
+/// The secret: somebody's code, from which buckets are made, and their coin. All bits are independent of each other.
+fn person(number: u64) -> (u64, bool) {
+    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for shift in [30, 27, 31] {
+        mixed = (mixed ^ (mixed >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+    (mixed >> 20, mixed >> 19 & 1 == 1)
+}
+
+/// In how many records a rule is right: that coins are heads in the buckets that it has, and tails in the others.
+fn right(records: &[(u64, bool)], rule: &[bool]) -> u64 {
+    let buckets = rule.len() as u64;
+    records.iter().filter(|(code, heads)| rule[(code % buckets) as usize] == *heads).count() as u64
+}
+
+/// How many records of each bucket are heads.
+fn heads(records: &[(u64, bool)], buckets: usize) -> Vec<u64> {
+    let mut heads = vec![0; buckets];
+    for (code, _) in records.iter().filter(|(_, heads)| *heads) {
+        heads[(code % buckets as u64) as usize] += 1;
+    }
+    heads
+}
+
+// First: an analyst at a stream.
+
+const PEOPLE: u64 = 20_000;
+const BUCKETS: usize = 800;
+
+/// Asks for the heads of each bucket, and when all of that is answered, how often the rule is right that the answers make.
+struct Analyst {
+    schema: Schema,
+    asked: usize,
+    told: Told,
+}
+
+/// The lines that came back, by the number of their question.
+type Told = Arc<Mutex<BTreeMap<usize, Value>>>;
+
+impl Analyst {
+    fn questions(&self, told: &BTreeMap<usize, Value>) -> Result<Vec<Question>, Invalid> {
+        let asking = |number: usize, filter: &str| {
+            self.schema.question("ann", &number.to_string(), at("2026-11-02")?).count(filter)
+        };
+        if self.asked == 0 {
+            return (0..BUCKETS)
+                .map(|bucket| asking(bucket, &format!("bucket = {bucket} and coin = 1")))
+                .collect();
+        }
+        let rule = rule(told.values().filter_map(|line| line["value"].as_f64()), PEOPLE);
+        let buckets =
+            rule.iter().enumerate().filter(|(_, kept)| **kept).map(|(bucket, _)| bucket.to_string());
+        let kept = format!("bucket in {{{}}}", buckets.collect::<Vec<_>>().join(", "));
+        Ok(vec![asking(BUCKETS, &format!("{kept} and coin = 1 or not {kept} and coin = 0"))?])
+    }
+}
+
+/// Heads are guessed in the buckets that have more of them than they should.
+fn rule(heads: impl Iterator<Item = f64>, people: u64) -> Vec<bool> {
+    let heads: Vec<f64> = heads.collect();
+    let usual = people as f64 / (2 * heads.len()) as f64;
+    heads.into_iter().map(|heads| heads > usual).collect()
+}
+
+impl Source for Analyst {
+    type Record = Question;
+
+    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, Gone> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < self.asked {
+            return Ok(Pulled::Idle);
+        }
+        if self.asked > BUCKETS {
+            return Ok(Pulled::End);
+        }
+        let questions = self.questions(&told);
+        let questions =
+            questions.map_err(|refused| Gone::refused("the analyst").because(refused.to_string()))?;
+        self.asked += questions.len();
+        batch.extend(questions);
+        Ok(Pulled::More)
+    }
+}
+
+fn live() -> Outcome<()> {
+    let directory = std::env::temp_dir().join(format!("discreet-pattern-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let ledger = directory.join("coins.ledger");
+    // A bundle at epsilon 1 counts as rho = tanh(1/2) = 0.46, which takes a budget of this size.
+    Ledger::create(&ledger)?.register(&Domain::lifetime("coins", Budget::approximate(6.0, 1e-5))?)?;
+    let gate = Gate::open(&ledger, "coins")?;
+    let told = Told::default();
+    let schema = Schema::new([Field::number("bucket"), Field::number("coin")])?.of_person("number")?;
+    let (hears, noon) = (Arc::clone(&told), at("2026-11-01T12:00:00Z")?);
+    discreet::execute(Config::threads(1)?, move |worker, feeds| {
+        let analyst = Analyst { schema: schema.clone(), asked: 0, told: Arc::clone(&hears) };
+        let (schema, hears) = (schema.clone(), Arc::clone(&hears));
+        worker.dataflow(|scope| {
+            let questions = feeds.stream(scope, analyst);
+            feeds
+                .stream(scope, All::of(0..PEOPLE))
+                .protect(|number| *number)
+                .tumbling(days(1), move |_| noon)
+                .between("2026-11-01", "2026-11-02")
+                .bound(Bound::keys(1))
+                .answer(schema, row, questions)
+                .release(&gate, "coins", BoundedNoise::bundle(BUCKETS as u64 + 1).epsilon(1.0, 1e-6))
+                .releases
+                .deliver(move |release| {
+                    let line: Value = serde_json::from_str(release.line())?;
+                    let number = line["question"].as_str().and_then(|number| number.parse().ok());
+                    let Some(number) = number.filter(|_| line["value"].is_number()) else {
+                        return Err(std::io::Error::other("a question was refused"));
+                    };
+                    hears.lock().unwrap_or_else(PoisonError::into_inner).insert(number, line);
+                    Ok(())
+                });
+        });
+        Ok(())
+    })?;
+    std::fs::remove_dir_all(&directory)?;
+    compare(&told.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn row(number: &u64) -> Row {
+    let (code, heads) = person(*number);
+    Row::from([(code as i64 % BUCKETS as i64).into(), i64::from(heads).into()])
+}
+
+/// What was told beside what is so, which nobody sees.
+fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
+    let records: Vec<(u64, bool)> = (0..PEOPLE).map(person).collect();
+    let exact = heads(&records, BUCKETS);
+    let values: Vec<f64> = told.values().filter_map(|line| line["value"].as_f64()).collect();
+    let (last, noised) = values.split_last().ok_or("no answers")?;
+    let bound = told.values().next().and_then(|line| line["noise"]["bound"].as_f64()).ok_or("no bound")?;
+    assert_eq!(noised.len(), BUCKETS);
+    let found = rule(noised.iter().copied(), PEOPLE);
+    let worst = noised.iter().zip(&exact).map(|(told, exact)| (told - *exact as f64).abs());
+    let worst = worst.fold((last - right(&records, &found) as f64).abs(), f64::max);
+    // It is told to a digit or two behind the point.
+    assert!(worst <= bound + 0.01, "an answer is off by {worst}");
+    let share = |right: f64| 100.0 * right / PEOPLE as f64;
+    let plainly = share(right(&records, &rule(exact.iter().map(|heads| *heads as f64), PEOPLE)) as f64);
+    println!(
+        "An analyst asks {PEOPLE} people for the heads of {BUCKETS} buckets, and then how often the rule is right that says heads"
+    );
+    println!(
+        "where there are more of them than usual. For anybody who comes new it is right 50.0% of the time."
+    );
+    println!("  exact answers:        {plainly:.1}% of the records, a discovery that is not there");
+    println!(
+        "  with bounded noise:   {:.1}% was told, {:.1}% is so of the records",
+        share(*last),
+        share(right(&records, &found) as f64)
+    );
+    println!(
+        "  no answer is off by more than {bound} people ({:.1}%); the worst of these is off by {worst:.1}\n",
+        share(bound)
+    );
+    // The noise for certain, and the records by six deviations.
+    let near = share(bound) + 100.0 * 6.0 / (2.0 * (PEOPLE as f64).sqrt());
+    assert!((share(*last) - 50.0).abs() <= near && plainly - 50.0 > near, "{last} {plainly} {near}");
+    Ok(())
+}
+
+// Then: the promise, with as many people and questions as it takes to break it without noise.
+
+const MANY: u64 = 3_000_000;
+const ERROR: f64 = 0.12;
+
+/// Looks for patterns among more and more buckets, of each as the analyst above, until all questions of the plan are asked.
+fn promised() -> Outcome<(Vec<picture::Point>, f64)> {
+    let (plan, noise) = Goal::new(MANY, ERROR, 0.05)?.plan_bounded()?;
+    let (bound, shift) = (noise.bound(), noise.shift() as f64);
+    println!(
+        "{MANY} people: {} questions, each built from the answers before, are answered within {ERROR} of the",
+        plan.questions
+    );
+    println!(
+        "population's share, all of them except with probability 0.05, by noise that never exceeds {bound:.0} people."
+    );
+    println!("  questions   buckets   exact answers   with bounded noise");
+    let (law, mut source) = (Bounded::new(noise.into_weights())?, Noise::from_os()?);
+    let mut worst: f64 = 0.0;
+    let mut answer = |exact: u64| {
+        let noise = law.draw(&mut source) as f64 / shift;
+        let told = exact as f64 + noise;
+        worst = worst.max((told - exact as f64).abs());
+        told
+    };
+    let records: Vec<(u64, bool)> = (0..MANY).map(person).collect();
+    let most = (plan.questions as usize).saturating_sub(64) / 4 * 3;
+    let tries: Vec<usize> =
+        (0..9).rev().map(|times| most >> (2 * times)).filter(|buckets| *buckets > 1).collect();
+    let (mut asked, mut points) = (0, Vec::new());
+    for buckets in tries {
+        let exact = heads(&records, buckets);
+        let told: Vec<f64> = exact.iter().map(|heads| answer(*heads)).collect();
+        let off = |right: f64| (right / MANY as f64 - 0.5).abs();
+        let noised = off(answer(right(&records, &rule(told.into_iter(), MANY))));
+        let plainly = off(right(&records, &rule(exact.iter().map(|heads| *heads as f64), MANY)) as f64);
+        asked += buckets as u64 + 1;
+        println!(
+            "{asked:>11} {buckets:>9} {:>15} {:>20}",
+            format!("off by {plainly:.4}"),
+            format!("off by {noised:.4}")
+        );
+        points.push(picture::Point { asked: asked as f64, plainly, noised });
+    }
+    let last = points.last().ok_or("no questions")?;
+    println!("No answer was farther from the records than {worst:.0} people.");
+    assert!(asked <= plan.questions && worst <= bound, "{asked} questions, off by {worst}");
+    assert!(points.iter().all(|point| point.noised <= ERROR) && last.plainly > ERROR, "{points:?}");
+    Ok((points, ERROR))
+}
