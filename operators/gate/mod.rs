@@ -83,6 +83,7 @@ mod budget;
 mod core;
 mod desk;
 mod doubt;
+mod listeners;
 #[cfg(test)]
 mod model;
 mod opening;

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::core::{Core, Delivery, Effect, Event, Outcome, Record};
 use super::desk::Listener;
 use super::doubt::Doubt;
+use super::listeners::Listeners;
 use super::patience;
 use super::request::{Request, Sealable, Standing, Told};
 use super::turns::Turns;
@@ -67,9 +68,7 @@ pub(super) struct Driver {
     turns: Turns,
     /// Rows on their way out.
     rows: HashMap<Digest, Row>,
-    desks: HashMap<Name, Listener>,
-    /// What was told to a statistic that has no desk yet.
-    unheard: HashMap<Name, Vec<Told>>,
+    listeners: Listeners,
     /// At which pace budgets are being spent.
     pacing: Pacing,
     halted: Halted,
@@ -93,8 +92,7 @@ impl Driver {
             requests: HashMap::new(),
             turns: Turns::default(),
             rows: HashMap::new(),
-            desks: HashMap::new(),
-            unheard: HashMap::new(),
+            listeners: Listeners::default(),
             pacing,
             halted: Halted::default(),
         }
@@ -154,7 +152,7 @@ impl Driver {
                 && let Some(row) = self.rows.remove(id)
             {
                 let name = row.release().name.clone();
-                self.pass_on(name, Told::Withheld(Box::new(row)));
+                self.listeners.tell(name, Told::Withheld(Box::new(row)));
             }
         }
         if let Some(id) = about.filter(|id| !self.core.holds(id)) {
@@ -201,13 +199,7 @@ impl Driver {
             let Guest { name, .. } = guest;
             // What another version has told is told again where nobody knows whether it was.
             let settled = |row: &Row| row.is_delivered() && row.release().version != own;
-            for told in self.unheard.remove(&name).into_iter().flatten() {
-                if !matches!(&told, Told::Row(row, _) if settled(row)) {
-                    listener.tell(told);
-                }
-            }
-            listener.wake();
-            self.desks.insert(name, listener);
+            self.listeners.seat(name, listener, |told| !matches!(told, Told::Row(row, _) if settled(row)));
         }
         // Nobody may wait any more.
         let _ = answer.send(welcomed.map(|kept| kept.map(|kept| kept.state)));
@@ -235,7 +227,7 @@ impl Driver {
             return match self.core.delivery() {
                 Delivery::AtLeastOnce => self.tell(vec![row]),
                 Delivery::AtMostOnce => {
-                    self.pass_on(release.name, Told::Withheld(Box::new(row)));
+                    self.listeners.tell(release.name, Told::Withheld(Box::new(row)));
                     None
                 }
             };
@@ -246,7 +238,7 @@ impl Driver {
                 Some(Event::Wanted(self.keep(asked)))
             }
             Ok(None) => {
-                self.pass_on(release.name, Told::Absent(id));
+                self.listeners.tell(release.name, Told::Absent(id));
                 None
             }
             Err(doubt) => Some(Event::Doubted(doubt)),
@@ -301,7 +293,7 @@ impl Driver {
                     Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
                     // Told where the core said so.
                     Effect::Withhold(_) => {}
-                    Effect::Halt(doubt) => return self.halt(doubt),
+                    Effect::Halt(doubt) => return self.listeners.halt(doubt),
                 }
             }
             events.extend(self.seal(sealings));
@@ -457,7 +449,7 @@ impl Driver {
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
             let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap, forecast }));
-            self.pass_on(name, told);
+            self.listeners.tell(name, told);
         }
         None
     }
@@ -474,17 +466,6 @@ impl Driver {
             Ok((domain.clone(), Arc::new(forecast)))
         };
         newest.into_iter().map(&mut foretell).collect()
-    }
-
-    fn pass_on(&mut self, name: Name, told: Told) {
-        match self.desks.get(&name) {
-            Some(desk) => desk.tell(told),
-            None => self.unheard.entry(name).or_default().push(told),
-        }
-    }
-
-    fn halt(&mut self, doubt: Doubt) {
-        self.desks.values().for_each(|desk| desk.tell(Told::Halted(doubt)));
     }
 
     /// Keeps a row until it has left; its request is answered.
