@@ -92,7 +92,7 @@
 //! A statistic is fixed before the first record; a question is asked when the answers before it are known. A bundle of
 //! answers is paid for as a whole, by the first of them, and each is a row of the ledger under the question's id: asked
 //! again, in this process or a later one, it is told again and costs nothing. What comes when the bundle is spent is told
-//! that, in a row as well; a question that cannot be answered at all is [said](Answered::unanswered) to be so, and leaves
+//! that, in a row as well; a question that cannot be answered at all is [said](Replies::unanswered) to be so, and leaves
 //! no trace. None of this depends on a record.
 //!
 //! A question is answered on the last window that closes at or before its time: the *version* of the data that it names.
@@ -189,8 +189,8 @@ pub use release::{Deliver, Release, Unanswered};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Answered, Answering, Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords,
-    Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Searching, Summing, TakesBack,
+    Answering, Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once,
+    Owned, People, Person, Private, Question, Ranking, Records, Replies, Searching, Summing, TakesBack,
     Tallied, Unit, Unnamed, Unplaced, Windowed,
 };
 #[cfg(feature = "cli")]

@@ -21,7 +21,7 @@ mod told;
 mod unit;
 mod window;
 
-pub use answering::{Answered, Answering, Owned, TakesBack};
+pub use answering::{Answering, Owned, Replies, TakesBack};
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, Exact};

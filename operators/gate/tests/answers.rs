@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::accounting::Omega;
+use crate::mechanisms::Tellable;
+use crate::mechanisms::answers::{Answers, ReadyAnswers};
 use crate::mechanisms::answers::{Field, Found, Question, Schema};
 use crate::mechanisms::{Bound, BoundedNoise, Head, ReadyBundle};
 

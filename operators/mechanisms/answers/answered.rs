@@ -6,7 +6,7 @@ use super::certain::{Certain, Estimated, Number};
 use super::question::{Asks, Question};
 use crate::accounting::Interval;
 use crate::mechanisms::lines::{before, field, put, written};
-use crate::mechanisms::{Estimate, Head, Point, Range};
+use crate::mechanisms::{Estimate, Head, Point, Range, Tellable};
 use crate::time::in_json;
 
 /// What became of a question: an answer whose error is bounded, or word that its share of the bundle is used up.
@@ -29,31 +29,18 @@ pub(super) struct Bounds {
     pub(super) certain: Certain,
 }
 
-impl Answered {
-    /// The answer, in records or in the field's units, and between which numbers the truth is, for certain; `None` where
-    /// it was refused.
-    pub fn estimate(&self) -> Option<Estimate<f64>> {
-        let float = |number: Number| number.1.float(number.0 as f64);
-        self.told
-            .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
-    }
-
-    /// How many answers are left after it, of the share of whoever asked.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Its line, of JSON:
-    ///
-    /// ```text
-    /// {"release":"study","window":{..},"part":"5f..","question":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","asked":"count where age >= 18","version":{..},"value":1234.5,"interval":[1068,1401],"confidence":1,"noise":{"kind":"bounded","shape":"polynomial:5","bound":166.98,"scale":46.3},"used":3,"left":97,"id":"7a..","promise":".."}
-    /// ```
-    ///
-    /// in this order, without spaces. The window is what the bundle was paid for, and the version the window whose records
-    /// were asked. The confidence is 1: the truth *is* in the interval, and the value of a count is no farther from it than
-    /// the bound. A mean has two noises: that of its sum, in units of the field, and that of its records. A refusal says
-    /// `"refused":"bundle"` in place of everything from the value to the noise.
-    pub fn tell(&self, head: &Head<'_>) -> String {
+/// Its line is
+///
+/// ```text
+/// {"release":"study","window":{..},"part":"5f..","question":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","asked":"count where age >= 18","version":{..},"value":1234.5,"interval":[1068,1401],"confidence":1,"noise":{"kind":"bounded","shape":"polynomial:5","bound":166.98,"scale":46.3},"used":3,"left":97,"id":"7a..","promise":".."}
+/// ```
+///
+/// in this order, without spaces. The window is what the bundle was paid for, and the version the window whose records
+/// were asked. The confidence is 1: the truth *is* in the interval, and the value of a count is no farther from it than
+/// the bound. A mean has two noises: that of its sum, in units of the field, and that of its records. A refusal says
+/// `"refused":"bundle"` in place of everything from the value to the noise.
+impl Tellable for Answered {
+    fn tell(&self, head: &Head<'_>) -> String {
         let mut text = before(head);
         field(&mut text, "part", &self.question.part().to_string());
         field(&mut text, "question", self.question.id());
@@ -72,6 +59,21 @@ impl Answered {
         field(&mut text, "promise", head.promise);
         text.push(b'}');
         written(text)
+    }
+}
+
+impl Answered {
+    /// The answer, in records or in the field's units, and between which numbers the truth is, for certain; `None` where
+    /// it was refused.
+    pub fn estimate(&self) -> Option<Estimate<f64>> {
+        let float = |number: Number| number.1.float(number.0 as f64);
+        self.told
+            .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
+    }
+
+    /// How many answers are left after it, of the share of whoever asked.
+    pub fn left(&self) -> u64 {
+        self.left
     }
 
     fn estimated(&self, told: &Estimated, text: &mut Vec<u8>) {

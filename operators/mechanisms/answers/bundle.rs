@@ -1,6 +1,5 @@
 //! A bundle of answers, each with noise that never is beyond its bound, paid for as a whole.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,8 +8,10 @@ use super::certain::{Certain, Estimated};
 use super::found::Found;
 use super::question::{Asks, Question};
 use super::schema::Schema;
+use super::seam::{Answers, ReadyAnswers};
+use super::shares::Shares;
 use super::steps::Steps;
-use super::used::{Share, Used};
+use super::used::Used;
 use crate::accounting::bounded::{self, Asked, Fineness, Goal, Shape};
 use crate::accounting::{Amount, Cost, Interval, Neighbours, Relation};
 use crate::canonical::{Canonical, Digest};
@@ -21,9 +22,6 @@ use crate::noise::{Bounded, Law, Noise};
 /// The most steps that noise reaches: so many weights are 8 MB.
 const REACH: u64 = 1 << 20;
 
-/// The most analysts with a share of their own.
-const ANALYSTS: usize = 4_096;
-
 /// Answers to questions that are chosen one after another, each when the answers before it are known, none of which errs
 /// by more than a stated bound.
 ///
@@ -32,7 +30,7 @@ const ANALYSTS: usize = 4_096;
 /// [calibrated](bounded::BoundedNoise::calibrate) so that all of them, chosen by an adversary, keep that promise.
 ///
 /// ```
-/// use discreet::mechanisms::answers::{Field, Found, Schema};
+/// use discreet::mechanisms::answers::{Answers, Field, ReadyAnswers, Schema};
 /// use discreet::mechanisms::{Bound, BoundedNoise};
 ///
 /// let schema = Schema::new([Field::number("age")])?;
@@ -81,45 +79,6 @@ impl BoundedNoise {
     pub fn share(mut self, analyst: impl Into<String>, answers: u64) -> BoundedNoise {
         self.shares.push((analyst.into(), answers));
         self
-    }
-
-    /// Settles every parameter, for people of whom so much is kept.
-    ///
-    /// # Errors
-    /// Names the parameter that is out of range: `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more
-    /// records than the noise can be calibrated for.
-    pub fn ready(&self, limits: &Limits, schema: &Schema) -> Result<ReadyBundle, Invalid> {
-        let Some((epsilon, delta)) = self.spend else {
-            return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
-        };
-        let shares = Shares::new(self.answers, &self.shares)?;
-        let asked = Asked::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
-        let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
-        let records = limits.keys().saturating_mul(limits.per_key());
-        let fine = Fineness::new(records, REACH).map_err(|_| crowded())?;
-        // Of what was asked for, only its length is refused.
-        let law =
-            bounded::BoundedNoise::calibrate(&asked, &fine).map_err(|refused| match refused.field() {
-                "queries" => crowded(),
-                _ => refused,
-            })?;
-        let noise = Arc::new(Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?);
-        let amount = Amount::approximate(epsilon, delta)?;
-        let certain = Certain {
-            steps: Steps::new(law.shift() / records),
-            reach: noise.bound(),
-            deviation: law.deviation(),
-        };
-        let shape = law.shape().to_string();
-        let neighbours = Neighbours { unit: limits.unit(), relation: Relation::AddRemove };
-        Ok(ReadyBundle {
-            parameters: self.parameters(&amount, limits, schema, &shares, (&law, certain.steps)),
-            cost: Cost::new(neighbours, amount),
-            points: schema.fields().iter().map(|field| field.point()).collect(),
-            law: Arc::new(Bounds { shape, certain }),
-            noise,
-            shares,
-        })
     }
 
     /// A format: whatever changes it needs another number, and gives every answer another name.
@@ -174,51 +133,52 @@ fn crowded() -> Invalid {
     Invalid::new("bound", Kind::TooLarge, remedy)
 }
 
-/// Whose answers they are.
-#[derive(Clone, Debug)]
-enum Shares {
-    /// So many, for whoever comes first.
-    Anybody(u64),
-    Named(BTreeMap<String, u64>),
-}
+impl Answers for BoundedNoise {
+    type Ready = ReadyBundle;
 
-impl Shares {
-    fn new(answers: u64, stated: &[(String, u64)]) -> Result<Shares, Invalid> {
-        let refuse = |kind, remedy| Err(Invalid::new("share", kind, remedy));
-        if stated.len() > ANALYSTS {
-            return refuse(Kind::TooLarge, "at most 4,096 analysts");
-        }
-        let (mut named, mut all) = (BTreeMap::new(), 0u64);
-        for (analyst, share) in stated {
-            if *share == 0 {
-                return refuse(Kind::Zero, "at least one answer to each analyst");
-            }
-            if named.insert(analyst.clone(), *share).is_some() {
-                return refuse(Kind::Mixed, "one share to each analyst");
-            }
-            all = all.saturating_add(*share);
-        }
-        if all > answers {
-            return refuse(Kind::TooLarge, "shares that together are no more than the answers");
-        }
-        Ok(if named.is_empty() { Shares::Anybody(answers) } else { Shares::Named(named) })
-    }
-
-    fn of(&self, analyst: &str, opened: Digest) -> Option<Share> {
-        match self {
-            Shares::Anybody(answers) => Some(Share { opened, place: 0, shares: 1, answers: *answers }),
-            Shares::Named(named) => {
-                let answers = *named.get(analyst)?;
-                let place = named.keys().position(|name| name == analyst)?;
-                Some(Share { opened, place, shares: named.len(), answers })
-            }
-        }
+    /// For people of whom so much is kept.
+    ///
+    /// # Errors
+    /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the noise can be
+    /// calibrated for.
+    fn ready(&self, limits: &Limits, schema: &Schema) -> Result<ReadyBundle, Invalid> {
+        let Some((epsilon, delta)) = self.spend else {
+            return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
+        };
+        let shares = Shares::new(self.answers, &self.shares)?;
+        let asked = Asked::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
+        let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
+        let records = limits.keys().saturating_mul(limits.per_key());
+        let fine = Fineness::new(records, REACH).map_err(|_| crowded())?;
+        // Of what was asked for, only its length is refused.
+        let law =
+            bounded::BoundedNoise::calibrate(&asked, &fine).map_err(|refused| match refused.field() {
+                "queries" => crowded(),
+                _ => refused,
+            })?;
+        let noise = Arc::new(Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?);
+        let amount = Amount::approximate(epsilon, delta)?;
+        let certain = Certain {
+            steps: Steps::new(law.shift() / records),
+            reach: noise.bound(),
+            deviation: law.deviation(),
+        };
+        let shape = law.shape().to_string();
+        let neighbours = Neighbours { unit: limits.unit(), relation: Relation::AddRemove };
+        Ok(ReadyBundle {
+            parameters: self.parameters(&amount, limits, schema, &shares, (&law, certain.steps)),
+            cost: Cost::new(neighbours, amount),
+            points: schema.fields().iter().map(|field| field.point()).collect(),
+            law: Arc::new(Bounds { shape, certain }),
+            noise,
+            shares,
+        })
     }
 }
 
 /// A bundle that is ready to answer.
 ///
-/// Private for one unit more or less, at [`cost`](ReadyBundle::cost) for all of its answers together, where each bundle
+/// Private for one unit more or less, at [`cost`](ReadyAnswers::cost) for all of its answers together, where each bundle
 /// that was paid for has an opening of its own, and questions are drawn one after another, each given the state that the
 /// one before it left.
 #[derive(Clone)]
@@ -240,50 +200,33 @@ impl fmt::Debug for ReadyBundle {
     }
 }
 
-impl ReadyBundle {
-    /// What all answers cost together, however few are asked for. It is paid once.
-    pub fn cost(&self) -> &Cost {
+impl ReadyAnswers for ReadyBundle {
+    type Answer = Answered;
+
+    fn cost(&self) -> &Cost {
         &self.cost
     }
 
-    /// A hash of every parameter that an answer depends on: how many there are and whose, what they cost, the law to its
-    /// last weight, the bound, the schema.
-    pub fn parameters(&self) -> Digest {
+    /// How many answers there are and whose, what they cost, the law to its last weight, the bound, the schema.
+    fn parameters(&self) -> Digest {
         self.parameters
     }
 
-    /// How fine the answers are.
-    pub fn steps(&self) -> Steps {
+    fn steps(&self) -> Steps {
         self.law.certain.steps
     }
 
-    /// The most that the value of a count may be off, in records.
-    pub fn bound(&self) -> f64 {
-        let bound = self.law.certain.bound();
-        bound.1.float(bound.0 as f64)
-    }
-
-    /// Whether state that a former answer left can be read: asked once, before the first question of a process.
-    ///
-    /// # Errors
-    /// Names `state` where it was not written by this mechanism, or by a later version of it.
-    pub fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        Used::from_bytes(state).map(|_| ())
-    }
-
-    /// Whether this analyst has a share, or nobody needs one.
-    pub fn serves(&self, analyst: &str) -> bool {
+    /// Whoever has a share, or everybody where nobody needs one.
+    fn serves(&self, analyst: &str) -> bool {
         self.shares.of(analyst, Digest::NONE).is_some()
     }
 
-    /// Answers a question from what was found in the window `version`, or refuses, where its share is used up. Total: no
-    /// error, no second try, no panic; how often noise is asked for depends on the question and the counts in the state,
-    /// which are public.
-    ///
-    /// `opened` says which bundle is drawn on: all that was paid for by itself must have a hash of its own, and what was
-    /// paid for together the same one. `state` is what the question before left, and what is returned takes its place.
-    /// A state that cannot be read answers nothing.
-    pub fn draw(
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        Used::from_bytes(state).map(|_| ())
+    }
+
+    /// Refuses where the share is used up, and where the state cannot be read.
+    fn draw(
         &self,
         asked: &Question,
         found: Found,
@@ -314,6 +257,14 @@ impl ReadyBundle {
         let (told, takes) = (self.noised(asked, found, noise), asked.takes());
         let answer = answered(Some(told), before + takes, left.saturating_sub(takes));
         Drawn { answer, state: Some(after.to_bytes()) }
+    }
+}
+
+impl ReadyBundle {
+    /// The most that the value of a count may be off, in records.
+    pub fn bound(&self) -> f64 {
+        let bound = self.law.certain.bound();
+        bound.1.float(bound.0 as f64)
     }
 
     /// The sum's noise is asked for before the count's.

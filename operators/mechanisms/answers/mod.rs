@@ -107,6 +107,7 @@ mod question;
 mod sample;
 mod schema;
 mod seam;
+mod shares;
 mod steps;
 mod used;
 mod value;

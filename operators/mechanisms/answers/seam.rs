@@ -1,7 +1,5 @@
 //! The seam between questions and the mechanism that answers them: as [`Mechanism`](crate::mechanisms::Mechanism) is for windows.
 
-use super::answered::Answered;
-use super::bundle::{BoundedNoise, ReadyBundle};
 use super::found::Found;
 use super::question::Question;
 use super::schema::Schema;
@@ -9,7 +7,7 @@ use super::steps::Steps;
 use crate::accounting::{Cost, Interval};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
-use crate::mechanisms::{Drawn, Head, Limits, Tellable};
+use crate::mechanisms::{Drawn, Limits, Tellable};
 use crate::noise::Noise;
 
 /// A way to noise answers, with a price for all of them together.
@@ -61,54 +59,4 @@ pub trait ReadyAnswers: Send + Sync + 'static {
         state: Option<&[u8]>,
         noise: &mut Noise,
     ) -> Drawn<Self::Answer>;
-}
-
-impl Tellable for Answered {
-    fn tell(&self, head: &Head<'_>) -> String {
-        Answered::tell(self, head)
-    }
-}
-
-impl Answers for BoundedNoise {
-    type Ready = ReadyBundle;
-
-    fn ready(&self, limits: &Limits, schema: &Schema) -> Result<ReadyBundle, Invalid> {
-        BoundedNoise::ready(self, limits, schema)
-    }
-}
-
-impl ReadyAnswers for ReadyBundle {
-    type Answer = Answered;
-
-    fn cost(&self) -> &Cost {
-        ReadyBundle::cost(self)
-    }
-
-    fn parameters(&self) -> Digest {
-        ReadyBundle::parameters(self)
-    }
-
-    fn steps(&self) -> Steps {
-        ReadyBundle::steps(self)
-    }
-
-    fn serves(&self, analyst: &str) -> bool {
-        ReadyBundle::serves(self, analyst)
-    }
-
-    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        ReadyBundle::accepts(self, state)
-    }
-
-    fn draw(
-        &self,
-        asked: &Question,
-        found: Found,
-        version: Interval,
-        opened: Digest,
-        state: Option<&[u8]>,
-        noise: &mut Noise,
-    ) -> Drawn<Answered> {
-        ReadyBundle::draw(self, asked, found, version, opened, state, noise)
-    }
 }

@@ -63,7 +63,7 @@ impl<D, U: Unit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
 
 /// What comes of questions, on worker 0.
 #[derive(Debug)]
-pub struct Answered<'scope> {
+pub struct Replies<'scope> {
     /// A row of the ledger for every question that was answered, or refused because its bundle or its budget is spent.
     pub releases: StreamVec<'scope, Time, Release>,
     /// The questions that cannot be answered, and why. They cost nothing.
@@ -124,7 +124,7 @@ where
     /// ([`AddRemove`](crate::accounting::Relation)) at the price of the bundle, however the questions were chosen and
     /// whatever they name. The first answer pays for all, against the whole time that the windows are about, which is why
     /// there must be a last one.
-    pub fn release<X: Answers>(self, gate: &Gate, name: &str, mechanism: X) -> Answered<'scope> {
+    pub fn release<X: Answers>(self, gate: &Gate, name: &str, mechanism: X) -> Replies<'scope> {
         self.release_at(&AtGate(gate), name, mechanism)
     }
 
@@ -134,14 +134,14 @@ where
         office: &dyn Office,
         name: &str,
         mechanism: X,
-    ) -> Answered<'scope> {
+    ) -> Replies<'scope> {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
         office.answers_for(&context.shared);
         match self.opened(office, name, mechanism, scope) {
             Ok(answered) => answered,
             Err(failure) => {
                 context.shared.fail(failure);
-                Answered { releases: empty(scope), unanswered: empty(scope) }
+                Replies { releases: empty(scope), unanswered: empty(scope) }
             }
         }
     }
@@ -152,7 +152,7 @@ where
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
-    ) -> Result<Answered<'scope>, Failure> {
+    ) -> Result<Replies<'scope>, Failure> {
         let Answering { bounded: people, schema, row, questions, domain, kept } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
@@ -208,6 +208,6 @@ where
                 scanned(posed, changes, versions, (schedule, late))
             }
         };
-        Ok(Answered { releases: sealed(counted, sought, &context), unanswered })
+        Ok(Replies { releases: sealed(counted, sought, &context), unanswered })
     }
 }

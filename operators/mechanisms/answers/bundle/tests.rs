@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::mechanisms::Tellable;
 use crate::mechanisms::answers::Field;
 use crate::mechanisms::{Bound, Head, Range};
 use crate::noise::goodness::size;
