@@ -46,7 +46,7 @@ pub(in crate::dataflow) struct Posed {
 /// A question that was not answered, and why: nothing was counted, drawn or paid for it.
 #[derive(Clone, Debug)]
 pub struct Unanswered {
-    question: Question,
+    question: Box<Question>,
     why: Invalid,
 }
 
@@ -118,7 +118,7 @@ impl<A: Answering> Clerk<A> {
     ) -> Result<Option<(Digest, Time)>, Unanswered> {
         let version = match self.answering.version(&question, given) {
             Ok(version) => version,
-            Err(why) => return Err(Unanswered { question, why }),
+            Err(why) => return Err(Unanswered { question: question.into(), why }),
         };
         let release = self.answering.release(&question);
         let id = release.id();
@@ -134,7 +134,7 @@ impl<A: Answering> Clerk<A> {
     /// Takes in what one worker has counted; the last of them sends it to the gate.
     pub(super) fn count(&mut self, id: Digest, part: Found) {
         let Some(Stage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
-        *found = *found + part;
+        *found += part;
         *missing -= 1;
         if *missing > 0 || self.shared.is_over() {
             return;
