@@ -15,6 +15,9 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stro
      @media(prefers-color-scheme:dark){text{fill:#e6e9ed}.grid{stroke:#272d35}.a{stroke:#ef8a80}.b{stroke:#58b9dc}\
      .c{stroke:#a2abb5}.dot.a{fill:#ef8a80}.dot.b{fill:#58b9dc}}";
 
+/// Its class, its name, and how high it is at a point.
+type Curve = (&'static str, &'static str, fn(&Point) -> f64);
+
 /// The picture: questions by powers of ten, from left to right; errors in parts of one, from below.
 pub(crate) fn drawn(points: &[Point], promise: f64) -> String {
     let most = points.iter().map(|point| point.plainly.max(point.noised)).fold(promise, f64::max);
@@ -54,7 +57,7 @@ pub(crate) fn drawn(points: &[Point], promise: f64) -> String {
         y(promise),
         y(promise) + 4.0
     ));
-    let curves: [(&str, &str, fn(&Point) -> f64); 2] =
+    let curves: [Curve; 2] =
         [("a", "exact answers", |point| point.plainly), ("b", "with bounded noise", |point| point.noised)];
     for (class, name, of) in curves {
         let place = |point: &Point| (x(point.asked), y(of(point)));
