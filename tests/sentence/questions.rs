@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use discreet::dataflow::{All, Config, Failure, Finished, execute};
+use discreet::dataflow::{All, Config, Deliver, Failure, Finished, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
 use discreet::mechanisms::{Bound, BoundedNoise};
@@ -139,6 +139,35 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     assert_eq!(told["ann:last"][0], told["ann:last"][1]);
     assert_eq!(scratch.spent(), spent, "a bundle is paid for once");
     assert_eq!(scratch.rows().len(), 7);
+}
+
+// Refutes an answer that is lost because nobody took it: the next process tells it, though nobody asks.
+#[test]
+fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
+    let scratch = Scratch::new("questions-left", &zcdp());
+    let gate = || Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
+    let opened = gate();
+    let failed = execute(Config::threads(1).unwrap(), move |worker, feeds| {
+        worker.dataflow(|scope| {
+            let questions = feeds.stream(scope, All::of(questions("ann:a:20:count")));
+            let answered = feeds
+                .stream(scope, All::of(visits()))
+                .protect(|visit| visit.0)
+                .tumbling(span(20), |visit| visit.3)
+                .between(0, HORIZON)
+                .bound(Bound::keys(1))
+                .answer(schema(), row, questions)
+                .release(&opened, "questions", bundle(1.0));
+            answered.releases.deliver(|_| Err(std::io::Error::other("full")));
+        });
+        Ok(())
+    });
+    assert!(failed.is_err());
+    let row = scratch.rows()[0].clone();
+    let finished = job(Config::threads(2).unwrap(), gate(), String::new(), scratch.0.clone());
+    assert!(finished.is_ok(), "{finished:?}");
+    assert_eq!(scratch.lines()[0], row.text);
+    assert_eq!(scratch.rows().len(), 1);
 }
 
 // Refutes a question that finds only the people of one process, or that one process alone can ask.
