@@ -1,0 +1,276 @@
+//! The public set in which every person's vector lies.
+
+use super::matrix::{Matrix, dot};
+use super::norm::Norm;
+use crate::accounting::Relation;
+use crate::invalid::{Invalid, Kind};
+
+/// A bounded set of vectors, known before there is data. It is public: take it from what the data can be, never from what
+/// it was.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    pub(super) body: Body,
+}
+
+/// What a domain is made of. All but the points are symmetric around zero.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// A point a row.
+    Points(Matrix),
+    /// How far each coordinate reaches from zero.
+    Box(Vec<f64>),
+    /// What the columns make of the unit ball.
+    Ellipsoid(Matrix),
+    Ball {
+        power: f64,
+        radius: f64,
+        dimension: usize,
+    },
+    /// A generator a row.
+    Zonotope(Matrix),
+}
+
+/// The most numbers in a list of points or generators: 128 MiB of them.
+const MOST: usize = 1 << 24;
+
+/// The most coordinates. Each round of the search for a shape takes their cube.
+const DIMENSIONS: usize = 256;
+
+/// From and to this size squares neither overflow nor vanish.
+const LEAST: f64 = 1e-100;
+const LARGEST: f64 = 1e100;
+
+impl Domain {
+    /// These points, or the polytope of which they are the vertices: means of points lie in it, and shapes are the same.
+    ///
+    /// # Errors
+    /// Names `points`, with row and column (from 1) where one number is at fault: nothing at all, rows of different
+    /// lengths, NaN, infinite or beyond 1e100, more than 256 coordinates or 2^24 numbers, and points that are all the same.
+    pub fn points(points: &[Vec<f64>]) -> Result<Domain, Invalid> {
+        let points = table("points", points)?;
+        let first = points.row(0);
+        if points.each_row().all(|row| row == first) {
+            let remedy = "at least two that differ: the mean of a single one is known without data";
+            return Err(Invalid::new("points", Kind::TooSmall, remedy));
+        }
+        Ok(Domain { body: Body::Points(points) })
+    }
+
+    /// All vectors whose coordinates reach so far from zero, either way. A coordinate that cannot move has 0.
+    ///
+    /// # Errors
+    /// Names `box`: nothing, a number that is negative, NaN, infinite or beyond 1e100, or nothing but zeros.
+    pub fn reaching(reaches: &[f64]) -> Result<Domain, Invalid> {
+        let reaches = table("box", &[reaches.to_vec()])?;
+        if reaches.row(0).iter().any(|&reach| reach < 0.0) {
+            return Err(Invalid::new("box", Kind::Negative, "how far each coordinate reaches from zero"));
+        }
+        moving("box", &reaches)?;
+        Ok(Domain { body: Body::Box(reaches.row(0).to_vec()) })
+    }
+
+    /// What this matrix, given by its rows, makes of the ball of radius 1.
+    ///
+    /// # Errors
+    /// Names `ellipsoid`, as [`Domain::points`] does.
+    pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<Domain, Invalid> {
+        let matrix = table("ellipsoid", matrix)?;
+        dimensions("ellipsoid", matrix.rows())?;
+        moving("ellipsoid", &matrix)?;
+        Ok(Domain { body: Body::Ellipsoid(matrix) })
+    }
+
+    /// All vectors of so many coordinates whose norm of this power, from 1 to infinity, is at most the radius.
+    ///
+    /// # Errors
+    /// Names `power`, `radius` or `dimension` when it is out of range.
+    pub fn ball(power: f64, radius: f64, dimension: usize) -> Result<Domain, Invalid> {
+        let power = Norm::ball("power", power)?;
+        let remedy = "a number above 0, from 1e-100 to 1e100";
+        let radius = crate::accounting::number::between("radius", radius, LEAST, LARGEST, remedy)?;
+        dimensions("dimension", dimension)?;
+        Ok(Domain { body: Body::Ball { power, radius, dimension } })
+    }
+
+    /// All sums of these generators, each taken from -1 to 1 times.
+    ///
+    /// # Errors
+    /// Names `zonotope`, as [`Domain::points`] does.
+    pub fn zonotope(generators: &[Vec<f64>]) -> Result<Domain, Invalid> {
+        let generators = table("zonotope", generators)?;
+        moving("zonotope", &generators)?;
+        Ok(Domain { body: Body::Zonotope(generators) })
+    }
+
+    /// What answers all questions about `ways` of so many bits at once: for each set of that many bits a coordinate, the
+    /// product of the bits, which are told as -1 and 1.
+    ///
+    /// # Errors
+    /// Names `bits` unless from 1 to 24, `ways` unless from 1 to as many, and `points` where the list of all of them is
+    /// too long.
+    pub fn marginals(bits: u32, ways: u32) -> Result<Domain, Invalid> {
+        whole("bits", bits, 24)?;
+        whole("ways", ways, bits)?;
+        let sets: Vec<u32> = (0..1u32 << bits).filter(|set| set.count_ones() == ways).collect();
+        dimensions("points", sets.len())?;
+        size("points", sets.len() << bits)?;
+        let sign = |set: u32| if set.count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+        let mut points = Matrix::zeros(1 << bits, sets.len());
+        for record in 0..1u32 << bits {
+            let row = points.row_mut(record as usize);
+            row.iter_mut().zip(&sets).for_each(|(entry, set)| *entry = sign(record & set));
+        }
+        Ok(Domain { body: Body::Points(points) })
+    }
+
+    /// The tensors of this order of these points: a coordinate for each product of so many coordinates, those of which a
+    /// tensor has several copies weighted so that lengths are those of the whole tensor.
+    ///
+    /// # Errors
+    /// Names `order` unless from 1 to 8, and `points` as [`Domain::points`] does.
+    pub fn moments(points: &[Vec<f64>], order: u32) -> Result<Domain, Invalid> {
+        whole("order", order, 8)?;
+        let points = table("points", points)?;
+        let mut products: Vec<Vec<usize>> = vec![Vec::new()];
+        for _ in 0..order {
+            let longer = products.iter().flat_map(|product| {
+                let from = product.last().copied().unwrap_or(0);
+                (from..points.columns()).map(|next| [product.as_slice(), &[next]].concat())
+            });
+            products = longer.collect();
+            dimensions("points", products.len())?;
+        }
+        let tensors: Vec<Vec<f64>> = points
+            .each_row()
+            .map(|point| {
+                let entry =
+                    |product: &Vec<usize>| product.iter().map(|&at| point[at]).product::<f64>() * copies(product);
+                products.iter().map(entry).collect()
+            })
+            .collect();
+        Domain::points(&tensors)
+    }
+
+    /// How many coordinates.
+    pub fn dimension(&self) -> usize {
+        match &self.body {
+            Body::Points(points) => points.columns(),
+            Body::Box(reaches) => reaches.len(),
+            Body::Ellipsoid(matrix) => matrix.rows(),
+            Body::Ball { dimension, .. } => *dimension,
+            Body::Zonotope(generators) => generators.columns(),
+        }
+    }
+
+    /// By how much one person can move a sum in this direction, at most: what a record can be there where one comes or
+    /// goes, and how far apart two can be where one replaces another.
+    ///
+    /// # Errors
+    /// Names `direction` if its length is not the number of coordinates or a number in it is not finite.
+    pub fn moves(&self, relation: Relation, direction: &[f64]) -> Result<f64, Invalid> {
+        if direction.len() != self.dimension() {
+            return Err(Invalid::new("direction", Kind::Malformed, "as many numbers as there are coordinates"));
+        }
+        let direction = table("direction", &[direction.to_vec()])?;
+        let direction = direction.row(0);
+        let along = |rows: &Matrix| rows.each_row().map(|row| dot(row, direction)).collect::<Vec<f64>>();
+        let reach = match &self.body {
+            Body::Points(points) => {
+                let found = along(points);
+                let most = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let least = found.iter().copied().fold(f64::INFINITY, f64::min);
+                return Ok(match relation {
+                    Relation::AddRemove => most.max(-least),
+                    Relation::Replace => most - least,
+                });
+            }
+            Body::Box(reaches) => reaches.iter().zip(direction).map(|(reach, along)| reach * along.abs()).sum(),
+            Body::Ellipsoid(matrix) => along(&matrix.transposed()).iter().map(|value| value * value).sum::<f64>().sqrt(),
+            Body::Zonotope(generators) => along(generators).iter().map(|value| value.abs()).sum(),
+            Body::Ball { power, radius, .. } => radius * dual_norm(*power, direction),
+        };
+        Ok(match relation {
+            Relation::AddRemove => reach,
+            Relation::Replace => 2.0 * reach,
+        })
+    }
+}
+
+/// The most that a vector of norm 1 can be in a direction.
+fn dual_norm(power: f64, direction: &[f64]) -> f64 {
+    let most = direction.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    if power == 1.0 || most <= 0.0 {
+        return most;
+    }
+    let dual = if power.is_infinite() { 1.0 } else { power / (power - 1.0) };
+    let sum: f64 = direction.iter().map(|value| libm::pow(value.abs() / most, dual)).sum();
+    most * libm::pow(sum, 1.0 / dual)
+}
+
+/// The root of how many entries of a whole tensor are this product.
+fn copies(product: &[usize]) -> f64 {
+    let factorial = |many: usize| (1..=many).map(|factor| factor as f64).product::<f64>();
+    let repeated = product.chunk_by(|left, right| left == right).map(|run| factorial(run.len())).product::<f64>();
+    (factorial(product.len()) / repeated).sqrt()
+}
+
+/// Rows of one length, finite and of a size that can be squared.
+fn table(field: &'static str, rows: &[Vec<f64>]) -> Result<Matrix, Invalid> {
+    let columns = rows.first().map_or(0, Vec::len);
+    if columns == 0 {
+        return Err(Invalid::new(field, Kind::Empty, "at least one row of at least one number"));
+    }
+    if let Some(at) = rows.iter().position(|row| row.len() != columns) {
+        let remedy = format!("as many numbers in row {} as in the first, {columns}", at + 1);
+        return Err(Invalid::new(field, Kind::Malformed, remedy));
+    }
+    dimensions(field, columns)?;
+    size(field, rows.len().saturating_mul(columns))?;
+    for (row, numbers) in rows.iter().enumerate() {
+        for (column, &number) in numbers.iter().enumerate() {
+            let kind = match number.abs() {
+                size if size.is_nan() => Kind::Nan,
+                f64::INFINITY => Kind::Infinite,
+                size if size > LARGEST => Kind::TooLarge,
+                size if size > 0.0 && size < LEAST => Kind::TooSmall,
+                _ => continue,
+            };
+            let remedy =
+                format!("0, or a size from 1e-100 to 1e100, in row {}, column {}", row + 1, column + 1);
+            return Err(Invalid::new(field, kind, remedy));
+        }
+    }
+    Ok(Matrix::of(rows))
+}
+
+fn moving(field: &'static str, rows: &Matrix) -> Result<(), Invalid> {
+    if rows.each_row().flatten().all(|&number| number == 0.0) {
+        return Err(Invalid::new(field, Kind::Zero, "at least one number that is not zero"));
+    }
+    Ok(())
+}
+
+fn dimensions(field: &'static str, many: usize) -> Result<(), Invalid> {
+    let kind = match many {
+        0 => Kind::Zero,
+        _ if many > DIMENSIONS => Kind::TooLarge,
+        _ => return Ok(()),
+    };
+    Err(Invalid::new(field, kind, "from 1 to 256 coordinates"))
+}
+
+fn size(field: &'static str, many: usize) -> Result<(), Invalid> {
+    if many > MOST {
+        return Err(Invalid::new(field, Kind::TooLarge, "a list of at most 2^24 numbers"));
+    }
+    Ok(())
+}
+
+fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
+    let kind = match value {
+        0 => Kind::Zero,
+        _ if value > most => Kind::TooLarge,
+        _ => return Ok(()),
+    };
+    Err(Invalid::new(field, kind, format!("a whole number from 1 to {most}")))
+}

@@ -1,0 +1,153 @@
+//! The search for the best shape of a finite set: multiplicative updates on its dual, with a certificate.
+//!
+//! The dual puts weights `m` on the vectors and maximises `t = tr S^(1/2)` of their second moment `S`. For every choice of
+//! weights `t^2` is below the least trace, and the covariance `q t S^(1/2)` holds the set, where `q` is the farthest that a
+//! vector lies out. So an answer carries its own proof, whatever the search has done. Other norms than the Euclidean put
+//! weights `w` on the coordinates too: then the trace is the weighted one, and any `w` of dual norm 1 gives a lower bound.
+
+use std::collections::BTreeSet;
+
+use super::Found;
+use super::bodies::{Name, Vectors, distance};
+use super::matrix::{Eigen, Matrix, add};
+use super::norm::Norm;
+
+/// The least of what is added to the farthest vector for the rounding of its distance.
+const ROUNDING: f64 = 1e-9;
+
+/// Eigenvalues below this part of the largest are taken for it: the shape stays invertible, and grows by 3e-7 at most.
+const FLOOR: f64 = 1e-13;
+
+/// How many updates in all, and between two looks at the whole set.
+const UPDATES: usize = 40_000;
+const TURN: usize = 300;
+
+/// The weights, and the vectors that have one.
+struct Active {
+    names: Vec<Name>,
+    vectors: Matrix,
+    weights: Vec<f64>,
+}
+
+/// What weights say: the metric in which the set is to have length 1, its inverse, and the trace.
+struct Metric {
+    metric: Matrix,
+    inverse: Matrix,
+    trace: f64,
+}
+
+/// The least covariance that holds the vectors, to this gap, in the original coordinates.
+pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: Norm, gap: f64) -> Found {
+    let mut active = Active::new(vectors);
+    let mut weights = norm.weights(&vec![1.0; outward.rows()]);
+    let mut best = Found { factor: Matrix::zeros(0, 0), inverse: Matrix::zeros(0, 0), upper: f64::INFINITY, lower: 0.0 };
+    let (mut updates, mut inner) = (0, 0.1f64.max(gap));
+    let few = 4 * vectors.dimension() + 32;
+    loop {
+        // Among the vectors that have weights.
+        for turn in 0..TURN {
+            let seen = active.seen(outward, &weights);
+            let variances = outward.times(&seen.inverse).row_squares();
+            let distances: Vec<f64> = active.vectors.each_row().map(|row| distance(&seen.metric, row)).collect();
+            let most = distances.iter().copied().fold(0.0, f64::max);
+            let size = norm.of_variances(&variances);
+            best.lower = best.lower.max(seen.trace * seen.trace);
+            updates += 1;
+            if size * most <= best.lower * (1.0 + inner) || turn + 1 == TURN {
+                break;
+            }
+            active.update(&distances, if norm.is_euclidean() { 2 } else { 1 }, turn);
+            if !norm.is_euclidean() {
+                let products: Vec<f64> = weights.iter().zip(&variances).map(|(w, v)| w * v).collect();
+                weights = norm.weights(&products);
+            }
+        }
+        // Among all.
+        let seen = active.seen(outward, &weights);
+        let farthest = vectors.farthest(&seen.metric, few);
+        let most = farthest.most * (1.0 + ROUNDING);
+        let factor = outward.times(&seen.inverse);
+        let upper = norm.of_variances(&factor.row_squares()) * most;
+        if upper < best.upper {
+            best.factor = factor.scaled(most.sqrt());
+            best.inverse = seen.metric.times(inward).scaled(1.0 / most.sqrt());
+            best.upper = upper;
+        }
+        if best.upper <= best.lower * (1.0 + gap) || updates >= UPDATES {
+            return best;
+        }
+        inner = (0.3 * (upper / best.lower - 1.0)).clamp(0.3 * gap, inner);
+        active.join(vectors, &farthest.beyond);
+    }
+}
+
+impl Active {
+    fn new(vectors: &Vectors) -> Active {
+        let mut active =
+            Active { names: Vec::new(), vectors: Matrix::zeros(0, vectors.dimension()), weights: Vec::new() };
+        active.join(vectors, &vectors.first());
+        active
+    }
+
+    /// Newcomers get half of the mean weight.
+    fn join(&mut self, vectors: &Vectors, names: &[Name]) {
+        let known: BTreeSet<Name> = self.names.iter().copied().collect();
+        let weight = 0.5 / self.names.len().max(1) as f64;
+        for &name in names.iter().filter(|name| !known.contains(name) && !known.contains(&(name.1, name.0))) {
+            self.names.push(name);
+            self.vectors.push(&vectors.vector(name));
+            self.weights.push(weight);
+        }
+        self.normalise();
+    }
+
+    fn normalise(&mut self) {
+        let total: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|weight| *weight /= total);
+    }
+
+    /// What lies far out gains, what lies inside loses, and what has lost nearly all is left out.
+    fn update(&mut self, distances: &[f64], power: i32, turn: usize) {
+        for (weight, distance) in self.weights.iter_mut().zip(distances) {
+            *weight *= distance.powi(power);
+        }
+        self.normalise();
+        if turn % 10 == 9 {
+            let least = 1e-3 / self.names.len() as f64;
+            let wanted: Vec<bool> = (0..self.names.len())
+                .map(|at| self.weights[at] > least || distances[at] > 0.95 && self.weights[at] > 1e-9)
+                .collect();
+            let mut place = wanted.iter();
+            self.names.retain(|_| place.next() == Some(&true));
+            let mut place = wanted.iter();
+            self.weights.retain(|_| place.next() == Some(&true));
+            self.vectors.keep(&wanted);
+            self.normalise();
+        }
+    }
+
+    fn seen(&self, outward: &Matrix, weights: &[f64]) -> Metric {
+        let size = self.vectors.columns();
+        let mut second = Matrix::zeros(size, size);
+        for (row, &weight) in self.vectors.each_row().zip(&self.weights) {
+            for (at, &entry) in row.iter().enumerate() {
+                add(second.row_mut(at), weight * entry, row);
+            }
+        }
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+        let outer = Eigen::of(&outward.clone().rows_scaled(&roots).transposed().squared());
+        let root = outer.mapped(|value| value.max(0.0).sqrt());
+        let unroot = outer.mapped(|value| 1.0 / value.max(f64::MIN_POSITIVE).sqrt());
+        let eigen = Eigen::of(&root.times(&second).times(&root));
+        let most = eigen.values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let trace: f64 = eigen.values.iter().map(|&value| value.max(0.0).sqrt()).sum();
+        let stretches: Vec<f64> =
+            eigen.values.iter().map(|&value| (trace * value.max(most * FLOOR).sqrt()).sqrt()).collect();
+        let shrinks: Vec<f64> = stretches.iter().map(|stretch| 1.0 / stretch).collect();
+        Metric {
+            metric: eigen.vectors.clone().rows_scaled(&shrinks).times(&root),
+            inverse: eigen.vectors.rows_scaled(&stretches).times(&unroot).transposed(),
+            trace,
+        }
+    }
+}
