@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::adaptive::Adaptive;
 use super::bounded::Bounded;
 use super::ranks::{Max, QuantileOf};
+use super::shape::ShapeOf;
 use super::shuffle::Shuffled;
 use super::{Refusal, number, whole};
 
@@ -27,6 +28,8 @@ pub(crate) enum Calibrate {
     Adaptive(Adaptive),
     /// Noise that never exceeds a bound, for many adaptive answers
     Bounded(Bounded),
+    /// Gaussian noise of the shape of a domain, for a mean of vectors
+    Shape(ShapeOf),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -60,6 +63,7 @@ impl Calibrate {
             Calibrate::Shuffle(shuffled) => shuffled.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),
             Calibrate::Bounded(bounded) => bounded.run(),
+            Calibrate::Shape(shape) => shape.run(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod price;
 mod ranks;
 mod repair;
 mod replay;
+mod shape;
 mod shuffle;
 mod signals;
 mod synth;

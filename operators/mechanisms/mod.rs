@@ -92,6 +92,7 @@ mod point;
 pub mod ranks;
 mod selection;
 mod sensitivity;
+mod shaped;
 mod spend;
 mod statistic;
 mod tally;
@@ -117,6 +118,7 @@ pub use ranks::{
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
+pub use shaped::Whitened;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;

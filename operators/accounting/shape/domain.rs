@@ -162,6 +162,14 @@ impl Domain {
         }
     }
 
+    /// The points, of a domain that is a list of them.
+    pub(crate) fn listed(&self) -> Option<&Matrix> {
+        match &self.body {
+            Body::Points(points) => Some(points),
+            _ => None,
+        }
+    }
+
     /// By how much one person can move a sum in this direction, at most: what a record can be there where one comes or
     /// goes, and how far apart two can be where one replaces another.
     ///

@@ -52,7 +52,7 @@ pub use domain::Domain;
 pub use error::MeanError;
 pub use norm::Norm;
 
-pub(crate) use matrix::Matrix;
+pub(crate) use matrix::{Matrix, dot};
 
 use super::Relation;
 use crate::invalid::Invalid;
