@@ -113,7 +113,9 @@ impl ShapeOf {
         }
         let given = self.ball.as_deref().unwrap_or_default();
         let [power, radius, dimension] = given.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
-            return Err(Refusal::new("ball: found other than three numbers; give norm, radius and dimension, such as 2,1,8"));
+            return Err(Refusal::new(
+                "ball: found other than three numbers; give norm, radius and dimension, such as 2,1,8",
+            ));
         };
         let power = if power == "inf" { f64::INFINITY } else { number("ball", power)? };
         let (radius, dimension) = (number("ball", radius)?, whole("ball", dimension)?);

@@ -43,7 +43,9 @@ impl Vectors {
         let left = self.points.row(left);
         match self.relation {
             Relation::AddRemove => left.to_vec(),
-            Relation::Replace => left.iter().zip(self.points.row(right)).map(|(a, b)| (a - b) / 2.0).collect(),
+            Relation::Replace => {
+                left.iter().zip(self.points.row(right)).map(|(a, b)| (a - b) / 2.0).collect()
+            }
         }
     }
 

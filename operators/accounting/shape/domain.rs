@@ -143,8 +143,9 @@ impl Domain {
         let tensors: Vec<Vec<f64>> = points
             .each_row()
             .map(|point| {
-                let entry =
-                    |product: &Vec<usize>| product.iter().map(|&at| point[at]).product::<f64>() * copies(product);
+                let entry = |product: &Vec<usize>| {
+                    product.iter().map(|&at| point[at]).product::<f64>() * copies(product)
+                };
                 products.iter().map(entry).collect()
             })
             .collect();
@@ -177,7 +178,11 @@ impl Domain {
     /// Names `direction` if its length is not the number of coordinates or a number in it is not finite.
     pub fn moves(&self, relation: Relation, direction: &[f64]) -> Result<f64, Invalid> {
         if direction.len() != self.dimension() {
-            return Err(Invalid::new("direction", Kind::Malformed, "as many numbers as there are coordinates"));
+            return Err(Invalid::new(
+                "direction",
+                Kind::Malformed,
+                "as many numbers as there are coordinates",
+            ));
         }
         let direction = table("direction", &[direction.to_vec()])?;
         let direction = direction.row(0);
@@ -192,8 +197,12 @@ impl Domain {
                     Relation::Replace => most - least,
                 });
             }
-            Body::Box(reaches) => reaches.iter().zip(direction).map(|(reach, along)| reach * along.abs()).sum(),
-            Body::Ellipsoid(matrix) => along(&matrix.transposed()).iter().map(|value| value * value).sum::<f64>().sqrt(),
+            Body::Box(reaches) => {
+                reaches.iter().zip(direction).map(|(reach, along)| reach * along.abs()).sum()
+            }
+            Body::Ellipsoid(matrix) => {
+                along(&matrix.transposed()).iter().map(|value| value * value).sum::<f64>().sqrt()
+            }
             Body::Zonotope(generators) => along(generators).iter().map(|value| value.abs()).sum(),
             Body::Ball { power, radius, .. } => radius * dual_norm(*power, direction),
         };
@@ -218,7 +227,8 @@ fn dual_norm(power: f64, direction: &[f64]) -> f64 {
 /// The root of how many entries of a whole tensor are this product.
 fn copies(product: &[usize]) -> f64 {
     let factorial = |many: usize| (1..=many).map(|factor| factor as f64).product::<f64>();
-    let repeated = product.chunk_by(|left, right| left == right).map(|run| factorial(run.len())).product::<f64>();
+    let repeated =
+        product.chunk_by(|left, right| left == right).map(|run| factorial(run.len())).product::<f64>();
     (factorial(product.len()) / repeated).sqrt()
 }
 

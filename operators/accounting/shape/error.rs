@@ -115,7 +115,8 @@ pub(super) fn radius(body: &Body, relation: Relation) -> f64 {
 /// Found in the metric in which a vector that is shown to be far out has length 1.
 fn longest_of(points: &Matrix, relation: Relation) -> f64 {
     let some = Vectors::new(points.clone(), relation);
-    let lengths = some.first().into_iter().map(|name| some.vector(name).iter().map(|entry| entry * entry).sum());
+    let lengths =
+        some.first().into_iter().map(|name| some.vector(name).iter().map(|entry| entry * entry).sum());
     let far: f64 = lengths.fold(0.0, f64::max);
     let metric = Matrix::diagonal(&vec![1.0 / far.sqrt(); points.columns()]);
     some.farthest(&metric, 0).most * far

@@ -18,9 +18,12 @@ const ROUNDING: f64 = 1e-9;
 /// Eigenvalues below this part of the largest are taken for it: the shape stays invertible, and grows by 3e-7 at most.
 const FLOOR: f64 = 1e-13;
 
-/// How many updates in all, and between two looks at the whole set.
-const UPDATES: usize = 40_000;
+/// How many updates there are between two looks at the whole set.
 const TURN: usize = 300;
+
+/// How many additions and multiplications a search may take, about: a minute or two. What it has by then is told with its
+/// gap.
+const WORK: f64 = 1e11;
 
 /// The weights, and the vectors that have one.
 struct Active {
@@ -40,20 +43,22 @@ struct Metric {
 pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: Norm, gap: f64) -> Found {
     let mut active = Active::new(vectors);
     let mut weights = norm.weights(&vec![1.0; outward.rows()]);
-    let mut best = Found { factor: Matrix::zeros(0, 0), inverse: Matrix::zeros(0, 0), upper: f64::INFINITY, lower: 0.0 };
-    let (mut updates, mut inner) = (0, 0.1f64.max(gap));
+    let mut best =
+        Found { factor: Matrix::zeros(0, 0), inverse: Matrix::zeros(0, 0), upper: f64::INFINITY, lower: 0.0 };
+    let (mut work, mut inner) = (0.0, 0.1f64.max(gap));
     let few = 4 * vectors.dimension() + 32;
     loop {
         // Among the vectors that have weights.
         for turn in 0..TURN {
             let seen = active.seen(outward, &weights);
             let variances = outward.times(&seen.inverse).row_squares();
-            let distances: Vec<f64> = active.vectors.each_row().map(|row| distance(&seen.metric, row)).collect();
+            let distances: Vec<f64> =
+                active.vectors.each_row().map(|row| distance(&seen.metric, row)).collect();
             let most = distances.iter().copied().fold(0.0, f64::max);
             let size = norm.of_variances(&variances);
             best.lower = best.lower.max(seen.trace * seen.trace);
-            updates += 1;
-            if size * most <= best.lower * (1.0 + inner) || turn + 1 == TURN {
+            work += active.work();
+            if size * most <= best.lower * (1.0 + inner) || turn + 1 == TURN || work >= WORK {
                 break;
             }
             active.update(&distances, if norm.is_euclidean() { 2 } else { 1 }, turn);
@@ -73,7 +78,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
             best.inverse = seen.metric.times(inward).scaled(1.0 / most.sqrt());
             best.upper = upper;
         }
-        if best.upper <= best.lower * (1.0 + gap) || updates >= UPDATES {
+        if best.upper <= best.lower * (1.0 + gap) || work >= WORK {
             return best;
         }
         inner = (0.3 * (upper / best.lower - 1.0)).clamp(0.3 * gap, inner);
@@ -99,6 +104,12 @@ impl Active {
             self.weights.push(weight);
         }
         self.normalise();
+    }
+
+    /// Of one update: the second moment, the distances, and some sweeps for eigenvectors.
+    fn work(&self) -> f64 {
+        let size = self.vectors.columns() as f64;
+        4.0 * size * size * (self.names.len() as f64 + 15.0 * size)
     }
 
     fn normalise(&mut self) {

@@ -29,14 +29,19 @@ impl Span {
         }
         for at in 0..rest.rows() {
             let row = rest.row_mut(at).iter_mut().zip(&units);
-            row.for_each(|(entry, &unit)| if unit > 0.0 { *entry /= unit });
+            row.for_each(|(entry, &unit)| {
+                if unit > 0.0 {
+                    *entry /= unit
+                }
+            });
         }
         let unit = rest.clone();
         let mut directions = Matrix::zeros(0, dimension);
         // The longest rest gives the next direction, until what is left is rounding.
         while directions.rows() < dimension {
             let squares = rest.row_squares();
-            let longest = (0..squares.len()).fold(0, |best, at| if squares[at] > squares[best] { at } else { best });
+            let longest =
+                (0..squares.len()).fold(0, |best, at| if squares[at] > squares[best] { at } else { best });
             if squares[longest].sqrt() <= ROUNDING {
                 break;
             }

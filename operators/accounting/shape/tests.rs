@@ -14,7 +14,13 @@ pub(crate) fn cloud(points: usize, dimension: usize, mut seed: u64) -> Vec<Vec<f
 }
 
 fn norms() -> [Norm; 5] {
-    [Norm::EUCLIDEAN, Norm::power(2.5).unwrap(), Norm::power(4.0).unwrap(), Norm::power(8.0).unwrap(), Norm::LARGEST]
+    [
+        Norm::EUCLIDEAN,
+        Norm::power(2.5).unwrap(),
+        Norm::power(4.0).unwrap(),
+        Norm::power(8.0).unwrap(),
+        Norm::LARGEST,
+    ]
 }
 
 fn near(found: f64, truth: f64, part: f64) {
@@ -24,7 +30,9 @@ fn near(found: f64, truth: f64, part: f64) {
 fn sides(reaches: &[f64]) -> Vec<Vec<f64>> {
     let signs = 0..1usize << reaches.len();
     let sign = |signs: usize, at: usize| if signs >> at & 1 == 1 { -1.0 } else { 1.0 };
-    signs.map(|signs| reaches.iter().enumerate().map(|(at, reach)| sign(signs, at) * reach).collect()).collect()
+    signs
+        .map(|signs| reaches.iter().enumerate().map(|(at, reach)| sign(signs, at) * reach).collect())
+        .collect()
 }
 
 /// How far out a vector is, by what the shape whitens it with.
@@ -54,7 +62,6 @@ fn a_box_has_the_sum_of_its_sides_and_the_search_finds_it() {
     }
 }
 
-
 #[test]
 fn ellipsoids_and_balls_are_found_by_the_search_too() {
     // Points of an ellipse, closely.
@@ -69,7 +76,8 @@ fn ellipsoids_and_balls_are_found_by_the_search_too() {
         near(found.gamma(), closed.gamma(), 1e-4);
         near(found.covariance()[0][1], 3.0, 1e-2);
         // The corners of a cube are those of the ball of the largest coordinate, unit vectors those of the first power.
-        let units: Vec<Vec<f64>> = (0..4).map(|at| (0..4).map(|on| if on == at { 2.0 } else { 0.0 }).collect()).collect();
+        let units: Vec<Vec<f64>> =
+            (0..4).map(|at| (0..4).map(|on| if on == at { 2.0 } else { 0.0 }).collect()).collect();
         for (power, points, size) in [(1.0, units, 2.0), (f64::INFINITY, sides(&[2.0; 4]), 4.0)] {
             let closed = Shape::of(&Domain::ball(power, 2.0, 4).unwrap(), AddRemove, norm).unwrap();
             near(closed.gamma(), size * norm.of_ones(4), 1e-12);
@@ -148,7 +156,9 @@ fn zonotopes_are_within_pi_over_2_and_held() {
             norm,
         )
         .unwrap();
-        assert!(shape.lower() <= exact.gamma() * (1.0 + 1e-9) && exact.lower() <= shape.gamma() * (1.0 + 1e-9));
+        assert!(
+            shape.lower() <= exact.gamma() * (1.0 + 1e-9) && exact.lower() <= shape.gamma() * (1.0 + 1e-9)
+        );
     }
 }
 

@@ -204,8 +204,7 @@ fn apart(points: &[Vec<i64>]) -> u128 {
             if about * (1.0 + 1e-9) < most as f64 {
                 continue;
             }
-            let differences: Vec<i64> =
-                points[left].iter().zip(&points[right]).map(|(a, b)| a - b).collect();
+            let differences: Vec<i64> = points[left].iter().zip(&points[right]).map(|(a, b)| a - b).collect();
             most = most.max(squares(&differences));
         }
     }
