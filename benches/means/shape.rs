@@ -37,7 +37,10 @@ fn told(name: &str, domain: &Domain, relation: Relation, norm: Norm) -> Result<(
     let shape = Shape::of(domain, relation, norm)?;
     let took = start.elapsed();
     let saved = MeanError::of(&shape, 0.1, 1_000)?.factor();
-    println!("{name:>22} {relation:?} {norm}: gap {:.1e} in {took:.1?}, {saved:.3} of plain noise", shape.gap());
+    println!(
+        "{name:>22} {relation:?} {norm}: gap {:.1e} in {took:.1?}, {saved:.3} of plain noise",
+        shape.gap()
+    );
     Ok(())
 }
 

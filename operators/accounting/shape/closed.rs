@@ -1,8 +1,9 @@
-//! The domains whose best shape is known: boxes, ellipsoids and balls; and zonotopes, within pi/2.
+//! The domains whose best shape is known: boxes, ellipsoids, balls and marginals; and zonotopes, within pi/2.
 
 use super::Found;
 use super::matrix::{Eigen, Matrix};
 use super::norm::Norm;
+use crate::accounting::Relation;
 
 /// A box that reaches `a`: a diagonal covariance in proportion to `a^(4 / (p + 2))`, as large as its corners need.
 pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> Found {
@@ -22,6 +23,25 @@ pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> Found {
 pub(super) fn ball(power: f64, radius: f64, dimension: usize, norm: Norm) -> Found {
     let corner = libm::pow(dimension as f64, (0.5 - 1.0 / power).max(0.0));
     exact(along_axes(&vec![radius * corner; dimension]), norm)
+}
+
+/// Products of signs: to change a bit turns the signs of a set of coordinates, each coordinate's by other bits, and to
+/// exchange bits exchanges coordinates. The best shape is the same after all of that, and so in every direction.
+pub(super) fn marginals(points: &Matrix, relation: Relation, norm: Norm) -> Found {
+    exact(along_axes(&vec![marginals_radius(points, relation).sqrt(); points.columns()]), norm)
+}
+
+/// The square of the length of the longest vector of the body. What is farthest from any record is as far from the first,
+/// whose signs are all 1.
+pub(super) fn marginals_radius(points: &Matrix, relation: Relation) -> f64 {
+    let many = points.columns() as f64;
+    match relation {
+        Relation::AddRemove => many,
+        Relation::Replace => {
+            let least = points.each_row().map(|row| row.iter().sum()).fold(many, f64::min);
+            (many - least) / 2.0
+        }
+    }
 }
 
 /// What a matrix makes of the unit ball: its own product with its transpose, in every norm.

@@ -12,11 +12,13 @@ pub struct Domain {
     pub(super) body: Body,
 }
 
-/// What a domain is made of. All but the points are symmetric around zero.
+/// What a domain is made of. All but lists of points are symmetric around zero.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     /// A point a row.
     Points(Matrix),
+    /// The products of signs, a record of bits a row; the first row is all ones.
+    Marginals(Matrix),
     /// How far each coordinate reaches from zero.
     Box(Vec<f64>),
     /// What the columns make of the unit ball.
@@ -120,7 +122,7 @@ impl Domain {
             let row = points.row_mut(record as usize);
             row.iter_mut().zip(&sets).for_each(|(entry, set)| *entry = sign(record & set));
         }
-        Ok(Domain { body: Body::Points(points) })
+        Ok(Domain { body: Body::Marginals(points) })
     }
 
     /// The tensors of this order of these points: a coordinate for each product of so many coordinates, those of which a
@@ -155,7 +157,7 @@ impl Domain {
     /// How many coordinates.
     pub fn dimension(&self) -> usize {
         match &self.body {
-            Body::Points(points) => points.columns(),
+            Body::Points(points) | Body::Marginals(points) => points.columns(),
             Body::Box(reaches) => reaches.len(),
             Body::Ellipsoid(matrix) => matrix.rows(),
             Body::Ball { dimension, .. } => *dimension,
@@ -166,7 +168,7 @@ impl Domain {
     /// The points, of a domain that is a list of them.
     pub(crate) fn listed(&self) -> Option<&Matrix> {
         match &self.body {
-            Body::Points(points) => Some(points),
+            Body::Points(points) | Body::Marginals(points) => Some(points),
             _ => None,
         }
     }
@@ -188,7 +190,7 @@ impl Domain {
         let direction = direction.row(0);
         let along = |rows: &Matrix| rows.each_row().map(|row| dot(row, direction)).collect::<Vec<f64>>();
         let reach = match &self.body {
-            Body::Points(points) => {
+            Body::Points(points) | Body::Marginals(points) => {
                 let found = along(points);
                 let most = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let least = found.iter().copied().fold(f64::INFINITY, f64::min);

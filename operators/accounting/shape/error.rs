@@ -4,8 +4,8 @@ use super::Shape;
 use super::bodies::Vectors;
 use super::domain::{Body, Domain};
 use super::matrix::{Eigen, Matrix};
-use crate::accounting::number;
-use crate::accounting::{Relation, shape::corners};
+use crate::accounting::shape::corners;
+use crate::accounting::{Relation, number};
 use crate::invalid::{Invalid, Kind};
 
 /// The error of a mean over a public number of people: the norm of the standard deviations of its coordinates, and for the
@@ -93,6 +93,7 @@ pub(super) fn radius(body: &Body, relation: Relation) -> f64 {
     let longest = |squared: Matrix| Eigen::of(&squared).values.into_iter().fold(0.0, f64::max);
     match body {
         Body::Points(points) => longest_of(points, relation),
+        Body::Marginals(points) => super::closed::marginals_radius(points, relation),
         Body::Box(reaches) => reaches.iter().map(|reach| reach * reach).sum(),
         Body::Ellipsoid(matrix) => longest(matrix.squared()),
         Body::Ball { power, radius, dimension } => {

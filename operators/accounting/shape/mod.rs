@@ -93,6 +93,7 @@ impl Shape {
     pub fn of(domain: &Domain, relation: Relation, norm: Norm) -> Result<Shape, Invalid> {
         let found = match &domain.body {
             Body::Points(points) => of_points(points, relation, norm, GAP),
+            Body::Marginals(points) => closed::marginals(points, relation, norm),
             Body::Box(reaches) => closed::cuboid(reaches, norm),
             Body::Ellipsoid(matrix) => closed::ellipsoid(matrix, norm),
             Body::Ball { power, radius, dimension } => closed::ball(*power, *radius, *dimension, norm),

@@ -89,18 +89,26 @@ fn ellipsoids_and_balls_are_found_by_the_search_too() {
     }
 }
 
-// Known: as many coordinates as sets of bits, each of the same variance.
+// Known: as many coordinates as sets of bits, each of the same variance. The search finds the same.
 #[test]
 fn marginals_have_the_known_value() {
-    for (bits, ways, sets) in [(6, 1, 6.0), (6, 2, 15.0), (5, 3, 10.0)] {
-        let shape = Shape::of(&Domain::marginals(bits, ways).unwrap(), AddRemove, Norm::EUCLIDEAN).unwrap();
-        near(shape.gamma(), sets, 1e-4);
+    for (bits, ways, relation, gamma) in [
+        (6, 1, AddRemove, 6.0),
+        (6, 2, AddRemove, 15.0),
+        (5, 3, AddRemove, 10.0),
+        (6, 1, Replace, 6.0),
+        // Two records of 4 bits differ in at most 4 of 6 pairs of bits: half their difference is 2 long, not the root of 6.
+        (4, 2, Replace, 2.0 * 6f64.sqrt()),
+        (6, 2, Replace, 135f64.sqrt()),
+    ] {
+        let domain = Domain::marginals(bits, ways).unwrap();
+        let points: Vec<Vec<f64>> = domain.listed().unwrap().each_row().map(<[f64]>::to_vec).collect();
+        let closed = Shape::of(&domain, relation, Norm::EUCLIDEAN).unwrap();
+        near(closed.gamma(), gamma, 1e-12);
+        let found = Shape::of(&Domain::points(&points).unwrap(), relation, Norm::EUCLIDEAN).unwrap();
+        near(found.gamma(), gamma, 1e-4);
+        assert!(points.iter().all(|point| relation == Replace || length(&closed, point) <= 1.0 + 1e-12));
     }
-    let replaced = Shape::of(&Domain::marginals(6, 1).unwrap(), Replace, Norm::EUCLIDEAN).unwrap();
-    near(replaced.gamma(), 6.0, 1e-4);
-    // Two records of 4 bits agree in at least -2 of 6 pairs of bits: half their difference is 2 long, not the root of 6.
-    let pairs = Shape::of(&Domain::marginals(4, 2).unwrap(), Replace, Norm::EUCLIDEAN).unwrap();
-    near(pairs.gamma(), 2.0 * 6f64.sqrt(), 1e-4);
 }
 
 // On the line and its square: lengths of tensors are powers of lengths.
