@@ -12,6 +12,8 @@ mod ledger;
 mod price;
 #[cfg(feature = "postgres")]
 mod server;
+#[path = "command/shape.rs"]
+mod shape;
 #[path = "command/synth.rs"]
 mod synth;
 

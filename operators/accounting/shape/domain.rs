@@ -116,7 +116,7 @@ impl Domain {
         let sets: Vec<u32> = (0..1u32 << bits).filter(|set| set.count_ones() == ways).collect();
         dimensions("points", sets.len())?;
         size("points", sets.len() << bits)?;
-        let sign = |set: u32| if set.count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |set: u32| if set.count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut points = Matrix::zeros(1 << bits, sets.len());
         for record in 0..1u32 << bits {
             let row = points.row_mut(record as usize);

@@ -80,6 +80,14 @@ impl Norm {
     pub(crate) fn is_euclidean(self) -> bool {
         self.power == 2.0
     }
+
+    /// Accepts the power of the norm whose ball is a domain: here any norm will do.
+    pub(crate) fn ball(field: &'static str, power: f64) -> Result<f64, Invalid> {
+        if power == f64::INFINITY {
+            return Ok(power);
+        }
+        number::between(field, power, 1.0, 1e6, "a power from 1 to 1e6, or inf")
+    }
 }
 
 impl FromStr for Norm {
@@ -96,15 +104,5 @@ impl FromStr for Norm {
 impl fmt::Display for Norm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.power.is_infinite() { f.write_str("l_inf") } else { write!(f, "l_{}", self.power) }
-    }
-}
-
-impl Norm {
-    /// Accepts the power of the norm whose ball is a domain: here any norm will do.
-    pub(crate) fn ball(field: &'static str, power: f64) -> Result<f64, Invalid> {
-        if power == f64::INFINITY {
-            return Ok(power);
-        }
-        number::between(field, power, 1.0, 1e6, "a power from 1 to 1e6, or inf")
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
             best.inverse = seen.metric.times(inward).scaled(1.0 / most.sqrt());
             best.upper = upper;
         }
-        if best.upper <= best.lower * (1.0 + gap) || work >= WORK {
+        if best.upper <= best.lower * (1.0 + gap) || work >= WORK || !upper.is_finite() {
             return best;
         }
         inner = (0.3 * (upper / best.lower - 1.0)).clamp(0.3 * gap, inner);

@@ -269,7 +269,6 @@ fn what_makes_no_domain_is_named() {
         let refused = found.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    use crate::invalid::Kind;
     let points = |points: &[Vec<f64>]| kind(Domain::points(points));
     assert_eq!(points(&[]), ("points".to_owned(), Kind::Empty));
     assert_eq!(points(&[vec![]]).1, Kind::Empty);
@@ -287,4 +286,43 @@ fn what_makes_no_domain_is_named() {
     assert_eq!(kind(Domain::marginals(3, 4)), ("ways".to_owned(), Kind::TooLarge));
     assert_eq!(Norm::power(1.5).unwrap_err().kind(), Kind::TooSmall);
     assert_eq!("inf".parse::<Norm>().unwrap(), Norm::LARGEST);
+}
+
+// Refutes a search that never ends, and a shape of nothing.
+#[test]
+fn sizes_that_floats_cannot_hold_together_are_refused_or_held() {
+    let points = [vec![1e-100, 1e100, 1.0], vec![1e-99, -1e100, 2.0], vec![-1e-100, 1e98, -1.0]];
+    for relation in [AddRemove, Replace] {
+        for norm in norms() {
+            match Shape::of(&Domain::points(&points).unwrap(), relation, norm) {
+                Ok(shape) => {
+                    assert_eq!(shape.dimension(), 3);
+                    let held = |point: &Vec<f64>| length(&shape, point) <= 1.0 + 1e-6;
+                    assert!(relation == Replace || points.iter().all(held), "{norm}");
+                }
+                Err(refused) => assert_eq!(refused.field(), "domain"),
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    // Refutes an ellipsoid that is too small: nothing that a record can be lies outside.
+    #[test]
+    fn whatever_lies_in_a_domain_is_inside(
+        reaches in proptest::collection::vec(0.01f64..100.0, 1..7),
+        places in proptest::collection::vec(-1.0f64..1.0, 7),
+        power in 1.0f64..6.0,
+        norm in 2.0f64..9.0,
+    ) {
+        let norm = Norm::power(norm).unwrap();
+        let shape = Shape::of(&Domain::reaching(&reaches).unwrap(), AddRemove, norm).unwrap();
+        let inside: Vec<f64> = reaches.iter().zip(&places).map(|(reach, place)| reach * place).collect();
+        let corner: Vec<f64> = reaches.iter().zip(&places).map(|(reach, place)| reach * place.signum()).collect();
+        proptest::prop_assert!(length(&shape, &inside) <= 1.0 + 1e-12);
+        proptest::prop_assert!(length(&shape, &corner) <= 1.0 + 1e-12);
+        let size: f64 = inside.iter().map(|entry| entry.abs().powf(power)).sum::<f64>().powf(1.0 / power);
+        let ball = Shape::of(&Domain::ball(power, size, inside.len()).unwrap(), Replace, norm).unwrap();
+        proptest::prop_assert!(length(&ball, &inside) <= 1.0 + 1e-9);
+    }
 }
