@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use discreet::dataflow::{All, Config, Deliver, Failure, Finished, execute};
+use discreet::dataflow::{All, Config, Deliver, Failure, Finished, Gone, Pulled, Source, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
 use discreet::mechanisms::{Bound, BoundedNoise};
@@ -139,6 +141,61 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     assert_eq!(told["ann:last"][0], told["ann:last"][1]);
     assert_eq!(scratch.spent(), spent, "a bundle is paid for once");
     assert_eq!(scratch.rows().len(), 7);
+}
+
+/// Asks one question after another, each when the one before was answered.
+struct Analyst {
+    left: std::vec::IntoIter<Question>,
+    asked: usize,
+    told: Arc<AtomicUsize>,
+}
+
+impl Source for Analyst {
+    type Record = Question;
+
+    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, Gone> {
+        if self.told.load(Ordering::SeqCst) < self.asked {
+            return Ok(Pulled::Idle);
+        }
+        let Some(next) = self.left.next() else { return Ok(Pulled::End) };
+        self.asked += 1;
+        batch.push(next);
+        Ok(Pulled::More)
+    }
+}
+
+// Refutes an answer that waits for the end of the questions: whoever asks waits for the answer, and so would both.
+#[test]
+fn whoever_waits_for_an_answer_is_answered() {
+    for threads in [1, 2, 3] {
+        let scratch = Scratch::new("questions-live", &zcdp());
+        let gate = Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
+        let told = Arc::new(AtomicUsize::new(0));
+        let finished = execute(Config::threads(threads).unwrap(), move |worker, feeds| {
+            let (own, peers, told) = (worker.index(), worker.peers(), Arc::clone(&told));
+            let words = if own == 0 { "ann:a:20:count ann:b:119:low ann:c:60:count" } else { "" };
+            let left = questions(words).into_iter();
+            let analyst = Analyst { left, asked: 0, told: Arc::clone(&told) };
+            worker.dataflow(|scope| {
+                let questions = feeds.stream(scope, analyst);
+                let own_part = visits().skip(own).step_by(peers);
+                let answered = feeds
+                    .stream(scope, All::of(own_part))
+                    .protect(|visit| visit.0)
+                    .tumbling(span(20), |visit| visit.3)
+                    .between(0, HORIZON)
+                    .bound(Bound::keys(1))
+                    .answer(schema(), row, questions)
+                    .release(&gate, "questions", bundle(1.0));
+                answered.releases.deliver(move |_| {
+                    told.fetch_add(1, Ordering::SeqCst);
+                    Ok(())
+                });
+            });
+            Ok(())
+        });
+        assert_eq!(finished.unwrap().released(), 3);
+    }
 }
 
 // Refutes an answer that is lost because nobody took it: the next process tells it, though nobody asks.
