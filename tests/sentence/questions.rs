@@ -90,11 +90,15 @@ fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
     told
 }
 
-/// Whether the truth is where it is said to be.
+/// Whether the truth is where it is said to be, and a count no farther from it than its bound: below 0, it may be.
 fn holds(line: &Json, truth: f64) -> bool {
     let [low, high] = [0, 1].map(|end| line["interval"][end].as_f64().unwrap());
     let value = line["value"].as_f64().unwrap();
-    low <= truth && truth <= high && low <= value && value <= high
+    let near = match line["noise"]["bound"].as_f64() {
+        Some(bound) => (value - truth).abs() <= bound,
+        None => low <= value && value <= high,
+    };
+    low <= truth && truth <= high && near
 }
 
 // Refutes an answer beyond its bound, a share that another analyst uses up, a question past the last that is answered, an
