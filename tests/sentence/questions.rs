@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use discreet::dataflow::{All, Config, Deliver, Failure, Finished, Gone, Pulled, Source, execute};
+use discreet::dataflow::{
+    All, Config, Deliver, Failure, Fed, Finished, Gone, Pulled, Release, Source, StreamVec, execute,
+};
 use discreet::gate::Gate;
 use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
 use discreet::mechanisms::{Bound, BoundedNoise};
+use discreet::time::Time;
 use serde_json::Value as Json;
 
 use crate::children::{end, hosts, process};
@@ -46,8 +49,21 @@ fn questions(words: &str) -> Vec<Question> {
 }
 
 /// Three answers are ann's, and two ben's.
-fn bundle(epsilon: f64) -> BoundedNoise {
-    BoundedNoise::bundle(5).epsilon(epsilon, 1e-6).share("ann", 3).share("ben", 2)
+fn bundle() -> BoundedNoise {
+    BoundedNoise::bundle(5).epsilon(1.0, 1e-6).share("ann", 3).share("ben", 2)
+}
+
+fn answers<'scope>(
+    visits: Fed<'scope, Visit>,
+    questions: Fed<'scope, Question>,
+    gate: &Gate,
+) -> StreamVec<'scope, Time, Release> {
+    let people = visits.protect(|visit| visit.0).tumbling(span(20), |visit| visit.3).between(0, HORIZON);
+    people
+        .bound(Bound::keys(1))
+        .answer(schema(), row, questions)
+        .release(gate, "questions", bundle())
+        .releases
 }
 
 fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<Finished, Failure> {
@@ -56,16 +72,8 @@ fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<
         let asked = questions(&words).into_iter().skip(own).step_by(peers);
         worker.dataflow(|scope| {
             let questions = feeds.stream(scope, All::of(asked.collect::<Vec<_>>()));
-            let own_part = visits().skip(own).step_by(peers);
-            let answered = feeds
-                .stream(scope, All::of(own_part))
-                .protect(|visit| visit.0)
-                .tumbling(span(20), |visit| visit.3)
-                .between(0, HORIZON)
-                .bound(Bound::keys(1))
-                .answer(schema(), row, questions)
-                .release(&gate, "questions", bundle(1.0));
-            write_down(answered.releases, &directory);
+            let visits = feeds.stream(scope, All::of(visits().skip(own).step_by(peers)));
+            write_down(answers(visits, questions, &gate), &directory);
         });
         Ok(())
     })
@@ -182,16 +190,8 @@ fn whoever_waits_for_an_answer_is_answered() {
             let analyst = Analyst { left, asked: 0, told: Arc::clone(&told) };
             worker.dataflow(|scope| {
                 let questions = feeds.stream(scope, analyst);
-                let own_part = visits().skip(own).step_by(peers);
-                let answered = feeds
-                    .stream(scope, All::of(own_part))
-                    .protect(|visit| visit.0)
-                    .tumbling(span(20), |visit| visit.3)
-                    .between(0, HORIZON)
-                    .bound(Bound::keys(1))
-                    .answer(schema(), row, questions)
-                    .release(&gate, "questions", bundle(1.0));
-                answered.releases.deliver(move |_| {
+                let visits = feeds.stream(scope, All::of(visits().skip(own).step_by(peers)));
+                answers(visits, questions, &gate).deliver(move |_| {
                     told.fetch_add(1, Ordering::SeqCst);
                     Ok(())
                 });
@@ -211,15 +211,8 @@ fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
     let failed = execute(Config::threads(1).unwrap(), move |worker, feeds| {
         worker.dataflow(|scope| {
             let questions = feeds.stream(scope, All::of(questions("ann:a:20:count")));
-            let answered = feeds
-                .stream(scope, All::of(visits()))
-                .protect(|visit| visit.0)
-                .tumbling(span(20), |visit| visit.3)
-                .between(0, HORIZON)
-                .bound(Bound::keys(1))
-                .answer(schema(), row, questions)
-                .release(&opened, "questions", bundle(1.0));
-            answered.releases.deliver(|_| Err(std::io::Error::other("full")));
+            let visits = feeds.stream(scope, All::of(visits()));
+            answers(visits, questions, &opened).deliver(|_| Err(std::io::Error::other("full")));
         });
         Ok(())
     });
