@@ -105,6 +105,15 @@ impl Additive {
         }
     }
 
+    /// The standard deviation of a draw, or a little more.
+    pub(super) fn deviation(&self) -> f64 {
+        match &self.0 {
+            Priced::Gaussian(price, _) => price.sigma(),
+            // That of a whole-numbered draw is below that of a real one.
+            Priced::Laplace(price, _) => price.scale() * std::f64::consts::SQRT_2,
+        }
+    }
+
     pub(super) fn family(&self) -> Family {
         match &self.0 {
             Priced::Gaussian(..) => Family::Gaussian,

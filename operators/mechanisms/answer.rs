@@ -1,8 +1,11 @@
 //! What may be told of a window: every number here has had its noise.
 
+use std::sync::Arc;
+
 use super::additive::Additive;
 use super::point::Point;
 use super::ranks::Quantile;
+use crate::canonical::Canonical;
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +43,7 @@ pub struct Noised {
     pub(super) kind: &'static str,
     pub(super) scale: f64,
     pub(super) ranks: Option<Ranks>,
+    pub(super) over_bound: Option<f64>,
 }
 
 /// What is promised of an answer's place among people, where nothing can be of its value.
@@ -66,7 +70,7 @@ pub enum Ranks {
 
 impl Noised {
     pub(super) fn additive(number: &'static str, noise: &Additive) -> Noised {
-        Noised { number, kind: noise.family().name(), scale: noise.scale(), ranks: None }
+        Noised { number, kind: noise.family().name(), scale: noise.scale(), ranks: None, over_bound: None }
     }
 
     pub(super) fn told_in(self, point: Point) -> Noised {
@@ -92,6 +96,51 @@ impl Noised {
     pub fn ranks(&self) -> Option<Ranks> {
         self.ranks
     }
+
+    /// Of the sum of a mean: its standard deviation over the least that an unbiased one has at the same price, with noise
+    /// that does not depend on the data. Not known where keys are discovered.
+    ///
+    /// A biased mean may err by less: one of clipped values is biased where it clips.
+    pub fn over_bound(&self) -> Option<f64> {
+        self.over_bound
+    }
+}
+
+/// One of the numbers that a vector has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Coordinate {
+    pub(super) name: Option<String>,
+    pub(super) point: Point,
+}
+
+impl Coordinate {
+    /// A number without a name: it is told by its place, from 0.
+    pub fn unnamed() -> Coordinate {
+        Coordinate { name: None, point: Point::WHOLE }
+    }
+
+    /// A number with this name, told with its decimal point there.
+    pub fn named(name: &str, point: Point) -> Coordinate {
+        Coordinate { name: Some(name.to_owned()), point }
+    }
+
+    pub(super) fn canonical(&self, form: Canonical) -> Canonical {
+        let form = form.number(self.point.count().into());
+        match &self.name {
+            None => form.text("unnamed"),
+            Some(name) => form.text("named").text(name),
+        }
+    }
+}
+
+/// How many estimates a key has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Each {
+    One,
+    /// One for each noise.
+    Quantiles,
+    /// One for each of these. Each has a noise of its own, and behind them comes what all have in common.
+    Coordinates(Arc<[Coordinate]>),
 }
 
 /// How estimates are told: settled before there is data.
@@ -100,13 +149,29 @@ pub(super) struct Telling {
     pub(super) noise: Vec<Noised>,
     pub(super) point: Point,
     pub(super) confidence: f64,
+    pub(super) each: Each,
 }
 
 impl Telling {
-    /// How many estimates a key has, where each has a noise of its own.
-    pub(super) fn each(&self) -> Option<usize> {
-        let quantiles = matches!(self.noise.first()?.ranks, Some(Ranks::Within { .. }));
-        quantiles.then_some(self.noise.len())
+    /// How many estimates a key has.
+    pub(super) fn each(&self) -> usize {
+        match &self.each {
+            Each::One => 1,
+            Each::Quantiles => self.noise.len(),
+            Each::Coordinates(coordinates) => coordinates.len(),
+        }
+    }
+
+    /// The noise of one of them.
+    pub(super) fn noise_of(&self, place: usize) -> Vec<Noised> {
+        match &self.each {
+            Each::One => self.noise.clone(),
+            Each::Quantiles => self.noise.get(place).copied().into_iter().collect(),
+            Each::Coordinates(coordinates) => {
+                let own = self.noise.get(place).into_iter();
+                own.chain(self.noise.iter().skip(coordinates.len())).copied().collect()
+            }
+        }
     }
 }
 
@@ -119,18 +184,18 @@ pub struct Answer<K, T> {
 }
 
 impl<K, T> Answer<K, T> {
-    /// The keys with their estimates: of quantiles, several estimates a key, in the order of the quantiles.
+    /// The keys with their estimates: of quantiles and of vectors, several estimates a key, in their order.
     pub fn cells(&self) -> &[(K, Estimate<T>)] {
         &self.cells
     }
 
     /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean. Of
-    /// quantiles, each estimate of a key has its own.
+    /// quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and then the count's.
     pub fn noise(&self) -> &[Noised] {
         &self.told.noise
     }
 
-    /// Where the decimal point of the estimates stands when they are told.
+    /// Where the decimal point of the estimates stands when they are told; of vectors, each coordinate has its own.
     pub fn point(&self) -> Point {
         self.told.point
     }

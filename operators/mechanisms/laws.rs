@@ -33,14 +33,14 @@ use crate::invalid::{Invalid, Kind};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Gaussian(Asked);
+pub struct Gaussian(pub(super) Asked);
 
 /// Discrete Laplace noise on each cell: for pure epsilon, where no delta is wanted.
 ///
 /// Private for one unit more or less. Its cost is pure `epsilon = L1 / b`; in zCDP, what its cells cost together, which
 /// is less than what that epsilon comes to.
 #[derive(Clone, Debug)]
-pub struct Laplace(Asked);
+pub struct Laplace(pub(super) Asked);
 
 impl Gaussian {
     /// Noise that costs `rho` (zCDP) a window.

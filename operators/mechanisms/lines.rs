@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::answer::{Answer, Noised, Ranks};
+use super::answer::{Answer, Coordinate, Each, Noised, Ranks};
 use super::keys::{Key, Label};
 use super::point::Point;
 
@@ -54,8 +54,9 @@ pub trait Tellable {
 ///
 /// in this order, without spaces. An answer that is found by its rank says `"insufficient":true` behind its interval where
 /// there were too few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
-/// value, and have a line each. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
-/// `"noise":[{"number":"sum",..},{"number":"records",..}]`. Whole numbers are written with all of their digits, also where
+/// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above the least of an
+/// unbiased mean ([`Noised::over_bound`]). Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
@@ -63,11 +64,8 @@ pub trait Tellable {
 impl<K: Key, T: Number> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let before = before(head);
-        // A quantile has a noise of its own, and is told which it is.
-        let afters: Vec<Vec<u8>> = match self.told.each() {
-            None => vec![after(self, &self.told.noise, head)],
-            Some(_) => self.told.noise.chunks(1).map(|noise| after(self, noise, head)).collect(),
-        };
+        let afters: Vec<Vec<u8>> =
+            (0..self.told.each()).map(|place| after(self, &self.told.noise_of(place), head)).collect();
         let least = match self.told.noise.first().and_then(|noise| noise.ranks) {
             Some(Ranks::Below { least, .. }) => Some(least),
             _ => None,
@@ -86,17 +84,13 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
                 Label::Text(key) => field(&mut text, "key", &*key),
             }
             let of = place % afters.len();
-            if let Some(Ranks::Within { quantile, .. }) =
-                self.told.noise.get(of).and_then(|noise| noise.ranks)
-            {
-                field(&mut text, "q", &quantile.to_f64());
-            }
+            let point = self.which(of, &mut text);
             text.extend_from_slice(b",\"value\":");
-            estimate.value.put(self.told.point, &mut text);
+            estimate.value.put(point, &mut text);
             text.extend_from_slice(b",\"interval\":[");
-            estimate.low.put(self.told.point, &mut text);
+            estimate.low.put(point, &mut text);
             text.push(b',');
-            estimate.high.put(self.told.point, &mut text);
+            estimate.high.put(point, &mut text);
             text.push(b']');
             if least.is_some_and(|least| estimate.value.is(least)) {
                 text.extend_from_slice(b",\"insufficient\":true");
@@ -104,6 +98,31 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
             text.extend_from_slice(&afters[of]);
         }
         written(text)
+    }
+}
+
+impl<K, T> Answer<K, T> {
+    /// Says which of a key's estimates it is, where it has several, and where its point stands.
+    fn which(&self, place: usize, text: &mut Vec<u8>) -> Point {
+        match &self.told.each {
+            Each::One => {}
+            Each::Quantiles => {
+                if let Some(Ranks::Within { quantile, .. }) =
+                    self.told.noise.get(place).and_then(|noise| noise.ranks)
+                {
+                    field(text, "q", &quantile.to_f64());
+                }
+            }
+            Each::Coordinates(coordinates) => {
+                let Some(Coordinate { name, point }) = coordinates.get(place) else { return self.told.point };
+                match name {
+                    Some(name) => field(text, "of", name),
+                    None => field(text, "of", &place),
+                }
+                return *point;
+            }
+        }
+        self.told.point
     }
 }
 
@@ -176,6 +195,8 @@ struct Law {
     tau: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_error: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_bound: Option<f64>,
 }
 
 impl Law {
@@ -185,8 +206,10 @@ impl Law {
             Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
-        let Noised { number, kind, scale, .. } = *noise;
-        Law { number: Some(number), kind, scale, comparisons, tau, rank_error }
+        let Noised { number, kind, scale, over_bound, .. } = *noise;
+        // As much as anybody reads of it.
+        let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
+        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound }
     }
 }
 

@@ -11,6 +11,7 @@ use super::selection::{Column, Row};
 use super::statistic::Mean;
 use super::tally::Cell;
 use super::threshold::Threshold;
+use super::unbiased::over_bound;
 use crate::invalid::Invalid;
 use crate::noise::Noise;
 
@@ -26,6 +27,7 @@ pub type NoisyMeans<K> = Noisy<K, Means>;
 #[derive(Clone, Debug)]
 pub struct Means {
     range: Range,
+    over_bound: Option<f64>,
     counts: Column,
     sums: Column,
 }
@@ -38,29 +40,28 @@ pub(super) fn means<K: Key>(asked: &Asked, mean: &Mean<K>) -> Result<NoisyMeans<
         let sums = Additive::within(asked.family, summing, mean.sum_sensitivity())?;
         Ok(Means {
             range: *mean.range(),
+            over_bound: over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend),
             counts: Column::new(counts, shared, each)?,
             sums: Column::new(sums, false, each)?,
         })
     })
 }
 
-impl Means {
-    /// The mean, from numbers that have had their noise.
-    fn divided(&self, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
-        let (low, high) = (self.range.low() as f64, self.range.high() as f64);
-        // No mean is of fewer than one value, and the sum is in half units.
-        let over = |sum: i128, count: i128| sum as f64 / 2.0 / count.max(1) as f64;
-        let told = |from_middle: f64| (self.range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
-        let value = told(over(sum.value, count.value));
-        if count.high < 1 {
-            // Nothing is known where there may well be nobody.
-            return Estimate { value, low, high };
-        }
-        Estimate {
-            value,
-            low: told(over(sum.low, count.low).min(over(sum.low, count.high))),
-            high: told(over(sum.high, count.low).max(over(sum.high, count.high))),
-        }
+/// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a count.
+pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
+    let (low, high) = (range.low() as f64, range.high() as f64);
+    // No mean is of fewer than one value.
+    let over = |sum: i128, count: i128| sum as f64 / 2.0 / count.max(1) as f64;
+    let told = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
+    let value = told(over(sum.value, count.value));
+    if count.high < 1 {
+        // Nothing is known where there may well be nobody.
+        return Estimate { value, low, high };
+    }
+    Estimate {
+        value,
+        low: told(over(sum.low, count.low).min(over(sum.low, count.high))),
+        high: told(over(sum.high, count.low).max(over(sum.high, count.high))),
     }
 }
 
@@ -72,7 +73,10 @@ impl Tells for Means {
 impl Numbers for Means {
     fn noise(&self, point: Point) -> Vec<Noised> {
         let sum = self.sums.noised("sum").told_in(point);
-        vec![Noised { scale: sum.scale / 2.0, ..sum }, self.counts.noised("records")]
+        vec![
+            Noised { scale: sum.scale / 2.0, over_bound: self.over_bound, ..sum },
+            self.counts.noised("records"),
+        ]
     }
 
     /// The sum is in half units.
@@ -92,7 +96,7 @@ impl Numbers for Means {
     ) -> Vec<Estimate<f64>> {
         let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
         let sums = self.sums.estimates(rows, |cell| cell.sum, None, noise);
-        sums.iter().zip(&counts).map(|(sum, count)| self.divided(sum, count)).collect()
+        sums.iter().zip(&counts).map(|(sum, count)| divided(&self.range, sum, count)).collect()
     }
 }
 

@@ -100,9 +100,11 @@ mod tally;
 mod tests;
 mod threshold;
 mod totals;
+mod unbiased;
+mod vectors;
 
 pub use additive::Family;
-pub use answer::{Answer, Estimate, Noised, Ranks};
+pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};
 pub use answers::{Answered, BoundedNoise, ReadyBundle};
 pub use bound::{Bound, Limits, Range};
 pub use edges::{Bucket, Edges};
@@ -122,3 +124,4 @@ pub use shaped::Whitened;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
+pub use vectors::{Moments, NoisyVectors, Ranges, VectorMean};

@@ -1,7 +1,7 @@
 //! A cell for each key, under additive noise: all that totals and means settle alike.
 
 use super::additive::Additive;
-use super::answer::{Answer, Estimate, Noised, Telling};
+use super::answer::{Answer, Each, Estimate, Noised, Telling};
 use super::keys::Key;
 use super::laws::Asked;
 use super::mechanism::{Drawn, Ready};
@@ -51,6 +51,11 @@ pub(super) trait Numbers: Tells {
     /// The noise of each, in what it is told in.
     fn noise(&self, point: Point) -> Vec<Noised>;
 
+    /// How many estimates a key has.
+    fn each(&self) -> Each {
+        Each::One
+    }
+
     /// How far to either side of each its interval reaches, in what it is told in.
     fn reaches(&self, point: Point) -> Vec<f64>;
 
@@ -64,7 +69,7 @@ pub(super) trait Numbers: Tells {
         None
     }
 
-    /// One estimate a row.
+    /// As many estimates a row as [`each`](Numbers::each) says.
     fn estimates<K: Key>(
         &self,
         rows: &mut [Row<K, Self::Cell>],
@@ -93,7 +98,12 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let delta = delta(stated.keys)?;
     Ok(Noisy {
         selection,
-        told: Telling { noise: numbers.noise(stated.point), point: stated.point, confidence },
+        told: Telling {
+            noise: numbers.noise(stated.point),
+            point: stated.point,
+            confidence,
+            each: numbers.each(),
+        },
         reaches: numbers.reaches(stated.point),
         numbers,
         cost: spend.cost(person.neighbours(), delta),

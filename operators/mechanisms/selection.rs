@@ -140,7 +140,7 @@ fn discover<K: Key, C: Summary>(
 impl<K: Key, C> Rows<K, C> {
     /// The estimates of every row, as many of each: what is drawn, and what is remembered.
     pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: Telling) -> Drawn<Answer<K, T>> {
-        let each = told.each().unwrap_or(1);
+        let each = told.each();
         let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
         let answer = Answer { cells: keys.zip(estimates).collect(), told, room: self.room };
         Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
@@ -165,19 +165,19 @@ impl Column {
     }
 
     /// The number of every row with its noise: one request for as many draws as there are rows without one.
-    pub(super) fn estimates<K: Key>(
+    pub(super) fn estimates<K: Key, C>(
         &self,
-        rows: &[Row<K>],
-        value: impl Fn(&Cell) -> i128,
+        rows: &[Row<K, C>],
+        value: impl Fn(&C) -> i128,
         threshold: Option<&Threshold>,
         noise: &mut Noise,
     ) -> Vec<Estimate<i128>> {
         let threshold = threshold.filter(|_| self.shared);
-        let shared = |row: &Row<K>| threshold.zip(row.passed);
+        let shared = |row: &Row<K, C>| threshold.zip(row.passed);
         let fresh = rows.iter().filter(|row| shared(row).is_none()).count();
         let mut draws = self.noise.draws(fresh, noise).into_iter();
         let width = i128::from(self.half_width);
-        let estimate = |row: &Row<K>| {
+        let estimate = |row: &Row<K, C>| {
             if let Some((threshold, noised)) = shared(row) {
                 let low = threshold.at_least(noised, self.outside);
                 return Estimate { value: noised, low, high: noised + width };

@@ -219,6 +219,10 @@ impl<K: Key> Mean<K> {
         &self.range
     }
 
+    pub(super) fn keys(&self) -> &Keys<K> {
+        &self.keys
+    }
+
     pub(super) fn stated(&self) -> Stated<'_, K> {
         Stated {
             measure: "mean",

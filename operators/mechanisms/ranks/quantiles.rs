@@ -9,7 +9,7 @@ use super::split::{self, Splitting};
 use super::values::Values;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
-use crate::mechanisms::answer::{Estimate, Noised, Ranks};
+use crate::mechanisms::answer::{Each, Estimate, Noised, Ranks};
 use crate::mechanisms::bound::Limits;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::laws::Asked;
@@ -137,6 +137,7 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
             kind: rule.name(),
             scale: accuracy.scale,
             ranks: Some(Ranks::Within { quantile: *quantile, rank_error: accuracy.rank_error }),
+            over_bound: None,
         };
         let noise = quantiles.iter().zip(&accuracies).map(noised).collect();
         Ok(Chosen { splitting, grid: grid.clone(), noise })
@@ -152,6 +153,10 @@ impl Numbers for Chosen {
     /// One for each quantile.
     fn noise(&self, _: Point) -> Vec<Noised> {
         self.noise.clone()
+    }
+
+    fn each(&self) -> Each {
+        Each::Quantiles
     }
 
     /// In people.

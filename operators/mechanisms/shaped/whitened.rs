@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::accounting::Relation;
 use crate::accounting::shape::{Domain, Matrix, Shape, dot};
+use crate::canonical::Canonical;
 use crate::invalid::{Invalid, Kind};
 
 /// Makes integer vectors of records, of which one person moves the sum by a known length at most; and a vector of the
@@ -86,6 +87,17 @@ impl Whitened {
         }
     }
 
+    /// Everything that the integers of a record depend on, and what is made of their sum.
+    pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
+        let form = form.number(self.bits.into());
+        let form = match &self.form {
+            Form::Ball { relation: Relation::AddRemove } => form.text("ball"),
+            Form::Ball { relation: Relation::Replace } => form.text("ball of differences"),
+            Form::Table(table) => matrix(form.text("table"), &table.points),
+        };
+        matrix(matrix(form, &self.factor), &self.inverse)
+    }
+
     /// The integers of a record. What lies outside of the domain is brought to its border along a line to zero, or to the
     /// nearest point of a list; what is no vector of finite numbers becomes zero, or the first point.
     pub fn record(&self, vector: &[f64]) -> Vec<i64> {
@@ -108,6 +120,12 @@ impl Whitened {
         }
         whole
     }
+}
+
+fn matrix(form: Canonical, matrix: &Matrix) -> Canonical {
+    let form = form.number(matrix.rows() as i64).number(matrix.columns() as i64);
+    let entries = matrix.each_row().flatten();
+    entries.fold(form, |form, entry| form.bytes(&entry.to_bits().to_be_bytes()))
 }
 
 impl Table {

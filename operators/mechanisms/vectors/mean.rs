@@ -1,0 +1,230 @@
+//! The mean of vectors: what is asked, and what one person adds to it.
+
+use std::sync::Arc;
+
+use super::clip::Ranges;
+use super::moments::Moments;
+use crate::accounting::Relation;
+use crate::accounting::shape::{Domain, Norm, Shape};
+use crate::canonical::Canonical;
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::answer::Coordinate;
+use crate::mechanisms::bound::{Limits, Range};
+use crate::mechanisms::keys::{Key, Keys};
+use crate::mechanisms::point::Point;
+use crate::mechanisms::sensitivity::Sensitivity;
+use crate::mechanisms::shaped::Whitened;
+use crate::mechanisms::statistic::{Stated, Statistic};
+use crate::mechanisms::tally::Cells;
+
+/// The mean of the vectors of each key, each brought into a public bound first.
+///
+/// [`clipped`](VectorMean::clipped): each coordinate is clipped by itself and taken from the middle of its range, as a
+/// [`Mean`](crate::mechanisms::Mean) takes its values. Its noise is as wide as its range asks: no unit is weighed against
+/// another.
+///
+/// [`over`](VectorMean::over): the noise has the shape of a domain in which all vectors lie, and errs least in a norm.
+///
+/// One count serves all coordinates.
+#[derive(Clone, Debug)]
+pub struct VectorMean<K> {
+    form: Form,
+    limits: Limits,
+    keys: Keys<K>,
+    coordinates: Arc<[Coordinate]>,
+    sums: Sensitivity,
+    joint: Sensitivity,
+}
+
+/// How a record becomes integers.
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    Clipped(Arc<[Range]>),
+    Shaped(Arc<Shaped>),
+}
+
+/// Records as the shape of their domain measures them.
+#[derive(Clone, Debug)]
+pub(super) struct Shaped {
+    pub(super) whitened: Whitened,
+    pub(super) shape: Shape,
+}
+
+/// Whitened records have steps of `2^-30`.
+pub(super) const BITS: u32 = 30;
+
+impl<K: Key> VectorMean<K> {
+    /// The mean over at most `per_key` records of each person in each key, each coordinate clipped to its range.
+    ///
+    /// # Errors
+    /// Names `bound` where the sensitivity leaves 128 bits.
+    pub fn clipped(ranges: &Ranges, limits: Limits, keys: Keys<K>) -> Result<VectorMean<K>, Invalid> {
+        let records = u128::from(limits.per_key());
+        let widths = ranges.each().iter().map(|range| records.checked_mul(range.width().into()));
+        let widths: Option<Vec<u128>> = widths.collect();
+        let sums = widths
+            .unwrap_or_default()
+            .into_iter()
+            .map(|width| Sensitivity::each(&limits, width))
+            .reduce(|sums, sum| sums?.beside(sum?));
+        let sums = sums.unwrap_or_else(|| Sensitivity::each(&limits, u128::MAX))?;
+        // Beside sums in half units, counts are in half units.
+        let joint = sums.beside(Sensitivity::each(&limits, 2 * records)?)?;
+        let coordinates = ranges.each().iter().map(|_| Coordinate::unnamed()).collect();
+        Ok(VectorMean { form: Form::Clipped(ranges.each().into()), limits, keys, coordinates, sums, joint })
+    }
+
+    /// The mean over vectors of this domain, with noise of the shape that errs least in this norm. The domain is in the steps
+    /// of the values. What lies outside of it is brought to its border, along a line to zero.
+    ///
+    /// # Errors
+    /// Names `domain` where no shape is found for it, and `bound` where the sensitivity leaves 128 bits.
+    pub fn over(
+        domain: &Domain,
+        norm: Norm,
+        limits: Limits,
+        keys: Keys<K>,
+    ) -> Result<VectorMean<K>, Invalid> {
+        let shape = Shape::of(domain, Relation::AddRemove, norm)?;
+        let whitened = Whitened::of(domain, &shape, BITS)?;
+        let records = u128::from(limits.per_key());
+        // All whitened coordinates of a key together are one vector of this length.
+        let sums = Sensitivity::each(&limits, records << BITS)?;
+        let joint = sums.beside(Sensitivity::each(&limits, records)?)?;
+        let coordinates = (0..shape.dimension()).map(|_| Coordinate::unnamed()).collect();
+        let form = Form::Shaped(Arc::new(Shaped { whitened, shape }));
+        Ok(VectorMean { form, limits, keys, coordinates, sums, joint })
+    }
+
+    /// Tells the coordinates by these names, each with its decimal point there. Values and bounds are in the steps that it
+    /// leaves.
+    ///
+    /// # Errors
+    /// Names `of` unless there is one for each coordinate.
+    pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<VectorMean<K>, Invalid> {
+        if coordinates.len() == self.coordinates.len() {
+            return Ok(VectorMean { coordinates: coordinates.into(), ..self });
+        }
+        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
+    }
+
+    /// Adds what one person left in a key: the first `per_key` of these records, each within its bound, so that the sensitivity
+    /// holds whatever comes in. A record of another length counts as the middle of all ranges, or as zero. Somebody without
+    /// a record adds nothing.
+    #[inline]
+    pub fn add<V: AsRef<[i64]>>(&self, known: &mut Moments, records: &[V]) {
+        let most = usize::try_from(self.limits.per_key()).unwrap_or(usize::MAX);
+        let records = &records[..most.min(records.len())];
+        if records.is_empty() {
+            return;
+        }
+        known.people = known.people.wrapping_add(1);
+        known.records = known.records.wrapping_add(records.len() as u64);
+        if known.sums.is_empty() {
+            known.sums = vec![0; self.form.width()];
+        }
+        for record in records {
+            let record = record.as_ref();
+            if record.len() == self.coordinates.len() {
+                self.form.add(&mut known.sums, record);
+            }
+        }
+    }
+
+    /// What is known of a key that one person alone has, with these records.
+    pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> Moments {
+        let mut known = Moments::default();
+        self.add(&mut known, records);
+        known
+    }
+
+    /// How many coordinates.
+    pub fn dimension(&self) -> usize {
+        self.coordinates.len()
+    }
+
+    /// The only keys that it is told for, where they are public.
+    pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
+        self.keys.listed()
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    pub(super) fn keys(&self) -> &Keys<K> {
+        &self.keys
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(super) fn coordinates(&self) -> &Arc<[Coordinate]> {
+        &self.coordinates
+    }
+
+    /// Of the sums: where they are whitened, of the length of the vector that a key has.
+    pub(super) fn sums(&self) -> &Sensitivity {
+        &self.sums
+    }
+
+    pub(super) fn stated(&self) -> Stated<'_, K> {
+        let form = self.form.canonical(Canonical::new("discreet vectors 1"));
+        let form = self.coordinates.iter().fold(form, |form, coordinate| coordinate.canonical(form));
+        Stated {
+            measure: "vector mean",
+            range: None,
+            limits: &self.limits,
+            keys: &self.keys,
+            point: Point::WHOLE,
+            counts_people: self.limits.per_key() == 1,
+            also: Some(form.finish()),
+        }
+    }
+}
+
+impl Form {
+    /// How many integers a record has.
+    fn width(&self) -> usize {
+        match self {
+            Form::Clipped(ranges) => ranges.len(),
+            Form::Shaped(shaped) => shaped.whitened.width(),
+        }
+    }
+
+    #[inline]
+    fn add(&self, sums: &mut [i128], record: &[i64]) {
+        match self {
+            Form::Clipped(ranges) => {
+                for ((sum, range), &value) in sums.iter_mut().zip(ranges.iter()).zip(record) {
+                    *sum = sum.wrapping_add(range.term(value));
+                }
+            }
+            Form::Shaped(shaped) => {
+                let floats: Vec<f64> = record.iter().map(|&value| value as f64).collect();
+                let whole = shaped.whitened.record(&floats);
+                sums.iter_mut().zip(whole).for_each(|(sum, entry)| *sum = sum.wrapping_add(entry.into()));
+            }
+        }
+    }
+
+    fn canonical(&self, form: Canonical) -> Canonical {
+        match self {
+            Form::Clipped(ranges) => ranges
+                .iter()
+                .fold(form.text("clipped"), |form, range| form.number(range.low()).number(range.high())),
+            Form::Shaped(shaped) => shaped.whitened.canonical(form.text("shaped")),
+        }
+    }
+}
+
+impl<K: Key> Statistic for VectorMean<K> {
+    type Tally = Cells<K, Moments>;
+
+    /// All sums and the count jointly. Clipped, both are in half units; whitened, a sum is the length of the vector of its
+    /// key.
+    fn sensitivity(&self) -> Sensitivity {
+        self.joint
+    }
+}

@@ -1,0 +1,11 @@
+//! Means of vectors: of several numbers of each record at once, with one count for all of them.
+
+mod clip;
+mod mean;
+mod moments;
+mod told;
+
+pub use clip::Ranges;
+pub use mean::VectorMean;
+pub use moments::Moments;
+pub use told::NoisyVectors;
