@@ -294,3 +294,12 @@ fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
     };
     Err(Invalid::new(field, kind, format!("a whole number from 1 to {most}")))
 }
+
+/// So that a domain that may be refused stands where one is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Domain, Invalid>> for Domain {
+    type Error = Invalid;
+
+    fn try_from(domain: Result<Domain, Invalid>) -> Result<Domain, Invalid> {
+        domain
+    }
+}

@@ -3,6 +3,8 @@
 mod clip;
 mod mean;
 mod moments;
+#[cfg(test)]
+mod tests;
 mod told;
 
 pub use clip::Ranges;
