@@ -141,6 +141,8 @@ pub(super) enum Each {
     Quantiles,
     /// One for each of these. Each has a noise of its own, and behind them comes what all have in common.
     Coordinates(Arc<[Coordinate]>),
+    /// The same, and each key has noises of its own: of each coordinate, and of what they have in common.
+    OfKeys(Arc<[Coordinate]>),
 }
 
 /// How estimates are told: settled before there is data.
@@ -158,7 +160,15 @@ impl Telling {
         match &self.each {
             Each::One => 1,
             Each::Quantiles => self.noise.len(),
-            Each::Coordinates(coordinates) => coordinates.len(),
+            Each::Coordinates(coordinates) | Each::OfKeys(coordinates) => coordinates.len(),
+        }
+    }
+
+    /// After how many estimates their noises are the same again.
+    pub(super) fn different(&self) -> usize {
+        match &self.each {
+            Each::OfKeys(coordinates) => self.noise.len() / (coordinates.len() + 1) * coordinates.len(),
+            _ => self.each(),
         }
     }
 
@@ -170,6 +180,12 @@ impl Telling {
             Each::Coordinates(coordinates) => {
                 let own = self.noise.get(place).into_iter();
                 own.chain(self.noise.iter().skip(coordinates.len())).copied().collect()
+            }
+            Each::OfKeys(coordinates) => {
+                let size = coordinates.len().max(1);
+                let first = place / size * (size + 1);
+                let own = [first + place % size, first + size];
+                own.iter().filter_map(|&place| self.noise.get(place)).copied().collect()
             }
         }
     }

@@ -185,7 +185,7 @@ impl Asked {
     }
 }
 
-fn percent(field: &'static str, value: u8) -> Result<u8, Invalid> {
+pub(super) fn percent(field: &'static str, value: u8) -> Result<u8, Invalid> {
     let kind = match value {
         0 => Kind::Zero,
         1..=99 => return Ok(value),

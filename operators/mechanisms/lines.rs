@@ -65,7 +65,7 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let before = before(head);
         let afters: Vec<Vec<u8>> =
-            (0..self.told.each()).map(|place| after(self, &self.told.noise_of(place), head)).collect();
+            (0..self.told.different()).map(|place| after(self, &self.told.noise_of(place), head)).collect();
         let least = match self.told.noise.first().and_then(|noise| noise.ranks) {
             Some(Ranks::Below { least, .. }) => Some(least),
             _ => None,
@@ -113,7 +113,8 @@ impl<K, T> Answer<K, T> {
                     field(text, "q", &quantile.to_f64());
                 }
             }
-            Each::Coordinates(coordinates) => {
+            Each::Coordinates(coordinates) | Each::OfKeys(coordinates) => {
+                let place = place % coordinates.len().max(1);
                 let Some(Coordinate { name, point }) = coordinates.get(place) else { return self.told.point };
                 match name {
                     Some(name) => field(text, "of", name),

@@ -124,4 +124,4 @@ pub use shaped::Whitened;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
-pub use vectors::{Moments, NoisyVectors, Ranges, VectorMean};
+pub use vectors::{FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, VectorMean};

@@ -25,6 +25,7 @@
 //! value, and by any amount where there is nobody between the tenth and the next.
 
 mod aim;
+mod bounds;
 mod choose;
 mod grid;
 mod inverse;
@@ -43,6 +44,7 @@ mod ties;
 mod tops;
 mod values;
 
+pub(in crate::mechanisms) use bounds::Bounds;
 pub use grid::Grid;
 pub use inverse::Inverted;
 pub use largest::{Largest, PerPerson};

@@ -1,5 +1,7 @@
 //! Noise of the shape of a domain: integer noise, the same in every direction, on records that are whitened first.
 
+mod ball;
 mod whitened;
 
+pub(in crate::mechanisms) use ball::within;
 pub use whitened::Whitened;

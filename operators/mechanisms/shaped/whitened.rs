@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ball::{squares, within};
 use crate::accounting::Relation;
 use crate::accounting::shape::{Domain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
@@ -87,6 +88,12 @@ impl Whitened {
         }
     }
 
+    fn ball(&self, found: &[f64]) -> Vec<i64> {
+        let mut whole = Vec::with_capacity(found.len());
+        within(found, libm::exp2(self.bits.into()), 1 << self.bits, &mut whole);
+        whole
+    }
+
     /// Everything that the integers of a record depend on, and what is made of their sum.
     pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
         let form = form.number(self.bits.into());
@@ -104,7 +111,7 @@ impl Whitened {
         let sound = vector.len() == self.inverse.columns() && vector.iter().all(|entry| entry.is_finite());
         match &self.form {
             Form::Ball { .. } if !sound => vec![0; self.width()],
-            Form::Ball { .. } => within(whiten(&self.inverse, vector), self.bits),
+            Form::Ball { .. } => self.ball(&whiten(&self.inverse, vector)),
             Form::Table(table) => table.record(sound.then_some(vector), &self.inverse),
         }
     }
@@ -181,33 +188,6 @@ fn less(left: &[f64], right: &[f64]) -> Vec<f64> {
 
 fn whiten(inverse: &Matrix, vector: &[f64]) -> Vec<f64> {
     inverse.each_row().map(|row| dot(row, vector)).collect()
-}
-
-/// Integers in steps of `2^-bits`, the sum of whose squares is at most `4^bits`.
-fn within(mut found: Vec<f64>, bits: u32) -> Vec<i64> {
-    let most = found.iter().fold(0.0f64, |most, entry| most.max(entry.abs()));
-    if !most.is_finite() || found.iter().any(|entry| entry.is_nan()) {
-        return vec![0; found.len()];
-    }
-    if most > 1.0 {
-        found.iter_mut().for_each(|entry| *entry /= most);
-    }
-    let length = found.iter().map(|entry| entry * entry).sum::<f64>().sqrt() * most.max(1.0);
-    let limit = 1u128 << (2 * bits);
-    let mut scale = libm::exp2(f64::from(bits)) * if length > 1.0 { most.max(1.0) / length } else { 1.0 };
-    // One step of the scale is more than all rounding: the second try is short enough, unless the first was.
-    for _ in 0..4 {
-        let whole: Vec<i64> = found.iter().map(|entry| (entry * scale) as i64).collect();
-        if squares(&whole) <= limit {
-            return whole;
-        }
-        scale *= 1.0 - libm::exp2(-45.0);
-    }
-    vec![0; found.len()]
-}
-
-fn squares(whole: &[i64]) -> u128 {
-    whole.iter().map(|&entry| u128::from(entry.unsigned_abs()).pow(2)).sum()
 }
 
 /// The square of the largest distance, exactly: floats only say which pairs need not be looked at.

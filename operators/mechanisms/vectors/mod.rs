@@ -1,13 +1,24 @@
 //! Means of vectors: of several numbers of each record at once, with one count for all of them.
 
 mod clip;
+mod follow;
+mod followed;
+mod found;
+mod frame;
+mod lower;
 mod mean;
 mod moments;
+mod prices;
+mod remembered;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod told;
 
 pub use clip::Ranges;
+pub use followed::FollowedMeans;
+pub use found::FoundMean;
 pub use mean::VectorMean;
 pub use moments::Moments;
+pub use rows::Rows;
 pub use told::NoisyVectors;

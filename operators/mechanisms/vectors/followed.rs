@@ -1,0 +1,293 @@
+//! Found means with their noise: bounds that are found or were left, sums over counts, and what the next window is left.
+
+use std::sync::Arc;
+
+use super::follow::{Doubt, Seen, follow};
+use super::found::FoundMean;
+use super::frame::Frame;
+use super::prices::{Laws, Prices, Steps};
+use super::remembered::{from_bytes, to_bytes};
+use super::rows::Rows;
+use crate::accounting::{Cost, Units};
+use crate::canonical::Digest;
+use crate::invalid::Invalid;
+use crate::mechanisms::additive::Additive;
+use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
+use crate::mechanisms::bound::Range;
+use crate::mechanisms::keys::Key;
+use crate::mechanisms::laws::Gaussian;
+use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
+use crate::mechanisms::parameters::parameters;
+use crate::mechanisms::point::Point;
+use crate::mechanisms::ranks::{Bounds, Quantile};
+use crate::mechanisms::shaped::within;
+use crate::mechanisms::statistic::Statistic;
+use crate::mechanisms::tally::Cells;
+use crate::noise::Noise;
+
+/// Means of vectors whose bounds are found and followed, ready to be drawn.
+///
+/// Of the [`cost`](Ready::cost) of a window that knows the bounds of a key, the covariance for the next one has its share
+/// ([`FoundMean::following`]), of the rest the count has its own
+/// ([`Gaussian::counting`]), and the sums have what is left. Where nothing is known, all of this
+/// is of what is left beside [`FoundMean::finding`]. Which of the two it is depends on what was released before, so that every
+/// answer may say its noise.
+///
+/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
+/// outside. What shortening takes away is in no interval.
+///
+/// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and then for the draws of
+/// its count, its sums and its products.
+#[derive(Clone, Debug)]
+pub struct FollowedMeans<K> {
+    keys: Arc<[K]>,
+    outer: Arc<[Range]>,
+    coordinates: Arc<[Coordinate]>,
+    bounds: Vec<Bounds>,
+    /// With fewer noised records than this, what was found is not left to the next window.
+    enough: u64,
+    prices: Prices,
+    confidence: f64,
+    cost: Cost,
+    parameters: Digest,
+}
+
+/// A choice of bounds is off by some number of records. They are worth keeping where there are several times as many.
+const TIMES: u64 = 4;
+
+/// How often a choice may be off by more than that.
+const SURE: f64 = 0.9;
+
+impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
+    type Ready = FollowedMeans<K>;
+
+    fn ready(&self, mean: &FoundMean<K>) -> Result<FollowedMeans<K>, Invalid> {
+        let asked = &self.0;
+        let (spend, prices) = (asked.spend()?, Prices::new(asked, mean)?);
+        let each = prices.finding.part_of(mean.dimension() as u64);
+        let quantiles = [Quantile::of(1, 100)?, Quantile::of(99, 100)?];
+        let bounds = mean.outer().iter().map(|range| {
+            let (low, high) = (range.low(), range.high());
+            Bounds::new(quantiles, (low, high), mean.limits().per_key(), each)
+        });
+        let bounds = bounds.collect::<Result<Vec<Bounds>, Invalid>>()?;
+        let errors = bounds.iter().map(|bounds| bounds.rank_error(SURE)).collect::<Result<Vec<u64>, _>>()?;
+        Ok(FollowedMeans {
+            keys: Arc::clone(mean.keys()),
+            outer: Arc::clone(mean.outer()),
+            coordinates: Arc::clone(mean.coordinates()),
+            bounds,
+            enough: errors.into_iter().max().unwrap_or(0).saturating_mul(TIMES),
+            prices,
+            confidence: asked.confidence()?,
+            cost: spend.cost(mean.sensitivity().neighbours(), Units::ZERO),
+            parameters: parameters(asked, spend, Units::ZERO, &mean.stated()),
+        })
+    }
+}
+
+/// What is known of a key before its noise, in integers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Exact {
+    pub(super) records: u64,
+    pub(super) sums: Vec<i128>,
+    /// The lower triangle, row by row.
+    pub(super) products: Vec<i128>,
+}
+
+/// So many products are summed up in 64 bits: each is at most 2^40.
+const TOGETHER: usize = 1 << 20;
+
+/// Sums up a key's records as a frame measures them. Each is at most `steps.most()` long, and its products at most
+/// `steps.most_products()`: that is enforced here, in integers, and nowhere else.
+pub(super) fn exact(rows: &Rows, frame: &Frame, outer: &[Range], steps: &Steps) -> Exact {
+    let dimension = outer.len();
+    let (unit, most) = (libm::exp2(steps.bits.into()), steps.most());
+    let coarser = 1i64 << steps.coarser();
+    let mut sums = vec![0i128; dimension];
+    let mut products = vec![0i128; dimension * (dimension + 1) / 2];
+    let mut some = vec![0i64; products.len()];
+    let (mut found, mut whole) = (Vec::new(), Vec::new());
+    for (number, row) in rows.each(dimension).enumerate() {
+        frame.measure(row, outer, &mut found);
+        within(&found, unit, most, &mut whole);
+        sums.iter_mut().zip(&whole).for_each(|(sum, &entry)| *sum = sum.wrapping_add(entry.into()));
+        // Toward zero, so that no length grows.
+        whole.iter_mut().for_each(|entry| *entry /= coarser);
+        let mut rest = &mut some[..];
+        for (at, entry) in whole.iter().enumerate() {
+            let (row, after) = rest.split_at_mut(at + 1);
+            row.iter_mut().zip(&whole).for_each(|(sum, other)| *sum += entry * other);
+            rest = after;
+        }
+        if number % TOGETHER == TOGETHER - 1 {
+            settle(&mut products, &mut some);
+        }
+    }
+    settle(&mut products, &mut some);
+    Exact { records: rows.records(), sums, products }
+}
+
+fn settle(products: &mut [i128], some: &mut [i64]) {
+    for (sum, some) in products.iter_mut().zip(some) {
+        *sum = sum.wrapping_add((*some).into());
+        *some = 0;
+    }
+}
+
+/// A key's numbers with their noise.
+struct Told {
+    records: i128,
+    sums: Vec<i128>,
+    products: Vec<i128>,
+}
+
+impl Laws {
+    fn noised(&self, exact: Exact, noise: &mut Noise) -> Told {
+        let mut with = |law: &Additive, exact: Vec<i128>| -> Vec<i128> {
+            let draws = law.draws(exact.len(), noise);
+            exact.into_iter().zip(draws).map(|(sum, draw)| sum.wrapping_add(draw.into())).collect()
+        };
+        let records = with(&self.counts, vec![exact.records.into()]);
+        Told {
+            records: records.first().copied().unwrap_or(0),
+            sums: with(&self.sums, exact.sums),
+            products: with(&self.squares, exact.products),
+        }
+    }
+}
+
+impl<K: Key> FollowedMeans<K> {
+    /// The noise of the count, which is the same for all keys. That of the sums is told with each answer.
+    pub fn counts(&self) -> Noised {
+        Noised::additive("records", &self.prices.kept.counts)
+    }
+
+    /// How long a record may be, in standard deviations, before it is shortened.
+    pub fn longest(&self) -> f64 {
+        self.prices.steps.longest
+    }
+
+    fn found(&self, rows: &Rows, noise: &mut Noise) -> Frame {
+        let dimension = self.outer.len();
+        let bounds = self.bounds.iter().enumerate();
+        let found = bounds.map(|(place, bounds)| bounds.draw(&rows.column(dimension, place), noise));
+        Frame::between(&found.collect::<Vec<_>>(), &self.outer)
+    }
+
+    fn seen(&self, told: &Told) -> Seen {
+        let Steps { bits, coarse, .. } = self.prices.steps;
+        let (step, square) = (libm::exp2(-f64::from(bits)), libm::exp2(-2.0 * f64::from(coarse)));
+        Seen {
+            records: told.records as f64,
+            sums: told.sums.iter().map(|&sum| sum as f64 * step).collect(),
+            squares: told.products.iter().map(|&sum| sum as f64 * square).collect(),
+        }
+    }
+
+    fn doubt(&self, laws: &Laws) -> Doubt {
+        let Steps { bits, coarse, .. } = self.prices.steps;
+        Doubt {
+            records: laws.counts.scale(),
+            sums: laws.sums.scale() * libm::exp2(-f64::from(bits)),
+            squares: laws.squares.scale() * libm::exp2(-2.0 * f64::from(coarse)),
+        }
+    }
+
+    /// The mean of each coordinate, and the noise of its sum.
+    fn estimates(&self, frame: &Frame, seen: &Seen, laws: &Laws) -> Vec<(Estimate<f64>, Noised)> {
+        let step = libm::exp2(-f64::from(self.prices.steps.bits));
+        let width = laws.halves.0 as f64;
+        let (fewest, most) = (seen.records - width, seen.records + width);
+        let over = |sum: f64, records: f64| sum / records.max(1.0);
+        let sums = frame.back(&seen.sums).into_iter().zip(frame.factor.lengths());
+        let each = sums.zip(self.outer.iter()).zip(&self.coordinates[..]).enumerate();
+        each.map(|(place, (((sum, length), outer), coordinate))| {
+            let centre = frame.centre.get(place).copied().unwrap_or_default();
+            let (low, high) = (outer.low() as f64, outer.high() as f64);
+            let told = |from_centre: f64| (centre + from_centre).clamp(low, high);
+            // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than are told. Each
+            // record may be off by a step in each coordinate.
+            let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
+            let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
+            let value = told(over(sum, seen.records));
+            let noised = Noised::additive("sum", &laws.sums);
+            let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
+            if most < 1.0 {
+                // Nothing is known where there may well be nobody.
+                return (Estimate { value, low, high }, noised);
+            }
+            let (under, above) = (sum - off, sum + off);
+            let estimate = Estimate {
+                value,
+                low: told(over(under, fewest).min(over(under, most))),
+                high: told(over(above, fewest).max(over(above, most))),
+            };
+            (estimate, noised)
+        })
+        .collect()
+    }
+}
+
+impl<K: Key> Ready for FollowedMeans<K> {
+    type Tally = Cells<K, Rows>;
+    type Answer = Answer<K, f64>;
+
+    fn tally(&self) -> Cells<K, Rows> {
+        Cells::of(&self.keys)
+    }
+
+    fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    fn parameters(&self) -> Digest {
+        self.parameters
+    }
+
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        from_bytes(state, self.keys.len(), self.outer.len()).map(|_| ())
+    }
+
+    fn draw(
+        &self,
+        exact_of: Cells<K, Rows>,
+        state: Option<&[u8]>,
+        noise: &mut Noise,
+    ) -> Drawn<Answer<K, f64>> {
+        let mut rows = exact_of.into_map();
+        // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still be private: both
+        // ways cost the same.
+        let frames = state.and_then(|bytes| from_bytes(bytes, self.keys.len(), self.outer.len()).ok());
+        let mut frames = frames.unwrap_or_default().into_iter();
+        let (mut cells, mut told_noise, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        for key in self.keys.iter() {
+            let rows = rows.remove(key).unwrap_or_default();
+            let kept = frames.next().flatten();
+            let laws = if kept.is_some() { &self.prices.kept } else { &self.prices.fresh };
+            let is_new = kept.is_none();
+            let frame = kept.unwrap_or_else(|| self.found(&rows, noise));
+            let told = laws.noised(exact(&rows, &frame, &self.outer, &self.prices.steps), noise);
+            let seen = self.seen(&told);
+            for (estimate, noised) in self.estimates(&frame, &seen, laws) {
+                cells.push((key.clone(), estimate));
+                told_noise.push(noised);
+            }
+            told_noise.push(Noised::additive("records", &laws.counts));
+            let enough = !is_new || told.records >= self.enough.into();
+            let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
+            left.push(enough.then(next));
+        }
+        let told = Telling {
+            noise: told_noise,
+            point: Point::WHOLE,
+            confidence: self.confidence,
+            each: Each::OfKeys(Arc::clone(&self.coordinates)),
+        };
+        Drawn { answer: Answer { cells, told, room: None }, state: Some(to_bytes(&left)) }
+    }
+}

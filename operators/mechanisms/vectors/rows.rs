@@ -1,0 +1,177 @@
+//! All records of a key, row by row: what a mean is made of whose bounds are not known beforehand.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanisms::tally::Summary;
+
+/// The records that people have in one key, as rows of one length: how many people, and one row behind the other. Prints as
+/// `<private>`, its size included.
+///
+/// It bounds nothing. Whoever fills it adds what one person left, at most as many records as a person may.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Rows {
+    people: u64,
+    /// How many numbers a row has; 0 where that is not known yet, and there are no rows.
+    dimension: u32,
+    /// How many records had another length.
+    odd: u64,
+    values: Vec<i64>,
+}
+
+impl Rows {
+    /// No rows yet, of so many numbers each.
+    pub fn of(dimension: usize) -> Rows {
+        Rows { dimension: u32::try_from(dimension).unwrap_or(u32::MAX), ..Rows::default() }
+    }
+
+    /// Rows have so many numbers, where nothing was said of that before.
+    #[inline]
+    pub(super) fn fit(&mut self, dimension: usize) {
+        if self.dimension == 0 {
+            self.dimension = u32::try_from(dimension).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Counts a person: once for each who left a record.
+    #[inline]
+    pub fn person(&mut self) {
+        self.people = self.people.wrapping_add(1);
+    }
+
+    /// Takes in a record. One of another length than [the rows'](Rows::of) is counted, and nothing is kept of it.
+    #[inline]
+    pub fn add(&mut self, record: &[i64]) {
+        if self.dimension > 0 && record.len() == self.dimension as usize {
+            self.values.extend_from_slice(record);
+        } else {
+            self.odd = self.odd.wrapping_add(1);
+        }
+    }
+
+    /// How much memory it holds. It is private, as all of it is.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.values.capacity() * size_of::<i64>()
+    }
+
+    /// How many records there are, those of another length included.
+    pub(in crate::mechanisms) fn records(&self) -> u64 {
+        self.odd.wrapping_add(self.whole())
+    }
+
+    /// How many records had another length.
+    pub(in crate::mechanisms) fn odd(&self) -> u64 {
+        self.odd
+    }
+
+    /// The rows, in the order in which they came; none where they are not of this length.
+    pub(in crate::mechanisms) fn each(&self, dimension: usize) -> impl Iterator<Item = &[i64]> {
+        let values = if self.dimension as usize == dimension { &self.values[..] } else { &[] };
+        values.chunks_exact(dimension.max(1))
+    }
+
+    /// One number of every row, in order.
+    pub(in crate::mechanisms) fn column(&self, dimension: usize, place: usize) -> Vec<i64> {
+        let mut column: Vec<i64> = self.each(dimension).filter_map(|row| row.get(place)).copied().collect();
+        column.sort_unstable();
+        column
+    }
+
+    /// All rows, one behind the other, in an order that does not depend on that in which they came.
+    pub(in crate::mechanisms) fn sorted(&self) -> Vec<i64> {
+        let mut rows: Vec<&[i64]> = self.each(self.dimension as usize).collect();
+        rows.sort_unstable();
+        rows.concat()
+    }
+
+    fn whole(&self) -> u64 {
+        (self.values.len() / (self.dimension as usize).max(1)) as u64
+    }
+}
+
+impl Summary for Rows {
+    fn people(&self) -> u64 {
+        self.people
+    }
+
+    /// Rows of another length are none of these: they are counted, as single ones are.
+    fn join(&mut self, mut other: Rows) {
+        self.people = self.people.wrapping_add(other.people);
+        self.odd = self.odd.wrapping_add(other.odd);
+        self.fit(other.dimension as usize);
+        if self.dimension != other.dimension {
+            self.odd = self.odd.wrapping_add(other.whole());
+        } else if self.values.is_empty() {
+            self.values = other.values;
+        } else {
+            self.values.append(&mut other.values);
+        }
+    }
+
+    #[cfg(test)]
+    fn shown(&self) -> Vec<i128> {
+        let head = [self.people.into(), self.odd.into()];
+        head.into_iter().chain(self.sorted().into_iter().map(i128::from)).collect()
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(dimension: usize, records: &[Vec<i64>]) -> Rows {
+        let mut rows = Rows::of(dimension);
+        rows.person();
+        records.iter().for_each(|record| rows.add(record));
+        rows
+    }
+
+    proptest! {
+        // Refutes a row that is lost or cut apart where parts are put together, and an order of arrival that shows.
+        #[test]
+        fn every_order_and_every_division_is_the_same(
+            mut records in proptest::collection::vec(proptest::collection::vec(-3i64..4, 0..4), 0..40),
+            parts in proptest::collection::vec(0usize..5, 40),
+            turned: bool,
+        ) {
+            let whole = of(2, &records);
+            if turned {
+                records.reverse();
+            }
+            let mut divided: Vec<Rows> = (0..5).map(|_| Rows::of(2)).collect();
+            records.iter().zip(&parts).for_each(|(record, &part)| divided[part].add(record));
+            let mut joined = Rows::default();
+            divided.into_iter().for_each(|part| joined.join(part));
+            joined.person();
+            prop_assert_eq!(joined.shown(), whole.shown());
+            prop_assert_eq!(joined.records(), records.len() as u64);
+            prop_assert_eq!(joined.odd(), records.iter().filter(|record| record.len() != 2).count() as u64);
+            for place in 0..2 {
+                prop_assert_eq!(joined.column(2, place), whole.column(2, place));
+            }
+        }
+    }
+
+    // Refutes a first record that says how long the others must be: one person would make all others odd.
+    #[test]
+    fn a_record_does_not_set_the_length() {
+        let mut rows = Rows::default();
+        rows.add(&[1, 2, 3]);
+        rows.join(of(2, &[vec![1, 2]]));
+        assert_eq!((rows.records(), rows.odd(), rows.sorted()), (2, 1, vec![1, 2]));
+        rows.join(of(3, &[vec![7, 8, 9], vec![1]]));
+        assert_eq!((rows.records(), rows.odd(), rows.sorted()), (4, 3, vec![1, 2]));
+        assert_eq!(rows.each(3).count(), 0, "rows of another length");
+        assert_eq!(format!("{rows:?}"), "<private>");
+        assert_eq!((of(0, &[vec![]]).records(), of(0, &[vec![]]).odd()), (1, 1));
+    }
+}
