@@ -120,7 +120,7 @@ pub use ranks::{
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
-pub use shaped::Whitened;
+pub use shaped::{Report, Reported, Reports, Whitened};
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;

@@ -165,6 +165,11 @@ impl Domain {
         }
     }
 
+    /// Whether its points are all alike: to change signs of coordinates leads from any to any, and from all of them to all.
+    pub(crate) fn is_alike(&self) -> bool {
+        matches!(self.body, Body::Marginals(_))
+    }
+
     /// The points, of a domain that is a list of them.
     pub(crate) fn listed(&self) -> Option<&Matrix> {
         match &self.body {
