@@ -8,6 +8,7 @@ use super::adaptive::Adaptive;
 use super::bounded::Bounded;
 use super::ranks::{Max, QuantileOf};
 use super::shuffle::Shuffled;
+use super::stable::Stable;
 use super::{Refusal, number, whole};
 
 /// The mechanisms that can be calibrated.
@@ -27,6 +28,8 @@ pub(crate) enum Calibrate {
     Adaptive(Adaptive),
     /// Noise that never exceeds a bound, for many adaptive answers
     Bounded(Bounded),
+    /// A mean of vectors of unknown scale: how many people it needs, and what it will err
+    StableMean(Stable),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -60,6 +63,7 @@ impl Calibrate {
             Calibrate::Shuffle(shuffled) => shuffled.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),
             Calibrate::Bounded(bounded) => bounded.run(),
+            Calibrate::StableMean(stable) => stable.run(),
         }
     }
 }

@@ -15,6 +15,7 @@ mod repair;
 mod replay;
 mod shuffle;
 mod signals;
+mod stable;
 mod synth;
 
 use std::fmt;

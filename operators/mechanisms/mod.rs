@@ -93,6 +93,7 @@ pub mod ranks;
 mod selection;
 mod sensitivity;
 mod spend;
+pub mod stable;
 mod statistic;
 mod tally;
 #[cfg(test)]
@@ -117,6 +118,7 @@ pub use ranks::{
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
+pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
