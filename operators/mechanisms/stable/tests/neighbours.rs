@@ -81,7 +81,7 @@ fn an_exchanged_record_moves_nothing_further_than_is_paid_for() {
     for round in 0..rounds {
         let dimension = 1 + round % 2;
         let levels =
-            Levels { k: 2 * (1 + noise.below(3) as u32), lambda: 2 + noise.below(5) + dimension as u64 };
+            Levels { k: 2 * (1 + noise.below(3) as u32), lambda: 11 * dimension as u64 + noise.below(5) };
         let m = (10 * u64::from(levels.k) * levels.lambda + noise.below(2)) as usize;
         let people = (2 * m + noise.below(2) as usize).max(levels.references());
         let mut records = gaussian(people, &vec![1e6; dimension], &vec![0; dimension], 1000 + round as u64);
