@@ -1,5 +1,6 @@
 //! The real thread over a real ledger: what is told, what is charged, and what a restart says.
 
+mod again;
 mod answers;
 mod lines;
 mod versions;
@@ -91,7 +92,6 @@ everywhere! {
     a_window_is_drawn_once_however_often_it_is_asked_for
     what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not
     at_most_once_is_marked_before_it_is_told
-    what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it
     an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones
     requests_that_wait_share_a_commit_and_keep_their_order
     a_missed_window_is_skipped_for_good_at_no_cost
@@ -156,38 +156,6 @@ fn at_most_once_is_marked_before_it_is_told(at: At) {
     assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
     assert!(desk.wait().is_none());
-}
-
-/// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told once.
-fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: At) {
-    let scratch = scratch(at, 10);
-    let draws: Arc<AtomicU32> = Arc::default();
-    let (gate, desk) = open(&scratch);
-    desk.seek(release(0));
-    assert!(matches!(desk.wait(), Some(Told::Absent(id)) if id == release(0).id()));
-    assert_eq!(draws.load(Ordering::Relaxed), 0);
-    desk.submit(request(0, &draws)).unwrap();
-    let first = row(&desk);
-    // On its way, and then delivered.
-    desk.seek(release(0));
-    assert_eq!(row(&desk).line(), first.line());
-    desk.delivered(&first);
-    desk.seek(release(0));
-    assert_eq!(row(&desk).line(), first.line());
-    drop((gate, desk));
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
-
-    let once = opening(&scratch).delivery(Delivery::AtMostOnce);
-    let (gate, desk) = at_a_desk(once.open().unwrap());
-    desk.seek(release(0));
-    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
-    desk.submit(request(1, &draws)).unwrap();
-    assert_eq!(row(&desk).release(), &release(1));
-    desk.seek(release(1));
-    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(1)));
-    drop(gate);
-    assert!(desk.wait().is_none());
-    assert_eq!(draws.load(Ordering::Relaxed), 2);
 }
 
 fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: At) {
@@ -484,31 +452,4 @@ fn what_is_told_says_how_the_budget_stands(at: At) {
             (left, standing.forecast.last_closes().is_some())
         );
     }
-}
-
-/// Refutes a request that hears nothing because it came right behind the word that the row before was delivered.
-#[test]
-fn what_is_asked_for_again_after_its_delivery_is_told_again() {
-    let scratch = scratch(At::File, 10);
-    let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    desk.submit(request(0, &draws)).unwrap();
-    let first = row(&desk);
-    for window in 1..200 {
-        // Something to do, so that both words are heard together.
-        desk.submit(request(window % 9, &draws)).unwrap();
-        desk.delivered(&first);
-        desk.submit(request(0, &draws)).unwrap();
-        let asked = Instant::now();
-        loop {
-            assert!(asked.elapsed().as_secs() < 20, "nothing was told");
-            let Some(Told::Row(told, _)) = desk.hear() else { continue };
-            if told.release() == first.release() {
-                assert_eq!(told.line(), first.line());
-                break;
-            }
-            desk.delivered(&told);
-        }
-    }
-    drop(gate);
 }

@@ -10,7 +10,8 @@ use super::clerk::{Answering, Clerk, Posed, Unanswered, Word};
 use super::{AtDesk, seal};
 use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::{
-    Capability, CapacityContainerBuilder, Exchange, OperatorBuilder, OutputBuilder, StreamVec,
+    Capability, CapacityContainerBuilder, Exchange, Operator, OperatorBuilder, OutputBuilder, Pipeline,
+    StreamVec,
 };
 use crate::dataflow::release::Release;
 use crate::dataflow::release::desk::Desk;
@@ -47,6 +48,13 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
     let Fed { stream, context } = questions;
     let scope = stream.scope();
     let workers = scope.peers();
+    // What an input sends waits on this side of an exchange, for more to fill a message with, until its source declares
+    // something. What an operator sends leaves at once, and whoever asks may wait for the answer before asking more.
+    let stream = stream.unary(Pipeline, "Ask", |_, _| {
+        move |input, output| {
+            input.for_each(|time, batch| output.session(&time).give_container(batch));
+        }
+    });
     let mut builder = OperatorBuilder::new("Seek".to_owned(), scope);
     let mut input = builder.new_input(stream, Exchange::new(|_: &Question| 0));
     let (posed, posed_stream) = builder.new_output::<Vec<(u64, Posed)>>();

@@ -2,6 +2,20 @@
 
 use super::*;
 
+/// The end of each sentence.
+fn answered<'s, U: Owned<Event>, T: Fn(&Event) -> Time + 'static>(
+    people: Bounded<'s, Event, U, T>,
+    questions: Fed<'s, Question>,
+    together: bool,
+    office: &Recorder,
+) -> Replies<'s> {
+    people.answer(schema(), row, questions).kept_for_tests_of_the_library_itself(together).release_at(
+        office,
+        "questions",
+        Exactly::new(),
+    )
+}
+
 impl Case {
     /// What one table would keep of each window, of what came in time for it.
     fn rows<R, P, K>(
@@ -92,14 +106,12 @@ fn every_question_finds_what_one_table_would() {
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
-                visits
+                let people = visits
                     .protect(|visit: &Event| visit.0)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
-                    .bound(bound)
-                    .answer(schema(), row, questions)
-                    .kept_for_tests_of_the_library_itself(together)
-                    .release_at(office, "questions", Exactly::new())
+                    .bound(bound);
+                answered(people, questions, together, office)
             },
         );
     }
@@ -120,15 +132,13 @@ fn questions_find_one_record_of_an_id() {
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
-                visits
+                let people = visits
                     .protect(|visit: &Event| visit.0)
                     .identified_by(|visit| visit.4 % 40)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
-                    .bound(bound)
-                    .answer(schema(), row, questions)
-                    .kept_for_tests_of_the_library_itself(together)
-                    .release_at(office, "questions", Exactly::new())
+                    .bound(bound);
+                answered(people, questions, together, office)
             },
         );
     }
@@ -159,14 +169,12 @@ fn questions_find_nothing_that_was_taken_back_in_time() {
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
-                visits
+                let people = visits
                     .protect_collection(|visit: &Event| visit.0)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
-                    .bound(bound)
-                    .answer(schema(), row, questions)
-                    .kept_for_tests_of_the_library_itself(together)
-                    .release_at(office, "questions", Exactly::new())
+                    .bound(bound);
+                answered(people, questions, together, office)
             },
         );
     }
@@ -191,14 +199,12 @@ fn questions_find_each_record_by_itself() {
             &scripts,
             rows,
             |visits, questions, (schedule, late, _), together, office| {
-                visits
+                let people = visits
                     .protect_each()
                     .scheduled(schedule.clone(), |visit: &Event| visit.3)
                     .late_by(late)
-                    .one_by_one()
-                    .answer(schema(), row, questions)
-                    .kept_for_tests_of_the_library_itself(together)
-                    .release_at(office, "questions", Exactly::new())
+                    .one_by_one();
+                answered(people, questions, together, office)
             },
         );
     }
