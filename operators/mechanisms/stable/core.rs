@@ -14,15 +14,12 @@ const GRAIN: u128 = 1 << 32;
 #[derive(Clone, Debug)]
 pub(super) struct Radii(Vec<u128>);
 
-/// What the references make of the records.
-#[derive(Debug)]
+/// What the references make of the records. It tells of single records: never printed.
 pub(super) struct Cores {
     /// At most `k`.
     pub(super) score: u32,
     /// In how many of the upper `k` cores a record is.
     pub(super) weights: Vec<u32>,
-    /// How often floats decided, and how often they could not.
-    pub(super) decided: (u64, u64),
 }
 
 impl Levels {
@@ -55,9 +52,9 @@ impl Levels {
             Near::of(records, dimension, references, u128::from(pairs) * u128::from(self.k), covariance);
         let people = records.len() / dimension;
         let mut inside = vec![0usize; self.top() as usize + 1];
-        let (mut weights, mut decided) = (Vec::with_capacity(people), (0, 0));
+        let mut weights = Vec::with_capacity(people);
         for person in 0..people {
-            let level = near.level(person, self.top(), &radii, &mut decided);
+            let level = near.level(person, self.top(), &radii);
             if let Some(count) = inside.get_mut(level as usize) {
                 *count += 1;
             }
@@ -69,7 +66,7 @@ impl Levels {
             held += inside[level as usize];
             score = score.min(u32::try_from(people - held).unwrap_or(u32::MAX).saturating_add(level));
         }
-        Cores { score, weights, decided }
+        Cores { score, weights }
     }
 }
 
@@ -117,7 +114,7 @@ impl<'a> Near<'a> {
     }
 
     /// The lowest level in whose core a record is, or one past the top.
-    fn level(&self, person: usize, top: u32, radii: &Radii, decided: &mut (u64, u64)) -> u32 {
+    fn level(&self, person: usize, top: u32, radii: &Radii) -> u32 {
         let place = |index: usize| &self.whitened[index * self.dimension..(index + 1) * self.dimension];
         let own = place(person);
         let length = |other: usize| {
@@ -131,7 +128,6 @@ impl<'a> Near<'a> {
             error = error.max(self.errors[other]);
         }
         let all = self.covariance.shape.between(farthest, error + self.errors[person]);
-        decided.0 += 1;
         if all.high * times * (1.0 + 1e-14) <= radii.at(0) {
             return 0;
         }
@@ -140,7 +136,7 @@ impl<'a> Near<'a> {
         for other in 0..self.references {
             let known =
                 self.covariance.shape.between(length(other), self.errors[other] + self.errors[person]);
-            coming[self.reached(person, other, known, top as usize, radii, decided)] += 1;
+            coming[self.reached(person, other, known, top as usize, radii)] += 1;
         }
         let mut within = 0;
         for level in 0..=top {
@@ -160,7 +156,6 @@ impl<'a> Near<'a> {
         known: Between,
         top: usize,
         radii: &Radii,
-        decided: &mut (u64, u64),
     ) -> usize {
         let times = self.times as f64;
         let (low, high) = (known.low * times * (1.0 - 1e-14), known.high * times * (1.0 + 1e-14));
@@ -169,11 +164,9 @@ impl<'a> Near<'a> {
             radii.0.partition_point(|&radius| (radius as f64 / GRAIN as f64) < low * (1.0 - 1e-14)),
             radii.0.partition_point(|&radius| (radius as f64 / GRAIN as f64) < high * (1.0 + 1e-14)),
         );
-        decided.0 += 1;
         if first == last {
             return last.min(top + 1);
         }
-        decided.1 += 1;
         let place = |index: usize| &self.records[index * self.dimension..(index + 1) * self.dimension];
         let apart: Vec<i64> = place(person).iter().zip(place(other)).map(|(a, b)| a - b).collect();
         while first < last {

@@ -3,7 +3,6 @@
 use dashu_int::IBig;
 
 /// The determinant and the adjugate of a Gram matrix that has full rank.
-#[derive(Clone, Debug)]
 pub(super) struct Exact {
     dimension: usize,
     pub(super) determinant: IBig,

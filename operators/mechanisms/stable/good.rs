@@ -19,15 +19,13 @@ pub(super) struct Levels {
     pub(super) lambda: u64,
 }
 
-/// Every pair of records, as their difference.
-#[derive(Debug)]
+/// Every pair of records, as their difference. Like all that is made of it here, it is secret: none of it can be printed.
 pub(super) struct Pairs {
     pub(super) dimension: usize,
     pub(super) differences: Vec<i64>,
 }
 
 /// The covariance that two neighbours agree on, nearly.
-#[derive(Debug)]
 pub(super) struct Covariance {
     /// The sum of `weight u u'`: the covariance, times `2 m k`.
     pub(super) shape: Shape,
@@ -39,14 +37,11 @@ pub(super) struct Covariance {
 }
 
 /// The good sets of all levels, told by their sizes.
-#[derive(Debug)]
 pub(super) struct Good {
     /// At most `k`.
     pub(super) score: u32,
     /// Only where the score is below `k`.
     pub(super) covariance: Option<Covariance>,
-    /// How often floats decided, and how often they could not.
-    pub(super) decided: (u64, u64),
 }
 
 impl Pairs {
@@ -118,7 +113,6 @@ impl Levels {
         // The lowest level in which a pair still is; the top and above it count as one more.
         let mut weights = vec![0u32; all];
         let mut score = self.k;
-        let mut decided = (0, 0);
         let mut sweep = None;
         let mut size = all;
         for level in (0..=self.top()).rev() {
@@ -127,7 +121,7 @@ impl Levels {
                     break;
                 }
                 let current: &Sweep = sweep.get_or_insert_with(|| Sweep::of(pairs, &kept, shape_of));
-                let Some(leaving) = current.leaving(pairs, &kept, self.allows(level), &mut decided) else {
+                let Some(leaving) = current.leaving(pairs, &kept, self.allows(level)) else {
                     // The rank is short: nothing is good here, nor below.
                     kept.fill(false);
                     size = 0;
@@ -158,7 +152,7 @@ impl Levels {
                 weights,
             })
         });
-        Good { score, covariance, decided }
+        Good { score, covariance }
     }
 }
 
@@ -196,7 +190,6 @@ impl Sweep {
         pairs: &Pairs,
         kept: &[bool],
         (over, under): (u128, u128),
-        decided: &mut (u64, u64),
     ) -> Option<Vec<usize>> {
         let shape = self.shape.as_ref()?;
         let times = pairs.len() as u128;
@@ -208,13 +201,11 @@ impl Sweep {
         }
         for (pair, u) in pairs.each().enumerate().filter(|(pair, _)| kept[*pair]) {
             let Between { low, high } = self.leverages[pair];
-            decided.0 += 1;
             let leaves = if high <= surely {
                 false
             } else if low > perhaps {
                 true
             } else {
-                decided.1 += 1;
                 shape.exceeds(u, times, over, under)
             };
             if leaves {

@@ -51,7 +51,6 @@ impl Extent {
 }
 
 /// A mean before its noise, as floats, and all that the noise is made of.
-#[derive(Debug)]
 pub(super) struct Passed {
     /// From the middle of the box.
     pub(super) mean: Vec<f64>,

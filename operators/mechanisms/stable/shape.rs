@@ -15,7 +15,7 @@
 //! `sum_j |v_j| |column j of W|`. [`Shape::error`] takes `(4 d + 32) u` of that, which covers the length's own rounding and the sum's.
 //! Entries of `W` are zero or above 2^-170, so that nothing underflows. `v` is below 2^53, so it is exact.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 
 use dashu_int::IBig;
 
@@ -25,21 +25,24 @@ use super::exact::Exact;
 const ETA: f64 = 1e-3;
 
 /// A Gram matrix of full rank.
-#[derive(Debug)]
 pub(super) struct Shape {
     dimension: usize,
     gram: Vec<i128>,
     factor: Option<Factor>,
     exact: OnceCell<Option<Exact>>,
-    straddled: Cell<u64>,
 }
 
-#[derive(Debug)]
 struct Factor {
     /// Row by row, lower triangular.
     rows: Vec<f64>,
     lengths: Vec<f64>,
     eta: f64,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often big integers had to decide.
+    pub(super) static STRADDLED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// What is known of a quadratic form.
@@ -57,24 +60,19 @@ impl Shape {
     /// None where the matrix is singular, which is decided exactly.
     pub(super) fn of(gram: Vec<i128>, dimension: usize) -> Option<Shape> {
         let factor = Factor::of(&gram, dimension);
-        let shape = Shape { dimension, gram, factor, exact: OnceCell::new(), straddled: Cell::new(0) };
+        let shape = Shape { dimension, gram, factor, exact: OnceCell::new() };
         (shape.factor.is_some() || shape.exact().is_some()).then_some(shape)
     }
 
     /// The same by big integers alone.
     #[cfg(test)]
     pub(super) fn exactly(gram: Vec<i128>, dimension: usize) -> Option<Shape> {
-        let shape = Shape { dimension, gram, factor: None, exact: OnceCell::new(), straddled: Cell::new(0) };
+        let shape = Shape { dimension, gram, factor: None, exact: OnceCell::new() };
         shape.exact().is_some().then_some(shape)
     }
 
     fn exact(&self) -> Option<&Exact> {
         self.exact.get_or_init(|| Exact::of(&self.gram, self.dimension)).as_ref()
-    }
-
-    /// How often big integers had to decide.
-    pub(super) fn straddled(&self) -> u64 {
-        self.straddled.get()
     }
 
     /// `W v` into `into`, and by how much its length may be off. Without a factor nothing is known, and infinity says so.
@@ -110,7 +108,8 @@ impl Shape {
 
     /// Whether `times v' G^-1 v > over / under`, exactly.
     pub(super) fn exceeds(&self, v: &[i64], times: u128, over: u128, under: u128) -> bool {
-        self.straddled.set(self.straddled.get() + 1);
+        #[cfg(test)]
+        STRADDLED.set(STRADDLED.get() + 1);
         // A shape has full rank.
         self.exact().is_none_or(|exact| {
             exact.quadratic(v) * IBig::from(times) * IBig::from(under) > &exact.determinant * IBig::from(over)
