@@ -149,14 +149,7 @@ impl<'a> Near<'a> {
     }
 
     /// The lowest level whose radius holds the distance of two records.
-    fn reached(
-        &self,
-        person: usize,
-        other: usize,
-        known: Between,
-        top: usize,
-        radii: &Radii,
-    ) -> usize {
+    fn reached(&self, person: usize, other: usize, known: Between, top: usize, radii: &Radii) -> usize {
         let times = self.times as f64;
         let (low, high) = (known.low * times * (1.0 - 1e-14), known.high * times * (1.0 + 1e-14));
         // Of these levels the first surely does not hold it and the second surely does.

@@ -185,12 +185,7 @@ impl Sweep {
     }
 
     /// The pairs whose leverage is above what is allowed.
-    fn leaving(
-        &self,
-        pairs: &Pairs,
-        kept: &[bool],
-        (over, under): (u128, u128),
-    ) -> Option<Vec<usize>> {
+    fn leaving(&self, pairs: &Pairs, kept: &[bool], (over, under): (u128, u128)) -> Option<Vec<usize>> {
         let shape = self.shape.as_ref()?;
         let times = pairs.len() as u128;
         let allowed = over as f64 / under as f64 / times as f64;
