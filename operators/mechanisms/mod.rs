@@ -94,6 +94,7 @@ mod selection;
 mod sensitivity;
 mod shaped;
 mod spend;
+pub mod stable;
 mod statistic;
 mod tally;
 #[cfg(test)]
@@ -121,6 +122,7 @@ pub use ranks::{
 };
 pub use sensitivity::Sensitivity;
 pub use shaped::{Report, Reported, Reports, Whitened};
+pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
