@@ -126,4 +126,7 @@ pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
-pub use vectors::{FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, VectorMean};
+pub use vectors::{
+    FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, Stable, StableMeans, StableVectors,
+    VectorMean, Vectors,
+};
