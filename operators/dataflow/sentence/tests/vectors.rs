@@ -50,7 +50,11 @@ fn release_stable(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, E
         let people = visits.protect(|visit| visit.0).scheduled(schedule.clone(), |visit| visit.3);
         let stable =
             people.bound(Bound::keys(1)).mean_of_by(|v| v.1, Keys::public(LISTED), vector).stable(ranges());
-        stable.release_at(&recorder, "stable", Exactly(Stable::epsilon(4.0, 1e-6).people(1_000_000)));
+        stable.charged_to(recorder::LOW_ORDERS).release_at(
+            &recorder,
+            "stable",
+            Exactly(Stable::epsilon(4.0, 1e-6).people(1_000_000)),
+        );
     }
 }
 
