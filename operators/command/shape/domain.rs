@@ -18,7 +18,14 @@ pub(super) struct Given {
     #[arg(long, value_name = "FILE.csv")]
     points: Option<PathBuf>,
     /// The tensors of this order of the points: what answers all questions about so many coordinates at once
-    #[arg(long, value_name = "ORDER", allow_negative_numbers = true, requires = "points")]
+    // Points alone do not say it: what another domain excludes, clap requires no longer.
+    #[arg(
+        long,
+        value_name = "ORDER",
+        allow_negative_numbers = true,
+        requires = "points",
+        conflicts_with_all = ["box", "ball", "ellipsoid", "zonotope", "marginals"]
+    )]
     moments: Option<String>,
     /// How far each coordinate reaches from zero, either way, such as 1,2,3
     #[arg(long = "box", id = "box", value_name = "A,B,..", allow_negative_numbers = true)]
