@@ -41,9 +41,11 @@ mod exact;
 mod good;
 mod plan;
 mod release;
+mod search;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod threshold;
 
 pub use plan::StableMean;
 pub use release::{Extent, Released};
