@@ -12,6 +12,8 @@ mod ledger;
 mod price;
 #[cfg(feature = "postgres")]
 mod server;
+#[path = "command/stable.rs"]
+mod stable;
 #[path = "command/synth.rs"]
 mod synth;
 

@@ -100,3 +100,28 @@ fn two_records_that_share_no_reference_have_no_weight_together() {
         assert!(!shared(4 * k as usize, k as usize));
     }
 }
+
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::print_stdout)]
+fn how_long_a_hundred_thousand_records_take() {
+    for (dimension, people) in [(1, 100_000), (5, 100_000), (20, 100_000), (20, 240_000)] {
+        let levels =
+            Levels { k: 60, lambda: [0, 39, 0, 0, 0, 54][dimension.min(5)] + 3 * (dimension as u64 / 6) };
+        let deviations: Vec<f64> = (0..dimension).map(|axis| 1e3 * 1.4f64.powi(axis as i32)).collect();
+        let records = gaussian(people, &deviations, &vec![1000; dimension], 7);
+        STRADDLED.set(0);
+        let begun = std::time::Instant::now();
+        let pairs = Pairs::of(&records, dimension);
+        let good = levels.good(&pairs);
+        let first = begun.elapsed().as_secs_f64();
+        let cores = levels.cores_of(&records, &pairs, good.covariance.as_ref().unwrap());
+        println!(
+            "d = {dimension}, n = {people}: sets {first:.2} s (score {}), cores {:.2} s (score {}), {} decisions by big integers",
+            good.score,
+            begun.elapsed().as_secs_f64() - first,
+            cores.score,
+            STRADDLED.get()
+        );
+    }
+}
