@@ -129,7 +129,6 @@ impl<K: Key> FoundMean<K> {
     }
 
     /// The only keys that it is told for.
-    #[allow(dead_code)]
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         Some(Arc::clone(&self.listed))
     }
