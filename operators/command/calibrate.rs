@@ -9,6 +9,7 @@ use super::bounded::Bounded;
 use super::ranks::{Max, QuantileOf};
 use super::shape::ShapeOf;
 use super::shuffle::Shuffled;
+use super::stable::Stable;
 use super::{Refusal, number, whole};
 
 /// The mechanisms that can be calibrated.
@@ -30,6 +31,8 @@ pub(crate) enum Calibrate {
     Bounded(Bounded),
     /// Gaussian noise of the shape of a domain, for a mean of vectors
     Shape(ShapeOf),
+    /// A mean of vectors of unknown scale: how many people it needs, and what it will err
+    StableMean(Stable),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -64,6 +67,7 @@ impl Calibrate {
             Calibrate::Adaptive(adaptive) => adaptive.run(),
             Calibrate::Bounded(bounded) => bounded.run(),
             Calibrate::Shape(shape) => shape.run(),
+            Calibrate::StableMean(stable) => stable.run(),
         }
     }
 }

@@ -16,6 +16,7 @@ mod replay;
 mod shape;
 mod shuffle;
 mod signals;
+mod stable;
 mod synth;
 
 use std::fmt;

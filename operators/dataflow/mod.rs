@@ -189,9 +189,9 @@ pub use release::{Deliver, Release, Unanswered};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Answering, Asked, Averaging, Bounded, Changing, Counting, Grouping, Named, NamedRecords, Naming, Once,
-    Owned, People, Person, Private, Question, Ranking, Records, Replies, Searching, Summing, TakesBack,
-    Tallied, Unit, Unnamed, Unplaced, Windowed,
+    Answering, Asked, Averaged, Averaging, Bounded, Changing, Counting, Grouping, MeanOf, Named,
+    NamedRecords, Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Replies,
+    Searching, Summing, TakesBack, Tallied, Unit, Unnamed, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};

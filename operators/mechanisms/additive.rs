@@ -139,7 +139,7 @@ fn a_cell(rho: Units, moved: &Sensitivity) -> f64 {
 }
 
 /// `l2^2 / 2 variance <= rho`, exactly.
-fn gaussian_holds(rho: Units, l2_squared: u128, variance: Ratio) -> bool {
+pub(super) fn gaussian_holds(rho: Units, l2_squared: u128, variance: Ratio) -> bool {
     let cost = (UBig::from(l2_squared) * UBig::from(variance.denominator())) << 63;
     cost <= UBig::from(rho.to_bits()) * UBig::from(variance.numerator())
 }

@@ -94,6 +94,7 @@ mod selection;
 mod sensitivity;
 mod shaped;
 mod spend;
+pub mod stable;
 mod statistic;
 mod tally;
 #[cfg(test)]
@@ -120,7 +121,8 @@ pub use ranks::{
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
 pub use sensitivity::Sensitivity;
-pub use shaped::Whitened;
+pub use shaped::{Report, Reported, Reports, Whitened};
+pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;

@@ -35,5 +35,7 @@ pub(super) fn over_bound<K: Key>(
 ) -> Option<f64> {
     let listed = keys.listed()?.len() as f64;
     let cells = (moved.l0() as f64).min(listed);
-    Some(deviation * chi(spend) / (moved.linf() as f64 * cells.sqrt()))
+    let over = deviation * chi(spend) / (moved.linf() as f64 * cells.sqrt());
+    // At a price at which hardly anything is hidden, there is hardly a bound.
+    over.is_finite().then_some(over)
 }

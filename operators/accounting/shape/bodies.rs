@@ -29,6 +29,15 @@ impl Vectors {
         self.points.columns()
     }
 
+    /// How many multiplications a look at all of them takes, at most.
+    pub(super) fn work(&self) -> f64 {
+        let (many, size) = (self.points.rows() as f64, self.points.columns() as f64);
+        match self.relation {
+            Relation::AddRemove => many * size * size,
+            Relation::Replace => many * size * (many / 2.0 + size),
+        }
+    }
+
     /// Some that span all of them: every point, or every point's difference from the first.
     pub(super) fn first(&self) -> Vec<Name> {
         let points = 0..self.points.rows();

@@ -165,6 +165,11 @@ impl Domain {
         }
     }
 
+    /// Whether its points are all alike: to change signs of coordinates leads from any to any, and from all of them to all.
+    pub(crate) fn is_alike(&self) -> bool {
+        matches!(self.body, Body::Marginals(_))
+    }
+
     /// The points, of a domain that is a list of them.
     pub(crate) fn listed(&self) -> Option<&Matrix> {
         match &self.body {
@@ -293,4 +298,13 @@ fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
         _ => return Ok(()),
     };
     Err(Invalid::new(field, kind, format!("a whole number from 1 to {most}")))
+}
+
+/// So that a domain that may be refused stands where one is asked for, and what is wrong with it is said there.
+impl TryFrom<Result<Domain, Invalid>> for Domain {
+    type Error = Invalid;
+
+    fn try_from(domain: Result<Domain, Invalid>) -> Result<Domain, Invalid> {
+        domain
+    }
 }

@@ -57,7 +57,8 @@ impl MeanError {
         self.lower
     }
 
-    /// With noise that is the same in every direction, the least that fits.
+    /// With noise that is the same in every direction, the least that fits; of a zonotope of more than ten generators, what is
+    /// known to fit.
     pub fn isotropic(&self) -> f64 {
         self.isotropic
     }
@@ -78,7 +79,8 @@ impl MeanError {
 
 /// The root of the chi-squared divergence that rho-zCDP allows.
 fn chi(rho: f64) -> f64 {
-    libm::expm1(2.0 * rho).sqrt()
+    // The root of `e^(2 rho) - 1`, which itself would overflow.
+    libm::exp(rho) * (-libm::expm1(-2.0 * rho)).sqrt()
 }
 
 fn moved(relation: Relation) -> f64 {

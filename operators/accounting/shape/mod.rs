@@ -81,8 +81,11 @@ struct Found {
     lower: f64,
 }
 
-/// How near to the best a shape is, where there is no closed form.
-const GAP: f64 = 1e-4;
+/// How near to the best a shape is, where there is no closed form: 1e-4 with its rounding.
+const GAP: f64 = 0.99e-4;
+
+/// The most points of which all pairs are looked at: 2^31 pairs, a second or two for each coordinate.
+const PAIRED: usize = 1 << 16;
 
 /// A zonotope of so few generators is looked at as the points that are its corners.
 const FEW: usize = 10;
@@ -91,9 +94,15 @@ impl Shape {
     /// The shape of this domain.
     ///
     /// # Errors
-    /// Names `domain` where its coordinates are of sizes so different that floats find no shape. A search that ends early has a
-    /// wide [`Shape::gap`], which is no error.
+    /// Names `domain` where its coordinates are of sizes so different that floats find no shape, and `points` where one of more
+    /// than 65,536 replaces another. A search that ends early has a wide [`Shape::gap`], which is no error.
     pub fn of(domain: &Domain, relation: Relation, norm: Norm) -> Result<Shape, Invalid> {
+        if let (Body::Points(points), Relation::Replace) = (&domain.body, relation)
+            && points.rows() > PAIRED
+        {
+            let remedy = "at most 65,536 where one replaces another: all pairs of them are looked at";
+            return Err(Invalid::new("points", Kind::TooLarge, remedy));
+        }
         let found = match &domain.body {
             Body::Points(points) => of_points(points, relation, norm, GAP),
             Body::Marginals(points) => closed::marginals(points, relation, norm),
@@ -128,8 +137,9 @@ impl Shape {
         self.found.lower.sqrt()
     }
 
-    /// The square of [`Shape::gamma`] over that of [`Shape::lower`], less 1. Squares are what the dual solution bounds; as
-    /// deviations the two are nearer by half.
+    /// How far from the best it is at most: the square of [`Shape::gamma`] over that of [`Shape::lower`], less 1. At most 1e-4
+    /// unless a search ended early or the domain is a zonotope of more than ten generators. Squares are what the dual solution
+    /// bounds; gamma itself is nearer to its least by half.
     pub fn gap(&self) -> f64 {
         (self.found.upper / self.found.lower - 1.0).max(0.0)
     }

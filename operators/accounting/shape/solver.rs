@@ -61,7 +61,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
             if size * most <= best.lower * (1.0 + inner) || turn + 1 == TURN || work >= WORK {
                 break;
             }
-            active.update(&distances, if norm.is_euclidean() { 2 } else { 1 }, turn);
+            active.update(&distances, norm.is_euclidean(), turn);
             if !norm.is_euclidean() {
                 let products: Vec<f64> = weights.iter().zip(&variances).map(|(w, v)| w * v).collect();
                 weights = norm.weights(&products);
@@ -70,6 +70,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
         // Among all.
         let seen = active.seen(outward, &weights);
         let farthest = vectors.farthest(&seen.metric, few);
+        work += vectors.work();
         let most = farthest.most * (1.0 + ROUNDING);
         let factor = outward.times(&seen.inverse);
         let upper = norm.of_variances(&factor.row_squares()) * most;
@@ -118,9 +119,9 @@ impl Active {
     }
 
     /// What lies far out gains, what lies inside loses, and what has lost nearly all is left out.
-    fn update(&mut self, distances: &[f64], power: i32, turn: usize) {
+    fn update(&mut self, distances: &[f64], twice: bool, turn: usize) {
         for (weight, distance) in self.weights.iter_mut().zip(distances) {
-            *weight *= distance.powi(power);
+            *weight *= if twice { distance * distance } else { *distance };
         }
         self.normalise();
         if turn % 10 == 9 {

@@ -7,6 +7,7 @@ mod bounder;
 mod collection;
 #[cfg(feature = "cli")]
 mod exact;
+mod mean_of;
 mod naming;
 mod office;
 mod panes;
@@ -25,6 +26,7 @@ pub use answering::{Answering, Owned, Replies, TakesBack};
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, Exact};
+pub use mean_of::{Averaged, MeanOf, Vector};
 pub use naming::{Changing, Named, Naming, Once, Unnamed};
 #[cfg(feature = "cli")]
 pub(crate) use office::CHOICE;

@@ -11,6 +11,8 @@ mod moments;
 mod prices;
 mod remembered;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod told;
 
 pub use clip::Ranges;

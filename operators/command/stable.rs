@@ -1,0 +1,100 @@
+//! `discreet calibrate stable-mean`: how many people a mean of unknown scale needs, what it costs, and by how much it errs.
+
+use clap::Args;
+use discreet::accounting::{Amount, Relation};
+use discreet::mechanisms::StableMean;
+use discreet::mechanisms::stable::ASSUMED;
+use serde_json::{Value, json};
+
+use super::{Refusal, number, whole};
+
+/// People, axes, and what may be spent on one mean.
+#[derive(Debug, Args)]
+pub(crate) struct Stable {
+    /// How many people there are, each with one record
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// How many numbers a record has
+    #[arg(long, allow_negative_numbers = true)]
+    dimension: String,
+    /// The bound of the privacy loss
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: String,
+    /// The probability left beyond epsilon
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// Who is hidden: "add-remove", one person more or less; or "replace", where the number of people is public
+    #[arg(long, default_value = "add-remove")]
+    relation: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stable {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);
+        let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
+        let relation = match self.relation.as_str() {
+            "add-remove" => Relation::AddRemove,
+            "replace" => Relation::Replace,
+            _ => return Err(Refusal::new("relation: found another word; give add-remove or replace")),
+        };
+        let mean = StableMean::new(people, dimension, epsilon, delta, relation)?;
+        let least = StableMean::least_people(dimension, epsilon, delta, relation)?;
+        let Amount::Zcdp { rho, delta: spent, omega } = mean.cost().amount() else {
+            return Err(Refusal::new("epsilon: nothing is promised of it; give another"));
+        };
+        let (rho, spent, omega) = (rho.to_float_up(), spent.to_float_up(), omega.to_float());
+        let reached = mean.cost().amount().epsilon(delta)?;
+        let [test, release, shape] = mean.rhos();
+        let counting = (rho - test - release - shape).max(0.0);
+        let kept = mean.fewest();
+        let noise = mean.scale(kept);
+        let sampling = 1.0 / (kept as f64).sqrt();
+        let length = (dimension as f64).sqrt();
+        if self.json {
+            let mut line = json!({
+                "mechanism": "stable mean",
+                "assumes": ASSUMED,
+                "relation": self.relation,
+                "people": people,
+                "dimension": dimension,
+                "needs": {"people": least, "kept": kept, "k": mean.k(), "lambda": mean.lambda()},
+                "test": {"sigma": mean.sigma(), "tau": mean.tau()},
+                "cost": {
+                    "rho": rho, "delta": spent, "omega": omega, "test": test, "noise": release, "shape": shape,
+                    "epsilon": reached, "at_delta": delta,
+                },
+                "error": {"noise": noise * length, "sampling": sampling * length, "noise_each": noise},
+            });
+            if relation == Relation::AddRemove {
+                line["cost"]["count"] = Value::from(counting);
+            }
+            return Ok(format!("{line}\n"));
+        }
+        let count = if relation == Relation::AddRemove {
+            format!(", the number of people {counting:.6}")
+        } else {
+            String::new()
+        };
+        Ok(format!(
+            "needs    at least {least} people at this price; {people} are expected, {kept} are used\n         \
+             k = {k}, lambda = {lambda}\n\
+             test     half the score passes up to {tau}, with noise of sigma {sigma:.6}\n\
+             cost     epsilon = {reached:.6} at delta = {delta}\n         \
+             rho = {rho:.6}, delta = {spent:.3e}, for orders below {omega:.1}\n         \
+             of rho the test has {test:.6}, the noise {release:.6}, its shape {shape:.6}{count}\n\
+             error    noise {noise_all:.6}, sampling {sampling_all:.6}: lengths, in standard deviations of the records\n\n\
+             This is for records without outliers, one a person; where they have many, the test fails and nothing is told.\n\
+             It holds for axes of any scale, and needs no bounds but those of the integers: {ASSUMED}.\n",
+            k = mean.k(),
+            lambda = mean.lambda(),
+            tau = mean.tau(),
+            sigma = mean.sigma(),
+            noise_all = noise * length,
+            sampling_all = sampling * length,
+        ))
+    }
+}

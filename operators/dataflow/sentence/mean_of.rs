@@ -1,0 +1,179 @@
+//! The word for means of vectors, and the words for what bounds them.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::bounded::Bounded;
+use super::question::{Grouping, Question};
+use super::tallied::Tallied;
+use super::unit::Unit;
+use crate::accounting::shape::{Domain, Norm};
+use crate::dataflow::bounding::{Identity, Values};
+use crate::invalid::Invalid;
+use crate::mechanisms::{Keys, Moments, Ranges, Summary, VectorMean};
+use crate::time::Time;
+
+/// Several whole numbers of a record: an array, or a list. Every record must have as many; one that has not counts as the
+/// middle of all ranges.
+pub trait Vector: AsRef<[i64]> + Identity + Ord + Clone + 'static {}
+
+impl<V: AsRef<[i64]> + Identity + Ord + Clone + 'static> Vector for V {}
+
+/// Means of vectors, of which it is not yet said what bounds them. Prints as `<private>`.
+pub struct MeanOf<'scope, D, U: Unit<D>, T, K, G, V> {
+    bounded: Bounded<'scope, D, U, T>,
+    keys: Result<Keys<K>, Invalid>,
+    key: G,
+    value: V,
+}
+
+impl<D, U: Unit<D>, T, K, G, V> fmt::Debug for MeanOf<'_, D, U, T, K, G, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<'scope, D, U, T> Bounded<'scope, D, U, T>
+where
+    D: 'static,
+    U: Unit<D>,
+    T: Fn(&D) -> Time + 'static,
+{
+    /// The mean of several numbers of each record, with one count for all of them. Another word must say what bounds them:
+    /// [`within`](MeanOf::within) ranges, or [`over`](MeanOf::over) a domain.
+    ///
+    /// ```
+    /// # use discreet::dataflow::{Fed, Release, StreamVec};
+    /// # use discreet::gate::Gate;
+    /// # use discreet::mechanisms::{Bound, Gaussian};
+    /// # use discreet::time::{Time, minutes};
+    /// # fn sentence<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, Release> {
+    /// rides
+    ///     .protect(|ride| ride.0)
+    ///     .tumbling(minutes(10), |_| 0)
+    ///     .from(0)
+    ///     .bound(Bound::keys(1))
+    ///     .mean_of(|ride| [ride.1, ride.2])
+    ///     .within([(0, 3_600), (0, 10_000)])
+    ///     .release(gate, "rides", Gaussian::rho(0.1))
+    /// # }
+    /// ```
+    pub fn mean_of<C: Vector, V: Fn(&D) -> C + 'static>(
+        self,
+        value: V,
+    ) -> MeanOf<'scope, D, U, T, (), impl Fn(&D) + 'static, V> {
+        self.mean_of_by(|_: &D| (), Keys::whole(), value)
+    }
+
+    /// The same of each key.
+    pub fn mean_of_by<K: Grouping, G: Fn(&D) -> K + 'static, C: Vector, V: Fn(&D) -> C + 'static>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        value: V,
+    ) -> MeanOf<'scope, D, U, T, K, G, V> {
+        MeanOf { bounded: self, keys: keys.try_into().map_err(Into::into), key, value }
+    }
+}
+
+impl<'scope, D, U, T, K, G, V, C> MeanOf<'scope, D, U, T, K, G, V>
+where
+    D: 'static,
+    U: Unit<D>,
+    T: Fn(&D) -> Time + 'static,
+    K: Grouping,
+    G: Fn(&D) -> K + 'static,
+    V: Fn(&D) -> C + 'static,
+    C: Vector,
+{
+    /// Each coordinate is clipped to a range, by itself, and has noise that is as wide as its range asks.
+    ///
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and each sum,
+    /// taken from the middle of its range, by at most `per_key` times half its width.
+    pub fn within(
+        self,
+        ranges: impl TryInto<Ranges, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+        let limits = *self.bounded.limits();
+        let ranges = ranges.try_into().map_err(Into::into);
+        self.ask(|keys| VectorMean::clipped(&ranges?, limits, keys))
+    }
+
+    /// All vectors lie in this domain, and the noise has its shape: that with the least mean square of the error, all
+    /// coordinates together. They should be in similar units. What lies outside is brought to the border.
+    ///
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and the sum by at
+    /// most `per_key` vectors of the domain.
+    pub fn over(
+        self,
+        domain: impl TryInto<Domain, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+        self.over_in(domain, Norm::EUCLIDEAN)
+    }
+
+    /// The same, with the least error in this norm.
+    pub fn over_in(
+        self,
+        domain: impl TryInto<Domain, Error: Into<Invalid>>,
+        norm: Norm,
+    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+        let limits = *self.bounded.limits();
+        let domain = domain.try_into().map_err(Into::into);
+        self.ask(|keys| VectorMean::over(&domain?, norm, limits, keys))
+    }
+
+    fn ask(
+        self,
+        mean: impl FnOnce(Keys<K>) -> Result<VectorMean<K>, Invalid>,
+    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+        let MeanOf { bounded, keys, key, value } = self;
+        bounded.ask(key, value, keys.and_then(mean).map(Averaged::new))
+    }
+}
+
+/// Means of vectors by key: of at most `per_key` vectors of each person.
+#[derive(Clone, Debug)]
+pub struct Averaged<K, C> {
+    mean: VectorMean<K>,
+    measure: Values<C>,
+}
+
+impl<K: Grouping, C> Averaged<K, C> {
+    pub(crate) fn new(mean: VectorMean<K>) -> Averaged<K, C> {
+        Averaged { mean, measure: Values::new() }
+    }
+}
+
+impl<K: Grouping, C: Vector> Question for Averaged<K, C> {
+    type Key = K;
+    type Measure = Values<C>;
+    type Statistic = VectorMean<K>;
+    type Total = Moments;
+
+    #[inline]
+    fn measure(&self) -> &Values<C> {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &VectorMean<K> {
+        &self.mean
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.mean.listed()
+    }
+
+    #[inline]
+    fn add(&self, total: &mut Moments, vectors: Vec<C>) {
+        self.mean.add(total, &vectors);
+    }
+
+    fn join(&self, ours: &mut Moments, theirs: &Moments) {
+        ours.join(theirs.clone());
+    }
+
+    fn part(key: K, total: Moments) -> (K, Moments) {
+        (key, total)
+    }
+}

@@ -1,0 +1,206 @@
+//! Means of vectors in a sentence: against one table that sees every record, and for neighbours.
+
+use super::*;
+use crate::accounting::Unit;
+use crate::accounting::shape::{Domain, Norm};
+use crate::dataflow::bounding::{Kept, Values};
+use crate::mechanisms::{Limits, Moments, Ranges, Summary, VectorMean};
+
+const LISTED: [u32; 6] = [0, 1, 2, 4, 7, 100];
+const KEYS: u64 = 2;
+const PER_KEY: u64 = 3;
+
+fn ranges() -> Ranges {
+    Ranges::new([(-40, 41), (0, 100)]).unwrap()
+}
+
+fn domain() -> Result<Domain, crate::Invalid> {
+    Domain::ball(2.0, 60.0, 2)
+}
+
+/// Most are in time for their day, some below zero.
+fn vector(visit: &Event) -> [i64; 2] {
+    [visit.2, visit.3.wrapping_mul(3)]
+}
+
+fn bound() -> Bound {
+    Bound::keys(KEYS).per_key(PER_KEY)
+}
+
+fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
+    let (recorder, schedule) = (recorder.clone(), schedule.clone());
+    move |visits| {
+        let people =
+            visits.protect(|visit| visit.0).scheduled(schedule.clone(), |visit| visit.3).bound(bound());
+        let (listed, noise) = (|| Keys::public(LISTED), || Exactly(Gaussian::rho(0.5)));
+        let clipped = people.clone().mean_of_by(|v| v.1, listed(), vector).within(ranges());
+        clipped.release_at(&recorder, "clipped", noise());
+        let shaped = people.clone().mean_of_by(|v| v.1, listed(), |v| vector(v).to_vec()).over(domain());
+        shaped.release_at(&recorder, "shaped", noise());
+        people.mean_of(vector).within([-40..=41, 0..=100]).release_at(&recorder, "whole", noise());
+    }
+}
+
+fn schedule(random: &mut Random) -> Schedule {
+    match random.below(2) {
+        0 => Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap(),
+        _ => Schedule::sliding(span(40), span(20), 0, Some(HORIZON)).unwrap(),
+    }
+}
+
+// Refutes a vector that is clipped as another, one of a key that is not listed or of a window that was closed, a person in
+// two places, and whatever depends on workers, batches or order.
+#[test]
+fn vectors_are_told_as_one_table_would() {
+    let limits: Limits = bound().checked().unwrap();
+    let clipped = VectorMean::clipped(&ranges(), limits, Keys::public(LISTED).unwrap()).unwrap();
+    let keys = Keys::public(LISTED).unwrap();
+    let shaped = VectorMean::over(&domain().unwrap(), Norm::EUCLIDEAN, limits, keys).unwrap();
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let schedule = schedule(&mut random);
+        let records = events(&mut random);
+        let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);
+        let recorder = Recorder::new(Unit::Person);
+        let finished = run(&scripts, release(&recorder, &schedule));
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let sealed = recorder.sealed();
+        let expect = |mean: &VectorMean<u32>| {
+            let cap = Cap::new(KEYS, PER_KEY).unwrap();
+            let base = Chooser::new(recorder::SECRET);
+            let table =
+                |chooser| Table::<u64, u32, _>::new(chooser, cap, Kept::new(Values::<[i64; 2]>::new()));
+            let fill = |window: Interval, table: &mut Table<u64, u32, _>| {
+                for (declared, event) in given(&scripts) {
+                    let inside = (window.start()..window.end()).contains(&event.3) && declared < window.end();
+                    if inside && LISTED.contains(&event.1) {
+                        let vector = vector(&event);
+                        table.add(event.0, &event.1, (base.record(&(event.3, vector)), vector));
+                    }
+                }
+            };
+            let add = |total: &mut Moments, share: Vec<[i64; 2]>| mean.add(total, &share);
+            let found = tallied(&schedule, table, fill, |_| true, add);
+            let told = |keys: Vec<(u32, Moments)>| -> BTreeMap<String, Vec<i128>> {
+                keys.iter().map(|(key, total)| (key.to_string(), total.shown())).collect()
+            };
+            found.into_iter().map(|(start, keys)| (start, told(keys))).collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(Recorder::tallies(&sealed, "clipped"), expect(&clipped), "seed {seed}");
+        // A list hashes otherwise than an array, so others are chosen where somebody has more than is kept.
+        let people = |tallies: BTreeMap<Time, BTreeMap<String, Vec<i128>>>| -> Vec<Vec<i128>> {
+            let counts = tallies.values().flat_map(|keys| keys.values());
+            counts.map(|numbers| numbers.iter().take(2).copied().collect()).collect()
+        };
+        assert_eq!(people(Recorder::tallies(&sealed, "shaped")), people(expect(&shaped)), "seed {seed}");
+    }
+}
+
+// Refutes more keys, or more records in one, than are paid for; sums that are moved farther than the noise was made for; and
+// a request for noise that depends on who is there.
+#[test]
+fn one_person_moves_vectors_by_no_more_than_was_said() {
+    // The square of the length of what a person can move: sums in half units of 81 and 100; whitened, one vector of 2^30 a
+    // record.
+    let records = i128::from(PER_KEY * PER_KEY) * i128::from(KEYS);
+    let most = [("clipped", records * (81 * 81 + 100 * 100)), ("shaped", records << 60)];
+    let mut reached = [0f64; 2];
+    for seed in 0..if std::env::var_os("DISCREET_FULL").is_some() { 5_000 } else { 150 } {
+        let mut random = Random::new(seed);
+        let schedule = Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap();
+        let mut records = events(&mut random);
+        let target = random.below(8) as u64;
+        if random.below(2) == 0 {
+            for (event, number) in records.iter_mut().filter(|event| event.0 == target).zip(0i64..) {
+                (event.1, event.2) =
+                    ([0, 1, 2, 4][number as usize % 4], if seed % 2 == 0 { 1000 } else { i64::MIN });
+                event.3 = 40 + number % 20;
+            }
+        }
+        let scripts = divided(&mut random, &records, 1 + seed as usize % 3);
+        let others =
+            |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
+        let without = scripts.iter().map(|script| {
+            Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
+        });
+        let [one, other] = [scripts.clone(), without.collect()].map(|scripts: Vec<Script<Event>>| {
+            let recorder = Recorder::new(Unit::Person);
+            let finished = run(&scripts, release(&recorder, &schedule));
+            assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+            let mut sealed = recorder.sealed();
+            sealed.sort_by(|a, b| a.release.name.as_str().cmp(b.release.name.as_str()));
+            sealed
+        });
+        assert_eq!(one.len(), other.len());
+        for (one, other) in one.iter().zip(&other) {
+            assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
+            assert_eq!(one.requests, other.requests, "seed {seed}");
+            assert_eq!(one.told.lines().count(), other.told.lines().count(), "seed {seed}");
+        }
+        for ((name, most), reached) in most.iter().zip(&mut reached) {
+            let (one, other) = (Recorder::tallies(&one, name), Recorder::tallies(&other, name));
+            for (start, keys) in &one {
+                let names = keys.keys().chain(other[start].keys()).collect::<std::collections::BTreeSet<_>>();
+                let moved: i128 = names
+                    .into_iter()
+                    .map(|name| {
+                        let sum = |keys: &BTreeMap<String, Vec<i128>>, place: usize| {
+                            keys.get(name).and_then(|numbers| numbers.get(2 + place)).copied().unwrap_or(0)
+                        };
+                        (0..2).map(|at| (sum(keys, at) - sum(&other[start], at)).pow(2)).sum::<i128>()
+                    })
+                    .sum();
+                assert!(moved <= *most, "seed {seed}, {name}: {moved} where {most} was said");
+                *reached = reached.max(moved as f64 / *most as f64);
+            }
+        }
+    }
+    assert!(reached.iter().all(|&reached| reached > 0.98), "{reached:?}: too weak a test");
+}
+
+// Refutes a mistake in a word that is found late, or not by its name.
+#[test]
+fn a_bound_that_is_none_ends_the_run_before_it_begins() {
+    let refused = |build: fn(MeanOfVisits<'_>, &Recorder)| {
+        let recorder = Recorder::new(Unit::Person);
+        let finished = run(&[Script(vec![])], move |visits: Fed<'_, Event>| {
+            let people = visits
+                .protect(visit_of as fn(&Event) -> u64)
+                .tumbling(span(20), time_of as fn(&Event) -> Time);
+            build(people.between(0, HORIZON).bound(bound()), &recorder);
+        });
+        finished.unwrap_err().to_string()
+    };
+    let none = refused(|people, recorder| {
+        people.mean_of(|_: &Event| [0i64; 0]).within([(0, 1); 0]).release_at(
+            recorder,
+            "m",
+            Exactly(Gaussian::rho(0.5)),
+        );
+    });
+    assert!(none.contains("ranges: found an empty list"), "{none}");
+    let back = refused(|people, recorder| {
+        people.mean_of(vector).within([(0, 1), (9, 1)]).release_at(
+            recorder,
+            "m",
+            Exactly(Gaussian::rho(0.5)),
+        );
+    });
+    assert!(back.contains("ranges[1]: found a number that is too small"), "{back}");
+    let endless = refused(|people, recorder| {
+        let domain = Domain::reaching(&[1.0, f64::INFINITY]);
+        people.mean_of(vector).over(domain).release_at(recorder, "m", Exactly(Gaussian::rho(0.5)));
+    });
+    assert!(endless.contains("box") && endless.contains("infinite"), "{endless}");
+}
+
+type MeanOfVisits<'scope> =
+    Bounded<'scope, Event, People<u64, fn(&Event) -> u64, Unnamed>, fn(&Event) -> Time>;
+
+fn visit_of(visit: &Event) -> u64 {
+    visit.0
+}
+
+fn time_of(visit: &Event) -> Time {
+    visit.3
+}
