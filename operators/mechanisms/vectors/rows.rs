@@ -61,6 +61,7 @@ impl Rows {
     }
 
     /// How many records had another length.
+    #[cfg(test)]
     pub(in crate::mechanisms) fn odd(&self) -> u64 {
         self.odd
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::accounting::shape::Norm;
+use crate::mechanisms::shaped::ball::squares;
 use crate::noise::{self, Law, Noise, Ratio};
 
 fn shaped(domain: &Domain, relation: Relation) -> (Shape, Whitened) {
@@ -98,7 +99,9 @@ fn what_floats_cannot_tell_is_too_long_is_shortened() {
         if right * right - rest >= 1 << 26 {
             continue;
         }
-        let found = within([left, right].map(|entry| entry as f64 / unit as f64).to_vec(), 40);
+        let mut found = Vec::new();
+        let vector = [left, right].map(|entry| entry as f64 / unit as f64);
+        within(&vector, libm::exp2(40.0), 1 << 40, &mut found);
         assert!(squares(&found) <= unit * unit, "{left} and {right}");
         assert!(squares(&found) as f64 >= (unit * unit) as f64 * (1.0 - 1e-11));
         tried += 1;

@@ -106,6 +106,7 @@ fn the_error_falls_to_what_the_noise_alone_is() {
     let alone = run.noise_alone();
     let errors: Vec<(f64, f64)> = (0..14).map(|_| run.window(&centre, &axes)).collect();
     let deviations = axes.iter().map(|row| deviation(row)).fold(0.0, f64::max);
+    println!("noise alone {alone:.5}, clipped {:.3}: {errors:.5?}", clipped / deviations);
     for (place, (axis, coordinate)) in errors.iter().enumerate() {
         assert!(*coordinate < 5.0 * alone, "window {place}: {coordinate} {alone}");
         assert!(coordinate * 300.0 < clipped / deviations, "window {place}: {coordinate} {clipped}");
@@ -121,17 +122,19 @@ fn the_error_falls_to_what_the_noise_alone_is() {
 fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     let (mut run, centre, axes) = turned();
     let far = |coordinate: f64| coordinate > 1.0;
-    (0..10).for_each(|_| drop(run.window(&centre, &axes)));
+    (0..10).for_each(|_| _ = run.window(&centre, &axes));
     let jumped: Vec<f64> = centre.iter().zip(&axes).map(|(c, row)| c + 20.0 * deviation(row)).collect();
     let errors: Vec<f64> = (0..10).map(|_| run.window(&jumped, &axes).1).collect();
+    println!("a jump: {errors:.4?}");
     assert!(far(errors[0]) && errors[5..].iter().all(|&error| error < 0.02), "{errors:?}");
     let wide: Vec<Vec<f64>> = axes.iter().map(|row| row.iter().map(|a| a * 50.0).collect()).collect();
     let errors: Vec<(f64, f64)> = (0..7).map(|_| run.window(&jumped, &wide)).collect();
+    println!("fifty times as wide: {errors:.4?}");
     assert!(errors[4..].iter().all(|(axis, _)| *axis < 4.0 * run.noise_alone()), "{errors:?}");
     // In one dimension, with half as many people.
     let mut run = Run::new(1, 1_000_000_000, 0.1, 10_000, 5);
     let narrow = [vec![100.0]];
-    (0..3).for_each(|_| drop(run.window(&[3e6], &narrow)));
+    (0..3).for_each(|_| _ = run.window(&[3e6], &narrow));
     let errors: Vec<f64> = (0..6).map(|_| run.window(&[3e6 + 2000.0], &narrow).1).collect();
     assert!(far(errors[0]) && errors[2..].iter().all(|&error| error < 0.02), "{errors:?}");
     let errors: Vec<f64> = (0..5).map(|_| run.window(&[3e6 + 2000.0], &[vec![5000.0]]).1).collect();
@@ -144,7 +147,7 @@ fn what_jumps_or_grows_is_followed_within_a_few_windows() {
 fn a_stream_that_begins_small_is_found_when_it_grows() {
     let (mut run, centre, axes) = turned();
     run.people = 30;
-    (0..5).for_each(|_| drop(run.window(&centre, &axes)));
+    (0..5).for_each(|_| _ = run.window(&centre, &axes));
     run.people = 20_000;
     let errors: Vec<f64> = (0..3).map(|_| run.window(&centre, &axes).1).collect();
     assert!(errors.iter().all(|&error| error < 5.0 * run.noise_alone()), "{errors:?}");

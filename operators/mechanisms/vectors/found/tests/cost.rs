@@ -131,7 +131,7 @@ fn every_window_costs_what_it_says_and_no_more() {
         let Amount::Zcdp { rho: all, .. } = ready.cost().amount() else { panic!() };
         let steps = steps(&mean, rho);
         let lengths = [1, steps.most(), steps.most_products()].map(|length| length * per_key);
-        let frame = Frame::between(&vec![(-5, 5); dimension], outer.each());
+        let frame = Frame::between(&vec![(-5, 5); dimension], 2.0, outer.each());
         let state = to_bytes(&[Some(frame), None, None]);
         let mut noise = Noise::recording(1);
         ready.draw(ready.tally(), Some(&state), &mut noise);
@@ -153,7 +153,7 @@ fn every_window_costs_what_it_says_and_no_more() {
 fn neighbours_ask_for_the_same_noise() {
     let mean = whole(&cube(3, -1000, 1000));
     let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
-    let frame = Frame::between(&[(-5, 5); 3], mean.outer());
+    let frame = Frame::between(&[(-5, 5); 3], 2.0, mean.outer());
     for state in [None, Some(to_bytes(&[Some(frame)]))] {
         let asked = |records: &[Vec<i64>]| {
             let mut noise = Noise::recording(3);

@@ -43,7 +43,7 @@ fn constant_data_one_person_and_nobody_have_answers() {
 fn a_record_of_another_length_counts_as_the_centre() {
     let mean = whole(&cube(2, -1000, 1000));
     let ready = Gaussian::rho(400.0).ready(&mean).unwrap();
-    let state = to_bytes(&[Some(Frame::between(&[(90, 110), (-60, -40)], mean.outer()))]);
+    let state = to_bytes(&[Some(Frame::between(&[(90, 110), (-60, -40)], 2.0, mean.outer()))]);
     let told = |odd: Vec<i64>| {
         let records = [vec![vec![104, -50]; 3000], vec![odd; 1000]].concat();
         values(&ready.draw(window(&mean, &records), Some(&state), &mut Noise::seeded(4)).answer)
@@ -79,7 +79,7 @@ fn every_order_and_division_has_the_same_answer() {
 #[test]
 fn state_that_nobody_wrote_is_refused() {
     let ready = Gaussian::rho(0.1).ready(&whole(&cube(2, -100, 100))).unwrap();
-    let frame = Frame::between(&[(-5, 5), (0, 1)], &[Range::new(-100, 100).unwrap(); 2]);
+    let frame = Frame::between(&[(-5, 5), (0, 1)], 2.0, &[Range::new(-100, 100).unwrap(); 2]);
     let good = to_bytes(&[Some(frame)]);
     let accepts =
         |state: &[u8]| ready.accepts(state).map_err(|refused| (refused.field().to_owned(), refused.kind()));
@@ -136,7 +136,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     let text = answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" });
     let lines: Vec<&str> = text.lines().collect();
     let heads = [
-        r#""key":"a","of":"price","value":1"#,
+        r#""key":"a","of":"price","value":9.9"#,
         r#""key":"a","of":1,"#,
         r#""key":"b","of":"price","value":-5"#,
         r#""key":"b","of":1,"#,
@@ -156,7 +156,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mean = whole(&cube(2, -10_000, 10_000)).people(200);
     let ready = Gaussian::rho(0.5).ready(&mean).unwrap();
-    let state = to_bytes(&[Some(Frame::between(&[(-300, 300), (500, 900)], mean.outer()))]);
+    let state = to_bytes(&[Some(Frame::between(&[(-300, 300), (500, 900)], 2.0, mean.outer()))]);
     let records: Vec<Vec<i64>> = (0..200).map(|at| vec![at - 100, 800 - 3 * (at % 10)]).collect();
     let truth = [-0.5, 786.5];
     let mut noise = Noise::seeded(12);
