@@ -4,7 +4,7 @@
 //!
 //! * **How far is it trusted?** In the units of the frame a window released a mean and second moments, each with noise of a known
 //!   size. The centre goes `1 / (1 + nu^2)` of the way to the mean, where `nu` is about how long the mean's noise is; the
-//!   covariance `1 / (1 + 2 mu)` of the way to what was seen, and never more than 15/16 of it, where `mu` is about how far noise and
+//!   covariance `1 / (1 + mu)` of the way to what was seen, and never more than 15/16 of it, where `mu` is about how far noise and
 //!   the sampling of records may take it in some direction. So a window with few people moves nothing, no direction gets narrower than
 //!   the noise can tell, and none by more than a factor of 4 in one window.
 //! * **When nothing fits.** Records that are too long are clipped, and so are their moments. Where the frame fits, the squares of
@@ -58,7 +58,7 @@ pub(super) fn follow(frame: &Frame, seen: &Seen, doubt: &Doubt, longest: f64, ou
     let lengths: f64 = (0..dimension).map(|at| second[place(at, at)]).sum();
     let clipped =
         lengths - 2.0 * root * doubt.squares / records > (dimension as f64 + longest * longest) / 2.0;
-    let trust = (1.0 / (1.0 + 2.0 * mu)).min(15.0 / 16.0);
+    let trust = (1.0 / (1.0 + mu)).min(15.0 / 16.0);
     let around = |a: usize, b: usize| {
         let second = second[place(a, b)];
         if clipped { 4.0 * second } else { second - mean[a] * mean[b] }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::finding::Finding;
 use super::follow::{Doubt, Seen, follow};
 use super::found::FoundMean;
 use super::frame::Frame;
@@ -19,7 +20,6 @@ use crate::mechanisms::laws::Gaussian;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
 use crate::mechanisms::parameters::parameters;
 use crate::mechanisms::point::Point;
-use crate::mechanisms::ranks::{Bounds, Quantile};
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::tally::Cells;
@@ -43,20 +43,12 @@ pub struct FollowedMeans<K> {
     keys: Arc<[K]>,
     outer: Arc<[Range]>,
     coordinates: Arc<[Coordinate]>,
-    bounds: Vec<Bounds>,
-    /// With fewer noised records than this, what was found is not left to the next window.
-    enough: u64,
+    finding: Finding,
     prices: Prices,
     confidence: f64,
     cost: Cost,
     parameters: Digest,
 }
-
-/// A choice of bounds is off by some number of records. They are worth keeping where there are several times as many.
-const TIMES: u64 = 4;
-
-/// How often a choice may be off by more than that.
-const SURE: f64 = 0.9;
 
 impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
     type Ready = FollowedMeans<K>;
@@ -64,20 +56,12 @@ impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
     fn ready(&self, mean: &FoundMean<K>) -> Result<FollowedMeans<K>, Invalid> {
         let asked = &self.0;
         let (spend, prices) = (asked.spend()?, Prices::new(asked, mean)?);
-        let each = prices.finding.part_of(mean.dimension() as u64);
-        let quantiles = [Quantile::of(1, 100)?, Quantile::of(99, 100)?];
-        let bounds = mean.outer().iter().map(|range| {
-            let (low, high) = (range.low(), range.high());
-            Bounds::new(quantiles, (low, high), mean.limits().per_key(), each)
-        });
-        let bounds = bounds.collect::<Result<Vec<Bounds>, Invalid>>()?;
-        let errors = bounds.iter().map(|bounds| bounds.rank_error(SURE)).collect::<Result<Vec<u64>, _>>()?;
+        let finding = Finding::new(mean, prices.finding)?;
         Ok(FollowedMeans {
             keys: Arc::clone(mean.keys()),
             outer: Arc::clone(mean.outer()),
             coordinates: Arc::clone(mean.coordinates()),
-            bounds,
-            enough: errors.into_iter().max().unwrap_or(0).saturating_mul(TIMES),
+            finding,
             prices,
             confidence: asked.confidence()?,
             cost: spend.cost(mean.sensitivity().neighbours(), Units::ZERO),
@@ -166,13 +150,6 @@ impl<K: Key> FollowedMeans<K> {
     /// How long a record may be, in standard deviations, before it is shortened.
     pub fn longest(&self) -> f64 {
         self.prices.steps.longest
-    }
-
-    fn found(&self, rows: &Rows, noise: &mut Noise) -> Frame {
-        let dimension = self.outer.len();
-        let bounds = self.bounds.iter().enumerate();
-        let found = bounds.map(|(place, bounds)| bounds.draw(&rows.column(dimension, place), noise));
-        Frame::between(&found.collect::<Vec<_>>(), &self.outer)
     }
 
     fn seen(&self, told: &Told) -> Seen {
@@ -270,7 +247,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
             let kept = frames.next().flatten();
             let laws = if kept.is_some() { &self.prices.kept } else { &self.prices.fresh };
             let is_new = kept.is_none();
-            let frame = kept.unwrap_or_else(|| self.found(&rows, noise));
+            let frame = kept.unwrap_or_else(|| self.finding.frame(&rows, noise));
             let told = laws.noised(exact(&rows, &frame, &self.outer, &self.prices.steps), noise);
             let seen = self.seen(&told);
             for (estimate, noised) in self.estimates(&frame, &seen, laws) {
@@ -278,7 +255,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
                 told_noise.push(noised);
             }
             told_noise.push(Noised::additive("records", &laws.counts));
-            let enough = !is_new || told.records >= self.enough.into();
+            let enough = !is_new || told.records >= self.finding.enough.into();
             let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
             left.push(enough.then(next));
         }

@@ -18,8 +18,8 @@ use crate::mechanisms::tally::Cells;
 ///
 /// What must be known is an outer range for each coordinate, which may be far too wide. By [`Gaussian`] noise:
 ///
-/// * **The first window** of a key spends [`finding`](FoundMean::finding) percent on two quantiles of each coordinate, of 0.01 and
-///   0.99: they say where the values are, and how far apart.
+/// * **The first window** of a key spends [`finding`](FoundMean::finding) percent on two quantiles of each coordinate, those of 0.01
+///   and 0.99 where there are people enough, or less far out: they say where the values are, and how far apart.
 /// * **Every window** measures each record in what is known by then, a centre and a covariance: a record of
 ///   the same distribution then has about the length of a vector of `d` normal numbers. What is longer than
 ///   `sqrt(d + 2 sqrt(d l) + 2 l)` is brought to that length, with `l = ln people`: of normal numbers no more than one
@@ -64,15 +64,17 @@ impl<K: Key> FoundMean<K> {
             keys,
             listed,
             coordinates: outer.each().iter().map(|_| Coordinate::unnamed()).collect(),
-            people: 10_000,
+            people: 1000,
             finding: 25,
             following: 5,
         })
     }
 
-    /// About how many records a key has in a window; 10,000 unless said. It says how long a record may be before it is
-    /// shortened, and nothing else: ten times as many add less than 2.5 to the square of the length in one dimension, and 15 in a
-    /// hundred.
+    /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on it, and how long a
+    /// record may be before it is shortened: from 4.5 standard deviations on for 1,000 of them in one dimension, 6.3 for a million.
+    ///
+    /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people than were expected
+    /// they may be missed, and are then not left to the next window.
     #[must_use]
     pub fn people(self, people: u64) -> FoundMean<K> {
         FoundMean { people, ..self }

@@ -17,19 +17,21 @@ pub(super) struct Frame {
 /// always the same it is wide enough.
 pub(super) const LEAST_SQUARED: f64 = 1.0 / 16.0;
 
-/// From the middle to either end of what is found, in standard deviations of normal data: its quantiles of 0.01 and 0.99 lie at
-/// 2.326 of them, and half of that again is added.
+/// From the middle to either end of what is found, in standard deviations of normal data: it is half again as wide as what
+/// lies between the quantiles of 0.01 and 0.99.
 const TO_THE_END: f64 = 3.4895;
 
 impl Frame {
-    /// The frame of a range for each coordinate, found between two noised quantiles. At either end it is widened by a quarter of
-    /// what lies between them, of normal data nearly by what lies between its quartiles; then it is cut to the outer range.
-    pub(super) fn between(found: &[(i64, i64)], outer: &[Range]) -> Frame {
+    /// The frame of what was found of each coordinate, two noised quantiles, which are so many `deviations` of normal data from
+    /// its middle. Of those of 0.01 and 0.99 it is widened by a quarter of what lies between them at either end, of others by as
+    /// much as leads there; then it is cut to the outer range.
+    pub(super) fn between(found: &[(i64, i64)], deviations: f64, outer: &[Range]) -> Frame {
+        let more = (TO_THE_END / deviations - 1.0) / 2.0;
         let ranges = found.iter().zip(outer).map(|(&(low, high), outer)| {
             let (least, most) = (outer.low() as f64, outer.high() as f64);
-            let quarter = (high as f64 - low as f64).max(0.0) / 4.0;
-            let low = (low as f64 - quarter).clamp(least, most);
-            (low, (high as f64 + quarter).clamp(low, most))
+            let more = more * (high as f64 - low as f64).max(0.0);
+            let low = (low as f64 - more).clamp(least, most);
+            (low, (high as f64 + more).clamp(low, most))
         });
         let (centre, scales) = ranges
             .map(|(low, high)| {
@@ -87,19 +89,25 @@ mod tests {
         ]
     }
 
+    /// The quantiles of 0.01 and 0.99.
+    const FAR: f64 = TO_THE_END / 1.5;
+
     // By hand: between 400 and 600 lie 200, so it reaches from 350 to 650; of 0 to 10 a quarter is cut off above.
     #[test]
     fn what_is_found_is_widened_and_cut() {
-        let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], &outer());
+        let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], FAR, &outer());
         assert_eq!(frame.centre, [500.0, 3.75, 7.0]);
         let scale = |half: f64| (half * half / TO_THE_END / TO_THE_END + 1.0 / 16.0).sqrt();
         let scales = [scale(150.0), scale(6.25), 0.25];
         assert_eq!(frame.factor, Lower::diagonal(&scales));
         // The quantiles of 400 and 600 are those of a normal law of this deviation.
         assert!((scale(150.0) / (100.0 / 2.3263) - 1.0).abs() < 1e-3);
-        let wide = Frame::between(&[(0, 1000), (-10, 10), (i64::MIN, i64::MAX)], &outer());
+        let quartiles = Frame::between(&[(450, 550), (0, 10), (7, 7)], 0.674_489_75, &outer());
+        assert!((quartiles.factor.lengths()[0] / (50.0 / 0.674_489_75) - 1.0).abs() < 1e-3, "cut on no side");
+        assert_eq!(quartiles.centre[1], 0.0, "cut on both");
+        let wide = Frame::between(&[(0, 1000), (-10, 10), (i64::MIN, i64::MAX)], FAR, &outer());
         assert!(wide.centre.iter().chain(wide.factor.entries()).all(|number| number.is_finite()));
-        let crossed = Frame::between(&[(600, 400), (0, 0), (0, 0)], &outer());
+        let crossed = Frame::between(&[(600, 400), (0, 0), (0, 0)], FAR, &outer());
         assert!(crossed.factor.entries().all(|entry| *entry >= 0.0));
     }
 
@@ -121,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_not_read() {
-        let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], &outer());
+        let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], FAR, &outer());
         let mut bytes = Vec::new();
         frame.put(&mut bytes);
         let (pairs, []) = bytes.as_chunks::<8>() else { panic!() };

@@ -1,6 +1,7 @@
 //! Means of vectors: of several numbers of each record at once, with one count for all of them.
 
 mod clip;
+mod finding;
 mod follow;
 mod followed;
 mod found;

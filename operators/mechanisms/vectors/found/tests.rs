@@ -1,1 +1,38 @@
 #![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::mechanisms::{Answer, Bound, Gaussian, Mechanism, Ready, Tally};
+use crate::noise::Noise;
+
+mod accuracy;
+mod cost;
+mod odd;
+
+/// A box of the same range for each coordinate.
+fn cube(dimension: usize, low: i64, high: i64) -> Ranges {
+    Ranges::new(vec![(low, high); dimension]).unwrap()
+}
+
+fn whole(outer: &Ranges) -> FoundMean<()> {
+    FoundMean::new(outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap()
+}
+
+/// A normal number.
+fn normal(noise: &mut Noise) -> f64 {
+    let mut uniform = || (noise.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64;
+    let (first, second) = (uniform(), uniform());
+    (-2.0 * first.ln()).sqrt() * (2.0 * std::f64::consts::PI * second).cos()
+}
+
+/// One window of one key: its records, one a person.
+fn window(mean: &FoundMean<()>, records: &[Vec<i64>]) -> Cells<(), Rows> {
+    let mut exact = Gaussian::rho(0.1).ready(mean).unwrap().tally();
+    let mut rows = Rows::default();
+    records.iter().for_each(|record| mean.add(&mut rows, std::slice::from_ref(record)));
+    exact.absorb(((), rows));
+    exact
+}
+
+fn values(answer: &Answer<(), f64>) -> Vec<f64> {
+    answer.cells().iter().map(|(_, estimate)| estimate.value()).collect()
+}
