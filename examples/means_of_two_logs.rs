@@ -118,7 +118,7 @@ impl Log {
         let domain = Vectors::points(&self.corners.map(Vec::from))?;
         let shape = Shape::of(&domain, Relation::AddRemove, Norm::EUCLIDEAN)?;
         let bound = MeanError::of(&shape, RHO, people)?;
-        let budget = Budget::zcdp(RHO)?;
+        let budget = Amount::zcdp(RHO)?;
         self.released("clipped", records.clone(), within, budget.clone(), How::Clipped(self.ranges))?;
         self.released("shaped", records.clone(), within, budget, How::Shaped(domain))?;
         let steps = |error: f64| format!("{error:.4} steps, both together");
@@ -170,8 +170,8 @@ impl Log {
         discreet::execute(Config::threads(1)?, move |worker, feeds| {
             let (records, lines) = (records.clone(), lines.clone());
             worker.dataflow(|scope| {
-                let people = feeds.stream(scope, All::of(records)).protect(|record| record.0).whole(|_| 0);
-                let people = people.between("1970-01-01", "1970-01-02").bound(Bound::keys(1));
+                let people = feeds.stream(scope, All::of(records)).protect(|record| record.0);
+                let people = people.whole("1970-01-01", "1970-01-02", |_| 0).bound(Bound::keys(1));
                 let (mean, law) = (people.mean_of(|record| record.1), Gaussian::rho(RHO));
                 let releases = match &how {
                     How::Clipped(ranges) => mean.within(*ranges).release(&gate, "mean", law),
