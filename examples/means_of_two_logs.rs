@@ -22,7 +22,8 @@ use std::sync::mpsc;
 use discreet::accounting::shape::{Domain as Vectors, MeanError, Norm, Shape};
 use discreet::accounting::{Neighbours, Relation};
 use discreet::ledger::Name;
-use discreet::mechanisms::{Mechanism, Ranges, Ready, Stable, StableVectors};
+use discreet::mechanisms::{Mechanism, Ranges, Ready, StableVectors};
+use discreet::noise::{DiscreteGaussian, Law, Noise};
 use discreet::prelude::*;
 use serde_json::Value;
 
@@ -121,10 +122,15 @@ impl Log {
         let budget = Amount::zcdp(RHO)?;
         self.released("clipped", records.clone(), within, budget.clone(), How::Clipped(self.ranges))?;
         self.released("shaped", records.clone(), within, budget, How::Shaped(domain))?;
-        let steps = |error: f64| format!("{error:.4} steps, both together");
-        println!("  {:18} {}", "at least", steps(bound.lower_bound()));
-        println!("  {:18} {}", "of a known number", steps(bound.shaped()));
-        println!("  {:18} {}", "without a shape", steps(bound.isotropic()));
+        println!("  Both together, in steps, if the number of people were known:");
+        let plain = self.corners.iter().map(|corner| corner[0].hypot(corner[1])).fold(0.0, f64::max);
+        let plain = Shape::of(&Vectors::ball(2.0, plain, 2)?, Relation::AddRemove, Norm::EUCLIDEAN)?;
+        for (name, error, shape) in
+            [("shaped", bound.shaped(), &shape), ("not shaped", bound.isotropic(), &plain)]
+        {
+            println!("  {name:18} {error:9.4}, and {:.4} in 2,000 draws", drawn(shape, people)?);
+        }
+        println!("  {:18} {:9.4}, unless it is biased", "at least", bound.lower_bound());
         self.stable(records, truth, people)
     }
 
@@ -212,4 +218,17 @@ impl Log {
         self.line(name, values.into(), &also);
         Ok(())
     }
+}
+
+/// The root of the mean square of noise of this shape.
+fn drawn(shape: &Shape, people: u64) -> Result<f64, Box<dyn Error>> {
+    let (factor, mut noise, grain) = (shape.factor(), Noise::from_os()?, f64::from(1 << 20));
+    let law = DiscreteGaussian::with_sigma(grain / (2.0 * RHO).sqrt())?;
+    let mut squares = 0.0;
+    for _ in 0..2_000 {
+        let whole: Vec<f64> = (0..shape.rank()).map(|_| law.draw(&mut noise) as f64 / grain).collect();
+        let along = |row: &Vec<f64>| row.iter().zip(&whole).map(|(a, b)| a * b).sum::<f64>();
+        squares += factor.iter().map(|row| along(row).powi(2)).sum::<f64>();
+    }
+    Ok((squares / 2_000.0).sqrt() / people as f64)
 }

@@ -8,6 +8,10 @@
 //!                               (Statistic)     ▲      (Ready: cost, tally, draw)   ▲
 //!                          Gaussian, Laplace ───┘             Cells, state, Noise ──┘
 //!
+//! Keys, Ranges, a domain ─────▶ VectorMean ──ready──▶ NoisyVectors, FollowedMeans, StableMeans ──draw──▶ Answer
+//!                               FoundMean, StableVectors   ▲
+//!                                     Gaussian, Stable ────┘
+//!
 //! Keys, Grid ─────────────────▶ Largest ───ready──▶ Searched, Inverted ─draw──▶ Answer
 //!                               Quantiles          ▲ Ranked
 //!     BinarySearch, Exponential, PermuteAndFlip ───┘
@@ -64,7 +68,9 @@
 //!   number that is told is the number of people, one draw decides and tells; its interval is that of noise which is
 //!   known to have passed. Otherwise deciding and telling have a draw each, and share the cost.
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
-//!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
+//!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers. Vectors that are whitened by
+//!   floats are integers again, whose length is enforced, before they are added up. The one exception is the
+//!   [stable mean](stable), which says so wherever it is told.
 //!   One operator is the exception, and says so wherever it is told: the [`stable`] mean, whose noise has a shape that is secret itself.
 //! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
 //! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line beside the id and
