@@ -25,6 +25,9 @@ const TURN: usize = 300;
 /// gap.
 const WORK: f64 = 1e11;
 
+/// How many updates it may make where each is little work: seconds. Thousands are usual.
+const UPDATES: usize = 50_000;
+
 /// The weights, and the vectors that have one.
 struct Active {
     names: Vec<Name>,
@@ -45,7 +48,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
     let mut weights = norm.weights(&vec![1.0; outward.rows()]);
     let mut best =
         Found { factor: Matrix::zeros(0, 0), inverse: Matrix::zeros(0, 0), upper: f64::INFINITY, lower: 0.0 };
-    let (mut work, mut inner) = (0.0, 0.1f64.max(gap));
+    let (mut work, mut updates, mut inner) = (0.0, 0, 0.1f64.max(gap));
     let few = 4 * vectors.dimension() + 32;
     loop {
         // Among the vectors that have weights.
@@ -58,6 +61,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
             let size = norm.of_variances(&variances);
             best.lower = best.lower.max(seen.trace * seen.trace);
             work += active.work();
+            updates += 1;
             if size * most <= best.lower * (1.0 + inner) || turn + 1 == TURN || work >= WORK {
                 break;
             }
@@ -79,7 +83,8 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
             best.inverse = seen.metric.times(inward).scaled(1.0 / most.sqrt());
             best.upper = upper;
         }
-        if best.upper <= best.lower * (1.0 + gap) || work >= WORK || !upper.is_finite() {
+        let ended = work >= WORK || updates >= UPDATES || !upper.is_finite();
+        if ended || best.upper <= best.lower * (1.0 + gap) {
             return best;
         }
         inner = (0.3 * (upper / best.lower - 1.0)).clamp(0.3 * gap, inner);
@@ -125,9 +130,11 @@ impl Active {
         }
         self.normalise();
         if turn % 10 == 9 {
-            let least = 1e-3 / self.names.len() as f64;
+            // Where units differ by 10^4, what holds a small coordinate has a weight of 10^-4: left out too early it comes back too
+            // heavy, again and again.
+            let least = 1e-7 / self.names.len() as f64;
             let wanted: Vec<bool> = (0..self.names.len())
-                .map(|at| self.weights[at] > least || distances[at] > 0.95 && self.weights[at] > 1e-9)
+                .map(|at| self.weights[at] > least || distances[at] > 0.95 && self.weights[at] > 1e-12)
                 .collect();
             let mut place = wanted.iter();
             self.names.retain(|_| place.next() == Some(&true));

@@ -112,6 +112,24 @@ fn flat_domains_have_noise_only_where_they_reach() {
     }
 }
 
+// Refutes a point that is left out though it holds a small coordinate alone, and comes back for ever.
+#[test]
+fn coordinates_of_very_different_units_are_found_to_the_gap() {
+    for (seed, (many, dimension)) in [(7, 8), (19, 6), (18, 11), (24, 8), (68, 10)].into_iter().enumerate() {
+        let mut points = cloud(many, dimension, 60 + seed as u64);
+        for point in &mut points {
+            point.iter_mut().enumerate().for_each(|(at, entry)| *entry *= 10f64.powi(at as i32 % 5));
+        }
+        let domain = Domain::points(&points).unwrap();
+        for norm in norms() {
+            for relation in [AddRemove, Replace] {
+                let shape = Shape::of(&domain, relation, norm).unwrap();
+                assert!(shape.gap() <= 1e-4, "{norm} {relation:?} {many} {dimension} {}", shape.gap());
+            }
+        }
+    }
+}
+
 #[test]
 fn one_coordinate_is_the_plain_gaussian() {
     let line = Domain::points(&[vec![-1.0], vec![3.0], vec![2.0]]).unwrap();
