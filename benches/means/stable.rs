@@ -103,7 +103,7 @@ fn clipped(
 }
 
 /// Prints both tables.
-pub fn stable() -> Result<(), Box<dyn Error>> {
+pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     let law = DiscreteGaussian::with_sigma((1u64 << 30) as f64)?;
     let mut noise = Noise::from_os()?;
     // Noise for a sensitivity of 1,000, as good as any.

@@ -119,7 +119,7 @@ fn the_noise_has_the_covariance_of_the_pairs() {
         pairs: Pairs { dimension: 2, differences: differences.clone() },
         weights: weights.clone(),
         scale: 0.7,
-        spread: (2.0 * pairs * k as f64).sqrt(),
+        spread: (2.0 * pairs * k).sqrt(),
     };
     let mut noise = Noise::seeded(5);
     let draws = 2_000;
