@@ -112,7 +112,7 @@ fn the_same_seeds_map_with_the_records() {
 fn the_noise_has_the_covariance_of_the_pairs() {
     let differences = vec![900, 20, -300, 500, 40, -700, 100, 100, 0, 650, -800, 0];
     let weights = vec![3u32, 4, 4, 1, 0, 2];
-    let (k, pairs) = (4.0, 6.0);
+    let (k, pairs) = (4.0f64, 6.0f64);
     let passed = Passed {
         mean: vec![5.0, -8.0],
         middle: vec![100.0, 0.0],
