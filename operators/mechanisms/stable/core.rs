@@ -91,6 +91,14 @@ struct Near<'a> {
     covariance: &'a Covariance,
     whitened: Vec<f64>,
     errors: Vec<f64>,
+    /// Somewhere among the references, how far the farthest of them is from there, and the largest of their errors.
+    middle: Vec<f64>,
+    farthest: f64,
+    error: f64,
+}
+
+fn length(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
 impl<'a> Near<'a> {
@@ -109,33 +117,32 @@ impl<'a> Near<'a> {
             away.iter_mut().zip(record).zip(from).for_each(|((away, &x), &from)| *away = x - from);
             covariance.shape.whitened(&away, into)
         });
-        let errors = errors.collect();
-        Near { records, dimension, references, times, covariance, whitened, errors }
+        let errors: Vec<f64> = errors.collect();
+        let mut middle = vec![0.0; dimension];
+        for place in whitened.chunks(dimension).take(references) {
+            middle.iter_mut().zip(place).for_each(|(sum, x)| *sum += x / references as f64);
+        }
+        let reaches = whitened.chunks(dimension).take(references).map(|place| length(place, &middle));
+        let farthest = reaches.fold(0.0, f64::max);
+        let error = errors.iter().take(references).copied().fold(0.0, f64::max);
+        Near { records, dimension, references, times, covariance, whitened, errors, middle, farthest, error }
     }
 
     /// The lowest level in whose core a record is, or one past the top.
     fn level(&self, person: usize, top: u32, radii: &Radii) -> u32 {
         let place = |index: usize| &self.whitened[index * self.dimension..(index + 1) * self.dimension];
         let own = place(person);
-        let length = |other: usize| {
-            let squares = own.iter().zip(place(other)).map(|(a, b)| (a - b) * (a - b));
-            squares.sum::<f64>().sqrt()
-        };
-        let times = self.times as f64;
-        let (mut farthest, mut error) = (0.0f64, 0.0f64);
-        for other in 0..self.references {
-            farthest = farthest.max(length(other));
-            error = error.max(self.errors[other]);
-        }
-        let all = self.covariance.shape.between(farthest, error + self.errors[person]);
-        if all.high * times * (1.0 + 1e-14) <= radii.at(0) {
+        // No reference is farther than by way of their middle: most records are near all of them.
+        let far = length(own, &self.middle) + self.farthest;
+        let all = self.covariance.shape.between(far, self.error + self.errors[person]);
+        if all.high * self.times as f64 * (1.0 + 1e-14) <= radii.at(0) {
             return 0;
         }
         // How many references come within reach at each level.
         let mut coming = vec![0usize; top as usize + 2];
         for other in 0..self.references {
-            let known =
-                self.covariance.shape.between(length(other), self.errors[other] + self.errors[person]);
+            let error = self.errors[other] + self.errors[person];
+            let known = self.covariance.shape.between(length(own, place(other)), error);
             coming[self.reached(person, other, known, top as usize, radii)] += 1;
         }
         let mut within = 0;

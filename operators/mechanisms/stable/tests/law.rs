@@ -37,7 +37,7 @@ fn broken(test: &Test, passes: impl Fn(u32) -> f64) -> f64 {
     most
 }
 
-// Refutes a score that is compared whole (it moves by 2), one that is rounded down, and one that passes where it is capped.
+// Refutes a score that is compared whole, for it moves by 2, and one that passes where it is capped.
 #[test]
 fn the_test_keeps_its_promise_for_all_scores_within_two() {
     for (rho, delta) in [(0.055, 5e-7), (0.122, 5e-7), (0.462, 5e-7), (2.0, 1e-3)] {

@@ -66,9 +66,9 @@ fn apart(one: &[i128], other: &[i128], dimension: usize) -> Vec<f64> {
             for row in &mut rows {
                 (row[p], row[q]) = (cosine * row[p] + sine * row[q], cosine * row[q] - sine * row[p]);
             }
-            for column in 0..dimension {
-                let (up, down) = (rows[p][column], rows[q][column]);
-                (rows[p][column], rows[q][column]) = (cosine * up + sine * down, cosine * down - sine * up);
+            let (over, under) = rows.split_at_mut(q);
+            for (up, down) in over[p].iter_mut().zip(&mut under[0]) {
+                (*up, *down) = (cosine * *up + sine * *down, cosine * *down - sine * *up);
             }
         }
     }

@@ -37,15 +37,17 @@ fn parameters_out_of_range_are_refused_by_name() {
 fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     let (people, mean) = cheap(2);
     let (deviations, centre) = ([1e3, 1e9], [7_000_000, -123_456_789_012]);
+    // Of another middle than zero, or than the records.
+    let extent = Extent::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
     let records = gaussian(people as usize, &deviations, &centre, 3);
-    let Released::Mean(told) = mean.release(&records, &extent(2), &mut Noise::seeded(4)).unwrap() else {
+    let Released::Mean(told) = mean.release(&records, &extent, &mut Noise::seeded(4)).unwrap() else {
         panic!("the test fails once in a thousand seeds");
     };
     for axis in 0..2 {
         let off = (told[axis] - centre[axis] as f64) / deviations[axis];
         let allowed = 6.0 * (mean.scale(people).powi(2) + 1.0 / people as f64).sqrt();
-        // The widest box costs the narrow axis its digits, and says so beforehand.
-        let step = mean.grid(&extent(2))[axis] / deviations[axis];
+        // A wide box costs a narrow axis its digits, and says so beforehand.
+        let step = mean.grid(&extent)[axis] / deviations[axis];
         assert!(off.abs() <= allowed + step, "{axis}: {off} of {allowed}");
     }
 }
@@ -112,14 +114,14 @@ fn the_same_seeds_map_with_the_records() {
 fn the_noise_has_the_covariance_of_the_pairs() {
     let differences = vec![900, 20, -300, 500, 40, -700, 100, 100, 0, 650, -800, 0];
     let weights = vec![3u32, 4, 4, 1, 0, 2];
-    let (k, pairs) = (4.0, 6.0);
+    let (k, pairs) = (4.0f64, 6.0f64);
     let passed = Passed {
         mean: vec![5.0, -8.0],
         middle: vec![100.0, 0.0],
         pairs: Pairs { dimension: 2, differences: differences.clone() },
         weights: weights.clone(),
         scale: 0.7,
-        spread: (2.0 * pairs * k as f64).sqrt(),
+        spread: (2.0 * pairs * k).sqrt(),
     };
     let mut noise = Noise::seeded(5);
     let draws = 2_000;
@@ -207,4 +209,18 @@ fn who_is_kept_does_not_depend_on_values_or_on_places() {
     // Of those that are missing, half come from either end: were it the last, the mean would fall by half their number.
     let missing = (people as u64 - mean.fewest()) as f64;
     assert!((off / 10.0).abs() < 0.1 * missing, "{off} {missing}");
+}
+
+// Refutes a record that reaches further than the box.
+#[test]
+fn what_lies_outside_the_box_counts_as_at_its_side() {
+    let (people, mean) = cheap(1);
+    let inside = Extent::new(vec![(-50_000, 200_000)]).unwrap();
+    let mut records = gaussian(people as usize, &[1e5], &[0], 13);
+    records[7] = i64::MAX;
+    records[8] = i64::MIN;
+    let clamped: Vec<i64> = records.iter().map(|&x| x.clamp(-50_000, 200_000)).collect();
+    let told = |records: &[i64]| mean.release(records, &inside, &mut Noise::seeded(2)).unwrap();
+    assert!(matches!(told(&records), Released::Mean(_)));
+    assert_eq!(told(&records), told(&clamped));
 }

@@ -1,6 +1,6 @@
 //! Decisions by whole numbers, and floats that do not contradict them.
 
-use super::super::shape::{STRADDLED, Shape};
+use super::super::shape::{Between, STRADDLED, Shape};
 use super::*;
 
 // Refutes a rank by floats: of two matrices that floats cannot tell apart, one is singular.
@@ -47,6 +47,55 @@ fn floats_decide_as_big_integers_do() {
         assert_eq!((plain.score, plain.weights), (exact.score, exact.weights));
     }
     assert!(straddled * 1000 <= asked as u64, "{straddled} of {asked}");
+}
+
+// Refutes an error bound that is too small: where axes nearly coincide, what floats make of a form has lost most of its digits,
+// and still what they say holds it. Forms are compared with the ends of what is known as fractions of 2^100.
+#[test]
+fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
+    let mut noise = Noise::seeded(31);
+    let (mut lost, mut known) = (0, 0);
+    for round in 0..40 {
+        let (dimension, near) = (2 + round % 3, 1u64 << (4 + round));
+        let pairs = 50 * dimension;
+        let differences: Vec<i64> = (0..pairs)
+            .flat_map(|_| {
+                let all = noise.below(1 << 46) as i64 - (1 << 45);
+                (0..dimension).map(|_| all + noise.below(near) as i64).collect::<Vec<_>>()
+            })
+            .collect();
+        let pairs = Pairs { dimension, differences };
+        let Some(shape) = Shape::of(pairs.gram(std::iter::repeat_n(1, pairs.len())), dimension) else {
+            panic!()
+        };
+        let mut white = [vec![0.0; dimension], vec![0.0; dimension]];
+        let [one, other] = &mut white;
+        for two in pairs.differences.chunks_exact(2 * dimension) {
+            let (u, v) = two.split_at(dimension);
+            let errors = [shape.whitened(u, one), shape.whitened(v, other)];
+            let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let apart: Vec<f64> = one.iter().zip(other.iter()).map(|(a, b)| a - b).collect();
+            let between: Vec<i64> = u.iter().zip(v).map(|(a, b)| a - b).collect();
+            let forms = [(u, length(one), errors[0]), (&between, length(&apart), errors[0] + errors[1])];
+            for (v, length, error) in forms {
+                let Between { low, high } = shape.between(length, error);
+                if high == f64::INFINITY {
+                    continue;
+                }
+                let at = |end: f64| (end * 2f64.powi(100)) as u128;
+                assert!(low == 0.0 || shape.exceeds(v, 1, at(low) - 1, 1 << 100), "{round}: {low} {high}");
+                assert!(!shape.exceeds(v, 1, at(high) + 1, 1 << 100), "{round}: {low} {high}");
+                known += 1;
+                // The mutant: lengths that are taken for true would be wrong.
+                let square = length * length;
+                lost += u32::from(
+                    !shape.exceeds(v, 1, at(square * (1.0 - 1e-8)), 1 << 100)
+                        || shape.exceeds(v, 1, at(square * (1.0 + 1e-8)), 1 << 100),
+                );
+            }
+        }
+    }
+    assert!(known > 1000 && lost > 100, "{known} {lost}");
 }
 
 // Refutes a tie that is broken by rounding: a record at the radius, to the last bit, is within it.
