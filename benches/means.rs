@@ -1,13 +1,50 @@
-//! What it takes to find the shape of noise for a mean, and what the shape saves.
+//! What means of vectors take, and what the shape of their noise saves.
 //!
-//! Domains are lists of normal points, coordinates of growing deviation; the gap is what the certificate says of squares.
+//! **Windows.** So many people with a record each, of so many numbers, in three windows on two workers; CPU time of all threads,
+//! the gate's among them, the best of rounds in which the settings take turns. The floor, `plain`, has the same source and the
+//! same driver, and adds up where it reads; `plain, by person` moves every record to the worker of its person first, as whatever
+//! bounds people must.
+//!
+//! **The stable mean**, on Gaussian records whose covariance has a condition number of 10^6, beside a clipped one and beside none
+//! that is private.
+//!
+//! **The search for a shape.** Domains are lists of normal points, coordinates of growing deviation; the gap is what the
+//! certificate says of squares.
 #![allow(clippy::print_stdout)]
 
+#[path = "means/events.rs"]
+mod events;
 #[path = "means/shape.rs"]
 mod shape;
+#[path = "means/stable.rs"]
+mod stable;
+#[path = "means/stream.rs"]
+mod stream;
 
 use std::error::Error;
+use std::fs;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    shape::measure()
+    // One part by its name, or all.
+    let parts = ["shape", "stable", "stream"];
+    let named: Vec<String> = std::env::args().filter(|name| parts.contains(&name.as_str())).collect();
+    let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
+    if wanted("shape") {
+        shape::measure()?;
+    }
+    if wanted("stable") {
+        stable::stable()?;
+    }
+    if !wanted("stream") {
+        return Ok(());
+    }
+    let directory = std::env::temp_dir().join(format!("discreet-bench-means-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
+    let outcome = [100_000, 1_000_000].into_iter().try_for_each(|people| {
+        stream::measure::<1>(&directory, people)?;
+        stream::measure::<10>(&directory, people)?;
+        stream::measure::<50>(&directory, people)
+    });
+    fs::remove_dir_all(&directory)?;
+    outcome
 }

@@ -12,6 +12,6 @@ pub use crate::invalid::Invalid;
 pub use crate::ledger::{Domain, Fate, Ledger};
 pub use crate::mechanisms::{
     Altogether, BinarySearch, Bound, BoundedNoise, Edges, Exponential, Gaussian, Grid, Keys, Laplace,
-    Maximum, PerPerson, PermuteAndFlip, Quantile, Range,
+    Maximum, PerPerson, PermuteAndFlip, Quantile, Range, Stable,
 };
 pub use crate::time::{Span, Time, at, days, hours, minutes, seconds};

@@ -14,6 +14,8 @@ mod price;
 mod server;
 #[path = "command/shape.rs"]
 mod shape;
+#[path = "command/stable.rs"]
+mod stable;
 #[path = "command/synth.rs"]
 mod synth;
 

@@ -44,6 +44,7 @@ pub struct Noised {
     pub(super) scale: f64,
     pub(super) ranks: Option<Ranks>,
     pub(super) over_bound: Option<f64>,
+    pub(super) assumes: Option<&'static str>,
 }
 
 /// What is promised of an answer's place among people, where nothing can be of its value.
@@ -70,7 +71,14 @@ pub enum Ranks {
 
 impl Noised {
     pub(super) fn additive(number: &'static str, noise: &Additive) -> Noised {
-        Noised { number, kind: noise.family().name(), scale: noise.scale(), ranks: None, over_bound: None }
+        Noised {
+            number,
+            kind: noise.family().name(),
+            scale: noise.scale(),
+            ranks: None,
+            over_bound: None,
+            assumes: None,
+        }
     }
 
     pub(super) fn told_in(self, point: Point) -> Noised {
@@ -103,6 +111,11 @@ impl Noised {
     /// A biased mean may err by less: one of clipped values is biased where it clips.
     pub fn over_bound(&self) -> Option<f64> {
         self.over_bound
+    }
+
+    /// What is assumed, and not proved.
+    pub fn assumes(&self) -> Option<&'static str> {
+        self.assumes
     }
 }
 

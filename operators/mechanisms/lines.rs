@@ -198,6 +198,8 @@ struct Law {
     rank_error: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     over_bound: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assumes: Option<&'static str>,
 }
 
 impl Law {
@@ -207,10 +209,10 @@ impl Law {
             Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
-        let Noised { number, kind, scale, over_bound, .. } = *noise;
+        let Noised { number, kind, scale, over_bound, assumes, .. } = *noise;
         // As much as anybody reads of it.
         let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
-        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound }
+        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound, assumes }
     }
 }
 

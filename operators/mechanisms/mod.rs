@@ -65,6 +65,7 @@
 //!   known to have passed. Otherwise deciding and telling have a draw each, and share the cost.
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers.
+//!   One operator is the exception, and says so wherever it is told: the [`stable`] mean, whose noise has a shape that is secret itself.
 //! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
 //! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line beside the id and
 //!   the promise. How it is written depends on noised numbers and public parameters alone.
@@ -126,4 +127,7 @@ pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
-pub use vectors::{FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, VectorMean};
+pub use vectors::{
+    FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, Stable, StableMeans, StableVectors,
+    VectorMean, Vectors,
+};

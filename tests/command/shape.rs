@@ -70,6 +70,125 @@ fn points_are_read_from_a_file() {
     assert!(code == 78 && error.starts_with("error: points: "), "{error}");
 }
 
+/// A file of this text, which goes with the test.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn of(name: &str, text: &str) -> File {
+        let path = std::env::temp_dir().join(format!("discreet-{name}-{}.csv", std::process::id()));
+        fs::write(&path, text).unwrap();
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).unwrap();
+    }
+}
+
+// By hand: an ellipsoid is its own shape, generators along the axes make a box, k of d bits have d over k coordinates of as much
+// variance, and the square of a point on the unit circle has length 1.
+#[test]
+fn every_kind_of_domain_can_be_given() {
+    let rest = ["--rho", "0.5", "--people", "1"];
+    let of = |given: &[&str]| shape(&[given, &rest].concat());
+    let ellipsoid = File::of("ellipsoid", "2,0\n1,0.5\n");
+    let answer = of(&["--ellipsoid", ellipsoid.path()]);
+    near(&answer["gamma"], 5.25f64.sqrt());
+    near(&answer["covariance"][0][1], 2.0);
+    near(&of(&["--ellipsoid", ellipsoid.path(), "--norm", "inf"])["gamma"], 2.0);
+    let zonotope = File::of("zonotope", "1,0,0\n0,2,0\n0,0,3\n");
+    near(&of(&["--zonotope", zonotope.path()])["gamma"], 6.0);
+    near(&of(&["--marginals", "6,1"])["gamma"], 6.0);
+    let pairs = of(&["--marginals", "6, 2", "--relation", "replace"]);
+    near(&pairs["gamma"], 135f64.sqrt());
+    near(&pairs["isotropic_error"], 2.0 * 135f64.sqrt());
+    let points = File::of("moments", "1,0\n0,1\n0.6,0.8\n0.8,-0.6\n");
+    let moments = of(&["--points", points.path(), "--moments", "2"]);
+    assert_eq!(moments["covariance"].as_array().unwrap().len(), 3);
+    assert!(moments["gap"].as_f64().unwrap() <= 1e-4);
+    // Signs do not matter to squares: no point is farther out than 1 in a shape of trace 3, and less will do.
+    assert!((1.0..=3f64.sqrt()).contains(&moments["gamma"].as_f64().unwrap()), "{moments}");
+    assert!(moments["error"].as_f64() <= moments["isotropic_error"].as_f64());
+    for answer in [answer, pairs, moments] {
+        let mut keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["covariance", "error", "gamma", "gap", "isotropic_error", "lower_bound"]);
+    }
+}
+
+#[test]
+fn bad_files_and_bad_numbers_of_other_domains_are_named() {
+    let run = |arguments: &[&str]| {
+        let (code, output, error) =
+            discreet(&[&["calibrate", "shape", "--rho", "1", "--people", "9"], arguments].concat());
+        assert_eq!((code, output.as_str()), (78, ""), "{arguments:?}: {error}");
+        error
+    };
+    for (text, message) in [
+        ("", "found an empty file; give "),
+        ("1,2\n3\n", "line 2, column 2: found a line of 1 numbers; give 2"),
+        ("1,nan\n", "line 1, column 2: found NaN"),
+        ("1,2\ninfinity,2\n", "line 2, column 1: found an infinite number"),
+        ("0,0\n0,0\n", "found zero; give at least one number that is not zero"),
+        (
+            "1,1e-200\n",
+            "found a number that is too small; give 0, or a size from 1e-100 to 1e100, in row 1, column 2",
+        ),
+    ] {
+        let file = File::of("bad", text);
+        for kind in ["ellipsoid", "zonotope"] {
+            let error = run(&[&format!("--{kind}"), file.path()]);
+            assert!(
+                error.starts_with(&format!("error: {kind}: ")) && error.contains(message),
+                "{text:?}: {error}"
+            );
+        }
+    }
+    let directory = std::env::temp_dir();
+    for kind in ["points", "ellipsoid", "zonotope"] {
+        let error = run(&[&format!("--{kind}"), directory.to_str().unwrap()]);
+        assert!(
+            error.starts_with(&format!("error: {kind}: ")) && error.contains("give a readable file"),
+            "{error}"
+        );
+    }
+    for (given, message) in [
+        ("3", "marginals: found other than two numbers; give "),
+        ("3,4", "marginals: ways: found a number that is too large; give "),
+        ("0,1", "marginals: bits: found zero; give "),
+        ("3,0", "marginals: ways: found zero; give "),
+        ("24,12", "marginals: points: found a number that is too large; give "),
+        ("99999999999,1", "marginals: bits: found a number that is too large; give "),
+        ("2.5,1", "marginals: found a number that is not whole or too large; give "),
+        ("", "marginals: found other than two numbers; give "),
+    ] {
+        let error = run(&["--marginals", given]);
+        assert!(error.starts_with(&format!("error: {message}")), "{given}: {error}");
+    }
+    let file = File::of("tensors", "1,2\n3,4\n");
+    for (order, message) in [
+        ("0", "moments: order: found zero; give "),
+        ("9", "moments: order: found a number that is too large; give "),
+        ("-1", "moments: found "),
+        ("1.5", "moments: found a number that is not whole or too large; give "),
+    ] {
+        let error = run(&["--points", file.path(), "--moments", order]);
+        assert!(error.starts_with(&format!("error: {message}")), "{order}: {error}");
+    }
+    // Tensors of all points are the same: nothing is to be learned.
+    let same = File::of("same", "1,-1\n-1,1\n");
+    assert!(run(&["--points", same.path(), "--moments", "2"]).starts_with("error: moments: points: "));
+    let (code, _, _) =
+        discreet(&["calibrate", "shape", "--rho", "1", "--people", "9", "--box", "1", "--moments", "2"]);
+    assert_eq!(code, 2);
+}
+
 #[test]
 fn bad_domains_are_named_with_a_remedy() {
     for (arguments, message) in [

@@ -124,6 +124,31 @@ fn one_coordinate_is_the_plain_gaussian() {
     }
 }
 
+// By hand, for a coordinate that reaches 1 and 10 people at rho = 0.1: noise of 2 / (10 root 0.2) where one replaces another, the
+// bound 2 / (10 root(e^0.2 - 1)); half of both where one comes or goes; in variance a ratio of (e^0.2 - 1) / 0.2.
+#[test]
+fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
+    let line = Domain::reaching(&[1.0]).unwrap();
+    for (relation, moved) in [(AddRemove, 0.1), (Replace, 0.2)] {
+        let shape = Shape::of(&line, relation, Norm::EUCLIDEAN).unwrap();
+        let error = MeanError::of(&shape, 0.1, 10).unwrap();
+        near(error.shaped(), moved / 0.447_213_595_5, 1e-9);
+        near(error.lower_bound(), moved / 0.470_534_545_0, 1e-9);
+        near(error.lower_bound_along(&line, &[-1.0]).unwrap(), moved / 0.470_534_545_0, 1e-9);
+        near((error.shaped() / error.lower_bound()).powi(2), 1.107_013_790_8, 1e-9);
+        // Where the divergence itself is beyond floats: the bound is e^-500 of the move.
+        let error = MeanError::of(&shape, 500.0, 10).unwrap();
+        near(error.lower_bound(), moved * 7.124_576_4e-218, 1e-6);
+    }
+    let of = |rho, people| {
+        let shape = Shape::of(&line, Replace, Norm::EUCLIDEAN).unwrap();
+        MeanError::of(&shape, rho, people).map_err(|refused| refused.field().to_owned())
+    };
+    assert_eq!(of(0.0, 1).unwrap_err(), "rho");
+    assert_eq!(of(f64::NAN, 1).unwrap_err(), "rho");
+    assert_eq!(of(1.0, 0).unwrap_err(), "people");
+}
+
 #[test]
 fn nothing_errs_by_less_than_the_bound() {
     let domain = Domain::points(&cloud(60, 4, 12)).unwrap();
@@ -177,6 +202,11 @@ fn what_makes_no_domain_is_named() {
     assert_eq!(points(&[vec![1.0], vec![1e200]]).1, Kind::TooLarge);
     assert_eq!(points(&[vec![1.0, 2.0], vec![1.0, 2.0]]).1, Kind::TooSmall);
     assert_eq!(points(&[vec![0.5; 257], vec![1.0; 257]]).1, Kind::TooLarge);
+    let many: Vec<Vec<f64>> = (0..=1 << 16).map(|at| vec![f64::from(at)]).collect();
+    let many = Domain::points(&many).unwrap();
+    let paired = Shape::of(&many, Replace, Norm::EUCLIDEAN).unwrap_err();
+    assert_eq!((paired.field(), paired.kind()), ("points", Kind::TooLarge));
+    near(Shape::of(&many, AddRemove, Norm::EUCLIDEAN).unwrap().gamma(), 65_536.0, 1e-8);
     assert_eq!(kind(Domain::reaching(&[1.0, -1.0])), ("box".to_owned(), Kind::Negative));
     assert_eq!(kind(Domain::reaching(&[0.0, 0.0])).1, Kind::Zero);
     assert_eq!(kind(Domain::ball(0.5, 1.0, 2)), ("power".to_owned(), Kind::TooSmall));

@@ -10,8 +10,9 @@ use super::tallied::Tallied;
 use super::unit::Unit;
 use crate::accounting::shape::{Domain, Norm};
 use crate::dataflow::bounding::{Identity, Values};
+use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
-use crate::mechanisms::{Keys, Moments, Ranges, Summary, VectorMean};
+use crate::mechanisms::{FoundMean, Keys, Ranges, StableVectors, Summary, VectorMean, Vectors};
 use crate::time::Time;
 
 /// Several whole numbers of a record: an array, or a list. Every record must have as many; one that has not counts as the
@@ -94,7 +95,7 @@ where
     pub fn within(
         self,
         ranges: impl TryInto<Ranges, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+    ) -> Tallied<'scope, D, U, T, Averaged<VectorMean<K>, C>, G, V> {
         let limits = *self.bounded.limits();
         let ranges = ranges.try_into().map_err(Into::into);
         self.ask(|keys| VectorMean::clipped(&ranges?, limits, keys))
@@ -108,7 +109,7 @@ where
     pub fn over(
         self,
         domain: impl TryInto<Domain, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+    ) -> Tallied<'scope, D, U, T, Averaged<VectorMean<K>, C>, G, V> {
         self.over_in(domain, Norm::EUCLIDEAN)
     }
 
@@ -117,63 +118,102 @@ where
         self,
         domain: impl TryInto<Domain, Error: Into<Invalid>>,
         norm: Norm,
-    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+    ) -> Tallied<'scope, D, U, T, Averaged<VectorMean<K>, C>, G, V> {
         let limits = *self.bounded.limits();
         let domain = domain.try_into().map_err(Into::into);
         self.ask(|keys| VectorMean::over(&domain?, norm, limits, keys))
     }
 
-    fn ask(
+    /// What bounds the vectors is found, on part of the budget, and followed from window to window: ranges that may be far too
+    /// wide are enough. See [`FoundMean`].
+    ///
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and the sum by at
+    /// most `per_key` vectors whose length, as the last window's covariance measures it, is bounded.
+    pub fn found_within(
         self,
-        mean: impl FnOnce(Keys<K>) -> Result<VectorMean<K>, Invalid>,
-    ) -> Tallied<'scope, D, U, T, Averaged<K, C>, G, V> {
+        outer: impl TryInto<Ranges, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaged<FoundMean<K>, C>, G, V> {
+        self.followed(outer, |mean| mean)
+    }
+
+    /// The same, with what else there is to say of it: how many [`people`](FoundMean::people) are expected, and what is spent on
+    /// [`finding`](FoundMean::finding) and [`following`](FoundMean::following).
+    pub fn followed(
+        self,
+        outer: impl TryInto<Ranges, Error: Into<Invalid>>,
+        also: impl FnOnce(FoundMean<K>) -> FoundMean<K>,
+    ) -> Tallied<'scope, D, U, T, Averaged<FoundMean<K>, C>, G, V> {
+        let limits = *self.bounded.limits();
+        let outer = outer.try_into().map_err(Into::into);
+        self.ask(|keys| FoundMean::new(&outer?, limits, keys).map(also))
+    }
+
+    /// Nothing is known of the vectors, and not even their units are similar: the noise takes its shape from the data. It needs
+    /// many people, one record of each, and a box that holds every number that can come. See [`Stable`](crate::mechanisms::Stable),
+    /// which alone releases it: **floating-point assumed**.
+    pub fn stable(
+        self,
+        sides: impl TryInto<Ranges, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, Averaged<StableVectors<K>, C>, G, V> {
+        let limits = *self.bounded.limits();
+        let sides = sides.try_into().map_err(Into::into);
+        self.ask(|keys| StableVectors::new(sides?, limits, keys))
+    }
+
+    fn ask<S>(
+        self,
+        mean: impl FnOnce(Keys<K>) -> Result<S, Invalid>,
+    ) -> Tallied<'scope, D, U, T, Averaged<S, C>, G, V>
+    where
+        Averaged<S, C>: Question,
+    {
         let MeanOf { bounded, keys, key, value } = self;
         bounded.ask(key, value, keys.and_then(mean).map(Averaged::new))
     }
 }
 
-/// Means of vectors by key: of at most `per_key` vectors of each person.
+/// Vectors, of at most `per_key` records of each person, and what is asked of them.
 #[derive(Clone, Debug)]
-pub struct Averaged<K, C> {
-    mean: VectorMean<K>,
+pub struct Averaged<S, C> {
+    mean: S,
     measure: Values<C>,
 }
 
-impl<K: Grouping, C> Averaged<K, C> {
-    pub(crate) fn new(mean: VectorMean<K>) -> Averaged<K, C> {
+impl<S, C> Averaged<S, C> {
+    pub(crate) fn new(mean: S) -> Averaged<S, C> {
         Averaged { mean, measure: Values::new() }
     }
 }
 
-impl<K: Grouping, C: Vector> Question for Averaged<K, C> {
-    type Key = K;
+impl<S: Vectors<Key: Grouping, Known: Travels>, C: Vector> Question for Averaged<S, C> {
+    type Key = S::Key;
     type Measure = Values<C>;
-    type Statistic = VectorMean<K>;
-    type Total = Moments;
+    type Statistic = S;
+    type Total = S::Known;
 
     #[inline]
     fn measure(&self) -> &Values<C> {
         &self.measure
     }
 
-    fn statistic(&self) -> &VectorMean<K> {
+    fn statistic(&self) -> &S {
         &self.mean
     }
 
-    fn listed(&self) -> Option<Arc<[K]>> {
+    fn listed(&self) -> Option<Arc<[S::Key]>> {
         self.mean.listed()
     }
 
     #[inline]
-    fn add(&self, total: &mut Moments, vectors: Vec<C>) {
+    fn add(&self, total: &mut S::Known, vectors: Vec<C>) {
         self.mean.add(total, &vectors);
     }
 
-    fn join(&self, ours: &mut Moments, theirs: &Moments) {
+    fn join(&self, ours: &mut S::Known, theirs: &S::Known) {
         ours.join(theirs.clone());
     }
 
-    fn part(key: K, total: Moments) -> (K, Moments) {
+    fn part(key: S::Key, total: S::Known) -> (S::Key, S::Known) {
         (key, total)
     }
 }

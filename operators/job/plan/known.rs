@@ -3,16 +3,21 @@
 //! The bounds are for additive noise of one number a cell, drawn once, with the sensitivity that was given. Of pure epsilon and
 //! one cell the least variance is that of the staircase law (Geng and Viswanath, "The optimal mechanism in differential
 //! privacy", 2014), which is known for whole numbers too; with several cells none is known. Of zCDP no additive law is
-//! known that needs less than the continuous Gaussian: `L2 / sqrt(2 rho)`.
+//! known that needs less than the continuous Gaussian: `L2 / sqrt(2 rho)`. Of a mean the bound is that of every unbiased sum, as
+//! [`Noised::over_bound`] says.
 
 use super::Near;
 use crate::accounting::{Amount, DiscreteGaussian, DiscreteLaplace};
 use crate::job::offer::{Offer, Settled};
-use crate::mechanisms::Point;
+use crate::mechanisms::{Noised, Point};
 
-/// Of means, which are made of two numbers, none is known.
+/// Of what is found by its rank none is known.
 pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
-    let Settled::Total(_, ready) = settled else { return None };
+    let ready = match settled {
+        Settled::Total(_, ready) => ready,
+        Settled::Mean(_, ready) => return mean(ready.noise().first()?),
+        _ => return None,
+    };
     let noised = ready.noise().first()?;
     let moved = settled.sensitivity();
     let point = match (&offer.value, noised.number()) {
@@ -43,6 +48,12 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
         }
         _ => None,
     }
+}
+
+/// Of a mean's sum, where its count is paid for too.
+fn mean(sum: &Noised) -> Option<Near> {
+    let of = "an unbiased sum at this price, the least that is possible; a mean that clips may err by less";
+    sum.over_bound().map(|ratio| Near { ratio, of })
 }
 
 /// Up to here every staircase is tried; beyond, the best continuous one differs by less than is shown.

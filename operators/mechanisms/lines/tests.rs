@@ -13,7 +13,7 @@ const HEAD: Head<'_> = Head {
 };
 
 fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {
-    Noised { number, kind, scale, ranks: None, over_bound: None }
+    Noised { number, kind, scale, ranks: None, over_bound: None, assumes: None }
 }
 
 fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: Point) -> Answer<K, T> {

@@ -138,6 +138,7 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
             scale: accuracy.scale,
             ranks: Some(Ranks::Within { quantile: *quantile, rank_error: accuracy.rank_error }),
             over_bound: None,
+            assumes: None,
         };
         let noise = quantiles.iter().zip(&accuracies).map(noised).collect();
         Ok(Chosen { splitting, grid: grid.clone(), noise })

@@ -50,7 +50,7 @@ mod tests {
     fn what_fits_is_rounded_toward_zero_and_what_is_no_number_is_zero() {
         assert_eq!(ball(&[1.75, -0.75], 2.0, 100), [3, -1]);
         assert_eq!(ball(&[3.0, 4.0], 1.0, 5), [3, 4], "just as long as it may be");
-        assert_eq!(ball(&[30.0, -40.0], 1.0, 5), [2, -3]);
+        assert_eq!(ball(&[30.0, -40.0], 1.0, 5), [3, -4]);
         assert_eq!(ball(&[0.0; 4], 1.0, 5), [0; 4]);
         for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(ball(&[1.0, odd], 1.0, 5), [0, 0]);

@@ -93,7 +93,7 @@ impl Levels {
     }
 
     /// The leverage that a level allows, as a fraction.
-    fn allows(&self, level: u32) -> (u128, u128) {
+    pub(super) fn allows(&self, level: u32) -> (u128, u128) {
         let tenfold = 10 * u128::from(self.k);
         (tenfold * u128::from(self.lambda), tenfold - u128::from(level))
     }

@@ -8,13 +8,16 @@
 //!
 //! # The way of a release
 //!
-//! 1. Records are clamped to a public box of integers and permuted. With [`Relation::AddRemove`](crate::accounting::Relation)
-//!    a noised number of them is kept, so that one more or one less is one exchanged.
+//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`Extent`]): so do the sums of 2^24 people,
+//!    at 1,000 levels, stay in 128 bits. They are permuted by the noise source, whatever their values and order. With
+//!    [`Relation::AddRemove`](crate::accounting::Relation) a noised number of them is kept, those that come first after it, so that one more or
+//!    one less is one exchanged. Where that is more than there are, or less than the plan needs, it fails.
 //! 2. Pairs of records with a large leverage are put aside at each of `2 k` nested levels (`good.rs`). How many levels it takes to
 //!    lose so few pairs that one person cannot matter is the first score; the upper levels are averaged to a covariance.
 //! 3. Records that are far from many of `6 k + 64` references are put aside likewise (`core.rs`): the second score, and weights.
 //! 4. The larger score moves by 2 at most. Half of it, rounded up, is compared with a threshold under integer noise.
-//! 5. Where it passes, the weighted mean is told with Gaussian noise of the covariance's shape. Whatever fails, fails alike.
+//! 5. Where it passes, the weighted mean is told with Gaussian noise of the covariance's shape. Whatever fails, fails alike: neither a score nor a
+//!    covariance leaves a release, and what holds them cannot be printed.
 //!
 //! # What is promised
 //!
@@ -26,6 +29,9 @@
 //! delta = P[noise <= tau - (k / 2 - 1)]
 //! omega = s / gamma,  s <= 1 / 2
 //! ```
+//!
+//! The time that a release takes is no part of it: outliers and near ties take longer. An answer has to be told at a public time, as those
+//! of a window are at its end, whatever it took.
 //!
 //! The noise is `sum_i sqrt(w_i) u_i g_i`, a draw for each pair: its covariance is the covariance, no root is taken, and it is mapped
 //! by `A` as the records are.
@@ -41,9 +47,11 @@ mod exact;
 mod good;
 mod plan;
 mod release;
+mod search;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod threshold;
 
 pub use plan::StableMean;
 pub use release::{Extent, Released};

@@ -1,7 +1,8 @@
 //! From records to an answer.
 
 use super::good::{Good, Pairs};
-use super::plan::{PEOPLE, StableMean};
+use super::plan::StableMean;
+use super::search::PEOPLE;
 use crate::invalid::{Invalid, Kind};
 use crate::noise::{DiscreteGaussian, Law, Noise};
 
@@ -54,18 +55,21 @@ impl Extent {
 pub(super) struct Passed {
     /// From the middle of the box.
     pub(super) mean: Vec<f64>,
-    middle: Vec<f64>,
-    pairs: Pairs,
-    weights: Vec<u32>,
+    pub(super) middle: Vec<f64>,
+    pub(super) pairs: Pairs,
+    pub(super) weights: Vec<u32>,
     /// Of the noise, in the covariance's own lengths.
-    scale: f64,
-    /// What makes a covariance of the sum over the weighted pairs.
-    spread: f64,
+    pub(super) scale: f64,
+    /// What makes a covariance of the sum over the weighted pairs: the root of `2 m k`.
+    pub(super) spread: f64,
 }
 
 impl StableMean {
-    /// One release of the mean of `records`, one a person, in the grid of the box. Its work depends on the records; the time
-    /// that an answer is told must not.
+    /// One release of the mean of `records`: those of all people of a window at once, one a person, row by row and in any order. The
+    /// answer is in the units of the records, on the [grid](StableMean::grid) of the box.
+    ///
+    /// How long this takes depends on the records: on how many are put aside, and how often floats cannot decide. Whoever sees the time of an
+    /// answer would see as much, so it must be told at a time that is public, as a window's answers are.
     ///
     /// # Errors
     /// Names `extent` where it has another dimension, `records` where one is ragged, and `people` where their number is
@@ -86,24 +90,27 @@ impl StableMean {
         let Some(passed) = self.passed(records, extent, noise)? else {
             return Ok(Released::Failed);
         };
-        let told = passed.noised(noise)?;
-        let steps = extent.sides.iter().map(|&(low, high)| grid(passed.scale, high - low));
-        Ok(Released::Mean(
-            told.into_iter().zip(steps).map(|(value, step)| (value / step).round() * step).collect(),
-        ))
+        let told = passed.noised(noise)?.into_iter().zip(self.grid(extent));
+        Ok(Released::Mean(told.map(|(value, step)| (value / step).round() * step).collect()))
+    }
+
+    /// The public grid on which the mean is told, for each axis of a box: a power of two, no less than 2^-30 of what the noise
+    /// can be in it. A wide box costs a narrow axis its digits.
+    pub fn grid(&self, extent: &Extent) -> Vec<f64> {
+        let scale = self.scale(self.least);
+        let step =
+            |&(low, high): &(i64, i64)| libm::scalbn(1.0, libm::ilogb(scale * (high - low) as f64) - 29);
+        extent.sides.iter().map(step).collect()
     }
 
     /// How many are kept: all where their number is public, and otherwise fewer by a shift and its noise. None where that is
     /// more than there are, or too few for the plan.
-    pub(super) fn keeps(&self, people: u64, noised: i64) -> Option<u64> {
+    pub(super) fn keeps(&self, people: u64, noise: i64) -> Option<u64> {
         let kept = match &self.counting {
             None => people,
-            Some(counting) => {
-                let kept = i64::try_from(people).ok()?.saturating_add(noised).saturating_sub(counting.shift);
-                u64::try_from(kept).ok()?.min(PEOPLE)
-            }
+            Some(counting) => counting.keeps(people, noise)?.min(PEOPLE),
         };
-        (kept <= people && kept >= self.least).then_some(kept)
+        (kept >= self.least).then_some(kept)
     }
 
     /// The weighted mean where the test passes.
@@ -135,8 +142,7 @@ impl StableMean {
         let Some(covariance) = covariance else { return Ok(None) };
         let references = self.levels.references();
         let cores = self.levels.cores(&chosen, dimension, references, kept / 2, &covariance);
-        let half = u64::from(score.max(cores.score)).div_ceil(2);
-        if 2 * half >= self.test.k || (half as i64).saturating_add(test) > self.test.tau {
+        if !self.test.lets(score.max(cores.score), test) {
             return Ok(None);
         }
         let middle: Vec<i64> = extent.sides.iter().map(|&(low, high)| low + (high - low) / 2).collect();
@@ -177,9 +183,4 @@ pub(super) fn weighted(records: &[i64], weights: &[u32], middle: &[i64]) -> Vec<
     }
     let all: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
     sums.into_iter().map(|sum| sum as f64 / all.max(1) as f64).collect()
-}
-
-/// A power of two, no less than 2^-30 of what the noise can be in a box of this side.
-fn grid(scale: f64, side: i64) -> f64 {
-    libm::scalbn(1.0, libm::ilogb(scale * side as f64) - 29)
 }

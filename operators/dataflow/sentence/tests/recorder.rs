@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use zeroize::Zeroizing;
 
-use crate::accounting::{Amount, Cost, Neighbours, Promise, Unit};
+use crate::accounting::{Amount, Cost, Neighbours, Omega, Promise, Unit};
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
@@ -111,6 +111,9 @@ impl Recorder {
     }
 }
 
+/// The budget for what has a price at low orders only.
+pub(in super::super) const LOW_ORDERS: &str = "low orders";
+
 impl Office for Recorder {
     fn answers_for(&self, _: &Shared) {}
 
@@ -133,7 +136,11 @@ impl Office for Recorder {
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
         let name = Name::new("domain", "visits").unwrap();
         let neighbours = Neighbours { unit, ..Neighbours::PERSON };
-        Ok(Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(500.0).unwrap()).unwrap())
+        let cap = match named {
+            Some(LOW_ORDERS) => Amount::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01)),
+            _ => Amount::zcdp(500.0),
+        };
+        Ok(Domain::new(name, neighbours, Promise::Lifetime, cap.unwrap()).unwrap())
     }
 
     fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {

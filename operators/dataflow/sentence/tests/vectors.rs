@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::Unit;
 use crate::accounting::shape::{Domain, Norm};
 use crate::dataflow::bounding::{Kept, Values};
-use crate::mechanisms::{Limits, Moments, Ranges, Summary, VectorMean};
+use crate::mechanisms::{FoundMean, Limits, Ranges, Stable, StableVectors, Summary, VectorMean, Vectors};
 
 const LISTED: [u32; 6] = [0, 1, 2, 4, 7, 100];
 const KEYS: u64 = 2;
@@ -30,14 +30,31 @@ fn bound() -> Bound {
 fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
     let (recorder, schedule) = (recorder.clone(), schedule.clone());
     move |visits| {
-        let people =
-            visits.protect(|visit| visit.0).scheduled(schedule.clone(), |visit| visit.3).bound(bound());
+        let people = visits.protect(|visit| visit.0).scheduled(schedule.clone(), |visit| visit.3);
+        let people = people.bound(bound());
         let (listed, noise) = (|| Keys::public(LISTED), || Exactly(Gaussian::rho(0.5)));
         let clipped = people.clone().mean_of_by(|v| v.1, listed(), vector).within(ranges());
         clipped.release_at(&recorder, "clipped", noise());
         let shaped = people.clone().mean_of_by(|v| v.1, listed(), |v| vector(v).to_vec()).over(domain());
         shaped.release_at(&recorder, "shaped", noise());
+        let found = people.clone().mean_of_by(|v| v.1, listed(), vector).found_within(ranges());
+        found.release_at(&recorder, "found", noise());
         people.mean_of(vector).within([-40..=41, 0..=100]).release_at(&recorder, "whole", noise());
+    }
+}
+
+/// The same, of one record a person.
+fn release_stable(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
+    let (recorder, schedule) = (recorder.clone(), schedule.clone());
+    move |visits| {
+        let people = visits.protect(|visit| visit.0).scheduled(schedule.clone(), |visit| visit.3);
+        let stable =
+            people.bound(Bound::keys(1)).mean_of_by(|v| v.1, Keys::public(LISTED), vector).stable(ranges());
+        stable.charged_to(recorder::LOW_ORDERS).release_at(
+            &recorder,
+            "stable",
+            Exactly(Stable::epsilon(4.0, 1e-6).people(1_000_000)),
+        );
     }
 }
 
@@ -48,51 +65,70 @@ fn schedule(random: &mut Random) -> Schedule {
     }
 }
 
+/// One table of every record, for a statistic of vectors.
+fn expected<S: Vectors<Key = u32, Known: Default>>(
+    schedule: &Schedule,
+    scripts: &[Script<Event>],
+    cap: Cap,
+    statistic: &S,
+) -> BTreeMap<Time, BTreeMap<String, Vec<i128>>> {
+    let base = Chooser::new(recorder::SECRET);
+    let table = |chooser| Table::<u64, u32, _>::new(chooser, cap, Kept::new(Values::<[i64; 2]>::new()));
+    let fill = |window: Interval, table: &mut Table<u64, u32, _>| {
+        for (declared, event) in given(scripts) {
+            let inside = (window.start()..window.end()).contains(&event.3) && declared < window.end();
+            if inside && LISTED.contains(&event.1) {
+                let vector = vector(&event);
+                table.add(event.0, &event.1, (base.record(&(event.3, vector)), vector));
+            }
+        }
+    };
+    let add = |total: &mut S::Known, share: Vec<[i64; 2]>| statistic.add(total, &share);
+    let found = tallied(schedule, table, fill, |_| true, add);
+    let told = |keys: Vec<(u32, S::Known)>| -> BTreeMap<String, Vec<i128>> {
+        keys.iter().map(|(key, total)| (key.to_string(), total.shown())).collect()
+    };
+    found.into_iter().map(|(start, keys)| (start, told(keys))).collect()
+}
+
 // Refutes a vector that is clipped as another, one of a key that is not listed or of a window that was closed, a person in
 // two places, and whatever depends on workers, batches or order.
 #[test]
 fn vectors_are_told_as_one_table_would() {
+    let listed = || Keys::public(LISTED).unwrap();
     let limits: Limits = bound().checked().unwrap();
-    let clipped = VectorMean::clipped(&ranges(), limits, Keys::public(LISTED).unwrap()).unwrap();
-    let keys = Keys::public(LISTED).unwrap();
-    let shaped = VectorMean::over(&domain().unwrap(), Norm::EUCLIDEAN, limits, keys).unwrap();
+    let clipped = VectorMean::clipped(&ranges(), limits, listed()).unwrap();
+    let shaped = VectorMean::over(&domain().unwrap(), Norm::EUCLIDEAN, limits, listed()).unwrap();
+    let found = FoundMean::new(&ranges(), limits, listed()).unwrap();
+    let stable = StableVectors::new(ranges(), Bound::keys(1).checked().unwrap(), listed()).unwrap();
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let schedule = schedule(&mut random);
         let records = events(&mut random);
         let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);
         let recorder = Recorder::new(Unit::Person);
-        let finished = run(&scripts, release(&recorder, &schedule));
-        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        let finished = [
+            run(&scripts, release(&recorder, &schedule)),
+            run(&scripts, release_stable(&recorder, &schedule)),
+        ];
+        assert!(finished.iter().all(Result::is_ok), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();
-        let expect = |mean: &VectorMean<u32>| {
-            let cap = Cap::new(KEYS, PER_KEY).unwrap();
-            let base = Chooser::new(recorder::SECRET);
-            let table =
-                |chooser| Table::<u64, u32, _>::new(chooser, cap, Kept::new(Values::<[i64; 2]>::new()));
-            let fill = |window: Interval, table: &mut Table<u64, u32, _>| {
-                for (declared, event) in given(&scripts) {
-                    let inside = (window.start()..window.end()).contains(&event.3) && declared < window.end();
-                    if inside && LISTED.contains(&event.1) {
-                        let vector = vector(&event);
-                        table.add(event.0, &event.1, (base.record(&(event.3, vector)), vector));
-                    }
-                }
-            };
-            let add = |total: &mut Moments, share: Vec<[i64; 2]>| mean.add(total, &share);
-            let found = tallied(&schedule, table, fill, |_| true, add);
-            let told = |keys: Vec<(u32, Moments)>| -> BTreeMap<String, Vec<i128>> {
-                keys.iter().map(|(key, total)| (key.to_string(), total.shown())).collect()
-            };
-            found.into_iter().map(|(start, keys)| (start, told(keys))).collect::<BTreeMap<_, _>>()
-        };
-        assert_eq!(Recorder::tallies(&sealed, "clipped"), expect(&clipped), "seed {seed}");
+        let whole = Cap::new(KEYS, PER_KEY).unwrap();
+        let one = Cap::new(1, 1).unwrap();
+        let told = |name| Recorder::tallies(&sealed, name);
+        assert_eq!(told("clipped"), expected(&schedule, &scripts, whole, &clipped), "seed {seed}");
+        assert_eq!(told("found"), expected(&schedule, &scripts, whole, &found), "seed {seed}");
+        assert_eq!(told("stable"), expected(&schedule, &scripts, one, &stable), "seed {seed}");
         // A list hashes otherwise than an array, so others are chosen where somebody has more than is kept.
         let people = |tallies: BTreeMap<Time, BTreeMap<String, Vec<i128>>>| -> Vec<Vec<i128>> {
             let counts = tallies.values().flat_map(|keys| keys.values());
             counts.map(|numbers| numbers.iter().take(2).copied().collect()).collect()
         };
-        assert_eq!(people(Recorder::tallies(&sealed, "shaped")), people(expect(&shaped)), "seed {seed}");
+        assert_eq!(
+            people(told("shaped")),
+            people(expected(&schedule, &scripts, whole, &shaped)),
+            "seed {seed}"
+        );
     }
 }
 
@@ -136,6 +172,20 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
             assert_eq!(one.requests, other.requests, "seed {seed}");
             assert_eq!(one.told.lines().count(), other.told.lines().count(), "seed {seed}");
+        }
+        let (with, without) = (Recorder::tallies(&one, "found"), Recorder::tallies(&other, "found"));
+        for (start, keys) in &without {
+            let mut more = 0;
+            for (key, numbers) in keys {
+                let mut rows: Vec<&[i128]> = with[start][key][2..].chunks(2).collect();
+                for row in numbers[2..].chunks(2) {
+                    let place = rows.iter().position(|other| *other == row);
+                    rows.swap_remove(place.expect("somebody else's record came instead"));
+                }
+                assert!(rows.len() <= PER_KEY as usize, "seed {seed}: {} records", rows.len());
+                more += usize::from(!rows.is_empty());
+            }
+            assert!(more <= KEYS as usize, "seed {seed}: {more} keys");
         }
         for ((name, most), reached) in most.iter().zip(&mut reached) {
             let (one, other) = (Recorder::tallies(&one, name), Recorder::tallies(&other, name));

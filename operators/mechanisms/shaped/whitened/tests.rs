@@ -199,6 +199,18 @@ fn a_list_knows_its_largest_distance_exactly() {
     assert_eq!(whitened.record(&[-0.6, 0.9]), records[1]);
 }
 
+// Thirty lists of 12 points each, from a fixed seed, and all their pairs. Refutes a pair that is passed over too early.
+#[test]
+fn no_pair_is_passed_over() {
+    let mut source = Noise::seeded(31);
+    for list in 0..30 {
+        let mut entry = |at: i32| source.below(1 << 20) as f64 * f64::from(1 + list % 3 * at);
+        let points: Vec<Vec<f64>> = (0..12).map(|_| (0..3).map(&mut entry).collect()).collect();
+        let (_, whitened) = shaped(&Domain::points(&points).unwrap(), Relation::Replace);
+        assert_eq!(whitened.l2_squared(), worst(&whitened, Relation::Replace, &points), "list {list}");
+    }
+}
+
 #[test]
 fn what_is_whitened_comes_back() {
     let points = vec![vec![1.0, 10.0, 3.0], vec![-2.0, 5.0, 3.0], vec![0.5, -7.0, 3.0], vec![4.0, 1.0, 3.0]];

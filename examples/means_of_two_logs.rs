@@ -1,0 +1,215 @@
+//! The mean of two numbers at once, on two real logs: clipped, shaped and stable, each beside what it promises, what it errs by,
+//! and the least that an unbiased mean errs by.
+//!
+//! The lesson: a shape saves where the numbers that can occur lie in a thin set, and bounds that are known beat whatever must
+//! find them out. A stable mean needs no bounds but many people; where there are too few it says so before it looks.
+//!
+//! ```text
+//! cargo run --release --example means_of_two_logs -- DIRECTORY
+//! ```
+//!
+//! where `retail.csv.gz` and `reviews.csv.bz2` lie in the directory, `../shared/data` unless it is given. Of each person the first
+//! record counts, so that the truth is known. It is a demonstration, charged to ledgers that are thrown away.
+#![allow(clippy::print_stdout)]
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use discreet::accounting::shape::{Domain as Vectors, MeanError, Norm, Shape};
+use discreet::accounting::{Neighbours, Relation};
+use discreet::ledger::Name;
+use discreet::mechanisms::{Mechanism, Ranges, Ready, Stable, StableVectors};
+use discreet::prelude::*;
+use serde_json::Value;
+
+const RHO: f64 = 0.01;
+
+/// A log, and what is known of it before it is read.
+struct Log {
+    file: &'static str,
+    person: &'static str,
+    fields: [&'static str; 2],
+    /// A step is so much of each.
+    steps: [f64; 2],
+    ranges: [(i64, i64); 2],
+    /// In steps; every vector is somewhere between these points.
+    corners: [[f64; 2]; 4],
+}
+
+const LOGS: [Log; 2] = [
+    Log {
+        file: "retail.csv.gz",
+        person: "CustomerID",
+        fields: ["Quantity", "UnitPrice"],
+        steps: [1.0, 0.01],
+        ranges: [(0, 200), (0, 2_000)],
+        // Who buys many buys what is cheap.
+        corners: [[0.0, 0.0], [200.0, 100.0], [10.0, 2_000.0], [0.0, 2_000.0]],
+    },
+    Log {
+        file: "reviews.csv.bz2",
+        person: "reviewerId",
+        fields: ["rating", "vendorId"],
+        steps: [1.0, 1.0],
+        ranges: [(0, 5), (0, 250)],
+        corners: [[0.0, 0.0], [5.0, 0.0], [5.0, 250.0], [0.0, 250.0]],
+    },
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let data = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    for log in LOGS {
+        match log.records(&data)? {
+            Some(records) => log.told(records)?,
+            None => println!("{} is not in {}: nothing to tell", log.file, data.display()),
+        }
+    }
+    Ok(())
+}
+
+/// How two numbers are bounded.
+enum How {
+    Clipped([(i64, i64); 2]),
+    Shaped(Vectors),
+    Stable([(i64, i64); 2], Stable),
+}
+
+/// A person, and two whole numbers.
+type Record = (u64, [i64; 2]);
+
+impl Log {
+    /// Of each person the first record.
+    fn records(&self, data: &Path) -> Result<Option<Vec<Record>>, Box<dyn Error>> {
+        let Ok(file) = File::open(data.join(self.file)) else { return Ok(None) };
+        let plain: Box<dyn Read> = match self.file.ends_with("gz") {
+            true => Box::new(flate2::read::GzDecoder::new(file)),
+            false => Box::new(bzip2::read::BzDecoder::new(file)),
+        };
+        let mut rows = csv::Reader::from_reader(plain);
+        let names = rows.headers()?.clone();
+        let place = |name| names.iter().position(|field| field == name).ok_or("a column is missing");
+        let (person, fields) = (place(self.person)?, [place(self.fields[0])?, place(self.fields[1])?]);
+        let mut first = HashMap::new();
+        for row in rows.records() {
+            let row = row?;
+            if let Ok(who) = row[person].parse::<f64>() {
+                let step = |at: usize| Ok((row[fields[at]].parse::<f64>()? / self.steps[at]).round() as i64);
+                let read: Result<_, std::num::ParseFloatError> = step(0).and_then(|one| Ok([one, step(1)?]));
+                first.entry(who as u64).or_insert(read?);
+            }
+        }
+        Ok(Some(first.into_iter().collect()))
+    }
+
+    fn told(&self, records: Vec<Record>) -> Result<(), Box<dyn Error>> {
+        let people = records.len() as u64;
+        println!("{}: {people} people, {} and {}", self.file, self.fields[0], self.fields[1]);
+        let clipped = |place: usize, value: i64| value.clamp(self.ranges[place].0, self.ranges[place].1);
+        let mean = |of: &dyn Fn(&Record) -> i64| records.iter().map(of).sum::<i64>() as f64 / people as f64;
+        let truth = [mean(&|record| record.1[0]), mean(&|record| record.1[1])];
+        let within = [mean(&|record| clipped(0, record.1[0])), mean(&|record| clipped(1, record.1[1]))];
+        self.line("exactly", truth, "");
+        self.line("exactly, clipped", within, "");
+
+        let domain = Vectors::points(&self.corners.map(Vec::from))?;
+        let shape = Shape::of(&domain, Relation::AddRemove, Norm::EUCLIDEAN)?;
+        let bound = MeanError::of(&shape, RHO, people)?;
+        let budget = Amount::zcdp(RHO)?;
+        self.released("clipped", records.clone(), within, budget.clone(), How::Clipped(self.ranges))?;
+        self.released("shaped", records.clone(), within, budget, How::Shaped(domain))?;
+        let steps = |error: f64| format!("{error:.4} steps, both together");
+        println!("  {:18} {}", "at least", steps(bound.lower_bound()));
+        println!("  {:18} {}", "of a known number", steps(bound.shaped()));
+        println!("  {:18} {}", "without a shape", steps(bound.isotropic()));
+        self.stable(records, truth, people)
+    }
+
+    /// Its price is of a kind of its own, and so is its ledger.
+    fn stable(&self, records: Vec<Record>, truth: [f64; 2], people: u64) -> Result<(), Box<dyn Error>> {
+        let stable = Stable::epsilon(2.0, 1e-6).people(people);
+        let sides = [(-1_000_000, 1_000_000); 2];
+        let vectors = StableVectors::new(Ranges::new(sides)?, Bound::keys(1).checked()?, Keys::whole())?;
+        let ready = match stable.ready(&vectors) {
+            Ok(ready) => ready,
+            Err(refused) => return Ok(println!("  {:18} {refused}\n", "stable, epsilon 2")),
+        };
+        let budget = ready.cost().amount().clone();
+        self.released("stable, epsilon 2", records, truth, budget, How::Stable(sides, stable))?;
+        Ok(println!())
+    }
+
+    fn line(&self, name: &str, values: [f64; 2], also: &str) {
+        let told = |at: usize| format!("{:.3}", values[at] * self.steps[at]);
+        println!("  {name:18} {:>9} {:>9}  {also}", told(0), told(1));
+    }
+
+    /// Runs a sentence over all records in one window, and says what it told and by how much that is off.
+    fn released(
+        &self,
+        name: &str,
+        records: Vec<Record>,
+        truth: [f64; 2],
+        budget: Amount,
+        how: How,
+    ) -> Result<(), Box<dyn Error>> {
+        let directory = std::env::temp_dir().join(format!("discreet-means-{}", std::process::id()));
+        std::fs::create_dir_all(&directory)?;
+        let ledger = directory.join("means.ledger");
+        Ledger::create(&ledger)?.register(&Domain::new(
+            Name::new("domain", "people")?,
+            Neighbours::PERSON,
+            Promise::Lifetime,
+            budget,
+        )?)?;
+        let gate = Gate::open(&ledger, "means")?;
+        let (lines, told) = mpsc::channel();
+        discreet::execute(Config::threads(1)?, move |worker, feeds| {
+            let (records, lines) = (records.clone(), lines.clone());
+            worker.dataflow(|scope| {
+                let people = feeds.stream(scope, All::of(records)).protect(|record| record.0);
+                let people = people.whole("1970-01-01", "1970-01-02", |_| 0).bound(Bound::keys(1));
+                let (mean, law) = (people.mean_of(|record| record.1), Gaussian::rho(RHO));
+                let releases = match &how {
+                    How::Clipped(ranges) => mean.within(*ranges).release(&gate, "mean", law),
+                    How::Shaped(domain) => mean.over(domain.clone()).release(&gate, "mean", law),
+                    How::Stable(sides, stable) => mean.stable(*sides).release(&gate, "mean", *stable),
+                };
+                releases.deliver(move |release| {
+                    lines.send(release.line().to_owned()).map_err(std::io::Error::other)
+                });
+            });
+            Ok(())
+        })?;
+        let told: Vec<Value> = told
+            .into_iter()
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()?;
+        std::fs::remove_dir_all(&directory)?;
+        let value = |at: usize| told[at]["value"].as_f64();
+        let Some(values) = value(0).zip(value(1)) else {
+            return Ok(println!("  {name:18} nothing: its test failed"));
+        };
+        let off = |at: usize| format!("{:.4}", ([values.0, values.1][at] - truth[at]).abs() * self.steps[at]);
+        let promised = |at: usize| {
+            let end = |end: usize| told[at]["interval"][end].as_f64();
+            let half = end(0).zip(end(1)).map(|(low, high)| (high - low) / 2.0 * self.steps[at]);
+            half.map_or(String::from("-"), |half| format!("{half:.4}"))
+        };
+        let law = &told[0]["noise"];
+        let also = match (law[0]["over_bound"].as_f64(), law["assumes"].as_str()) {
+            (Some(over), _) => format!("; {over:.2} times the least of its sum"),
+            (_, Some(assumed)) => format!("; {assumed}"),
+            _ => String::new(),
+        };
+        let also = format!("off by {} {}, promised {} {}{also}", off(0), off(1), promised(0), promised(1));
+        self.line(name, values.into(), &also);
+        Ok(())
+    }
+}

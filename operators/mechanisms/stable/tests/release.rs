@@ -1,0 +1,210 @@
+//! From records to an answer.
+
+use super::super::ASSUMED;
+use super::super::release::{Passed, Released};
+use super::*;
+use crate::invalid::Kind;
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let field = |people, dimension, epsilon, delta| {
+        let refused = StableMean::new(people, dimension, epsilon, delta, Relation::Replace).unwrap_err();
+        refused.field().to_owned()
+    };
+    assert_eq!(field(1_000_000, 0, 1.0, 1e-6), "dimension");
+    assert_eq!(field(1_000_000, 65, 1.0, 1e-6), "dimension");
+    assert_eq!(field(1_000_000, 2, f64::NAN, 1e-6), "epsilon");
+    assert_eq!(field(1_000_000, 2, 1.0, 0.0), "delta");
+    assert_eq!(field(0, 2, 1.0, 1e-6), "people");
+    assert_eq!(field(100, 2, 1.0, 1e-6), "people");
+    assert_eq!(field(1 << 25, 2, 1.0, 1e-6), "people");
+    assert_eq!(Extent::new(vec![]).unwrap_err().kind(), Kind::Empty);
+    assert_eq!(Extent::new(vec![(3, 3)]).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(Extent::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), Kind::TooLarge);
+    let (people, mean) = cheap(2);
+    let refused = |records: &[i64], extent: &Extent| {
+        mean.release(records, extent, &mut Noise::seeded(1)).unwrap_err().field().to_owned()
+    };
+    assert_eq!(refused(&vec![0; 2 * people as usize + 1], &extent(2)), "records");
+    assert_eq!(refused(&vec![0; 2 * people as usize - 2], &extent(2)), "people");
+    assert_eq!(refused(&[], &extent(2)), "people");
+    assert_eq!(refused(&vec![0; 2 * people as usize], &extent(3)), "extent");
+    assert_eq!(ASSUMED, "floating-point assumed");
+}
+
+// Refutes a mean that is drawn to zero, and noise that is not of the data's scale.
+#[test]
+fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
+    let (people, mean) = cheap(2);
+    let (deviations, centre) = ([1e3, 1e9], [7_000_000, -123_456_789_012]);
+    let records = gaussian(people as usize, &deviations, &centre, 3);
+    let Released::Mean(told) = mean.release(&records, &extent(2), &mut Noise::seeded(4)).unwrap() else {
+        panic!("the test fails once in a thousand seeds");
+    };
+    for axis in 0..2 {
+        let off = (told[axis] - centre[axis] as f64) / deviations[axis];
+        let allowed = 6.0 * (mean.scale(people).powi(2) + 1.0 / people as f64).sqrt();
+        // The widest box costs the narrow axis its digits, and says so beforehand.
+        let step = mean.grid(&extent(2))[axis] / deviations[axis];
+        assert!(off.abs() <= allowed + step, "{axis}: {off} of {allowed}");
+    }
+}
+
+/// A square matrix of small whole numbers, and its condition number, or at least an upper bound of it.
+fn matrix(dimension: usize, noise: &mut Noise) -> Vec<i64> {
+    // Triangular of both kinds, so that it has full rank; and steep in one axis.
+    let mut lower = vec![0i64; dimension * dimension];
+    let mut upper = lower.clone();
+    for row in 0..dimension {
+        for column in 0..dimension {
+            let entry = noise.below(5) as i64 - 2;
+            let at = row * dimension + column;
+            match row.cmp(&column) {
+                std::cmp::Ordering::Greater => lower[at] = entry,
+                std::cmp::Ordering::Less => upper[at] = entry,
+                std::cmp::Ordering::Equal => (lower[at], upper[at]) = (1, if row == 0 { 40 } else { 1 }),
+            }
+        }
+    }
+    let entry = |at: usize| {
+        (0..dimension)
+            .map(|k| lower[at / dimension * dimension + k] * upper[k * dimension + at % dimension])
+            .sum()
+    };
+    (0..dimension * dimension).map(entry).collect()
+}
+
+// Refutes whatever depends on the axes that somebody chose: a root of the covariance, a tie, a bound.
+#[test]
+fn the_same_seeds_map_with_the_records() {
+    for (dimension, seed) in [(1, 1), (2, 2), (2, 3), (3, 4), (5, 5)] {
+        let (people, mean) = cheap(dimension as u64);
+        let deviations: Vec<f64> = (0..dimension).map(|axis| 1e4 * 5f64.powi(axis as i32)).collect();
+        let records = gaussian(people as usize, &deviations, &vec![-17; dimension], 9 + seed);
+        let map = matrix(dimension, &mut Noise::seeded(seed));
+        let moved = |x: &[i64], axis: usize| -> i64 {
+            map[axis * dimension..(axis + 1) * dimension].iter().zip(x).map(|(a, x)| a * x).sum()
+        };
+        let away = |axis: usize| 1_000_000 * axis as i64 - 77;
+        let mapped = records.chunks(dimension);
+        let mapped: Vec<i64> =
+            mapped.flat_map(|x| (0..dimension).map(move |axis| moved(x, axis) + away(axis))).collect();
+        let told = |records: &[i64]| {
+            let mut noise = Noise::seeded(11);
+            let passed = mean.passed(records, &extent(dimension), &mut noise).unwrap().unwrap();
+            passed.noised(&mut noise).unwrap()
+        };
+        let (plain, after) = (told(&records), told(&mapped));
+        for axis in 0..dimension {
+            let row = &map[axis * dimension..(axis + 1) * dimension];
+            let expected =
+                row.iter().zip(&plain).map(|(&a, x)| a as f64 * x).sum::<f64>() + away(axis) as f64;
+            // Of the records' own spread, beside which a mean may be nothing.
+            let spread: f64 = row.iter().zip(&deviations).map(|(&a, s)| (a as f64 * s).abs()).sum();
+            let off = (after[axis] - expected).abs() / (expected.abs() + spread);
+            assert!(off < 1e-9, "{dimension}: {after:?} {expected}");
+        }
+    }
+}
+
+// Refutes noise of another covariance than is promised: it is c^2 over 2 m k times the weighted sum of the pairs.
+#[test]
+fn the_noise_has_the_covariance_of_the_pairs() {
+    let differences = vec![900, 20, -300, 500, 40, -700, 100, 100, 0, 650, -800, 0];
+    let weights = vec![3u32, 4, 4, 1, 0, 2];
+    let (k, pairs) = (4.0, 6.0);
+    let passed = Passed {
+        mean: vec![5.0, -8.0],
+        middle: vec![100.0, 0.0],
+        pairs: Pairs { dimension: 2, differences: differences.clone() },
+        weights: weights.clone(),
+        scale: 0.7,
+        spread: (2.0 * pairs * k as f64).sqrt(),
+    };
+    let mut noise = Noise::seeded(5);
+    let draws = 2_000;
+    let mut found = [0.0; 3];
+    for _ in 0..draws {
+        let told = passed.noised(&mut noise).unwrap();
+        let (x, y) = (told[0] - 105.0, told[1] + 8.0);
+        found
+            .iter_mut()
+            .zip([x * x, x * y, y * y])
+            .for_each(|(sum, square)| *sum += square / f64::from(draws));
+    }
+    let mut promised = [0.0; 3];
+    for (u, weight) in differences.chunks(2).zip(&weights) {
+        let (x, y, weight) = (u[0] as f64, u[1] as f64, f64::from(*weight) / (2.0 * pairs * k) * 0.49);
+        promised.iter_mut().zip([x * x, x * y, y * y]).for_each(|(sum, square)| *sum += square * weight);
+    }
+    let wide = (promised[0] * promised[2]).sqrt();
+    for (found, promised) in found.iter().zip(promised) {
+        // Five deviations of a sum of squares: 4.5 sqrt(2 / draws).
+        assert!((found - promised).abs() < 0.142 * wide, "{found} {promised}");
+    }
+}
+
+// The same of a whole release, by the covariance that the records were drawn with.
+#[test]
+fn the_noise_is_as_wide_as_the_plan_says() {
+    let (people, mean) = cheap(1);
+    let records = gaussian(people as usize, &[1e5], &[40], 21);
+    let mut noise = Noise::seeded(5);
+    let passed = mean.passed(&records, &extent(1), &mut noise).unwrap().unwrap();
+    let draws = 400;
+    let squares: f64 = (0..draws)
+        .map(|_| (passed.noised(&mut noise).unwrap()[0] - passed.mean[0] - passed.middle[0]).powi(2))
+        .sum();
+    let ratio = (squares / f64::from(draws)).sqrt() / (mean.scale(people) * 1e5);
+    assert!((0.85..1.15).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn data_without_full_rank_fail_and_nothing_panics() {
+    let (people, mean) = cheap(2);
+    let count = people as usize;
+    let line: Vec<i64> = gaussian(count, &[1e6], &[0], 2).iter().flat_map(|&x| [x, 3 * x + 1]).collect();
+    let mut nearly = vec![0; 2 * count];
+    nearly[0] = 5;
+    nearly[3] = i64::MIN;
+    let extremes: Vec<i64> = (0..2 * count).map(|i| if i % 3 == 0 { i64::MAX } else { i64::MIN }).collect();
+    mean.release(&extremes, &extent(2), &mut Noise::seeded(8)).unwrap();
+    for records in [vec![0; 2 * count], vec![i64::MAX; 2 * count], line, nearly] {
+        let told = mean.release(&records, &extent(2), &mut Noise::seeded(8)).unwrap();
+        assert_eq!(told, Released::Failed);
+    }
+}
+
+// Refutes a number of people that is told by which way it fails.
+#[test]
+fn too_few_of_an_unknown_number_fail_as_all_else_does() {
+    let people = StableMean::least_people(1, 8.0, 1e-6, Relation::AddRemove).unwrap();
+    let mean = StableMean::new(people, 1, 8.0, 1e-6, Relation::AddRemove).unwrap();
+    let shift = mean.counting.unwrap().shift;
+    assert_eq!(mean.keeps(people, shift), Some(people));
+    assert_eq!(mean.keeps(people, shift + 1), None);
+    assert_eq!(mean.keeps(mean.fewest() - 1, shift), None);
+    let records = gaussian(people as usize, &[1e5], &[1 << 20], 6);
+    let told = |records: &[i64]| mean.release(records, &extent(1), &mut Noise::seeded(3)).unwrap();
+    assert!(matches!(told(&records), Released::Mean(_)));
+    assert_eq!(told(&records[..100]), Released::Failed);
+    assert_eq!(told(&[]), Released::Failed);
+    assert_eq!(told(&vec![3; people as usize]), Released::Failed);
+}
+
+// Refutes a choice by place: whoever comes first, or has small numbers, is in no more answers than others.
+#[test]
+fn who_is_kept_does_not_depend_on_values_or_on_places() {
+    let people = StableMean::least_people(1, 8.0, 1e-6, Relation::AddRemove).unwrap() as usize;
+    let mean = StableMean::new(people as u64, 1, 8.0, 1e-6, Relation::AddRemove).unwrap();
+    // In order of place as of value.
+    let records: Vec<i64> = (0..people as i64).collect();
+    let mut off = 0.0;
+    for seed in 0..10 {
+        let passed = mean.passed(&records, &extent(1), &mut Noise::seeded(seed)).unwrap().unwrap();
+        off += passed.mean[0] + passed.middle[0] - (people as f64 - 1.0) / 2.0;
+    }
+    // Of those that are missing, half come from either end: were it the last, the mean would fall by half their number.
+    let missing = (people as u64 - mean.fewest()) as f64;
+    assert!((off / 10.0).abs() < 0.1 * missing, "{off} {missing}");
+}
