@@ -169,6 +169,7 @@ fn neighbours_ask_for_the_same_noise() {
 }
 
 /// The sums without noise, step by step: a dense inverse, and floats until the end.
+#[expect(clippy::needless_range_loop, reason = "as it is written on paper")]
 fn oracle(records: &[Vec<i64>], frame: &Frame, outer: &Ranges, steps: &Steps) -> (Vec<f64>, Vec<Vec<f64>>) {
     let size = outer.each().len();
     let mut inverse = vec![vec![0.0; size]; size];
