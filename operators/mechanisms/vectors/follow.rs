@@ -35,6 +35,16 @@ pub(super) struct Doubt {
     pub(super) squares: f64,
 }
 
+impl Seen {
+    /// Whether most records are clipped, as it seems, beyond what noise may make of it.
+    pub(super) fn misfits(&self, doubt: &Doubt, longest: f64) -> bool {
+        let dimension = self.sums.len();
+        let squares: f64 = (0..dimension).filter_map(|at| self.squares.get(place(at, at))).sum();
+        let least = squares - 2.0 * (dimension as f64).sqrt() * doubt.squares;
+        least > self.records.max(1.0) * (dimension as f64 + longest * longest) / 2.0
+    }
+}
+
 /// The frame that a window leaves to the next. `longest` is how long a record may be in the units of the frame.
 pub(super) fn follow(frame: &Frame, seen: &Seen, doubt: &Doubt, longest: f64, outer: &[Range]) -> Frame {
     let (records, dimension) = (seen.records, seen.sums.len());
@@ -55,13 +65,11 @@ pub(super) fn follow(frame: &Frame, seen: &Seen, doubt: &Doubt, longest: f64, ou
         if next.is_finite() { next } else { *centre }
     });
 
-    let lengths: f64 = (0..dimension).map(|at| second[place(at, at)]).sum();
-    let clipped =
-        lengths - 2.0 * root * doubt.squares / records > (dimension as f64 + longest * longest) / 2.0;
+    let misfits = seen.misfits(doubt, longest);
     let trust = (1.0 / (1.0 + mu)).min(15.0 / 16.0);
     let around = |a: usize, b: usize| {
         let second = second[place(a, b)];
-        if clipped { 4.0 * second } else { second - mean[a] * mean[b] }
+        if misfits { 4.0 * second } else { second - mean[a] * mean[b] }
     };
     let factor = turned(dimension, around, trust).map_or_else(
         || frame.factor.clone(),

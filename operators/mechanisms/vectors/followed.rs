@@ -34,7 +34,8 @@ use crate::noise::Noise;
 /// answer may say its noise.
 ///
 /// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
-/// outside. What shortening takes away is in no interval.
+/// outside. What shortening takes away is in no interval; but where most records seem to have been shortened, as the covariance
+/// says, the interval is the outer range.
 ///
 /// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and then for the draws of
 /// its count, its sums and its products.
@@ -173,6 +174,7 @@ impl<K: Key> FollowedMeans<K> {
 
     /// The mean of each coordinate, and the noise of its sum.
     fn estimates(&self, frame: &Frame, seen: &Seen, laws: &Laws) -> Vec<(Estimate<f64>, Noised)> {
+        let misfits = seen.misfits(&self.doubt(laws), self.prices.steps.longest);
         let step = libm::exp2(-f64::from(self.prices.steps.bits));
         let width = laws.halves.0 as f64;
         let (fewest, most) = (seen.records - width, seen.records + width);
@@ -190,8 +192,8 @@ impl<K: Key> FollowedMeans<K> {
             let value = told(over(sum, seen.records));
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
-            if most < 1.0 {
-                // Nothing is known where there may well be nobody.
+            if most < 1.0 || misfits {
+                // Nothing is known where there may well be nobody, or where most records were shortened.
                 return (Estimate { value, low, high }, noised);
             }
             let (under, above) = (sum - off, sum + off);

@@ -30,7 +30,8 @@ use crate::mechanisms::tally::Cells;
 ///
 /// So the noise has the shape of the data, whatever units they are in and however the coordinates go together.
 ///
-/// Records that were shortened draw the mean toward the centre. That is no noise, and no interval holds it.
+/// Records that were shortened draw the mean toward the centre. That is no noise, and no interval holds it; but where most were, the
+/// interval is the outer range.
 ///
 /// [`Gaussian`]: crate::mechanisms::Gaussian
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ impl<K: Key> FoundMean<K> {
     }
 
     /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on it, and how long a
-    /// record may be before it is shortened: from 4.5 standard deviations on for 1,000 of them in one dimension, 6.3 for a million.
+    /// record may be before it is shortened: from 4.5 standard deviations on for 1,000 of them in one dimension, 6.0 for a million.
     ///
     /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people than were expected
     /// they may be missed, and are then not left to the next window.

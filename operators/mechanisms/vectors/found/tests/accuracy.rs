@@ -49,13 +49,15 @@ struct Run {
     state: Option<Vec<u8>>,
     noise: Noise,
     people: usize,
+    /// Whether every interval of the last window was the outer range.
+    unknown: bool,
 }
 
 impl Run {
     fn new(dimension: usize, side: i64, rho: f64, people: usize, seed: u64) -> Run {
         let mean = whole(&cube(dimension, -side, side)).people(people as u64);
         let ready = Gaussian::rho(rho).ready(&mean).unwrap();
-        Run { mean, ready, state: None, noise: Noise::seeded(seed), people }
+        Run { mean, ready, state: None, noise: Noise::seeded(seed), people, unknown: false }
     }
 
     /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of a coordinate,
@@ -65,6 +67,9 @@ impl Run {
         let drawn = self.ready.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
         self.state = drawn.state;
         let told = values(&drawn.answer);
+        let side = self.mean.outer()[0].high() as f64;
+        self.unknown =
+            drawn.answer.cells().iter().all(|(_, told)| (told.low(), told.high()) == (-side, side));
         let truth = |place: usize| {
             records.iter().map(|record| record[place] as f64).sum::<f64>() / records.len() as f64
         };
@@ -124,7 +129,12 @@ fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     let far = |coordinate: f64| coordinate > 1.0;
     (0..10).for_each(|_| _ = run.window(&centre, &axes));
     let jumped: Vec<f64> = centre.iter().zip(&axes).map(|(c, row)| c + 20.0 * deviation(row)).collect();
-    let errors: Vec<f64> = (0..10).map(|_| run.window(&jumped, &axes).1).collect();
+    let windows = (0..10).map(|_| (run.window(&jumped, &axes).1, run.unknown));
+    let (errors, unknown): (Vec<f64>, Vec<bool>) = windows.unzip();
+    assert!(
+        errors.iter().zip(&unknown).all(|(error, unknown)| far(*error) == *unknown),
+        "{errors:?} {unknown:?}"
+    );
     println!("a jump: {errors:.4?}");
     assert!(far(errors[0]) && errors[5..].iter().all(|&error| error < 0.02), "{errors:?}");
     let wide: Vec<Vec<f64>> = axes.iter().map(|row| row.iter().map(|a| a * 50.0).collect()).collect();

@@ -169,6 +169,7 @@ fn neighbours_ask_for_the_same_noise() {
 }
 
 /// The sums without noise, step by step: a dense inverse, and floats until the end.
+#[expect(clippy::needless_range_loop, reason = "as it is written on paper")]
 fn oracle(records: &[Vec<i64>], frame: &Frame, outer: &Ranges, steps: &Steps) -> (Vec<f64>, Vec<Vec<f64>>) {
     let size = outer.each().len();
     let mut inverse = vec![vec![0.0; size]; size];
@@ -203,7 +204,7 @@ fn without_noise_it_is_the_mean_of_what_was_shortened() {
     let mean = whole(&outer);
     let mut noise = Noise::seeded(11);
     let (ready, steps) = (Gaussian::rho(400.0).ready(&mean).unwrap(), steps(&mean, 400.0));
-    for spread in [1.0, 3.0, 40.0] {
+    for spread in [1.0, 1.8, 40.0] {
         let factor = Lower::of(&[20.0, -15.0, 9.0, 300.0, -4000.0, 2500.0], 3).unwrap();
         let frame = Frame { centre: vec![-12.5, 200.0, 3e4], factor };
         let records: Vec<Vec<i64>> = (0..3000)
@@ -234,7 +235,12 @@ fn without_noise_it_is_the_mean_of_what_was_shortened() {
             let truth = frame.centre[place] + off[place] / 3000.0;
             let near = 1e-2 * frame.factor.lengths()[place];
             assert!((told.value() - truth).abs() < near, "{} {truth}", told.value());
-            assert!(told.low() <= truth && truth <= told.high() && told.high() - told.low() < 4.0 * near);
+            let range = &outer.each()[place];
+            if spread > 2.0 {
+                assert_eq!((told.low(), told.high()), (range.low() as f64, range.high() as f64));
+            } else {
+                assert!(told.low() <= truth && truth <= told.high() && told.high() - told.low() < 4.0 * near);
+            }
         }
     }
 }
