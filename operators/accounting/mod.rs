@@ -56,6 +56,7 @@ pub mod renyi;
 pub mod shape;
 mod shuffle;
 pub mod transfer;
+pub(crate) mod unbiased;
 mod units;
 
 pub use accounts::{Account, Promise, reservation};

@@ -5,7 +5,7 @@ use super::bodies::Vectors;
 use super::domain::{Body, Domain};
 use super::matrix::{Eigen, Matrix};
 use crate::accounting::shape::corners;
-use crate::accounting::{Relation, number};
+use crate::accounting::{Relation, number, unbiased::chi_of_rho};
 use crate::invalid::{Invalid, Kind};
 
 /// The error of a mean over a public number of people: the norm of the standard deviations of its coordinates, and for the
@@ -42,7 +42,7 @@ impl MeanError {
             people,
             relation: shape.relation,
             shaped: shape.gamma() * deviation,
-            lower: shape.lower() * each / chi(rho),
+            lower: shape.lower() * each / chi_of_rho(rho),
             isotropic: shape.radius.sqrt() * shape.norm.of_ones(shape.dimension()) * deviation,
         })
     }
@@ -73,14 +73,8 @@ impl MeanError {
     /// # Errors
     /// Names `direction` as [`Domain::moves`] does.
     pub fn lower_bound_along(&self, domain: &Domain, direction: &[f64]) -> Result<f64, Invalid> {
-        Ok(domain.moves(self.relation, direction)? / (self.people as f64 * chi(self.rho)))
+        Ok(domain.moves(self.relation, direction)? / (self.people as f64 * chi_of_rho(self.rho)))
     }
-}
-
-/// The root of the chi-squared divergence that rho-zCDP allows.
-fn chi(rho: f64) -> f64 {
-    // The root of `e^(2 rho) - 1`, which itself would overflow.
-    libm::exp(rho) * (-libm::expm1(-2.0 * rho)).sqrt()
 }
 
 fn moved(relation: Relation) -> f64 {

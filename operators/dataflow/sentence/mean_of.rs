@@ -1,5 +1,4 @@
 //! The word for means of vectors, and the words for what bounds them.
-#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::fmt;
 use std::sync::Arc;
