@@ -52,7 +52,7 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     }
 }
 
-/// A square matrix of small whole numbers, and its condition number, or at least an upper bound of it.
+/// A square matrix of small whole numbers that has full rank, and is far from orthogonal.
 fn matrix(dimension: usize, noise: &mut Noise) -> Vec<i64> {
     // Triangular of both kinds, so that it has full rank; and steep in one axis.
     let mut lower = vec![0i64; dimension * dimension];
