@@ -132,8 +132,20 @@ impl Range {
 
     /// A value as it enters the sum of a [`Mean`](super::Mean): clipped, from the middle of the range, and in half units so
     /// that it stays whole.
+    #[inline]
     pub fn term(&self, value: i64) -> i128 {
         2 * self.clip(value.into()) - self.middle_twice()
+    }
+
+    /// The same in 64 bits, where the range [is within](Range::is_within) some number far below 2^61.
+    #[inline]
+    pub(super) fn narrow_term(&self, value: i64) -> i64 {
+        2 * value.clamp(self.low, self.high) - (self.low + self.high)
+    }
+
+    /// Whether neither it is wider than this, nor are its ends farther from zero than 2^60.
+    pub(super) fn is_within(&self, width: u64) -> bool {
+        self.width() <= width && self.reach() <= 1 << 60
     }
 
     /// `low + high`.

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use smallvec::SmallVec;
+
 use super::cap::Cap;
 use super::identity::Identity;
 use super::records::Kept;
@@ -77,6 +79,9 @@ impl Measure for Sum {
     }
 }
 
+/// What one person has in a key: one value without a list.
+pub type Few<V> = SmallVec<[V; 1]>;
+
 /// The values themselves, at most `per_key` of them: for means, quantiles, maxima, questions and vectors.
 ///
 /// Its share is those values, in the order in which they are chosen. Whoever adds them up must clip each of them.
@@ -104,7 +109,7 @@ impl<V> Clone for Values<V> {
 
 impl<V: Identity + Ord + Clone> Measure for Values<V> {
     type Value = V;
-    type Share = Vec<V>;
+    type Share = Few<V>;
     type Plain = Kept<Self>;
     const CUTS: bool = true;
 
@@ -116,12 +121,12 @@ impl<V: Identity + Ord + Clone> Measure for Values<V> {
         (hash(&value), value)
     }
 
-    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a V, i128)>) -> Vec<V>
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a V, i128)>) -> Few<V>
     where
         V: 'a,
     {
         let most = cap.per_key() as usize;
-        let mut values = Vec::new();
+        let mut values = Few::new();
         for (value, copies) in records {
             let room = most - values.len();
             let copies = usize::try_from(copies).unwrap_or(usize::MAX).min(room);

@@ -92,7 +92,7 @@ pub use cap::Cap;
 pub use chooser::Chooser;
 pub use each::Each;
 pub use identity::{Identity, Sink};
-pub use measure::{Measure, Values};
+pub use measure::{Few, Measure, Values};
 pub use mixer::Mixer;
 pub use own::Own;
 pub use partial::{Additive, Partial};

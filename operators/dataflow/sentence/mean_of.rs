@@ -8,7 +8,7 @@ use super::question::{Grouping, Question};
 use super::tallied::Tallied;
 use super::unit::Unit;
 use crate::accounting::shape::{Domain, Norm};
-use crate::dataflow::bounding::{Identity, Values};
+use crate::dataflow::bounding::{Few, Identity, Values};
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
 use crate::mechanisms::{FoundMean, Keys, Ranges, StableVectors, Summary, VectorMean, Vectors};
@@ -204,7 +204,7 @@ impl<S: Vectors<Key: Grouping, Known: Travels>, C: Vector> Question for Averaged
     }
 
     #[inline]
-    fn add(&self, total: &mut S::Known, vectors: Vec<C>) {
+    fn add(&self, total: &mut S::Known, vectors: Few<C>) {
         self.mean.add(total, &vectors);
     }
 

@@ -39,7 +39,7 @@ impl<K: Grouping> Question for Ranking<K> {
     }
 
     #[inline]
-    fn add(&self, total: &mut Values, values: Vec<i64>) {
+    fn add(&self, total: &mut Values, values: bounding::Few<i64>) {
         total.add(&values);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clip::Ranges;
-use super::moments::Moments;
+use super::moments::{Moments, NARROW};
 use crate::accounting::Relation;
 use crate::accounting::shape::{Domain, Norm, Shape};
 use crate::canonical::Canonical;
@@ -32,7 +32,6 @@ pub struct VectorMean<K> {
     limits: Limits,
     keys: Keys<K>,
     coordinates: Arc<[Coordinate]>,
-    sums: Sensitivity,
     joint: Sensitivity,
 }
 
@@ -40,6 +39,8 @@ pub struct VectorMean<K> {
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Clipped(Arc<[Range]>),
+    /// The same, where a sum of many terms needs no more than 64 bits.
+    Narrow(Arc<[Range]>),
     Shaped(Arc<Shaped>),
 }
 
@@ -60,18 +61,14 @@ impl<K: Key> VectorMean<K> {
     /// Names `bound` where the sensitivity leaves 128 bits.
     pub fn clipped(ranges: &Ranges, limits: Limits, keys: Keys<K>) -> Result<VectorMean<K>, Invalid> {
         let records = u128::from(limits.per_key());
-        let widths = ranges.each().iter().map(|range| records.checked_mul(range.width().into()));
-        let widths: Option<Vec<u128>> = widths.collect();
-        let sums = widths
-            .unwrap_or_default()
-            .into_iter()
-            .map(|width| Sensitivity::each(&limits, width))
-            .reduce(|sums, sum| sums?.beside(sum?));
-        let sums = sums.unwrap_or_else(|| Sensitivity::each(&limits, u128::MAX))?;
+        let sum = |range: &Range| Sensitivity::each(&limits, records * u128::from(range.width()));
         // Beside sums in half units, counts are in half units.
-        let joint = sums.beside(Sensitivity::each(&limits, 2 * records)?)?;
+        let counts = Sensitivity::each(&limits, 2 * records)?;
+        let joint = ranges.each().iter().try_fold(counts, |joint, range| joint.beside(sum(range)?))?;
         let coordinates = ranges.each().iter().map(|_| Coordinate::unnamed()).collect();
-        Ok(VectorMean { form: Form::Clipped(ranges.each().into()), limits, keys, coordinates, sums, joint })
+        let narrow = ranges.each().iter().all(|range| range.is_within(NARROW));
+        let form = if narrow { Form::Narrow } else { Form::Clipped }(ranges.each().into());
+        Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
     /// The mean over vectors of this domain, with noise of the shape that errs least in this norm. The domain is in the steps
@@ -89,11 +86,11 @@ impl<K: Key> VectorMean<K> {
         let whitened = Whitened::of(domain, &shape, BITS)?;
         let records = u128::from(limits.per_key());
         // All whitened coordinates of a key together are one vector of this length.
-        let sums = Sensitivity::each(&limits, records << BITS)?;
-        let joint = sums.beside(Sensitivity::each(&limits, records)?)?;
+        let joint =
+            Sensitivity::each(&limits, records << BITS)?.beside(Sensitivity::each(&limits, records)?)?;
         let coordinates = (0..shape.dimension()).map(|_| Coordinate::unnamed()).collect();
         let form = Form::Shaped(Arc::new(Shaped { whitened, shape }));
-        Ok(VectorMean { form, limits, keys, coordinates, sums, joint })
+        Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
     /// Tells the coordinates by these names, each with its decimal point there. Values and bounds are in the steps that it
@@ -126,7 +123,7 @@ impl<K: Key> VectorMean<K> {
         for record in records {
             let record = record.as_ref();
             if record.len() == self.coordinates.len() {
-                self.form.add(&mut known.sums, record);
+                self.form.add(known, record);
             }
         }
     }
@@ -164,11 +161,6 @@ impl<K: Key> VectorMean<K> {
         &self.coordinates
     }
 
-    /// Of the sums: where they are whitened, of the length of the vector that a key has.
-    pub(super) fn sums(&self) -> &Sensitivity {
-        &self.sums
-    }
-
     pub(super) fn stated(&self) -> Stated<'_, K> {
         let form = self.form.canonical(Canonical::new("discreet vectors 1"));
         let form = self.coordinates.iter().fold(form, |form, coordinate| coordinate.canonical(form));
@@ -188,30 +180,36 @@ impl Form {
     /// How many integers a record has.
     fn width(&self) -> usize {
         match self {
-            Form::Clipped(ranges) => ranges.len(),
+            Form::Clipped(ranges) | Form::Narrow(ranges) => ranges.len(),
             Form::Shaped(shaped) => shaped.whitened.width(),
         }
     }
 
     #[inline]
-    fn add(&self, sums: &mut [i128], record: &[i64]) {
+    fn add(&self, known: &mut Moments, record: &[i64]) {
         match self {
+            Form::Narrow(ranges) => {
+                for ((sum, range), &value) in known.next_nearby().iter_mut().zip(ranges.iter()).zip(record) {
+                    *sum += range.narrow_term(value);
+                }
+            }
             Form::Clipped(ranges) => {
-                for ((sum, range), &value) in sums.iter_mut().zip(ranges.iter()).zip(record) {
+                for ((sum, range), &value) in known.sums.iter_mut().zip(ranges.iter()).zip(record) {
                     *sum = sum.wrapping_add(range.term(value));
                 }
             }
             Form::Shaped(shaped) => {
                 let floats: Vec<f64> = record.iter().map(|&value| value as f64).collect();
                 let whole = shaped.whitened.record(&floats);
-                sums.iter_mut().zip(whole).for_each(|(sum, entry)| *sum = sum.wrapping_add(entry.into()));
+                // None is beyond 2^30, whatever the record was.
+                known.next_nearby().iter_mut().zip(whole).for_each(|(sum, entry)| *sum += entry);
             }
         }
     }
 
     fn canonical(&self, form: Canonical) -> Canonical {
         match self {
-            Form::Clipped(ranges) => ranges
+            Form::Clipped(ranges) | Form::Narrow(ranges) => ranges
                 .iter()
                 .fold(form.text("clipped"), |form, range| form.number(range.low()).number(range.high())),
             Form::Shaped(shaped) => shaped.whitened.canonical(form.text("shaped")),

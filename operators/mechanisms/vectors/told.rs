@@ -61,7 +61,9 @@ fn vectors<K: Key>(asked: &Asked, mean: &VectorMean<K>) -> Result<NoisyVectors<K
         let records = Sensitivity::each(mean.limits(), mean.limits().per_key().into())?;
         let counts = Column::new(Additive::within(asked.family, counting, &records)?, shared, each)?;
         let (sums, over_bound) = match mean.form() {
-            Form::Clipped(ranges) => clipped(asked.family, mean, ranges, (spend, summing), each)?,
+            Form::Clipped(ranges) | Form::Narrow(ranges) => {
+                clipped(asked.family, mean, ranges, (spend, summing), each)?
+            }
             Form::Shaped(shaped) => self::shaped(asked.family, mean, shaped, (spend, summing), each)?,
         };
         Ok(Averaged { counts, sums, coordinates: Arc::clone(mean.coordinates()), over_bound })
@@ -104,7 +106,10 @@ fn shaped<K: Key>(
     if family != Family::Gaussian {
         return Err(Invalid::new("noise", Kind::Mixed, "Gaussian noise to a domain: no other has its shape"));
     }
-    let noise = Additive::within(family, summing, mean.sums())?;
+    // All whitened coordinates of a key together are one vector of this length.
+    let length = u128::from(mean.limits().per_key()) << BITS;
+    let moved = Sensitivity::each(mean.limits(), length)?;
+    let noise = Additive::within(family, summing, &moved)?;
     let step = libm::exp2(-f64::from(BITS));
     let half = noise.half_width(confidence)? as f64;
     let width = |row: &[f64]| {
@@ -117,7 +122,7 @@ fn shaped<K: Key>(
         }
     };
     let told = shaped.shape.factor().iter().map(|row| width(row)).collect();
-    let over = over_bound(noise.deviation(), mean.sums(), mean.keys(), all);
+    let over = over_bound(noise.deviation(), &moved, mean.keys(), all);
     let over_bound = over.map(|over| over * shaped.shape.gamma() / shaped.shape.lower());
     Ok((Sums::Shaped { noise, shaped: Arc::clone(shaped), told }, over_bound))
 }

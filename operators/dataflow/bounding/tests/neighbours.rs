@@ -105,7 +105,7 @@ fn one_person_moves_sums_by_the_farther_end_of_the_range() {
 fn one_person_moves_kept_values_by_keys_times_per_key_of_them() {
     let most = Change { l0: 2, linf: 3 * 40, l1: 2 * 3 * 40, l2_squared: 2 * 120 * 120 };
     let value = |chooser: &Chooser, record: &Record<u64, u32>| (chooser.record(&record.id), record.value);
-    let add = |total: &mut i128, values: Vec<i64>| {
+    let add = |total: &mut i128, values: Few<i64>| {
         *total += values.iter().map(|&value| i128::from(value.clamp(-40, 40))).sum::<i128>();
     };
     replay(4000, most, (2, 3), Kept::new(Values::<i64>::new()), value, add);

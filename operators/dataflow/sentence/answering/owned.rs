@@ -93,7 +93,7 @@ where
     {
         // What counts is at most the cap, but changes of one record, which are added up, may be any number.
         let copies = held.flat_map(|(held, copies)| std::iter::repeat_n(held, copies.max(0).unsigned_abs()));
-        share(&N::rule(&Values::new()), cap, copies.cloned()).unwrap_or_default()
+        share(&N::rule(&Values::new()), cap, copies.cloned()).unwrap_or_default().into_vec()
     }
 }
 

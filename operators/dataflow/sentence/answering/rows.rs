@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::dataflow::bounding::{Cap, Values};
+use crate::dataflow::bounding::{Cap, Few, Values};
 use crate::dataflow::sentence::question::Question;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answers::{Row, Schema};
@@ -93,7 +93,7 @@ impl Question for Rows {
         Cap::new(1, limits.per_key())
     }
 
-    fn add(&self, total: &mut Vec<Row>, share: Vec<Row>) {
+    fn add(&self, total: &mut Vec<Row>, share: Few<Row>) {
         total.extend(share);
     }
 

@@ -276,7 +276,7 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
         let read = |chooser: &Chooser, event: &Event| {
             listed(event).map(|(key, value)| (key, (chooser.record(&(event.3, event.2)), value)))
         };
-        let add = |total: &mut (i128, Vec<i64>), values: Vec<i64>| {
+        let add = |total: &mut (i128, Vec<i64>), values: bounding::Few<i64>| {
             total.0 += 1;
             total.1.extend(values);
         };

@@ -83,7 +83,7 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
             }
         }
     };
-    let add = |total: &mut S::Known, share: Vec<[i64; 2]>| statistic.add(total, &share);
+    let add = |total: &mut S::Known, share: bounding::Few<[i64; 2]>| statistic.add(total, &share);
     let found = tallied(schedule, table, fill, |_| true, add);
     let told = |keys: Vec<(u32, S::Known)>| -> BTreeMap<String, Vec<i128>> {
         keys.iter().map(|(key, total)| (key.to_string(), total.shown())).collect()

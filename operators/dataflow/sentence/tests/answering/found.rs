@@ -27,7 +27,7 @@ impl Case {
     ) -> impl Fn(Interval) -> Vec<Event>
     where
         P: bounding::Identity + Eq + Clone,
-        K: Rule<Share = Vec<Row>>,
+        K: Rule<Share = bounding::Few<Row>>,
     {
         move |window| {
             let base = Chooser::new(recorder::SECRET);
