@@ -46,6 +46,10 @@ impl<const D: usize> Events<D> {
         Events((0..people).map(event).collect())
     }
 
+    pub(crate) fn each(&self) -> &[Event<D>] {
+        &self.0
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

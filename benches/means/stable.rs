@@ -15,7 +15,10 @@ use discreet::noise::{DiscreteGaussian, Law, Noise};
 
 const EPSILON: f64 = 2.0;
 const DELTA: f64 = 1e-6;
-const ROUNDS: usize = 5;
+/// Few records are soon told, and each tells less.
+const fn rounds(dimension: usize) -> usize {
+    if dimension > 8 { 5 } else { 60 / dimension }
+}
 /// Where the mean is, and the smallest and the largest deviation of the records along an axis of their own.
 const CENTRE: i64 = 1 << 30;
 const DEVIATIONS: (f64, f64) = (1e6, 1e9);
@@ -118,11 +121,12 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
         for people in [least, 2 * least, 10 * least] {
             let mean = StableMean::new(people, dimension as u64, EPSILON, DELTA, Relation::Replace)?;
             let (mut errors, mut failed, mut seconds) = ([0.0; 4], 0, 0.0);
-            for _ in 0..ROUNDS {
+            let rounds = rounds(dimension);
+            for _ in 0..rounds {
                 let records = shape.records(people, &mut noise, &law);
                 let begun = Instant::now();
                 let released = mean.release(&records, &extent, &mut noise)?;
-                seconds += begun.elapsed().as_secs_f64() / ROUNDS as f64;
+                seconds += begun.elapsed().as_secs_f64() / rounds as f64;
                 let all =
                     |wide, sigma, noise: &mut Noise| clipped(&records, &shape, wide, sigma, noise, &law);
                 let plain = all(1e3, 0.0, &mut noise);
@@ -135,22 +139,43 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
                     .iter()
                     .for_each(|(at, told)| errors[*at] += shape.error(told));
             }
-            let rounds = |at| if at == 1 { ROUNDS - failed } else { ROUNDS } as f64;
-            let [plain, stable, two, ten] = [0, 1, 2, 3].map(|at: usize| (errors[at] / rounds(at)).sqrt());
+            let told = |at| if at == 1 { rounds - failed } else { rounds } as f64;
+            let [plain, stable, two, ten] = [0, 1, 2, 3].map(|at: usize| (errors[at] / told(at)).sqrt());
             println!(
                 "{dimension:2} {people:8} {plain:12.5} {stable:8.5} {two:12.5} {ten:13.5} {failed:7} {seconds:8.2}"
             );
         }
     }
-    println!("\n d   people  seconds of a release");
-    for (dimension, people) in [(1, 100_000), (5, 100_000), (10, 200_000), (20, 300_000), (10, 1_000_000)] {
+    println!("\n d   people  seconds of a release  bytes a number beside the records");
+    for (dimension, people) in
+        [(1, 100_000), (10, 100_000), (50, 100_000), (1, 1_000_000), (10, 1_000_000), (50, 1_000_000)]
+    {
+        let mean = match StableMean::new(people, dimension as u64, EPSILON, DELTA, Relation::Replace) {
+            Ok(mean) => mean,
+            Err(refused) => {
+                println!("{dimension:2} {people:8} {refused}");
+                continue;
+            }
+        };
         let shape = Shape::new(dimension, &mut noise, &law);
         let records = shape.records(people, &mut noise, &law);
         let extent = Extent::new(vec![(-SIDE, SIDE); dimension])?;
-        let mean = StableMean::new(people, dimension as u64, EPSILON, DELTA, Relation::Replace)?;
-        let begun = Instant::now();
+        let (before, begun) = (memory("VmRSS:", true), Instant::now());
         mean.release(&records, &extent, &mut noise)?;
-        println!("{dimension:2} {people:8} {:9.2}", begun.elapsed().as_secs_f64());
+        let seconds = begun.elapsed().as_secs_f64();
+        let more = memory("VmHWM:", false).zip(before).map(|(most, before)| most.saturating_sub(before));
+        let more = more.map_or("-".to_owned(), |more| format!("{:.1}", more as f64 / records.len() as f64));
+        println!("{dimension:2} {people:8} {seconds:9.2} {more:>24}");
     }
     Ok(())
+}
+
+/// What the system says of this process, in bytes, where it does; and, if asked, lets it forget the most that there was.
+fn memory(field: &str, forget: bool) -> Option<u64> {
+    if forget {
+        std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().split(' ').next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }

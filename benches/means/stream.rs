@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use discreet::accounting::shape::Domain as Vectors;
 use discreet::accounting::{Amount, Neighbours, Promise, Unit};
+use discreet::dataflow::bounding::{Cap, Chooser, Kept, Table, Values};
 use discreet::dataflow::{Config, Deliver, Fed, execute};
 use discreet::gate::Gate;
 use discreet::ledger::{Domain, Ledger, Name};
@@ -48,6 +49,10 @@ pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result
     for ((name, _), spent) in settings.iter().zip(best) {
         println!("{people} people, {D} numbers, {name}: {:.1} CPU ns a record", of(spent));
     }
+    println!(
+        "{people} people, {D} numbers: {} bytes of each person in an open window",
+        held(&events)? / people
+    );
     let ratio = |name: &str, above: u64, below: u64| {
         println!("ratio means.{name}_{D}_of_{people} {:.2}", above as f64 / below as f64);
     };
@@ -58,6 +63,18 @@ pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result
     ratio("shaped_over_clipped", shaped, clipped);
     ratio("found_over_clipped", found, clipped);
     Ok(())
+}
+
+/// What a worker holds of a window until it closes, if it is alone. A mean whose bounds are found, or that is stable, then has the
+/// numbers of all people once more, with those that are whitened or told apart.
+fn held<const D: usize>(events: &Events<D>) -> Result<usize, Box<dyn Error>> {
+    let kept = Kept::new(Values::<[i64; D]>::new());
+    let table: Table<u64, (), _> = Table::new(Chooser::new([7; 32]), Cap::new(1, 1)?, kept);
+    let mut table = table.only([()].into());
+    for event in events.each() {
+        table.add(event.person, &(), (event.person, event.values));
+    }
+    Ok(table.bytes())
 }
 
 /// CPU time of all threads, in nanoseconds.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use discreet::dataflow::bounding::{self, Cap, Chooser, Kept, Own, Table};
+use discreet::dataflow::bounding::{self, Cap, Chooser, Few, Kept, Own, Table};
 use discreet::mechanisms::{
     BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tops, Values,
 };
@@ -44,7 +44,7 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     );
 
     let mut people = 0;
-    let add = |values: &mut Values, own: Vec<i64>| {
+    let add = |values: &mut Values, own: Few<i64>| {
         people += 1;
         values.add(&own);
     };

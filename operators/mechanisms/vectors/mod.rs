@@ -46,12 +46,11 @@ mod moments;
 mod prices;
 mod remembered;
 mod rows;
+mod seam;
 mod stably;
 #[cfg(test)]
 mod tests;
 mod told;
-#[expect(clippy::module_inception, reason = "vectors is what they are")]
-mod vectors;
 
 pub use clip::Ranges;
 pub use followed::FollowedMeans;
@@ -59,6 +58,6 @@ pub use found::FoundMean;
 pub use mean::VectorMean;
 pub use moments::Moments;
 pub use rows::Rows;
+pub use seam::Vectors;
 pub use stably::{Stable, StableMeans, StableVectors};
 pub use told::NoisyVectors;
-pub use vectors::Vectors;

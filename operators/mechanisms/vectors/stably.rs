@@ -244,3 +244,6 @@ impl<K: Key> Ready for StableMeans<K> {
         Drawn { answer: Answer { cells, told: self.told.clone(), room: None }, state: None }
     }
 }
+
+#[cfg(test)]
+mod tests;

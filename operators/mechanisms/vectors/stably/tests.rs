@@ -1,0 +1,119 @@
+use super::*;
+use crate::mechanisms::{Bound, Head, Summary, Tally, Tellable};
+
+fn limits() -> Limits {
+    Bound::keys(1).checked().unwrap()
+}
+
+fn vectors(side: i64) -> StableVectors<u32> {
+    let sides = Ranges::new([(-side, side)]).unwrap();
+    StableVectors::new(sides, limits(), Keys::public([7]).unwrap()).unwrap()
+}
+
+const STABLE: Stable = Stable { epsilon: 4.0, delta: 1e-6, people: Some(30_000) };
+
+fn told(records: &[i64], seed: u64) -> String {
+    let vectors = vectors(1 << 40);
+    let ready = STABLE.ready(&vectors).unwrap();
+    let mut known = Rows::default();
+    records.iter().for_each(|&record| vectors.add(&mut known, &[[record]]));
+    let mut exact = ready.tally();
+    exact.absorb((7, known));
+    let answer = ready.draw(exact, None, &mut Noise::seeded(seed)).answer;
+    answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+}
+
+/// Nearly normal, of this deviation, around this middle.
+fn normal(people: usize, middle: i64, deviation: i64) -> Vec<i64> {
+    let mut random = Noise::seeded(8);
+    let mut uniform = || random.below(1 << 20) as i64 - (1 << 19);
+    // Twelve numbers that are even over a width of 1 have together a variance of 1.
+    (0..people).map(|_| middle + (0..12).map(|_| uniform()).sum::<i64>() * deviation / (1 << 20)).collect()
+}
+
+// Refutes a mean that is told in another place or scale, one that does not say what it assumes, and an interval that it has not.
+#[test]
+fn a_mean_is_told_whatever_its_scale() {
+    for (middle, deviation) in [(0, 1_000), (-(1 << 39), 1 << 36), (123_456_789, 1_000_000)] {
+        let line: serde_json::Value =
+            serde_json::from_str(&told(&normal(30_000, middle, deviation), 3)).unwrap();
+        let off = (line["value"].as_f64().unwrap() - middle as f64).abs();
+        assert!(off < 0.1 * deviation as f64, "{off} of {deviation}");
+        assert_eq!((&line["key"], &line["of"]), (&7.into(), &0.into()));
+        assert_eq!(line["interval"], serde_json::json!([null, null]));
+        assert_eq!(line["noise"]["assumes"], ASSUMED);
+        assert!(line["noise"]["scale"].as_f64().unwrap() < 0.1);
+    }
+}
+
+// Refutes a failure that is told otherwise for one reason than for another, or that ends anything.
+#[test]
+fn whatever_fails_is_told_alike() {
+    let few = told(&normal(100, 0, 1_000), 3);
+    assert!(
+        few.starts_with(r#"{"release":"r","window":null,"key":7,"of":0,"value":null,"interval":[null,null]"#),
+        "{few}"
+    );
+    let constant = told(&vec![5; 30_000], 3);
+    let nobody = told(&[], 3);
+    let wild: Vec<i64> =
+        (0..30_000).map(|at| if at % 2 == 0 { at } else { i64::MAX - at }).map(|x| x << (x % 30)).collect();
+    for other in [constant, nobody] {
+        assert_eq!(other, few);
+    }
+    assert!(told(&wild, 3).contains("\"of\":0,\"value\":"), "an answer, or none");
+}
+
+#[test]
+fn what_it_cannot_do_is_refused_by_public_numbers() {
+    let sides = || Ranges::new([(0, 10)]).unwrap();
+    let keys = || Keys::public([7]).unwrap();
+    let field = |refused: Invalid| (refused.field().to_owned(), refused.kind());
+    let of = |limits: Bound, keys: Keys<u32>| StableVectors::new(sides(), limits.checked().unwrap(), keys);
+    assert_eq!(field(of(Bound::keys(1), Keys::discover(1e-6)).unwrap_err()), ("keys".into(), Kind::Mixed));
+    assert_eq!(field(of(Bound::keys(2), keys()).unwrap_err()), ("keys".into(), Kind::TooLarge));
+    assert_eq!(field(of(Bound::keys(1).per_key(2), keys()).unwrap_err()), ("per_key".into(), Kind::TooLarge));
+    let wide = StableVectors::new(Ranges::new([(0, i64::MAX)]).unwrap(), limits(), keys()).unwrap_err();
+    assert_eq!(wide.field(), "extent");
+    let ready = |stable: Stable| field(stable.ready(&vectors(10)).unwrap_err());
+    assert_eq!(ready(Stable::epsilon(4.0, 1e-6)), ("people".into(), Kind::Missing));
+    assert_eq!(ready(STABLE.people(1_000)), ("people".into(), Kind::TooSmall));
+    assert_eq!(ready(Stable { epsilon: f64::NAN, ..STABLE }).0, "epsilon");
+    let mean = STABLE.ready(&vectors(10)).unwrap();
+    assert_eq!(mean.cost().amount(), mean.plan().cost().amount(), "the test and the count are paid for");
+    assert!(mean.accepts(&[1]).is_err() && !mean.remembers());
+}
+
+// Refutes a person who is two records, and one without a vector who counts.
+#[test]
+fn a_person_is_one_record_or_none() {
+    let vectors = vectors(100);
+    let known = |records: &[&[i64]]| {
+        let mut known = Rows::default();
+        vectors.add(&mut known, records);
+        known.shown()
+    };
+    assert_eq!(known(&[&[5], &[6]]), [1, 0, 5]);
+    assert_eq!(known(&[&[5, 6]]), [0, 0]);
+    assert_eq!(known(&[]), [0, 0]);
+}
+
+#[test]
+fn another_parameter_is_another_hash() {
+    let hash = |stable: Stable, vectors: &StableVectors<u32>| stable.ready(vectors).unwrap().parameters();
+    let keyed =
+        StableVectors::new(Ranges::new([(-10, 10)]).unwrap(), limits(), Keys::public([8]).unwrap()).unwrap();
+    let named = vectors(10).told_as(vec![Coordinate::named("a", Point::WHOLE)]).unwrap();
+    let hashes = [
+        hash(STABLE, &vectors(10)),
+        hash(STABLE, &vectors(11)),
+        hash(STABLE.people(30_001), &vectors(10)),
+        hash(Stable { epsilon: 4.5, ..STABLE }, &vectors(10)),
+        hash(Stable { delta: 2e-6, ..STABLE }, &vectors(10)),
+        hash(STABLE, &keyed),
+        hash(STABLE, &named),
+    ];
+    for (place, digest) in hashes.iter().enumerate() {
+        assert_eq!(hashes.iter().position(|other| other == digest), Some(place));
+    }
+}
