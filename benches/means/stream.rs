@@ -154,38 +154,29 @@ fn clipped_records<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
         .deliver(|_| Ok(()));
 }
 
+/// The mean of everybody's numbers, by one of the words for what bounds them.
+macro_rules! of_people {
+    ($events:ident, $gate:ident, $word:ident($bound:expr)) => {
+        $events
+            .protect(|event| event.person)
+            .tumbling(minutes(10), |event| event.time)
+            .between(0, END)
+            .bound(Bound::keys(1))
+            .mean_of(|event| event.values)
+            .$word($bound)
+            .release($gate, "mean", Gaussian::rho(0.1))
+            .deliver(|_| Ok(()))
+    };
+}
+
 fn clipped_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
-    events
-        .protect(|event| event.person)
-        .tumbling(minutes(10), |event| event.time)
-        .between(0, END)
-        .bound(Bound::keys(1))
-        .mean_of(|event| event.values)
-        .within([(0, RANGE); D])
-        .release(gate, "mean", Gaussian::rho(0.1))
-        .deliver(|_| Ok(()));
+    of_people!(events, gate, within([(0, RANGE); D]));
 }
 
 fn shaped_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
-    events
-        .protect(|event| event.person)
-        .tumbling(minutes(10), |event| event.time)
-        .between(0, END)
-        .bound(Bound::keys(1))
-        .mean_of(|event| event.values)
-        .over(Vectors::reaching(&[RANGE as f64; D]))
-        .release(gate, "mean", Gaussian::rho(0.1))
-        .deliver(|_| Ok(()));
+    of_people!(events, gate, over(Vectors::reaching(&[RANGE as f64; D])));
 }
 
 fn found_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
-    events
-        .protect(|event| event.person)
-        .tumbling(minutes(10), |event| event.time)
-        .between(0, END)
-        .bound(Bound::keys(1))
-        .mean_of(|event| event.values)
-        .found_within([(-100 * RANGE, 100 * RANGE); D])
-        .release(gate, "mean", Gaussian::rho(0.1))
-        .deliver(|_| Ok(()));
+    of_people!(events, gate, found_within([(-100 * RANGE, 100 * RANGE); D]));
 }

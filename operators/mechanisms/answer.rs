@@ -6,6 +6,7 @@ use super::additive::Additive;
 use super::point::Point;
 use super::ranks::Quantile;
 use crate::canonical::Canonical;
+use crate::invalid::{Invalid, Kind};
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,6 +136,14 @@ impl Coordinate {
     /// A number with this name, told with its decimal point there.
     pub fn named(name: &str, point: Point) -> Coordinate {
         Coordinate { name: Some(name.to_owned()), point }
+    }
+
+    /// These, if there is one for each of so many numbers.
+    pub(super) fn each(coordinates: Vec<Coordinate>, numbers: usize) -> Result<Arc<[Coordinate]>, Invalid> {
+        if coordinates.len() == numbers {
+            return Ok(coordinates.into());
+        }
+        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
     }
 
     pub(super) fn canonical(&self, form: Canonical) -> Canonical {

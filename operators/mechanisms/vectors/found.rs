@@ -99,10 +99,8 @@ impl<K: Key> FoundMean<K> {
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
     pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<FoundMean<K>, Invalid> {
-        if coordinates.len() == self.coordinates.len() {
-            return Ok(FoundMean { coordinates: coordinates.into(), ..self });
-        }
-        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
+        let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
+        Ok(FoundMean { coordinates, ..self })
     }
 
     /// Adds what one person left in a key: the first `per_key` of these records. A record of another length counts as one that

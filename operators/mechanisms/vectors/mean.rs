@@ -7,7 +7,7 @@ use super::moments::{Moments, NARROW};
 use crate::accounting::Relation;
 use crate::accounting::shape::{Domain, Norm, Shape};
 use crate::canonical::Canonical;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::Invalid;
 use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{Limits, Range};
 use crate::mechanisms::keys::{Key, Keys};
@@ -99,10 +99,8 @@ impl<K: Key> VectorMean<K> {
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
     pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<VectorMean<K>, Invalid> {
-        if coordinates.len() == self.coordinates.len() {
-            return Ok(VectorMean { coordinates: coordinates.into(), ..self });
-        }
-        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
+        let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
+        Ok(VectorMean { coordinates, ..self })
     }
 
     /// Adds what one person left in a key: the first `per_key` of these records, each within its bound, so that the sensitivity

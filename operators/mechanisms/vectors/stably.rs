@@ -64,10 +64,8 @@ impl<K: Key> StableVectors<K> {
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
     pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<StableVectors<K>, Invalid> {
-        if coordinates.len() == self.coordinates.len() {
-            return Ok(StableVectors { coordinates: coordinates.into(), ..self });
-        }
-        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
+        let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
+        Ok(StableVectors { coordinates, ..self })
     }
 
     /// Adds what one person left in a key: the first of these records. Who has none of this length does not count.
