@@ -21,6 +21,11 @@ impl<T: Copy> Estimate<T> {
         Estimate { value, low, high }
     }
 
+    /// The same through a function that does not fall.
+    pub(super) fn map<U>(self, rising: impl Fn(T) -> U) -> Estimate<U> {
+        Estimate { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
+    }
+
     /// The noised number, as it was drawn: it may be below zero where the truth cannot.
     pub fn value(&self) -> T {
         self.value

@@ -94,6 +94,13 @@ impl Limits {
         self.per_key
     }
 
+    /// As many of a person's records in a key as count: the first.
+    #[inline]
+    pub(super) fn first<'a, R>(&self, records: &'a [R]) -> &'a [R] {
+        let most = usize::try_from(self.per_key).unwrap_or(usize::MAX);
+        &records[..most.min(records.len())]
+    }
+
     /// At most so many windows of one release, where that is bounded.
     pub fn windows(&self) -> Option<u64> {
         self.windows

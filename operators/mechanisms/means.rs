@@ -50,18 +50,23 @@ pub(super) fn means<K: Key>(asked: &Asked, mean: &Mean<K>) -> Result<NoisyMeans<
 /// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a count.
 pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
     let (low, high) = (range.low() as f64, range.high() as f64);
-    // No mean is of fewer than one value.
-    let over = |sum: i128, count: i128| sum as f64 / 2.0 / count.max(1) as f64;
     let told = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
-    let value = told(over(sum.value, count.value));
+    let over = quotient(sum.map(|sum| sum as f64 / 2.0), count.map(|count| count as f64));
     if count.high < 1 {
         // Nothing is known where there may well be nobody.
-        return Estimate { value, low, high };
+        return Estimate { value: told(over.value), low, high };
     }
+    over.map(told)
+}
+
+/// A sum over a count, each inside its interval.
+pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64> {
+    // No mean is of fewer than one value.
+    let over = |sum: f64, count: f64| sum / count.max(1.0);
     Estimate {
-        value,
-        low: told(over(sum.low, count.low).min(over(sum.low, count.high))),
-        high: told(over(sum.high, count.low).max(over(sum.high, count.high))),
+        value: over(sum.value, count.value),
+        low: over(sum.low, count.low).min(over(sum.low, count.high)),
+        high: over(sum.high, count.low).max(over(sum.high, count.high)),
     }
 }
 

@@ -41,7 +41,8 @@ where
     T: Fn(&D) -> Time + 'static,
 {
     /// The mean of several numbers of each record, with one count for all of them. Another word must say what bounds them:
-    /// [`within`](MeanOf::within) ranges, or [`over`](MeanOf::over) a domain.
+    /// [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a domain, in ranges that are [found](MeanOf::found_within), or
+    /// [stable](MeanOf::stable), in a box that holds whatever comes.
     ///
     /// ```
     /// # use discreet::dataflow::{Fed, Release, StreamVec};

@@ -65,8 +65,7 @@ impl<K: Key> Quantiles<K> {
     pub fn of_one(&self, values: &[i64]) -> Values {
         let mut known = Values::default();
         if !values.is_empty() {
-            let most = usize::try_from(self.limits.per_key()).unwrap_or(usize::MAX);
-            known.add(&values[..most.min(values.len())]);
+            known.add(self.limits.first(values));
         }
         known
     }

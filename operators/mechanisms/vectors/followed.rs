@@ -17,6 +17,7 @@ use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Tell
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::Gaussian;
+use crate::mechanisms::means::quotient;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
 use crate::mechanisms::parameters::parameters;
 use crate::mechanisms::point::Point;
@@ -177,8 +178,8 @@ impl<K: Key> FollowedMeans<K> {
         let misfits = seen.misfits(&self.doubt(laws), self.prices.steps.longest);
         let step = libm::exp2(-f64::from(self.prices.steps.bits));
         let width = laws.halves.0 as f64;
-        let (fewest, most) = (seen.records - width, seen.records + width);
-        let over = |sum: f64, records: f64| sum / records.max(1.0);
+        let most = seen.records + width;
+        let records = Estimate { value: seen.records, low: seen.records - width, high: most };
         let sums = frame.back(&seen.sums).into_iter().zip(frame.factor.lengths());
         let each = sums.zip(self.outer.iter()).zip(&self.coordinates[..]).enumerate();
         each.map(|(place, (((sum, length), outer), coordinate))| {
@@ -189,20 +190,14 @@ impl<K: Key> FollowedMeans<K> {
             // record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
-            let value = told(over(sum, seen.records));
+            let over = quotient(Estimate { value: sum, low: sum - off, high: sum + off }, records);
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
             if most < 1.0 || misfits {
                 // Nothing is known where there may well be nobody, or where most records were shortened.
-                return (Estimate { value, low, high }, noised);
+                return (Estimate { value: told(over.value), low, high }, noised);
             }
-            let (under, above) = (sum - off, sum + off);
-            let estimate = Estimate {
-                value,
-                low: told(over(under, fewest).min(over(under, most))),
-                high: told(over(above, fewest).max(over(above, most))),
-            };
-            (estimate, noised)
+            (over.map(told), noised)
         })
         .collect()
     }

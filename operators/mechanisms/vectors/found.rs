@@ -107,8 +107,7 @@ impl<K: Key> FoundMean<K> {
     /// is at the centre, wherever that will be. Somebody without a record adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut Rows, records: &[V]) {
-        let most = usize::try_from(self.limits.per_key()).unwrap_or(usize::MAX);
-        let records = &records[..most.min(records.len())];
+        let records = self.limits.first(records);
         if records.is_empty() {
             return;
         }

@@ -108,8 +108,7 @@ impl<K: Key> VectorMean<K> {
     /// a record adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut Moments, records: &[V]) {
-        let most = usize::try_from(self.limits.per_key()).unwrap_or(usize::MAX);
-        let records = &records[..most.min(records.len())];
+        let records = self.limits.first(records);
         if records.is_empty() {
             return;
         }

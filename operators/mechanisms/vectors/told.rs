@@ -10,7 +10,7 @@ use crate::mechanisms::answer::{Coordinate, Each, Estimate, Noised};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::{Asked, Gaussian, Laplace};
-use crate::mechanisms::means::divided;
+use crate::mechanisms::means::{divided, quotient};
 use crate::mechanisms::mechanism::Mechanism;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
 use crate::mechanisms::point::Point;
@@ -207,15 +207,10 @@ impl Numbers for Averaged {
 
 /// A vector from its sum, which has had its noise, and a noised count.
 fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate<f64>> {
-    let over = |sum: f64, count: i128| sum / count.max(1) as f64;
+    let count = count.map(|count| count as f64);
     let each = sum.iter().zip(told).map(|(&sum, width)| {
-        let off = width.half + width.rounded * count.high.max(0) as f64;
-        let (low, high) = (sum - off, sum + off);
-        Estimate {
-            value: over(sum, count.value),
-            low: over(low, count.low).min(over(low, count.high)),
-            high: over(high, count.low).max(over(high, count.high)),
-        }
+        let off = width.half + width.rounded * count.high.max(0.0);
+        quotient(Estimate { value: sum, low: sum - off, high: sum + off }, count)
     });
     each.collect()
 }

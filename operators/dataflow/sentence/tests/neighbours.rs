@@ -111,17 +111,30 @@ where
     }
     let workers = 1 + random.below(4);
     let scripts = divided(&mut random, &records, workers);
+    with_and_without(scripts, target, seed, |recorder| release(recorder, &schedule))
+}
+
+/// What is sealed of a script, and of the same without a person.
+pub(super) fn with_and_without<R>(
+    scripts: Vec<Script<Event>>,
+    person: u64,
+    seed: u64,
+    release: impl Fn(&Recorder) -> R,
+) -> [Vec<Sealed>; 2]
+where
+    R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
+{
     let without: Vec<Script<Event>> = scripts
         .iter()
         .map(|script| {
             let others =
-                |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
+                |records: &Vec<Event>| records.iter().filter(|event| event.0 != person).copied().collect();
             Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
         })
         .collect();
     [scripts, without].map(|scripts| {
         let recorder = Recorder::new(Unit::Person);
-        let finished = run(&scripts, release(&recorder, &schedule));
+        let finished = run(&scripts, release(&recorder));
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let mut sealed = recorder.sealed();
         // Statistics are independent of each other; the windows of each are in order.

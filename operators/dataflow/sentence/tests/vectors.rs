@@ -158,19 +158,8 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
             }
         }
         let scripts = divided(&mut random, &records, 1 + seed as usize % 3);
-        let others =
-            |records: &Vec<Event>| records.iter().filter(|event| event.0 != target).copied().collect();
-        let without = scripts.iter().map(|script| {
-            Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
-        });
-        let [one, other] = [scripts.clone(), without.collect()].map(|scripts: Vec<Script<Event>>| {
-            let recorder = Recorder::new(Unit::Person);
-            let finished = run(&scripts, release(&recorder, &schedule));
-            assert!(finished.is_ok(), "seed {seed}: {finished:?}");
-            let mut sealed = recorder.sealed();
-            sealed.sort_by(|a, b| a.release.name.as_str().cmp(b.release.name.as_str()));
-            sealed
-        });
+        let [one, other] =
+            neighbours::with_and_without(scripts, target, seed, |recorder| release(recorder, &schedule));
         assert_eq!(one.len(), other.len());
         for (one, other) in one.iter().zip(&other) {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
