@@ -53,6 +53,7 @@ mod odometer;
 mod orders;
 pub mod pld;
 pub mod renyi;
+pub mod running;
 pub mod shape;
 mod shuffle;
 pub mod transfer;
