@@ -97,6 +97,7 @@ mod noisy;
 mod parameters;
 mod point;
 pub mod ranks;
+pub mod running;
 mod selection;
 mod sensitivity;
 mod shaped;

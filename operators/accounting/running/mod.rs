@@ -9,7 +9,7 @@
 //! | [`Strategy`] | a total errs by, at `T` = 2^20 and rho = 1/2 | a key keeps |
 //! |---|---|---|
 //! | [`SquareRoot`](Strategy::SquareRoot) | 5.479, the least there is among those whose coefficients depend on the lag alone | every tick |
-//! | [`Buffered`](Strategy::Buffered) | 5.486 | 13 numbers |
+//! | [`Buffered`](Strategy::Buffered) | 5.481 | 15 numbers |
 //! | [`Tree`](Strategy::Tree) | 15.06 | 42 numbers |
 //! | [`Fresh`](Strategy::Fresh) | 1024 | the total |
 //!
@@ -92,7 +92,7 @@ pub const REMEMBERED: u64 = 4096;
 pub const HORIZON: u64 = 1 << constants::MOST;
 
 /// The widest span of totals over the last ticks.
-pub const WIDTH: u64 = 1 << 16;
+pub const WIDTH: u64 = 1 << 14;
 
 /// How many numbers a key may keep of what is [best](Choice::best) for totals so far.
 pub const NUMBERS: u64 = 64;
@@ -198,9 +198,9 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<Choice, Invalid> {
 /// Totals over the last `width` ticks of a stream that need not end.
 ///
 /// # Errors
-/// Names `width` unless it is from 1 to 65,536, and `rho` where it is out of range.
+/// Names `width` unless it is from 1 to 16,384, and `rho` where it is out of range.
 pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
-    let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 65,536")?;
+    let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 16,384")?;
     let rho = number::rho("rho", rho)?;
     let mut found = vec![fresh((width - 1).max(1), width as f64, width as f64)];
     let coefficients = Coefficients::window(width);

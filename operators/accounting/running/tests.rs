@@ -7,7 +7,7 @@ fn rough() {
         println!("{t} lb {} best {:?}", c.lower_bound(), c.best());
         for f in c.strategies() { println!("   {f:?}") }
     }
-    for w in [1, 2, 3, 12, 24, 60, 288, 1440, 10080, 65536] {
+    for w in [1, 2, 3, 12, 24, 60, 288, 1440, 10080, 16384] {
         let c = over_last(w, 0.5).unwrap();
         println!("{w} lb {}", c.lower_bound());
         for f in c.strategies() { println!("   {f:?}") }

@@ -79,7 +79,7 @@ impl Coefficients {
     /// The variance of a total over the last ticks; `None` where noise would not fade.
     pub(super) fn variance_over(&self, width: u64) -> Option<f64> {
         let kept = self.values.len();
-        let points = (16 * kept.max(width as usize)).next_power_of_two();
+        let points = (64 * kept.max(width as usize)).next_power_of_two();
         let spread = |values: &mut dyn Iterator<Item = f64>| {
             let mut list: Vec<Complex> = values.map(|value| (value, 0.0)).collect();
             list.resize(points, (0.0, 0.0));
