@@ -202,7 +202,7 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<Choice, Invalid> {
 pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
     let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 16,384")?;
     let rho = number::rho("rho", rho)?;
-    let mut found = vec![fresh((width - 1).max(1), width as f64, width as f64)];
+    let mut found = vec![fresh(kept_over(1, width), width as f64, width as f64)];
     let coefficients = Coefficients::window(width);
     if let Some(variance) = coefficients.variance_over(width) {
         let memory = kept_over(coefficients.values.len() as u64, width);
@@ -265,7 +265,7 @@ fn kept_so_far(coefficients: u64) -> u64 {
     2 * coefficients - 1
 }
 
-/// What is kept of totals over the last ticks: the exact ticks and the told ones.
+/// What is kept of totals over the last ticks: the exact ticks and the told ones before the last, and the total.
 fn kept_over(coefficients: u64, width: u64) -> u64 {
-    coefficients - 1 + coefficients.max(width) - 1
+    coefficients - 1 + coefficients.max(width)
 }
