@@ -45,7 +45,9 @@ impl SoFar {
             return Ok(line(&choice));
         }
         let asked = format!("totals so far, at each of {horizon} ticks, for rho = {rho} in all");
-        let mut notes = "The release ends with the last tick: one that goes on is another, and is paid for again.\n".to_owned();
+        let mut notes =
+            "The release ends with the last tick: one that goes on is another, and is paid for again.\n"
+                .to_owned();
         if horizon > REMEMBERED {
             // Nothing is written to a string in vain.
             let _ = writeln!(
@@ -65,8 +67,13 @@ impl Sliding {
         if self.json {
             return Ok(line(&choice));
         }
-        let asked = format!("totals over the last {width} ticks, at every tick without end, for rho = {rho} in all");
-        Ok(page(&choice, &asked, "There is no last tick: what one contribution costs does not depend on how many follow.\n"))
+        let asked =
+            format!("totals over the last {width} ticks, at every tick without end, for rho = {rho} in all");
+        Ok(page(
+            &choice,
+            &asked,
+            "There is no last tick: what one contribution costs does not depend on how many follow.\n",
+        ))
     }
 }
 

@@ -30,7 +30,10 @@ fn totals_so_far_are_compared_by_strategy() {
     near(&named(&answer, "fresh")["max_sd"], 1024.0, 1e-9);
     let best = named(&answer, answer["best"].as_str().unwrap());
     assert_eq!(keys(best), ["max_sd", "memory_numbers", "name", "ratio", "rms_sd"]);
-    assert!(best["ratio"].as_f64().unwrap() <= 1.08 && best["memory_numbers"].as_u64().unwrap() <= 64, "{best}");
+    assert!(
+        best["ratio"].as_f64().unwrap() <= 1.08 && best["memory_numbers"].as_u64().unwrap() <= 64,
+        "{best}"
+    );
     // A fifth of the price is the root of 5 of the noise.
     let dear = json(&["calibrate", "running", "--horizon", "1048576", "--rho", "0.1", "--json"]);
     near(&dear["lower_bound"], 5.114611 * 5f64.sqrt(), 1e-6);

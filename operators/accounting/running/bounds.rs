@@ -49,7 +49,10 @@ pub(super) fn over(width: u64) -> f64 {
     let half = arc / 2.0;
     let part = |at: u64| -> f64 {
         let middle = (at as f64 + 0.5) * arc;
-        GAUSS.iter().map(|(node, weight)| weight * (kernel(middle - node * half) + kernel(middle + node * half))).sum::<f64>()
+        GAUSS
+            .iter()
+            .map(|(node, weight)| weight * (kernel(middle - node * half) + kernel(middle + node * half)))
+            .sum::<f64>()
             * half
     };
     (0..width * u64::from(PARTS) / 2).map(part).sum::<f64>() / (PI / 2.0)

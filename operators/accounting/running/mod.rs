@@ -48,6 +48,7 @@ use std::fmt;
 
 pub(crate) use constants::buffers;
 
+use super::Units;
 use super::number;
 use crate::invalid::{Invalid, Kind};
 use buffered::Series;
@@ -222,6 +223,11 @@ pub(crate) fn whole(
         _ if value > most => Err(Invalid::new(field, Kind::TooLarge, remedy)),
         _ => Ok(value),
     }
+}
+
+/// A price that noise can be found for.
+pub(crate) fn price(rho: Units) -> Result<f64, Invalid> {
+    number::rho("rho", rho.to_float_down())
 }
 
 /// For noise that costs rho = 1/2.

@@ -29,10 +29,8 @@ fn start(buffers: usize, ticks: f64) -> Vec<f64> {
     let step = reach / buffers as f64;
     let at = |i: usize| (-(i as f64 + 0.5) * step).exp();
     let losses: Vec<f64> = (0..buffers).map(at).collect();
-    let weights: Vec<f64> = losses
-        .iter()
-        .map(|loss| step / std::f64::consts::PI * ((1.0 - loss) * loss).sqrt() * 0.9)
-        .collect();
+    let weights: Vec<f64> =
+        losses.iter().map(|loss| step / std::f64::consts::PI * ((1.0 - loss) * loss).sqrt() * 0.9).collect();
     let logit = |loss: &f64| (loss / (1.0 - loss)).ln();
     losses.iter().map(logit).chain(weights.iter().map(|weight| weight.ln())).collect()
 }
@@ -94,8 +92,8 @@ pub(super) fn search(buffers: usize, ticks: f64) -> (Vec<f64>, f64) {
             let scale = (1.0 + dot(&turn, &pushed) / curve) / curve;
             for i in 0..size {
                 for j in 0..size {
-                    inverse[i][j] += scale * step[i] * step[j]
-                        - (pushed[i] * step[j] + step[i] * pushed[j]) / curve;
+                    inverse[i][j] +=
+                        scale * step[i] * step[j] - (pushed[i] * step[j] + step[i] * pushed[j]) / curve;
                 }
             }
         }

@@ -17,7 +17,11 @@ fn the_best_is_near_the_least_at_every_horizon() {
     let mut horizons: Vec<u64> = (1001..1100).collect();
     for power in 10..=32u32 {
         let ticks = 1u64 << power;
-        horizons.extend([ticks - 1, ticks, ticks + 1, ticks + ticks / 3, ticks + ticks / 2].into_iter().filter(|t| *t > 1000));
+        horizons.extend(
+            [ticks - 1, ticks, ticks + 1, ticks + ticks / 3, ticks + ticks / 2]
+                .into_iter()
+                .filter(|t| *t > 1000),
+        );
     }
     for horizon in horizons.into_iter().filter(|horizon| *horizon <= HORIZON) {
         let choice = so_far(horizon, 0.5).unwrap();
@@ -118,7 +122,8 @@ fn what_buffers_are_moved_by_is_bounded_from_above() {
         let bound = buffered::sensitivity(buffers, horizon);
         assert!(bound > exact * (1.0 - 1e-12) && bound < exact * (1.0 + most), "{horizon}: {bound} {exact}");
         // A contribution of 1,000 moves them a thousand times as far, on a grid that is coarser.
-        let thousand = buffered::moved_squared(buffers, horizon, 1000, buffered::BITS - 9).to_f64().value().sqrt();
+        let thousand =
+            buffered::moved_squared(buffers, horizon, 1000, buffered::BITS - 9).to_f64().value().sqrt();
         near(thousand / 1000.0 / f64::from(1 << (buffered::BITS - 9)), bound, 2.0 * most);
     }
 }

@@ -38,13 +38,19 @@ impl Coefficients {
         // (1 - z^W)^(1/2) is 1 - z^W / 2 as far as this goes.
         let lagged = std::iter::repeat_n(0.0, width as usize).chain(Binomial::default());
         Coefficients::of(
-            Binomial::default().zip(lagged).take((KEPT * width) as usize).map(|(now, before)| now - before / 2.0),
+            Binomial::default()
+                .zip(lagged)
+                .take((KEPT * width) as usize)
+                .map(|(now, before)| now - before / 2.0),
         )
     }
 
     fn of(values: impl Iterator<Item = f64>) -> Coefficients {
         let scale = f64::from(1 << BITS);
-        Coefficients { values: values.map(|value| (value * scale).round_ties_even() as i64).collect(), bits: BITS }
+        Coefficients {
+            values: values.map(|value| (value * scale).round_ties_even() as i64).collect(),
+            bits: BITS,
+        }
     }
 
     /// The square of their length, in units of the grid: exact.
@@ -92,7 +98,8 @@ impl Coefficients {
         }
         let work = spread(&mut std::iter::repeat_n(1.0, width as usize));
         // Forward again is backward in another order, times the number of points.
-        let mut noise: Vec<Complex> = work.iter().zip(&strategy).map(|(work, by)| divided(*work, *by)).collect();
+        let mut noise: Vec<Complex> =
+            work.iter().zip(&strategy).map(|(work, by)| divided(*work, *by)).collect();
         transform(&mut noise);
         let mut values = noise.iter().map(|value| value.0 / points as f64);
         let first = values.next()?;
@@ -100,7 +107,8 @@ impl Coefficients {
         // In this order the last half of the coefficients comes first.
         let (late, early) = values.split_at(points / 2);
         let faded: f64 = late.iter().map(|value| value.abs()).sum();
-        (faded < 1e-9).then(|| early.iter().chain(late).map(|value| value * value).sum::<f64>() + first * first)
+        (faded < 1e-9)
+            .then(|| early.iter().chain(late).map(|value| value * value).sum::<f64>() + first * first)
     }
 }
 

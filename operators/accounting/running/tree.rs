@@ -15,9 +15,7 @@ pub(crate) fn node(level: u32) -> f64 {
 
 /// The variances of totals for draws of variance 1: the largest of so many, and the mean of all.
 pub(super) fn variances(ticks: u64) -> (f64, f64) {
-    let of = |tick: u64| -> f64 {
-        (0..levels(ticks)).filter(|level| tick >> level & 1 == 1).map(node).sum()
-    };
+    let of = |tick: u64| -> f64 { (0..levels(ticks)).filter(|level| tick >> level & 1 == 1).map(node).sum() };
     // The largest is at the end, or where one digit of it is cleared and all that follow are set.
     let cleared = |level: u32| {
         (ticks >> level & 1 == 1).then(|| of((ticks >> level).wrapping_sub(1) << level | ((1 << level) - 1)))

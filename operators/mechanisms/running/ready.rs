@@ -136,13 +136,14 @@ impl Running {
     ) -> Result<Running, Invalid> {
         let squared = plan.squared(reach.each) * UBig::from(reach.keys);
         let (variance, charge) = priced(&squared, rho)?;
+        let law = DiscreteGaussian::new(Ratio::new(variance, 1 << PART)?).map_err(|_| too_little())?;
         let figures = figures.strategies().iter().find(|figures| figures.strategy() == strategy);
         let figures = figures.ok_or_else(|| {
             Invalid::new("strategy", Kind::Missing, "another: the noise of this one would not fade")
         })?;
         // Figures are for noise of a length that costs 1/2.
         let unit = figures.max_deviation() / figures.sensitivity();
-        let deviation = unit * (variance as f64).sqrt() / libm::exp2(f64::from(plan.bits()));
+        let deviation = unit * law.variance().to_f64().sqrt() / libm::exp2(f64::from(plan.bits()));
         let parameters = Canonical::new("discreet running 1")
             .text(strategy.name())
             .text(if horizon.is_some() { "so far" } else { "last" })
@@ -151,7 +152,6 @@ impl Running {
             .bytes(&reach.keys.to_be_bytes())
             .bytes(&variance.to_be_bytes())
             .finish();
-        let law = DiscreteGaussian::new(Ratio::new(variance, 1)?).map_err(|_| too_little())?;
         Ok(Running { plan, strategy, horizon, law, charge, deviation, parameters })
     }
 
@@ -204,6 +204,11 @@ impl Running {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn law(&self) -> &DiscreteGaussian {
+        &self.law
+    }
+
     /// A tick whose measurements are noised by `noised`: all that is told depends on the data through it alone.
     pub(super) fn told(
         &self,
@@ -223,18 +228,21 @@ impl Running {
     }
 }
 
-/// The least whole variance at which measurements that are moved by this length cost no more, and what they cost then.
+/// Variances are multiples of 2^-16.
+const PART: usize = 16;
+
+/// The least variance at which measurements that are moved by this length cost no more, in units of 2^-16, and what they cost
+/// then.
 fn priced(squared: &UBig, rho: Units) -> Result<(u128, Units), Invalid> {
-    if rho == Units::ZERO {
-        return Err(Invalid::new("rho", Kind::Zero, "a number above 0"));
-    }
+    running::price(rho)?;
     // rho = squared / (2 variance), in units of 2^-64.
-    let scaled = squared << 63;
+    let scaled = squared << (63 + PART);
     let over = |part: &UBig, of: &UBig| (part + of - UBig::ONE) / of;
-    let variance = over(&scaled, &UBig::from(rho.to_bits()));
+    // No less than the least that is drawn.
+    let variance = over(&scaled, &UBig::from(rho.to_bits())).max(UBig::ONE << (PART - 10));
     let charge = over(&scaled, &variance);
     let variance = u128::try_from(variance).map_err(|_| too_little())?;
-    let charge = u128::try_from(charge).map_err(|_| Invalid::new("rho", Kind::TooLarge, "a smaller number"))?;
+    let charge = u128::try_from(charge).map_err(|_| too_little())?;
     Ok((variance, Units::from_bits(charge)))
 }
 
