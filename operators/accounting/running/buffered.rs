@@ -105,16 +105,13 @@ pub(super) fn sensitivity(buffers: &[Buffer], ticks: u64) -> f64 {
 /// The strategy in floats: what is told of its error.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    /// `1 - decay` and the weight of each.
-    terms: Vec<(f64, f64)>,
-    /// The same of the noise of a total, whose coefficients are `beta_0 + sum of beta_k (1 - mu_k)^j`; of the first `mu` is 0.
+    /// The noise of a total has coefficients `beta_0 + sum of beta_k (1 - mu_k)^j`: each `mu` and `beta`, of the first `mu` is 0.
     noise: Vec<(f64, f64)>,
 }
 
 impl Series {
     pub(super) fn of(buffers: &[Buffer]) -> Option<Series> {
-        let unit = |value: u64| value as f64 / ONE as f64;
-        Series::new(buffers.iter().map(|buffer| (unit(buffer.loss), unit(buffer.weight))).collect())
+        Series::new(floats(buffers))
     }
 
     /// `None` where the inverse is no sum of decaying series: losses must be apart and inside 0..1, weights positive, and the
@@ -159,12 +156,7 @@ impl Series {
         for (at, zero) in zeros.iter().enumerate() {
             noise.push((*zero, ratio(*zero, Some(at)) / -zero));
         }
-        Some(Series { terms, noise })
-    }
-
-    /// The square of the length of the first `ticks` coefficients.
-    pub(super) fn squared(&self, ticks: f64) -> f64 {
-        1.0 + pairs(&self.terms, |loss| geometric(loss, ticks - 1.0))
+        Some(Series { noise })
     }
 
     /// The variance of the last of so many totals, for noise of variance 1.
@@ -176,6 +168,18 @@ impl Series {
     pub(super) fn mean_variance(&self, ticks: f64) -> f64 {
         pairs(&self.noise, |loss| summed(loss, ticks)) / ticks
     }
+}
+
+/// `1 - decay` and the weight of each.
+pub(super) fn floats(buffers: &[Buffer]) -> Vec<(f64, f64)> {
+    let unit = |value: u64| value as f64 / ONE as f64;
+    buffers.iter().map(|buffer| (unit(buffer.loss), unit(buffer.weight))).collect()
+}
+
+/// The square of the length of the first `ticks` coefficients: what is searched for, and what charges are compared with.
+#[cfg(test)]
+pub(super) fn length_squared(terms: &[(f64, f64)], ticks: f64) -> f64 {
+    1.0 + pairs(terms, |loss| geometric(loss, ticks - 1.0))
 }
 
 /// The sum over all pairs of their weights times `of` what their product loses.

@@ -3,12 +3,12 @@
 //!
 //! `cargo test --lib accounting::running::search::print -- --ignored --nocapture` prints them.
 
-use super::buffered::{Buffer, ONE, Series};
+use super::buffered::{Buffer, ONE, Series, floats, length_squared};
 
 /// The logarithm of the largest variance at unit cost; infinite outside of what is valid.
 fn objective(point: &[f64], ticks: f64) -> f64 {
-    match series(point) {
-        Some(series) => (series.squared(ticks) * series.variance(ticks)).ln(),
+    match Series::new(terms(point)) {
+        Some(series) => (length_squared(&terms(point), ticks) * series.variance(ticks)).ln(),
         None => f64::INFINITY,
     }
 }
@@ -16,10 +16,6 @@ fn objective(point: &[f64], ticks: f64) -> f64 {
 fn terms(point: &[f64]) -> Vec<(f64, f64)> {
     let (losses, weights) = point.split_at(point.len() / 2);
     losses.iter().zip(weights).map(|(a, w)| (1.0 / (1.0 + (-a).exp()), w.exp())).collect()
-}
-
-fn series(point: &[f64]) -> Option<Series> {
-    Series::new(terms(point))
 }
 
 /// Where the search begins: `1/pi` times the integral of `x^j x^(-1/2) (1 - x)^(-1/2)` is the coefficient `j` of the square
@@ -145,7 +141,7 @@ fn what_is_shipped_is_what_is_found() {
         let shipped = super::constants::buffers(1 << power);
         let (_, found) = search(shipped.len(), ticks);
         let series = Series::of(shipped).unwrap();
-        let value = (series.squared(ticks) * series.variance(ticks)).ln();
+        let value = (length_squared(&floats(shipped), ticks) * series.variance(ticks)).ln();
         assert!((value - found).abs() < 2e-6, "2^{power}: {value} {found}");
     }
 }

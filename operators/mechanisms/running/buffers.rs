@@ -72,7 +72,7 @@ fn part(value: i128, by: u64) -> i128 {
     let by = i128::from(by);
     let (high, low) = (value >> 64, value & i128::from(u64::MAX));
     // The products are of 63 by 62 bits, and of 64 by 62.
-    (high * by << 2) + (low * by >> 62)
+    ((high * by) << 2) + ((low * by) >> 62)
 }
 
 #[cfg(test)]
