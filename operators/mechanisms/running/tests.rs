@@ -3,7 +3,7 @@ use proptest::prelude::{Strategy as _, any, prop, prop_assert, prop_assert_eq, p
 
 use super::*;
 use crate::accounting::Units;
-use crate::accounting::running::Strategy;
+use crate::accounting::running::{Strategy, buffered, buffers};
 use crate::invalid::{Invalid, Kind};
 use crate::noise::Noise;
 
@@ -90,6 +90,25 @@ fn what_is_charged_is_how_far_one_contribution_reaches() {
             }
         }
     }
+}
+
+// Refutes a charge of exact coefficients for buffers that are rounded: on top of some data a contribution reaches farther than exact
+// ones, and never farther than is charged.
+#[test]
+fn roundings_of_buffers_are_charged() {
+    let (running, ticks) = (so_far(Strategy::Buffered, 50), 50);
+    let exact = buffered::squared(buffers(50), 50) >> (256 - 2 * buffered::BITS as usize);
+    let charged = running.plan.squared(1);
+    let mut farther = 0;
+    for data in 0..40 {
+        let mut stream: Vec<i64> = (0..ticks).map(|tick| (tick * tick * 7919 + data * 104_729) % 1009).collect();
+        let without = measured(&running, &stream).0;
+        stream[0] += 1;
+        let found = apart(&measured(&running, &stream).0, &without);
+        farther += u32::from(found > exact);
+        assert!(found <= charged, "{data}");
+    }
+    assert!(farther > 5, "{farther}");
 }
 
 // Refutes a horizon that is off by one: a tick more would be measured once more than is charged.
