@@ -53,6 +53,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Totals that are told at every tick, so far or over the last ticks, are paid for once and have a page of their own: [`running`].
+//!
 //! # What is promised
 //!
 //! * **For whom.** One unit more or less: a person with all that is kept of them in the window, or one record

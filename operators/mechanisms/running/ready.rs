@@ -46,6 +46,8 @@ pub struct Running {
     law: DiscreteGaussian,
     charge: Units,
     deviation: f64,
+    ratio: f64,
+    memory: u64,
     parameters: Digest,
 }
 
@@ -152,7 +154,8 @@ impl Running {
             .bytes(&reach.keys.to_be_bytes())
             .bytes(&variance.to_be_bytes())
             .finish();
-        Ok(Running { plan, strategy, horizon, law, charge, deviation, parameters })
+        let (ratio, memory) = (figures.ratio(), figures.memory());
+        Ok(Running { plan, strategy, horizon, law, charge, deviation, ratio, memory, parameters })
     }
 
     /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
@@ -163,6 +166,16 @@ impl Running {
     /// The largest standard deviation that a total has.
     pub fn deviation(&self) -> f64 {
         self.deviation
+    }
+
+    /// [`deviation`](Running::deviation) over the least that any linear strategy has.
+    pub fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// How many numbers a key keeps.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// By which strategy.
@@ -180,10 +193,26 @@ impl Running {
         self.parameters
     }
 
-    /// Before the first tick. A key that is found later begins with the first: its ticks before are zeros, and its noise has
-    /// the same law.
+    /// Before the first tick.
     pub fn begin(&self) -> State {
         State::new(&self.plan, self.parameters)
+    }
+
+    /// Where a key would be that had been there from the first tick on, with these exact numbers: one that is found late has noise
+    /// of the same law as the others, drawn now.
+    ///
+    /// # Errors
+    /// [`Untold::Ended`] for more ticks than the horizon has.
+    pub fn caught_up(
+        &self,
+        exact: impl IntoIterator<Item = i64>,
+        noise: &mut Noise,
+    ) -> Result<State, Untold> {
+        let mut state = self.begin();
+        for exact in exact {
+            self.tick(&mut state, exact, noise)?;
+        }
+        Ok(state)
     }
 
     /// A state that was [written](State::to_bytes).

@@ -101,7 +101,8 @@ fn roundings_of_buffers_are_charged() {
     let charged = running.plan.squared(1);
     let mut farther = 0;
     for data in 0..40 {
-        let mut stream: Vec<i64> = (0..ticks).map(|tick| (tick * tick * 7919 + data * 104_729) % 1009).collect();
+        let mut stream: Vec<i64> =
+            (0..ticks).map(|tick| (tick * tick * 7919 + data * 104_729) % 1009).collect();
         let without = measured(&running, &stream).0;
         stream[0] += 1;
         let found = apart(&measured(&running, &stream).0, &without);
@@ -226,6 +227,21 @@ fn what_is_resumed_goes_on_as_if_it_had_not_stopped() {
             (0..1000).map(tick).collect()
         };
         assert_eq!(run(true), run(false), "{}", running.strategy());
+    }
+}
+
+// Refutes a late key whose noise has another law, and memory that is not what is told: numbers are 8 or 16 bytes.
+#[test]
+fn a_key_that_is_found_late_is_where_it_would_be() {
+    for (running, _) in each(30) {
+        let mut noise = Noise::seeded(9);
+        let late = running.caught_up(0..20, &mut noise).unwrap();
+        let (mut noise, mut state) = (Noise::seeded(9), running.begin());
+        (0..20).for_each(|exact| drop(running.tick(&mut state, exact, &mut noise).unwrap()));
+        assert_eq!(late, state);
+        assert_eq!(running.caught_up(0..31, &mut noise).is_err(), running.horizon().is_some());
+        let full = running.caught_up(0..30, &mut noise).unwrap().to_bytes().len() as u64 - 41;
+        assert!(full <= 16 * running.memory() && full >= 8 * (running.memory() - 1), "{full} {running:?}");
     }
 }
 
