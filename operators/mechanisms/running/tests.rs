@@ -237,7 +237,9 @@ fn a_key_that_is_found_late_is_where_it_would_be() {
         let mut noise = Noise::seeded(9);
         let late = running.caught_up(0..20, &mut noise).unwrap();
         let (mut noise, mut state) = (Noise::seeded(9), running.begin());
-        (0..20).for_each(|exact| drop(running.tick(&mut state, exact, &mut noise).unwrap()));
+        for exact in 0..20 {
+            running.tick(&mut state, exact, &mut noise).unwrap();
+        }
         assert_eq!(late, state);
         assert_eq!(running.caught_up(0..31, &mut noise).is_err(), running.horizon().is_some());
         let full = running.caught_up(0..30, &mut noise).unwrap().to_bytes().len() as u64 - 41;

@@ -114,20 +114,22 @@ fn the_optimal_distinguisher_is_held_off() {
     let ticks = 16;
     // Three standard deviations of the empirical variance are 1.3%.
     let least = 1.0 - 3.0 * (2.0 / RUNS as f64).sqrt();
-    for strategy in ALL {
-        let running = Running::so_far(strategy, ticks as u64, one(), rho(0.005)).unwrap();
+    let so_far = ALL.map(|strategy| Running::so_far(strategy, ticks as u64, one(), rho(0.005)).unwrap());
+    let over_last = Running::over_last(Strategy::SquareRoot, 5, one(), rho(0.005)).unwrap();
+    for running in so_far.iter().chain([&over_last]) {
+        let strategy = running.strategy();
         let bound = 1.0 / (2.0 * running.charge().to_float_up());
         let mut noise = Noise::seeded(13);
-        let found = estimated(&running, ticks, &mut || running.law().draw(&mut noise) as f64);
+        let found = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64);
         assert!(found >= least * bound, "{strategy}: {found} {bound}");
         // 2% less.
         let mut noise = Noise::seeded(13);
-        let less = estimated(&running, ticks, &mut || running.law().draw(&mut noise) as f64 * 0.98f64.sqrt());
+        let less = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64 * 0.98f64.sqrt());
         assert!(less < least * bound, "{strategy}: {less} {bound}");
         // The same measurements with noise of their own after a restart: their mean has half the variance.
         let mut noise = Noise::seeded(13);
         let mut twice = || (running.law().draw(&mut noise) + running.law().draw(&mut noise)) as f64 / 2.0;
-        let again = estimated(&running, ticks, &mut twice);
+        let again = estimated(running, ticks, &mut twice);
         assert!(again < 0.6 * bound, "{strategy}: {again} {bound}");
     }
 }
