@@ -10,6 +10,8 @@ mod calibrate;
 mod ledger;
 #[path = "command/price.rs"]
 mod price;
+#[path = "command/running.rs"]
+mod running;
 #[cfg(feature = "postgres")]
 mod server;
 #[path = "command/shape.rs"]

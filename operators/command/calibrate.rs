@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::adaptive::Adaptive;
 use super::bounded::Bounded;
 use super::ranks::{Max, QuantileOf};
+use super::running::{Sliding, SoFar};
 use super::shape::ShapeOf;
 use super::shuffle::Shuffled;
 use super::stable::Stable;
@@ -33,6 +34,10 @@ pub(crate) enum Calibrate {
     Shape(ShapeOf),
     /// A mean of vectors of unknown scale: how many people it needs, and what it will err
     StableMean(Stable),
+    /// Totals so far, told at every tick: what they err by, by each strategy
+    Running(SoFar),
+    /// Totals over the last ticks, told at every tick: what they err by, by each strategy
+    Sliding(Sliding),
 }
 
 /// What one integer statistic may cost, and how far one person can move it.
@@ -68,6 +73,8 @@ impl Calibrate {
             Calibrate::Bounded(bounded) => bounded.run(),
             Calibrate::Shape(shape) => shape.run(),
             Calibrate::StableMean(stable) => stable.run(),
+            Calibrate::Running(so_far) => so_far.run(),
+            Calibrate::Sliding(sliding) => sliding.run(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod price;
 mod ranks;
 mod repair;
 mod replay;
+mod running;
 mod shape;
 mod shuffle;
 mod signals;

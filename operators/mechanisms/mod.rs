@@ -53,6 +53,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Totals that are told at every tick, so far or over the last ticks, are paid for once and have a page of their own: [`running`].
+//!
 //! # What is promised
 //!
 //! * **For whom.** One unit more or less: a person with all that is kept of them in the window, or one record
@@ -97,6 +99,7 @@ mod noisy;
 mod parameters;
 mod point;
 pub mod ranks;
+pub mod running;
 mod selection;
 mod sensitivity;
 mod shaped;

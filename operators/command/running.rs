@@ -1,0 +1,127 @@
+//! `discreet calibrate running` and `discreet calibrate sliding`: what totals err by that are told at every tick, by each strategy.
+
+use std::fmt::Write;
+
+use clap::Args;
+use discreet::accounting::running::{self, Choice, Figures, REMEMBERED, Strategy};
+use serde_json::{Value, json};
+
+use super::{Refusal, number, whole};
+
+/// Totals so far, at every tick up to a horizon.
+#[derive(Debug, Args)]
+pub(crate) struct SoFar {
+    /// How many ticks there will be; a release ends with the last
+    #[arg(long, allow_negative_numbers = true)]
+    horizon: String,
+    /// The zCDP budget of all totals together
+    #[arg(long, allow_negative_numbers = true)]
+    rho: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Totals over the last ticks, at every tick without end.
+#[derive(Debug, Args)]
+pub(crate) struct Sliding {
+    /// Over how many ticks a total is
+    #[arg(long, allow_negative_numbers = true)]
+    width: String,
+    /// The zCDP budget of all totals together
+    #[arg(long, allow_negative_numbers = true)]
+    rho: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl SoFar {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (horizon, rho) = (whole("horizon", &self.horizon)?, number("rho", &self.rho)?);
+        let choice = running::so_far(horizon, rho)?;
+        if self.json {
+            return Ok(line(&choice));
+        }
+        let asked = format!("totals so far, at each of {horizon} ticks, for rho = {rho} in all");
+        let mut notes =
+            "The release ends with the last tick: one that goes on is another, and is paid for again.\n"
+                .to_owned();
+        if horizon > REMEMBERED {
+            // Nothing is written to a string in vain.
+            let _ = writeln!(
+                notes,
+                "square-root is told to compare with: of more than {REMEMBERED} ticks it would keep too many."
+            );
+        }
+        Ok(page(&choice, &asked, &notes))
+    }
+}
+
+impl Sliding {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (width, rho) = (whole("width", &self.width)?, number("rho", &self.rho)?);
+        let choice = running::over_last(width, rho)?;
+        if self.json {
+            return Ok(line(&choice));
+        }
+        let asked =
+            format!("totals over the last {width} ticks, at every tick without end, for rho = {rho} in all");
+        Ok(page(
+            &choice,
+            &asked,
+            "There is no last tick: what one contribution costs does not depend on how many follow.\n",
+        ))
+    }
+}
+
+fn line(choice: &Choice) -> String {
+    let told = |figures: &Figures| -> Value {
+        json!({
+            "name": figures.strategy().name(),
+            "max_sd": figures.max_deviation(),
+            "rms_sd": figures.rms_deviation(),
+            "memory_numbers": figures.memory(),
+            "ratio": figures.ratio(),
+        })
+    };
+    let line = json!({
+        "strategies": choice.strategies().iter().map(told).collect::<Vec<Value>>(),
+        "lower_bound": choice.lower_bound(),
+        "best": choice.best().strategy().name(),
+    });
+    format!("{line}\n")
+}
+
+fn page(choice: &Choice, asked: &str, notes: &str) -> String {
+    let best = choice.best();
+    let rows: String = choice.strategies().iter().map(|figures| row(figures, best.strategy())).collect();
+    format!(
+        "asked     {asked}\n\
+         least     standard deviation {least:.4}: no linear strategy with Gaussian noise has a smaller largest one\n\
+         best      {name}: {max:.4}, {ratio:.3} times the least\n\n\
+         strategy       largest sd       rms sd    ratio   numbers a key\n\
+         {rows}\n\
+         This is for contributions of size 1, one a person over all ticks; for others, multiply by the most that a person\n\
+         contributes in all. Every total is told, and all are paid for once, at the first tick.\n\
+         {notes}",
+        least = choice.lower_bound(),
+        name = best.strategy(),
+        max = best.max_deviation(),
+        ratio = best.ratio(),
+    )
+}
+
+fn row(figures: &Figures, best: Strategy) -> String {
+    format!(
+        "{name:<12} {max:>12.4} {rms:>12.4} {ratio:>8.3} {memory:>15}{mark}\n",
+        name = figures.strategy().name(),
+        max = figures.max_deviation(),
+        rms = figures.rms_deviation(),
+        ratio = figures.ratio(),
+        memory = figures.memory(),
+        mark = if figures.strategy() == best { "  best" } else { "" },
+    )
+}

@@ -1,0 +1,103 @@
+//! A state as bytes: a version, the parameters, how many ticks were told, exact numbers, told numbers, the total.
+//!
+//! How many numbers there are follows from parameters and ticks, so no length can be wrong and nothing can be left over.
+
+use super::ready::{Plan, Running};
+use super::state::{Kept, State};
+use super::{buffers, history, nodes};
+use crate::canonical::Digest;
+use crate::invalid::{Invalid, Kind};
+
+const VERSION: u8 = 1;
+
+pub(super) fn written(state: &State) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    bytes.extend(state.parameters.bytes());
+    bytes.extend(state.ticks.to_be_bytes());
+    let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
+        bytes.extend(exact);
+        told.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
+    };
+    match &state.kept {
+        Kept::History(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+        }
+        Kept::Buffers(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+        }
+        Kept::Nodes(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied());
+        }
+    }
+    bytes
+}
+
+pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> {
+    let refused = |kind| Invalid::new("state", kind, "what was written of a state of these parameters");
+    let mut left = Left(written);
+    let short = || refused(Kind::Malformed);
+    if left.array::<1>().ok_or_else(short)? != [VERSION] {
+        return Err(short());
+    }
+    if Digest(left.array().ok_or_else(short)?) != running.parameters() {
+        return Err(refused(Kind::Mixed));
+    }
+    let ticks = u64::from_be_bytes(left.array().ok_or_else(short)?);
+    if running.horizon().is_some_and(|horizon| ticks > horizon) {
+        return Err(short());
+    }
+    let kept = left.kept(&running.plan, ticks).ok_or_else(short)?;
+    if !left.0.is_empty() {
+        return Err(short());
+    }
+    Ok(State { parameters: running.parameters(), ticks, kept })
+}
+
+struct Left<'b>(&'b [u8]);
+
+impl Left<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    fn kept(&mut self, plan: &Plan, ticks: u64) -> Option<Kept> {
+        Some(match plan {
+            Plan::History(history) => {
+                let (exact, told) = history.kept(ticks);
+                Kept::History(history::Kept {
+                    exact: (0..exact).map(|_| self.array().map(i64::from_be_bytes)).collect::<Option<_>>()?,
+                    told: (0..told).map(|_| self.float()).collect::<Option<_>>()?,
+                    total: self.float()?,
+                })
+            }
+            Plan::Buffers(buffers) => Kept::Buffers(buffers::Kept {
+                exact: self.wide(buffers.count())?,
+                told: self.floats(buffers.count())?,
+                total: self.float()?,
+            }),
+            Plan::Nodes(nodes) => Kept::Nodes(nodes::Kept {
+                exact: self.wide(nodes.levels())?,
+                told: self.floats(nodes.levels())?,
+            }),
+        })
+    }
+
+    fn wide(&mut self, count: usize) -> Option<Vec<i128>> {
+        (0..count).map(|_| self.array().map(i128::from_be_bytes)).collect()
+    }
+
+    fn floats(&mut self, count: usize) -> Option<Vec<f64>> {
+        (0..count).map(|_| self.float()).collect()
+    }
+
+    /// Nothing here makes a number that is not finite.
+    fn float(&mut self) -> Option<f64> {
+        let value = f64::from_bits(u64::from_be_bytes(self.array()?));
+        value.is_finite().then_some(value)
+    }
+}

@@ -1,0 +1,79 @@
+//! Totals of a stream, told at every tick: exact integers in, noised totals out, one charge for all of them.
+//!
+//! ```text
+//!           the secret                    what is paid for                what anybody may compute
+//! exact ──▶ integers that are kept ──▶ measurements + integer noise ──▶ noised numbers that are kept ─▶ total
+//! ```
+//!
+//! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact integer
+//! noise; a total is computed from noised measurements alone, in floats. So the promise is that of the list of noised measurements:
+//! neighbours whose contributions are together at most a [`Reach`] move it by a length that is computed in integers from the very coefficients
+//! in use, and [`Running::charge`] is that length squared, over twice the variance, rounded up. The next tick may depend on all
+//! that was told before: a draw is moved by an integer that is known when it is drawn, and the squares of all moves add up to
+//! no more.
+//!
+//! ```
+//! use discreet::accounting::Units;
+//! use discreet::accounting::running::Strategy;
+//! use discreet::mechanisms::running::{Reach, Running};
+//! use discreet::noise::Noise;
+//!
+//! // A year of hours, in which a person counts once.
+//! let rho = Units::at_most_float("rho", 0.1)?;
+//! let visits = Running::so_far(Strategy::Buffered, 8760, Reach::new(1, 1)?, rho)?;
+//! assert!(visits.charge() <= rho);
+//! let mut state = visits.begin();
+//! for people in [120, 98, 143] {
+//!     let total = visits.tick(&mut state, people, &mut Noise::from_os()?)?;
+//!     println!("{total:.0}, give or take {:.1}", visits.deviation());
+//! }
+//! // What is kept is bytes, and goes on where it was.
+//! let state = visits.resumed(&state.to_bytes())?;
+//! assert_eq!(state.ticks(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What the caller owes
+//!
+//! * A [`State`] and the total that was told with it become durable together, and a total leaves after that. A tick that is
+//!   drawn again from an older state, when its total was told already, is another draw of the same node, which nobody paid for.
+//!   State that is lost ends the release; to [begin](Running::begin) anew is a new charge.
+//! * The bytes of a state hold exact numbers: they are secret, and are kept as such.
+//! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
+
+mod buffers;
+mod bytes;
+mod history;
+mod nodes;
+mod ready;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use ready::{Reach, Running};
+pub use state::State;
+
+/// Why there is no total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Untold {
+    /// The horizon has ended: the promise does not reach beyond it.
+    Ended,
+    /// The state is that of other parameters.
+    Foreign,
+}
+
+impl fmt::Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Untold::Ended => {
+                "the horizon of this release has ended; further totals are another release, which is charged anew"
+            }
+            Untold::Foreign => "the state is that of other parameters; give that which began with these",
+        })
+    }
+}
+
+impl std::error::Error for Untold {}

@@ -1,0 +1,280 @@
+//! A strategy, its noise and its charge.
+
+use dashu_int::UBig;
+
+use super::buffers::Buffers;
+use super::history::{History, Work};
+use super::nodes::Nodes;
+use super::state::State;
+use super::{Untold, bytes};
+use crate::accounting::Units;
+use crate::accounting::running::{self, HORIZON, REMEMBERED, Strategy, WIDTH, toeplitz::Coefficients, whole};
+use crate::canonical::{Canonical, Digest};
+use crate::invalid::{Invalid, Kind};
+use crate::noise::{DiscreteGaussian, Law, Noise, Ratio};
+
+/// By how much one protected unit moves the exact numbers, over all ticks together.
+///
+/// It may come once or a hundred times: what it brings to a key at all ticks adds up, without signs, to at most `each`. That is
+/// more than what is bounded a tick, and less noise than a bound for each tick would need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reach {
+    each: u64,
+    keys: u64,
+}
+
+impl Reach {
+    /// At most `each` in all for a key, and at most so many keys.
+    ///
+    /// # Errors
+    /// Names `each` unless it is from 1 to 2^40, and `keys` unless it is from 1 to 2^31.
+    pub fn new(each: u64, keys: u64) -> Result<Reach, Invalid> {
+        Ok(Reach {
+            each: whole("each", each, 1 << 40, "a whole number from 1 to 2^40")?,
+            keys: whole("keys", keys, 1 << 31, "a whole number from 1 to 2^31")?,
+        })
+    }
+}
+
+/// Totals of one key, so far or over the last ticks, ready to be told at every tick. Of many keys each has a [`State`].
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub(super) plan: Plan,
+    strategy: Strategy,
+    /// The last tick there is.
+    horizon: Option<u64>,
+    law: DiscreteGaussian,
+    charge: Units,
+    deviation: f64,
+    ratio: f64,
+    memory: u64,
+    parameters: Digest,
+}
+
+/// How exact numbers become measurements, and those totals.
+#[derive(Clone, Debug)]
+pub(super) enum Plan {
+    History(History),
+    Buffers(Buffers),
+    Nodes(Nodes),
+}
+
+impl Plan {
+    /// The square of the most that a key's measurements are moved by, in their units.
+    pub(super) fn squared(&self, each: u64) -> UBig {
+        match self {
+            Plan::History(history) => history.squared(each),
+            Plan::Buffers(buffers) => buffers.squared(each),
+            Plan::Nodes(nodes) => nodes.squared(each),
+        }
+    }
+
+    /// Bits behind the point of a measurement.
+    fn bits(&self) -> u32 {
+        match self {
+            Plan::History(history) => history.bits(),
+            Plan::Buffers(buffers) => buffers.bits(),
+            Plan::Nodes(_) => 0,
+        }
+    }
+
+    fn width(&self) -> u64 {
+        match self {
+            Plan::History(history) => history.width(),
+            Plan::Buffers(_) | Plan::Nodes(_) => 0,
+        }
+    }
+}
+
+impl Running {
+    /// Totals so far, at each of `horizon` ticks and not after.
+    ///
+    /// # Errors
+    /// Names `horizon` unless it is from 1 to 2^32, and at most 4,096 for the square root; and `rho` where it is nothing, or so
+    /// little that there is no such noise.
+    pub fn so_far(strategy: Strategy, horizon: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
+        let ticks = whole("horizon", horizon, HORIZON, "a whole number of ticks from 1 to 2^32")?;
+        let plan = match strategy {
+            Strategy::SquareRoot => {
+                let remedy = "at most 4,096 ticks, all of which it remembers, or the buffered strategy";
+                let ticks = whole("horizon", ticks, REMEMBERED, remedy)?;
+                Plan::History(History::new(Coefficients::root(ticks), Work::SoFar))
+            }
+            Strategy::Buffered => Plan::Buffers(Buffers::new(ticks, reach.each)),
+            Strategy::Tree => Plan::Nodes(Nodes::new(ticks)),
+            Strategy::Fresh => Plan::History(History::new(Coefficients::single(), Work::SoFar)),
+        };
+        let figures = running::so_far(ticks, 0.5)?;
+        Running::ready(plan, strategy, Some(ticks), &figures, reach, rho)
+    }
+
+    /// Totals over the last `width` ticks, at every tick without end; at first there are fewer ticks to add up.
+    ///
+    /// # Errors
+    /// Names `width` unless it is from 1 to 16,384, `strategy` where it is for totals so far only, and `rho` where it is
+    /// nothing, or so little that there is no such noise.
+    pub fn over_last(strategy: Strategy, width: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
+        let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 16,384")?;
+        let coefficients = match strategy {
+            Strategy::SquareRoot => Coefficients::window(width),
+            Strategy::Fresh => Coefficients::single(),
+            Strategy::Buffered | Strategy::Tree => {
+                let remedy = "square-root or fresh: the others are for totals so far";
+                return Err(Invalid::new("strategy", Kind::Mixed, remedy));
+            }
+        };
+        let figures = running::over_last(width, 0.5)?;
+        let plan = Plan::History(History::new(coefficients, Work::Last(width)));
+        Running::ready(plan, strategy, None, &figures, reach, rho)
+    }
+
+    fn ready(
+        plan: Plan,
+        strategy: Strategy,
+        horizon: Option<u64>,
+        figures: &running::Choice,
+        reach: Reach,
+        rho: Units,
+    ) -> Result<Running, Invalid> {
+        let squared = plan.squared(reach.each) * UBig::from(reach.keys);
+        let (variance, charge) = priced(&squared, rho)?;
+        let law = DiscreteGaussian::new(Ratio::new(variance, 1 << PART)?).map_err(|_| too_little())?;
+        let figures = figures.strategies().iter().find(|figures| figures.strategy() == strategy);
+        let figures = figures.ok_or_else(|| {
+            Invalid::new("strategy", Kind::Missing, "another: the noise of this one would not fade")
+        })?;
+        // Figures are for noise of a length that costs 1/2.
+        let unit = figures.max_deviation() / figures.sensitivity();
+        let deviation = unit * law.variance().to_f64().sqrt() / libm::exp2(f64::from(plan.bits()));
+        let parameters = Canonical::new("discreet running 1")
+            .text(strategy.name())
+            .text(if horizon.is_some() { "so far" } else { "last" })
+            .bytes(&horizon.unwrap_or_else(|| plan.width()).to_be_bytes())
+            .bytes(&reach.each.to_be_bytes())
+            .bytes(&reach.keys.to_be_bytes())
+            .bytes(&variance.to_be_bytes())
+            .finish();
+        let (ratio, memory) = (figures.ratio(), figures.memory());
+        Ok(Running { plan, strategy, horizon, law, charge, deviation, ratio, memory, parameters })
+    }
+
+    /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
+    pub fn charge(&self) -> Units {
+        self.charge
+    }
+
+    /// The largest standard deviation that a total has.
+    pub fn deviation(&self) -> f64 {
+        self.deviation
+    }
+
+    /// [`deviation`](Running::deviation) over the least that any linear strategy has.
+    pub fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// How many numbers a key keeps.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// By which strategy.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// The last tick that is told, where there is one.
+    pub fn horizon(&self) -> Option<u64> {
+        self.horizon
+    }
+
+    /// A hash of all that totals depend on beside the data: other parameters, another release.
+    pub fn parameters(&self) -> Digest {
+        self.parameters
+    }
+
+    /// Before the first tick.
+    pub fn begin(&self) -> State {
+        State::new(&self.plan, self.parameters)
+    }
+
+    /// Where a key would be that had been there from the first tick on, with these exact numbers: one that is found late has noise
+    /// of the same law as the others, drawn now.
+    ///
+    /// # Errors
+    /// [`Untold::Ended`] for more ticks than the horizon has.
+    pub fn caught_up(
+        &self,
+        exact: impl IntoIterator<Item = i64>,
+        noise: &mut Noise,
+    ) -> Result<State, Untold> {
+        let mut state = self.begin();
+        for exact in exact {
+            self.tick(&mut state, exact, noise)?;
+        }
+        Ok(state)
+    }
+
+    /// A state that was [written](State::to_bytes).
+    ///
+    /// # Errors
+    /// Names `state` where it is that of other parameters, or is no state.
+    pub fn resumed(&self, written: &[u8]) -> Result<State, Invalid> {
+        bytes::read(self, written)
+    }
+
+    /// The next total, of the ticks so far and this one: its noise is drawn here and never again.
+    ///
+    /// # Errors
+    /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with another's state, which is then as it was.
+    pub fn tick(&self, state: &mut State, exact: i64, noise: &mut Noise) -> Result<f64, Untold> {
+        self.told(state, exact, |measured| {
+            measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn law(&self) -> &DiscreteGaussian {
+        &self.law
+    }
+
+    /// A tick whose measurements are noised by `noised`: all that is told depends on the data through it alone.
+    pub(super) fn told(
+        &self,
+        state: &mut State,
+        exact: i64,
+        noised: impl FnOnce(&mut [i128]),
+    ) -> Result<f64, Untold> {
+        if state.parameters != self.parameters {
+            return Err(Untold::Foreign);
+        }
+        if self.horizon.is_some_and(|horizon| state.ticks() >= horizon) {
+            return Err(Untold::Ended);
+        }
+        let mut measured = state.measure(&self.plan, exact);
+        noised(&mut measured);
+        Ok(state.tell(&self.plan, &measured))
+    }
+}
+
+/// Variances are multiples of 2^-16.
+const PART: usize = 16;
+
+/// The least variance at which measurements that are moved by this length cost no more, in units of 2^-16, and what they cost
+/// then.
+fn priced(squared: &UBig, rho: Units) -> Result<(u128, Units), Invalid> {
+    running::price(rho)?;
+    // rho = squared / (2 variance), in units of 2^-64.
+    let scaled = squared << (63 + PART);
+    let over = |part: &UBig, of: &UBig| (part + of - UBig::ONE) / of;
+    // No less than the least that is drawn.
+    let variance = over(&scaled, &UBig::from(rho.to_bits())).max(UBig::ONE << (PART - 10));
+    let charge = over(&scaled, &variance);
+    let variance = u128::try_from(variance).map_err(|_| too_little())?;
+    let charge = u128::try_from(charge).map_err(|_| too_little())?;
+    Ok((variance, Units::from_bits(charge)))
+}
+
+fn too_little() -> Invalid {
+    Invalid::new("rho", Kind::TooSmall, "more, or a smaller reach: noise is drawn up to a deviation of 2^52")
+}

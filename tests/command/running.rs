@@ -1,0 +1,84 @@
+//! `discreet calibrate running` and `sliding`: which strategies there are, what they err by, and what is refused.
+
+use serde_json::Value;
+
+use crate::{discreet, json};
+
+fn named<'a>(answer: &'a Value, name: &str) -> &'a Value {
+    let strategies = answer["strategies"].as_array().unwrap();
+    strategies.iter().find(|strategy| strategy["name"] == name).unwrap()
+}
+
+fn near(found: &Value, truth: f64, part: f64) {
+    let found = found.as_f64().unwrap();
+    assert!((found / truth - 1.0).abs() < part, "{found} is not {truth}");
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+// The reference table, at rho = 1/2: what is told is in units of 1 / sqrt(2 rho).
+#[test]
+fn totals_so_far_are_compared_by_strategy() {
+    let answer = json(&["calibrate", "running", "--horizon", "1048576", "--rho", "0.5", "--json"]);
+    assert_eq!(keys(&answer), ["best", "lower_bound", "strategies"]);
+    near(&answer["lower_bound"], 5.114611, 1e-6);
+    near(&named(&answer, "square-root")["max_sd"], 5.478988, 1e-6);
+    near(&named(&answer, "square-root")["rms_sd"], 5.317452, 1e-6);
+    near(&named(&answer, "tree")["max_sd"], 15.062214, 1e-6);
+    near(&named(&answer, "fresh")["max_sd"], 1024.0, 1e-9);
+    let best = named(&answer, answer["best"].as_str().unwrap());
+    assert_eq!(keys(best), ["max_sd", "memory_numbers", "name", "ratio", "rms_sd"]);
+    assert!(
+        best["ratio"].as_f64().unwrap() <= 1.08 && best["memory_numbers"].as_u64().unwrap() <= 64,
+        "{best}"
+    );
+    // A fifth of the price is the root of 5 of the noise.
+    let dear = json(&["calibrate", "running", "--horizon", "1048576", "--rho", "0.1", "--json"]);
+    near(&dear["lower_bound"], 5.114611 * 5f64.sqrt(), 1e-6);
+    near(&named(&dear, "buffered")["ratio"], named(&answer, "buffered")["ratio"].as_f64().unwrap(), 1e-12);
+}
+
+#[test]
+fn totals_over_the_last_ticks_are_compared_by_strategy() {
+    let answer = json(&["calibrate", "sliding", "--width", "60", "--rho", "0.5", "--json"]);
+    near(&answer["lower_bound"], 2.6488, 1e-4);
+    near(&named(&answer, "fresh")["max_sd"], 60f64.sqrt(), 1e-9);
+    assert_eq!(answer["best"], "square-root");
+    let best = named(&answer, "square-root");
+    assert!(best["ratio"].as_f64().unwrap() < 1.0085 && best["max_sd"] == best["rms_sd"], "{best}");
+    assert_eq!(best["memory_numbers"], 239);
+}
+
+#[test]
+fn a_page_says_which_is_best() {
+    let (code, page, _) = discreet(&["calibrate", "running", "--horizon", "8760", "--rho", "0.1"]);
+    assert!(code == 0 && page.contains("best      buffered") && page.contains("too many"), "{page}");
+    let (code, page, _) = discreet(&["calibrate", "sliding", "--width", "24", "--rho", "0.1"]);
+    assert!(code == 0 && page.contains("best      square-root") && page.contains("no last tick"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    for (command, option, value, field) in [
+        ("running", "--horizon", "0", "horizon"),
+        ("running", "--horizon", "1.5", "horizon"),
+        ("running", "--horizon", "-1", "horizon"),
+        ("running", "--horizon", "4294967297", "horizon"),
+        ("sliding", "--width", "0", "width"),
+        ("sliding", "--width", "16385", "width"),
+    ] {
+        let (code, output, error) = discreet(&["calibrate", command, option, value, "--rho", "1"]);
+        assert_eq!((code, output.as_str()), (78, ""), "{value}: {error}");
+        assert!(error.starts_with(&format!("error: {field}: ")), "{value}: {error}");
+    }
+    for value in ["0", "-1", "nan", "1e9", "x"] {
+        for asked in [["running", "--horizon"], ["sliding", "--width"]] {
+            let (code, _, error) = discreet(&["calibrate", asked[0], asked[1], "10", "--rho", value]);
+            assert!(code == 78 && error.starts_with("error: rho: "), "{value}: {error}");
+        }
+    }
+    assert_eq!(discreet(&["calibrate", "running", "--rho", "1"]).0, 2);
+    assert_eq!(discreet(&["calibrate", "sliding", "--width", "10"]).0, 2);
+}
