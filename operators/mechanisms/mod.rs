@@ -123,13 +123,14 @@ pub use keys::{Key, Keys, Label};
 pub use laws::{Gaussian, Laplace};
 pub use lines::{Head, Tellable};
 pub use means::NoisyMeans;
-pub use mechanism::{Drawn, Mechanism, Ready};
+pub use mechanism::{Drawn, Mechanism, Paid, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
+pub use running::{RunningTotal, RunningTotals, Span};
 pub use sensitivity::Sensitivity;
 pub use shaped::{Report, Reported, Reports, Whitened};
 pub use stable::StableMean;
