@@ -8,6 +8,7 @@
 mod children;
 #[path = "dataflow/cluster.rs"]
 mod cluster;
+mod common;
 #[path = "dataflow/subject.rs"]
 mod subject;
 
@@ -16,30 +17,27 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Neighbours, Promise};
+use discreet::accounting::Amount;
 use discreet::dataflow::{All, Config, Deliver, Plan, Title, execute};
 use discreet::gate::{Gate, Opening};
 use discreet::ledger::{Digest, Domain, Fate, Ledger, Name};
 
 use children::{child, end};
+use common::Place;
 use subject::{People, job, released, schedule, title};
 
 /// A power of two, so that sums of costs are exact whatever adds them.
 const COST: f64 = 1.0 / 1024.0;
 const WINDOWS: usize = 6;
 
-struct Scratch(PathBuf);
+struct Scratch(Place);
 
 impl Scratch {
     /// A ledger whose budget holds so many windows.
     fn new(name: &str, windows: f64) -> Scratch {
-        let path = std::env::temp_dir().join(format!("discreet-flow-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let scratch = Scratch(path);
+        let scratch = Scratch(Place::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-        let domain = Name::new("domain", "visits").unwrap();
-        let cap = Amount::zcdp(windows * COST).unwrap();
-        ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+        ledger.register(&Domain::lifetime("visits", Amount::zcdp(windows * COST)).unwrap()).unwrap();
         scratch
     }
 
@@ -56,12 +54,6 @@ impl Scratch {
 
     fn lines(&self) -> Vec<String> {
         fs::read_to_string(self.0.join("out")).unwrap_or_default().lines().map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

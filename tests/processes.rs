@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
 #[cfg(feature = "postgres")]
 #[path = "processes/on_a_server.rs"]
 mod on_a_server;
@@ -11,57 +12,32 @@ mod on_a_server;
 mod server;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::accounting::{Amount, Cost, Interval, Neighbours};
 use discreet::gate::{Desk, Opening, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
 use discreet::noise::Noise;
 
-/// Small in an ordinary run, full in `bash .ci/run --full`.
-fn size(small: usize, full: usize) -> usize {
-    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
-}
+use common::{Place, size};
 
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("discreet-{name}-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
+/// A key for ledgers that have none beside them.
+fn key(place: &Place) -> PathBuf {
+    let path = place.join("key");
+    if !path.exists() {
+        Key::create(&path).unwrap();
     }
-
-    /// A key for ledgers that have none beside them.
-    fn key(&self) -> PathBuf {
-        let path = self.0.join("key");
-        if !path.exists() {
-            Key::create(&path).unwrap();
-        }
-        path
-    }
+    path
 }
 
 /// Makes a ledger of one domain, at a path or an address.
 fn made(place: PathBuf, cap: f64) -> PathBuf {
     let mut ledger = Ledger::create(&place).unwrap();
-    let domain = Name::new("domain", "visits").unwrap();
-    let cap = Amount::zcdp(cap).unwrap();
-    ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+    ledger.register(&Domain::lifetime("visits", Amount::zcdp(cap)).unwrap()).unwrap();
     place
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A power of two, so that sums of costs are exact whatever adds them.
@@ -168,8 +144,8 @@ fn go(child: &mut Child) {
 
 /// Four jobs in four processes ask for a thousand windows; the budget holds 600. Refutes a check outside the
 /// transaction: granted, recorded and cap must be one number.
-fn rivals(rounds: usize, place: impl Fn(&Scratch, usize) -> PathBuf) {
-    let scratch = Scratch::new("rivals");
+fn rivals(rounds: usize, place: impl Fn(&Place, usize) -> PathBuf) {
+    let scratch = Place::new("rivals");
     for round in 0..rounds {
         let path = made(place(&scratch, round), 600.0 * COST);
         let start = |job| child("rival", &path, Path::new(""), &format!("job{job}"));
@@ -190,7 +166,7 @@ fn rivals(rounds: usize, place: impl Fn(&Scratch, usize) -> PathBuf) {
 
 #[test]
 fn rival_processes_are_granted_exactly_the_cap() {
-    rivals(size(1, 100), |scratch, round| scratch.0.join(format!("round-{round}.ledger")));
+    rivals(size(1, 100), |scratch, round| scratch.join(format!("round-{round}.ledger")));
 }
 
 /// What was said of each window, by whichever process.
@@ -234,12 +210,12 @@ impl Said {
 
 /// A job is killed (SIGKILL) at some moment and started again, many times. Refutes a second line for one window, a line
 /// that was told and not recorded, and a charge that was lost.
-fn kills(rounds: usize, place: impl Fn(&Scratch) -> PathBuf) {
-    let scratch = Scratch::new("kills");
+fn kills(rounds: usize, place: impl Fn(&Place) -> PathBuf) {
+    let scratch = Place::new("kills");
     let path = made(place(&scratch), 400.0 * COST);
     let (mut said, mut noted) = (Said::default(), 0);
     for round in 0..rounds {
-        let mut victim = child("victim", &path, &scratch.key(), "web");
+        let mut victim = child("victim", &path, &key(&scratch), "web");
         let out = begun(&mut victim);
         go(&mut victim);
         // Anywhere in the first hundred commits or so, at moments that no two rounds share.
@@ -254,5 +230,5 @@ fn kills(rounds: usize, place: impl Fn(&Scratch) -> PathBuf) {
 
 #[test]
 fn whatever_was_said_before_a_kill_is_said_after_it() {
-    kills(size(12, 1_000), |scratch| scratch.0.join("killed.ledger"));
+    kills(size(12, 1_000), |scratch| scratch.join("killed.ledger"));
 }

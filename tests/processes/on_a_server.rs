@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use discreet::ledger::Row;
@@ -27,20 +28,20 @@ fn whatever_was_said_before_a_kill_is_said_after_it() {
 fn a_process_that_wakes_up_beside_its_successor_says_nothing_else() {
     let Some(server) = shared() else { return };
     for round in 0..size(3, 200) {
-        let scratch = Scratch::new(&format!("zombie-{round}"));
+        let scratch = Place::new(&format!("zombie-{round}"));
         let name = server.unused();
         let path = made(server.address(&name), 400.0 * COST);
         let signal = |process: &Child, signal: &str| {
             let mut kill = Command::new("kill");
             assert!(kill.args([signal, &process.id().to_string()]).status().unwrap().success());
         };
-        let mut zombie = child("victim", &path, &scratch.key(), "web");
+        let mut zombie = child("victim", &path, &key(&scratch), "web");
         let before = begun(&mut zombie);
         go(&mut zombie);
         std::thread::sleep(Duration::from_micros(5_000 + 7_301 * round as u64 % 60_000));
         signal(&zombie, "-STOP");
         end_sessions(server, &name, "LIMIT 1");
-        let mut successor = child("victim", &path, &scratch.key(), "web");
+        let mut successor = child("victim", &path, &key(&scratch), "web");
         let after = begun(&mut successor);
         go(&mut successor);
         std::thread::sleep(Duration::from_millis(30));
@@ -133,11 +134,11 @@ impl Told {
 #[test]
 fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
     let Some(server) = shared() else { return };
-    let scratch = Scratch::new("ended");
+    let scratch = Place::new("ended");
     let name = server.unused();
     let path = made(server.address(&name), 400.0 * COST);
     let ending = AtomicU32::new(0);
-    let told = told_while(&path, &scratch.key(), || {
+    let told = told_while(&path, &key(&scratch), || {
         // So far apart that a gate, which tries a line three times, is not hit every time.
         let rounds = size(40, 2_000);
         let ended = server.sql(
@@ -164,9 +165,9 @@ fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
 #[test]
 fn a_gate_outlives_its_server() {
     let Some(mut server) = Server::start() else { return };
-    let scratch = Scratch::new("outlived");
+    let scratch = Place::new("outlived");
     let path = made(server.address("visits"), 400.0 * COST);
-    let told = told_while(&path, &scratch.key(), || {
+    let told = told_while(&path, &key(&scratch), || {
         for _ in 0..2 {
             std::thread::sleep(Duration::from_millis(150));
             server.crash();
