@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use crate::accounting::{Amount, Cost, Interval, Neighbours};
 use crate::ledger::scratch::{At, Scratch, everywhere};
 use crate::ledger::{
     Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
@@ -26,9 +26,8 @@ const COST: f64 = 1.0 / 1024.0;
 fn scratch(at: At, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let cap = Amount::zcdp(f64::from(windows) * COST).unwrap();
-    let domain = Domain::new(name_of("visits"), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
-    ledger.register(&domain).unwrap();
+    let cap = Amount::zcdp(f64::from(windows) * COST);
+    ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 
