@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod children;
+mod common;
 
 #[path = "sentence/calendar.rs"]
 mod calendar;
