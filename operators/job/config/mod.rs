@@ -22,6 +22,7 @@ mod ranks;
 #[cfg(test)]
 mod refusals;
 mod release;
+mod running;
 mod source;
 mod span;
 mod statistic;
@@ -43,6 +44,7 @@ pub use number::{Fraction, Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
 pub use ranks::{Each, Grid, Quantiles};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
+pub use running::Running;
 pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use statistic::{Grouping, Keys, Measure, Statistic};

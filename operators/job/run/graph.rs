@@ -140,6 +140,15 @@ impl Graph {
                 let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
+            (Asking::Sum(range, _), Some(Settled::Running(sum, _))) => {
+                let measure = Sum::clipped(range.low(), range.high());
+                let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
+                self.release(people.ask(key(offer), value, question), offer, at, sums)?;
+            }
+            (_, Some(Settled::Running(total, _))) => {
+                let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
+                self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
+            }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
                 let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
