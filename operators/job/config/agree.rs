@@ -135,7 +135,11 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
             release.bound.keys,
             person && many_keys,
             person && many_keys,
-            if of_all { "how many keys a person counts in" } else { "how many keys of a window a person counts in" },
+            if of_all {
+                "how many keys a person counts in"
+            } else {
+                "how many keys of a window a person counts in"
+            },
         ),
         (
             "per_key",

@@ -19,8 +19,7 @@ pub struct Running {
     pub strategy: Option<Strategy>,
 }
 
-const STRATEGIES: [Strategy; 4] =
-    [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
+const STRATEGIES: [Strategy; 4] = [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
 
 /// `running` and `strategy` of a release; nothing where it does not run.
 #[expect(clippy::option_option, reason = "whether it is right, and whether it runs, are two things")]
@@ -43,10 +42,9 @@ fn strategy(node: &Node<'_>, runs: Option<bool>) -> Option<Strategy> {
         return node.wrong(Wrong::word(text, &STRATEGIES.map(Strategy::name)));
     };
     match runs {
-        Some(false) => node.conflict(
-            "a strategy where nothing is added up",
-            "running = true beside it, or no strategy",
-        ),
+        Some(false) => {
+            node.conflict("a strategy where nothing is added up", "running = true beside it, or no strategy")
+        }
         _ => Some(strategy),
     }
 }
@@ -127,10 +125,14 @@ pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
 
 /// A domain promises either a number of windows of each person, or not.
 pub(super) fn apart(node: &Node<'_>) -> Option<()> {
-    let remedy = "another domain for it, in a job of its own: in this one a release uses so many windows of a person";
+    let remedy =
+        "another domain for it, in a job of its own: in this one a release uses so many windows of a person";
     node.at(&["running"]).wrong(Wrong::new(
         MistakeKind::Conflict,
         "a running total beside releases that bound windows",
         remedy,
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,11 +18,7 @@ pub(crate) struct Adding {
 
 impl Adding {
     /// Nothing where each window is told by itself.
-    pub(super) fn of(
-        release: &Release,
-        schedule: &Schedule,
-        place: &str,
-    ) -> Result<Option<Adding>, Refused> {
+    pub(super) fn of(release: &Release, schedule: &Schedule, place: &str) -> Result<Option<Adding>, Refused> {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
         if let Some(windows) = release.last() {
@@ -75,3 +71,6 @@ pub(super) fn field(release: &Release, refused: &str) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,8 +178,18 @@ fn offer(
         .per_key(release.bound.per_key.unwrap_or(1).into());
     let bound = release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()));
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
-    let offer =
-        Offer { name: release.name.clone(), schedule, bound, key, value, asking, adding, law, cost, together };
+    let offer = Offer {
+        name: release.name.clone(),
+        schedule,
+        bound,
+        key,
+        value,
+        asking,
+        adding,
+        law,
+        cost,
+        together,
+    };
     // Whatever a mechanism can refuse is refused here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
         let price = if matches!(release.price, Price::Share(_)) { "share" } else { "cost" };

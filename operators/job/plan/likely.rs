@@ -89,7 +89,11 @@ pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> 
                 running.strategy, running.ratio
             ));
         }
-        if offer.adding.is_none() && offer.schedule.count() > 1 && !offer.schedule.is_bounded() && endless(job) {
+        if offer.adding.is_none()
+            && offer.schedule.count() > 1
+            && !offer.schedule.is_bounded()
+            && endless(job)
+        {
             let fit = fitting(job.domain().cap(), &offer.cost);
             warn(format!(
                 "there is no last window, and at most {fit} fit the budget: then releases stop; give job.until, or a promise \"any ..\""
