@@ -40,8 +40,10 @@ pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, 
         _ => keys.saturating_mul(COUNTED),
     };
     let runs = person && release.running.is_some();
+    let by_key =
+        release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
     let a_person = match person {
-        true if runs => PERSON + PLACE,
+        true if runs && by_key => PERSON + PLACE,
         true => PERSON + PLACE + held,
         false => 0,
     };
@@ -53,7 +55,7 @@ pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, 
         false => release.bound.windows.map(|_| (PERSON + 4) * 3 / 2),
     };
     let a_key = largest.map(|people| (people as u64).saturating_mul(2 * LISTED));
-    let a_key_of_a_person = runs.then_some(held);
+    let a_key_of_a_person = (runs && by_key).then_some(held);
     Memory { a_person, a_key, windows_open: open(job, release, schedule), a_key_of_a_person, for_ever }
 }
 

@@ -73,7 +73,9 @@ impl Plan {
         line(f, units, &error)?;
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;
-            line(f, "all windows", &format!("{}, paid once, with the first", self.cost(&release.cost)))?;
+            let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
+            let paid = format!("{}, paid once, with the first{first}", self.cost(&release.cost));
+            line(f, "all windows", &paid)?;
         } else {
             self.account(f, release)?;
         }
@@ -176,12 +178,13 @@ fn strategy(running: &Running) -> String {
     let totals = match horizon {
         Some(1) => "1 total".to_owned(),
         Some(windows) => format!("{windows} totals"),
-        None => format!("totals of the {total}, without an end"),
+        None => format!("totals over the {total} windows"),
     };
+    let numbers = if *numbers == 1 { "1 number".to_owned() } else { format!("{numbers} numbers") };
     format!(
-        "{strategy}, {which}: of {totals} none has a deviation above {}, {ratio:.3} times the least that any linear strategy          has; a key keeps {numbers} number{}. With noise of its own for each window it would be {} at this price",
+        "{strategy}, {which}: of {totals} none has a deviation above {}, {ratio:.3} times the least that any linear \
+         strategy has; a key keeps {numbers}. With noise of its own for each window it would be {} at this price",
         short(*deviation),
-        if *numbers == 1 { "" } else { "s" },
         short(*fresh),
     )
 }

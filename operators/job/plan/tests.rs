@@ -103,7 +103,7 @@ fn the_noise_is_near_the_best_that_is_known() {
                     assert!((1.195..1.2).contains(&near.ratio), "{near:?}");
                 }
                 Some(near) if told.running.is_some() => {
-                    assert!((1.0..1.13).contains(&near.ratio), "{near:?}");
+                    assert!((1.0..1.17).contains(&near.ratio), "{near:?}");
                     assert_eq!(told.running.as_ref().map(|running| running.ratio), Some(near.ratio));
                 }
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
@@ -252,7 +252,7 @@ fn what_is_promised_of_ranks_is_planned() {
     assert!(page.replace("\n               ", " ").contains(&words), "{page}");
 }
 
-// By hand: all of the budget once, over a hundred days; 1.08 of the least, and fresh noise errs by the root of a hundred.
+// By hand: all of the budget once, over a hundred days, and fresh noise errs by the root of a hundred.
 #[test]
 fn totals_are_planned_as_paid_once() {
     let planned = |changes: &[(&str, &str)]| {
@@ -270,7 +270,7 @@ fn totals_are_planned_as_paid_once() {
     assert_eq!((running.deviation, told.near.unwrap().ratio), (told.noise[0].scale, running.ratio));
     let unit = (2.0 * told.cost.rho.unwrap()).sqrt().recip();
     assert!((running.fresh / (10.0 * unit) - 1.0).abs() < 1e-3, "{running:?}");
-    assert!((1.0..1.13).contains(&running.ratio) && running.numbers <= 64, "{running:?}");
+    assert!((1.0..1.17).contains(&running.ratio) && running.numbers <= 64, "{running:?}");
     // 32 bytes of a person and what is held of a key and its 8 bytes, half as much again in a tree of them.
     assert!((32 * 3 / 2..200).contains(&told.memory.for_ever.unwrap()), "{:?}", told.memory);
     for words in [
@@ -278,7 +278,7 @@ fn totals_are_planned_as_paid_once() {
         "once, over all windows together: the first ones",
         "buffered, the best: of 100 totals none has a deviation above ",
         "times the least that any linear strategy has; a key keeps ",
-        "  all windows  rho 0.02436 (epsilon 1 at delta 1e-6), paid once, with the first",
+        "  all windows  rho 0.02436 (epsilon 1 at delta 1e-6), paid once, with the first of 100",
         "Totals go on where they were, at no cost: ",
         "would begin anew as another version, which pays anew.",
     ] {

@@ -154,7 +154,7 @@ fn a_domain_that_counts_windows_has_no_running_total() {
     );
     let told = parse(&beside).unwrap_err();
     let first = told.iter().next().unwrap();
-    assert_eq!((first.field(), first.line(), first.column()), ("release[2].running", 28, 11));
+    assert_eq!((first.field(), first.line(), first.column()), ("release[2].running", 27, 11));
     assert!(first.remedy().contains("another domain"), "{told}");
     assert_eq!(told.iter().count(), 1, "{told}");
     let apart = beside.replace(", windows = 12", "");
