@@ -5,7 +5,8 @@
 //! value must be is decided where it is read; what must be right between tables, once all of them are; and nothing is
 //! looked at again after that.
 //!
-//! `config/reviews.toml` is a job file with a word about each field.
+//! `config/reviews.toml` is a job file with a word about each field; those of windows that are added up (`running`, `strategy`, and
+//! `over` beside them) are in `config/running.toml`.
 
 mod agree;
 #[cfg(test)]

@@ -268,3 +268,93 @@ fn totals_so_far_need_a_last_window() {
     let refused = job.replay(Replay::default()).unwrap_err().to_string();
     assert!(refused.contains("job.until: found nothing"), "{refused}");
 }
+
+/// Totals beside the windows of others.
+const BESIDE: &str = r#"
+    [[release]]
+    name = "so_far"
+    every = "6h"
+    people = { by = "key", keys = "discover" }
+    bound = { keys = 2 }
+    running = true
+    noise = "gaussian"
+    share = 0.3
+    [[release]]
+    name = "recent"
+    every = "1h"
+    over = "5h"
+    count = {}
+    bound = { per_key = 4 }
+    running = true
+    noise = "gaussian"
+    share = 0.2
+    [[release]]
+    name = "visits"
+    every = "30m"
+    count = {}
+    bound = { per_key = 3 }
+    noise = "gaussian"
+    share = 0.5
+"#;
+
+// Refutes a plan in which totals, which are charged for their whole time at once, leave no room for windows that have their
+// share, or find none; under every promise.
+#[test]
+fn totals_and_windows_of_others_fit_together() {
+    for promise in ["lifetime", "any 3h", "each 6h"] {
+        for workers in [1, 2] {
+            let place = super::Place::new(&format!("running-beside-{}-{workers}", promise.replace(' ', "-")));
+            let job = place.job(&text(promise, BESIDE));
+            let finished = place.replay(&job, workers, "out.jsonl");
+            assert_eq!((finished.released(), finished.refused()), (8 + 48 + 96, 0), "{promise}, {workers}");
+            let text = place.read("out.jsonl");
+            assert_eq!(text.matches("\"total\":\"last 5\"").count(), 48);
+        }
+    }
+}
+
+/// Every record is protected by itself.
+const RECORDS: &str = r#"
+    [[release]]
+    name = "values"
+    every = "6h"
+    histogram = { of = "value", edges = [0, 10.5, 30] }
+    running = true
+    noise = "gaussian"
+    share = 0.5
+    [[release]]
+    name = "count"
+    every = "6h"
+    count = {}
+    noise = "gaussian"
+    share = 0.5
+"#;
+
+// Refutes records of one window that are bounded by those of another, where each is protected by itself; and buckets that are
+// added up with each other.
+#[test]
+fn records_are_added_up_one_by_one() {
+    let place = super::Place::new("running-records");
+    let text = text("lifetime", RECORDS)
+        .replace("person = { field = \"user\", missing = \"drop\" }", "unit = \"record\"");
+    let out = Some(place.0.join("demo.jsonl"));
+    place.job(&text).replay(Replay { workers: 2, demo: true, out, ..Replay::default() }).unwrap();
+    let text = place.read("demo.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sum = |name: &str, field: &str| {
+        let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line["release"] == name && line.get("value").is_some()) {
+            let start = line["window"]["start"].as_str().unwrap();
+            *sums.entry(start).or_default() += line[field].as_i64().unwrap();
+        }
+        sums.into_values().collect::<Vec<i64>>()
+    };
+    let mut so_far = 0;
+    let mut expected = sum("count", "truth");
+    expected.iter_mut().for_each(|own| {
+        so_far += *own;
+        *own = so_far;
+    });
+    assert_eq!((expected.len(), so_far), (8, 4000));
+    assert_eq!((sum("values", "tally"), sum("values", "truth")), (expected.clone(), expected));
+}
