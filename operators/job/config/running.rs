@@ -9,7 +9,6 @@ use super::node::{Fields, Node};
 use super::release::{NoiseKind, Release};
 use super::statistic::Statistic;
 use crate::accounting::running::Strategy;
-use crate::job::MistakeKind;
 
 /// How windows are added up: so far, or, where the release says `over`, the last of that length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -127,11 +126,7 @@ pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
 pub(super) fn apart(node: &Node<'_>) -> Option<()> {
     let remedy =
         "another domain for it, in a job of its own: in this one a release uses so many windows of a person";
-    node.at(&["running"]).wrong(Wrong::new(
-        MistakeKind::Conflict,
-        "a running total beside releases that bound windows",
-        remedy,
-    ))
+    node.at(&["running"]).conflict("a running total beside releases that bound windows", remedy)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) fn of(settled: &Settled, offer: &Offer) -> Option<Running> {
 }
 
 /// As lines say it.
-pub(super) fn told(span: Span) -> String {
+fn told(span: Span) -> String {
     match span {
         Span::SoFar { .. } => "so far".to_owned(),
         Span::Last { windows } => format!("last {windows}"),
@@ -38,3 +38,6 @@ fn choice(span: Span) -> Option<Choice> {
         Span::Last { windows } => running::over_last(windows, 0.5).ok(),
     }
 }
+
+#[cfg(test)]
+mod tests;
