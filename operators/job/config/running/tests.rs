@@ -4,6 +4,7 @@ use super::*;
 use crate::accounting::Promise;
 use crate::job::config::refusals::{BUDGET, COUNT, SHARE, check};
 use crate::job::config::tests::{GOOD, parse};
+use crate::job::{Mistake, MistakeKind};
 
 /// What a running release says in place of the good one's statistic and bound.
 fn said(statistic: &str) -> String {
@@ -140,6 +141,11 @@ fn bounds_and_noise_are_of_all_windows_together() {
     assert!(both.contains("give gaussian, and a budget of rho, or of epsilon and delta"), "{both}");
     let cost = told(&running(&listed).replace(SHARE, "cost = { epsilon = 0.1 }"));
     assert!(cost.contains("release[1].cost.epsilon") && cost.contains("give rho\n"), "{cost}");
+    let kinds = |text: &str| parse(text).unwrap_err().iter().map(Mistake::kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&pure), [MistakeKind::Conflict]);
+    assert_eq!(kinds(&running(PER_VENDOR).replace("running = true", "running = 1")), [MistakeKind::Type]);
+    let strategy = "running = true\nstrategy = \"log\"";
+    assert_eq!(kinds(&running(PER_VENDOR).replace("running = true", strategy)), [MistakeKind::Unknown]);
     // One mistake each.
     for mistakes in [laplace, gaussian, both, cost] {
         assert_eq!(mistakes.matches("; give ").count(), 1, "{mistakes}");
