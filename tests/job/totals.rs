@@ -95,7 +95,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
         for _ in 0..LIVES {
             // Some windows further, for most lives.
             let before = scene.read("told.jsonl").matches("closed").count();
-            let further = before + 1 + chance.below(8) as usize;
+            let further = before + 1 + chance.below(8);
             let mut life = scene.start(&arguments(number % 2));
             until("a life tells something, or ends", || {
                 scene.read("told.jsonl").matches("closed").count() >= further || life.has_ended()
