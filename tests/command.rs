@@ -6,6 +6,11 @@
 mod budget;
 #[path = "command/calibrate.rs"]
 mod calibrate;
+#[path = "command/check.rs"]
+mod check;
+mod common;
+#[path = "command/jobs.rs"]
+mod jobs;
 #[path = "command/ledger.rs"]
 mod ledger;
 #[path = "command/price.rs"]

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod common;
 #[path = "crash/injected.rs"]
 mod injected;
 #[path = "crash/matrix.rs"]
@@ -18,7 +19,8 @@ mod scene;
 #[path = "trial/mod.rs"]
 mod trial;
 
-use trial::{Chance, in_parallel, size};
+use common::size;
+use trial::{Chance, in_parallel};
 
 /// One after another: each keeps both cores busy.
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());

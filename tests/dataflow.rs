@@ -6,45 +6,38 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod children;
+#[path = "dataflow/cluster.rs"]
+mod cluster;
+mod common;
+#[path = "dataflow/subject.rs"]
+mod subject;
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
-use discreet::dataflow::{
-    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Plan, Pulled, Release, Schedule, Source,
-    Statistic, StreamVec, Title, Worker, execute,
-};
-use discreet::gate::{Gate, Opening, Sealable};
-use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
-use discreet::time::{Span, Time};
-use timely::dataflow::operators::ToStream;
+use discreet::accounting::Amount;
+use discreet::dataflow::{All, Config, Deliver, Plan, Title, execute};
+use discreet::gate::{Gate, Opening};
+use discreet::ledger::{Digest, Domain, Fate, Ledger, Name};
 
-use children::{child, end, hosts, process};
+use children::{child, end};
+use common::Place;
+use subject::{People, job, released, schedule, title};
 
 /// A power of two, so that sums of costs are exact whatever adds them.
 const COST: f64 = 1.0 / 1024.0;
 const WINDOWS: usize = 6;
 
-struct Scratch(PathBuf);
+struct Scratch(Place);
 
 impl Scratch {
     /// A ledger whose budget holds so many windows.
     fn new(name: &str, windows: f64) -> Scratch {
-        let path = std::env::temp_dir().join(format!("discreet-flow-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let scratch = Scratch(path);
+        let scratch = Scratch(Place::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-        let domain = Name::new("domain", "visits").unwrap();
-        let cap = Amount::zcdp(windows * COST).unwrap();
-        ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+        ledger.register(&Domain::lifetime("visits", Amount::zcdp(windows * COST)).unwrap()).unwrap();
         scratch
     }
 
@@ -62,92 +55,6 @@ impl Scratch {
     fn lines(&self) -> Vec<String> {
         fs::read_to_string(self.0.join("out")).unwrap_or_default().lines().map(str::to_owned).collect()
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn title() -> Title {
-    let word = |word| Name::new("name", word).unwrap();
-    Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word("people") }
-}
-
-/// Six windows of ten.
-fn schedule() -> Schedule {
-    Schedule::tumbling(Span::microseconds(10), 0, Some(10 * WINDOWS as i64)).unwrap()
-}
-
-struct People;
-
-impl Statistic for People {
-    type Part = i64;
-    type Tally = i64;
-
-    fn tally(&self, _: Interval) -> i64 {
-        0
-    }
-
-    fn absorb(&self, tally: &mut i64, part: i64) {
-        *tally += part;
-    }
-
-    fn charge(&self, _: Interval) -> Charge {
-        Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))
-    }
-
-    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
-        Box::new(move |noise: &mut Noise| {
-            let law = DiscreteGaussian::new(512.0).unwrap();
-            format!("{} about {}", window.start(), tally + law.draw(noise))
-        })
-    }
-}
-
-/// Gives a record a turn, and then does as it is told.
-struct Acting {
-    turns: u32,
-    then: fn() -> Result<Pulled, Gone>,
-    said: bool,
-}
-
-impl Source for Acting {
-    type Record = Time;
-
-    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, Gone> {
-        batch.push(i64::from(self.turns) % 60);
-        if !std::mem::replace(&mut self.said, true) {
-            return Ok(Pulled::Complete(9));
-        }
-        match self.turns.checked_sub(1) {
-            Some(turns) => self.turns = turns,
-            None => return (self.then)(),
-        }
-        Ok(Pulled::More)
-    }
-}
-
-fn acting(then: fn() -> Result<Pulled, Gone>) -> Acting {
-    Acting { turns: 300, then, said: false }
-}
-
-fn released<'scope>(records: Fed<'scope, Time>, gate: &Gate) -> StreamVec<'scope, Time, Release> {
-    let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
-    parts.release_unproved_for_tests_of_the_library_itself(gate, Plan::new(title(), schedule(), People))
-}
-
-/// Every release is a line of the file `out`, and of the standard output.
-fn write_down(releases: StreamVec<'_, Time, Release>, out: PathBuf) {
-    releases.deliver(move |release| {
-        use std::io::Write;
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
-        writeln!(file, "{}", release.line())?;
-        file.sync_data()?;
-        println!("\nsaid {}", release.window().start());
-        Ok(())
-    });
 }
 
 /// Not a test by itself: what the children do. Without a task it does nothing.
@@ -182,51 +89,6 @@ fn the_child() {
         }
     };
     std::process::exit(code.into());
-}
-
-/// Worker 0 has the whole input, and ends it well; what goes wrong goes wrong at the last worker.
-fn job(config: Config, task: String, directory: PathBuf, gate: Gate) -> Result<Finished, Failure> {
-    execute(config, move |worker: &mut Worker, feeds: &mut Feeds| {
-        let (first, last) = (worker.index() == 0, worker.index() + 1 == worker.peers());
-        let out = directory.join("out");
-        if task == "external" {
-            let (word, external) = feeds.external(2)?;
-            worker.dataflow(|scope| {
-                // All of it, and its end; partition 1 is never declared.
-                let foreign = [3, 13].to_stream(scope).container::<Vec<_>>();
-                write_down(released(external.adopt(foreign), &gate), out);
-            });
-            if first {
-                word.complete(0, 60)?;
-                word.complete(0, 60)?;
-            }
-            word.finish();
-            return Ok(());
-        }
-        worker.dataflow(|scope| {
-            let records = if task == "whole" || task == "poor" || (first && task != "waits") {
-                feeds.stream(scope, All::of((0..60).filter(move |_| first)))
-            } else {
-                let then: fn() -> Result<Pulled, Gone> = match task.as_str() {
-                    "errs" => || Err(Gone::lost("part 2")),
-                    "refuses" => || Err(Gone::refused("part 2, line 7")),
-                    "goes back" => || Ok(Pulled::Complete(8)),
-                    "panics" => || panic!("the record was 47"),
-                    _ => || Ok(Pulled::Idle),
-                };
-                return write_down(released(feeds.stream(scope, acting(then)), &gate), out);
-            };
-            write_down(released(records, &gate), out);
-        });
-        if last && task == "returns early" {
-            Err::<u8, _>(io::Error::from(io::ErrorKind::NotFound))
-                .map_err(|error| Box::from(error.to_string()))?;
-        }
-        if last && task == "panics while building" {
-            panic!("the record was 47");
-        }
-        Ok(())
-    })
 }
 
 #[test]
@@ -273,84 +135,6 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
         assert_eq!(scratch.lines().len(), 0, "{task}");
         assert!(!said.contains("47"), "{task}: a panic told what it was about: {said}");
     }
-}
-
-#[test]
-fn two_processes_release_what_one_would() {
-    let (scratch, hosts) = (Scratch::new("two", 100.0), hosts());
-    let both = [0, 1].map(|index| process("whole", &scratch.0, &hosts, index).spawn().unwrap());
-    for (status, said) in both.map(end) {
-        assert_eq!(status.code(), Some(0), "{said}");
-    }
-    assert_eq!((scratch.lines().len(), scratch.fates()), (WINDOWS, vec![Some(Fate::Sealed); WINDOWS]));
-}
-
-#[test]
-fn when_one_of_two_processes_is_killed_the_other_ends_and_nothing_partial_is_sealed() {
-    for killed in [0, 1] {
-        let (scratch, hosts) = (Scratch::new(&format!("killed-{killed}"), 100.0), hosts());
-        let mut both = [0, 1].map(|index| process("waits", &scratch.0, &hosts, index).spawn().unwrap());
-        // Both have declared the time before 9 complete, and hold records of every window.
-        thread::sleep(Duration::from_millis(700));
-        both[killed].kill().unwrap();
-        let [first, second] = both;
-        let [victim, other] = if killed == 0 { [first, second] } else { [second, first] };
-        let (status, said) = end(other);
-        assert_eq!(status.code(), Some(70), "{said}");
-        end(victim);
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
-    }
-}
-
-#[test]
-fn when_the_input_of_one_process_fails_both_end_and_nothing_is_sealed() {
-    for (task, code) in [("errs", 69), ("returns early", 70), ("panics", 70)] {
-        let (scratch, hosts) = (Scratch::new(&format!("cluster-{}", task.replace(' ', "-")), 100.0), hosts());
-        let [healthy, failing] =
-            [0, 1].map(|index| process(task, &scratch.0, &hosts, index).spawn().unwrap());
-        let (status, said) = end(failing);
-        assert_eq!(status.code(), Some(code), "{task}: {said}");
-        let (status, said) = end(healthy);
-        assert_eq!(status.code(), Some(70), "{task}: {said}");
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
-    }
-}
-
-#[test]
-fn a_process_waits_for_its_peers_until_a_deadline_and_lets_no_stranger_in() {
-    for stranger in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 200]] {
-        let (scratch, hosts) = (Scratch::new("alone", 100.0), hosts());
-        let alone = process("whole", &scratch.0, &hosts, 0).spawn().unwrap();
-        let address = hosts.split(' ').next().unwrap().to_owned();
-        let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, stranger) = (Arc::clone(&stop), stranger.to_vec());
-        let knocking = thread::spawn(move || {
-            while !stopped.load(Ordering::SeqCst) {
-                if let Ok(mut stream) = TcpStream::connect(&address) {
-                    let _ = io::Write::write_all(&mut stream, &stranger);
-                    thread::sleep(Duration::from_millis(200));
-                }
-                thread::sleep(Duration::from_millis(20));
-            }
-        });
-        let (status, said) = end(alone);
-        stop.store(true, Ordering::SeqCst);
-        knocking.join().unwrap();
-        assert_eq!(status.code(), Some(78), "{said}");
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
-    }
-}
-
-#[test]
-fn processes_of_different_configurations_do_not_find_together() {
-    let (scratch, hosts) = (Scratch::new("unlike", 100.0), hosts());
-    let both = [0, 1].map(|index| {
-        process("whole", &scratch.0, &hosts, index).env("AGREEMENT", index.to_string()).spawn().unwrap()
-    });
-    for (status, said) in both.map(end) {
-        assert_eq!(status.code(), Some(78), "{said}");
-    }
-    assert_eq!(scratch.fates(), [None; WINDOWS]);
 }
 
 /// A job is killed at some moment after its first release and started again. Refutes a second text for one window, and a

@@ -6,6 +6,7 @@
 
 #[path = "job/cluster.rs"]
 mod cluster;
+mod common;
 #[path = "job/jobs.rs"]
 mod jobs;
 #[path = "job/killed.rs"]
@@ -25,4 +26,5 @@ mod signals;
 #[path = "trial/mod.rs"]
 mod trial;
 
-use trial::{Chance, in_parallel, size};
+use common::size;
+use trial::{Chance, in_parallel};

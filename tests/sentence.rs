@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod children;
+mod common;
 
 #[path = "sentence/calendar.rs"]
 mod calendar;
@@ -17,6 +18,8 @@ mod left;
 mod questions;
 #[path = "sentence/restart.rs"]
 mod restart;
+#[path = "sentence/running.rs"]
+mod running;
 #[path = "sentence/scene.rs"]
 mod scene;
 #[path = "sentence/tallies.rs"]
@@ -37,6 +40,7 @@ fn the_child() {
         "questions" => questions::child(detail, directory),
         "left" => left::child(detail.to_owned(), directory),
         "restart" => restart::child(detail, directory),
+        "running" => running::child(detail, directory),
         other => panic!("nobody knows how to {other}"),
     };
     let code = match &ended {

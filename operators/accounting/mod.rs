@@ -81,3 +81,5 @@ pub use units::Units;
 
 #[cfg(test)]
 mod any_input;
+#[cfg(test)]
+mod dice;

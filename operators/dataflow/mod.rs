@@ -190,7 +190,7 @@ pub use release::{Deliver, Release, Unanswered};
 #[doc(hidden)]
 pub use release::{Plan, Statistic, Title};
 pub use sentence::{
-    Answering, Asked, Averaged, Averaging, Bounded, Changing, Counting, Grouping, MeanOf, Named,
+    Accumulated, Answering, Asked, Averaged, Averaging, Bounded, Changing, Counting, Grouping, MeanOf, Named,
     NamedRecords, Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Replies,
     Searching, Summing, TakesBack, Tallied, Unit, Unnamed, Unplaced, Vector, Windowed,
 };

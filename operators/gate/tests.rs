@@ -1,17 +1,18 @@
 //! The real thread over a real ledger: what is told, what is charged, and what a restart says.
 
 mod again;
+mod anchors;
 mod answers;
 mod lines;
+mod memory;
 mod versions;
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use crate::accounting::{Amount, Cost, Interval, Neighbours};
 use crate::ledger::scratch::{At, Scratch, everywhere};
 use crate::ledger::{
     Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
@@ -25,9 +26,8 @@ const COST: f64 = 1.0 / 1024.0;
 fn scratch(at: At, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let cap = Amount::zcdp(f64::from(windows) * COST).unwrap();
-    let domain = Domain::new(name_of("visits"), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
-    ledger.register(&domain).unwrap();
+    let cap = Amount::zcdp(f64::from(windows) * COST);
+    ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 
@@ -99,8 +99,6 @@ everywhere! {
     a_zombie_draws_and_says_nothing
     what_can_never_be_counted_is_refused_before_it_is_drawn
     a_panicking_mechanism_ends_the_gate_and_releases_nothing
-    what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart
-    a_state_that_cannot_be_read_stops_the_gate_before_it_draws
     a_halted_gate_seals_nothing_that_comes_after
     what_is_told_says_how_the_budget_stands
 }
@@ -260,167 +258,6 @@ fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: At) {
     desk.submit(request(1, &draws)).unwrap();
     drop(gate);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap().0, 1, "something was written");
-}
-
-/// A mechanism that remembers: each line is the sum of its own number and of all that were sealed before.
-struct Total(i64);
-
-impl Sealable for Total {
-    fn keeps_state(&self) -> bool {
-        true
-    }
-
-    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut Noise) -> Drawn {
-        let before = state.map_or(0, |state| i64::from_be_bytes(state.try_into().unwrap()));
-        let total = before + self.0;
-        Drawn { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()) }
-    }
-}
-
-fn total(window: i64, number: i64) -> Request {
-    let draws = Arc::default();
-    Request { sealable: Box::new(Total(number)), ..request(window, &draws) }
-}
-
-fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: At) {
-    // The budget refuses the fourth: what is not sealed is not kept either.
-    let scratch = scratch(at, 3);
-    let (gate, desk) = open(&scratch);
-    // All together: they still take turns.
-    for (window, number) in [(0, 1), (1, 20), (1, 7), (0, 5)] {
-        desk.submit(total(window, number)).unwrap();
-    }
-    assert_eq!([row(&desk).line(), row(&desk).line()], ["1", "21"]);
-    drop((gate, desk));
-    let (gate, desk) = open(&scratch);
-    (0..2).for_each(|_| desk.delivered(&row(&desk)));
-    desk.submit(total(2, 300)).unwrap();
-    assert_eq!(row(&desk).line(), "321");
-    desk.submit(total(3, 4_000)).unwrap();
-    assert_eq!(row(&desk).fate(), Fate::Refused);
-    drop((gate, desk));
-    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
-    assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
-}
-
-/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
-#[test]
-fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
-    let scratch = scratch(At::File, 10);
-    let (gate, desk) = open(&scratch);
-    desk.submit(total(0, 1)).unwrap();
-    row(&desk);
-    drop((gate, desk));
-    let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
-    let (gate, desk) = at_a_desk(opening.open().unwrap());
-    // Once it is told, it is neither delivered yet nor wanted again.
-    let waiting = row(&desk);
-    (0..3).for_each(|window| desk.submit(total(window, 20)).unwrap());
-    drop(gate);
-    assert_eq!([waiting.line(), row(&desk).line(), row(&desk).line()], ["1", "21", "41"]);
-}
-
-fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
-    let scratch = scratch(at, 10);
-    let (gate, desk) = open(&scratch);
-    desk.submit(total(0, 1)).unwrap();
-    row(&desk);
-    drop((gate, desk));
-    // The key of another ledger.
-    let key = scratch.directory().join("other.key");
-    crate::ledger::Key::create(&key).unwrap();
-    let open = || opening(&scratch).key(&key).open().unwrap();
-    let gate = open();
-    let trouble = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt);
-    assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
-    // The gate has halted, and says so.
-    let trouble = gate.desk(&name_of("other"), &parameters(), || ()).unwrap_err();
-    assert_eq!(trouble.to_string(), Doubt::Ledger.to_string());
-    drop(gate);
-    // Asked for without a desk of its own, it is noticed at the draw.
-    let gate = open();
-    let desk = gate.desk(&name_of("other"), &parameters(), || ()).unwrap();
-    desk.submit(total(1, 1)).unwrap();
-    assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
-    drop(gate);
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
-}
-
-#[test]
-fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
-    let scratch = scratch(At::File, 10);
-    let draws = Arc::default();
-    let anchor = scratch.directory().join("anchor");
-    let open = || Opening::new(scratch.ledger(), "web").unwrap().anchor(&anchor).open();
-    let (gate, desk) = at_a_desk(open().unwrap());
-    desk.submit(request(0, &draws)).unwrap();
-    let first = row(&desk);
-    drop((gate, desk));
-    let (older, ledger) = (scratch.directory().join("older"), scratch.ledger());
-    fs::copy(&ledger, &older).unwrap();
-
-    // A torn last line of the anchor was never told.
-    let mut torn = fs::OpenOptions::new().append(true).open(&anchor).unwrap();
-    std::io::Write::write_all(&mut torn, b"3 12345").unwrap();
-    let (gate, desk) = at_a_desk(open().unwrap());
-    desk.delivered(&row(&desk));
-    desk.submit(request(1, &draws)).unwrap();
-    let second = row(&desk);
-    drop((gate, desk));
-    let noted = Journal::read(&anchor).unwrap();
-    let noted: Vec<_> = noted.iter().map(|entry| (entry.anchor.sequence, entry.cost.clone())).collect();
-    assert_eq!(noted, [&first, &second].map(|row| (row.sequence(), row.cost().cloned())));
-
-    fs::copy(&older, &ledger).unwrap();
-    let trouble = open().unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
-    assert!(trouble.to_string().contains("older copy"), "{trouble}");
-    // What a sink has seen tells as much as the file does; what it has seen of this copy tells nothing.
-    let seen = |row: &Row| Anchor {
-        ledger: *Ledger::open(&ledger).unwrap().name(),
-        sequence: row.sequence(),
-        chain: *row.chain(),
-    };
-    let opening = Opening::new(&ledger, "web").unwrap();
-    assert!(opening.clone().seen(seen(&second)).open().is_err());
-    drop(opening.clone().seen(seen(&first)).open().unwrap());
-    let other = Anchor { chain: *second.chain(), ..seen(&first) };
-    assert!(opening.clone().seen(other).open().is_err());
-    assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
-}
-
-/// A process that was suspended and goes on after its successor is done must not take from the anchor what that one
-/// wrote: a copy from before would pass for the newest.
-#[test]
-fn an_anchor_forgets_nothing_when_two_processes_write_it() {
-    let scratch = scratch(At::File, 10);
-    let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    (0..6).for_each(|window| desk.submit(request(window, &draws)).unwrap());
-    let rows: Vec<Row> = (0..6).map(|_| row(&desk)).collect();
-    drop((gate, desk));
-
-    let (anchor, ledger) = (scratch.directory().join("anchor"), Digest::of(b"ledger"));
-    let open = || Journal::open(&anchor, &ledger).unwrap();
-    let (mut suspended, _) = open();
-    suspended.note(rows[..2].iter()).unwrap();
-    let (mut successor, newest) = open();
-    assert_eq!(newest.unwrap().sequence, rows[1].sequence());
-    successor.note(rows[2..].iter()).unwrap();
-    suspended.note(rows[3..4].iter()).unwrap();
-    assert_eq!(open().1.unwrap().sequence, rows[5].sequence());
-    let noted = Journal::read(&anchor).unwrap();
-    let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
-    assert_eq!(noted, rows.iter().map(Row::sequence).collect::<Vec<_>>());
-
-    // Told late, because its statistic had to wait.
-    fs::remove_file(&anchor).unwrap();
-    let (mut alone, _) = open();
-    alone.note(rows[2..].iter()).unwrap();
-    alone.note(rows[..3].iter()).unwrap();
-    assert_eq!(Journal::read(&anchor).unwrap().len(), 6);
-    assert_eq!(fs::read_to_string(&anchor).unwrap().lines().count(), 7, "a row was noted twice");
 }
 
 fn a_halted_gate_seals_nothing_that_comes_after(at: At) {

@@ -1,28 +1,22 @@
-//! The ledger as it is used: everything it decides, whichever database keeps it.
+//! The ledger as it is used, whichever database keeps it: made, trusted, claimed, sealed and read.
 
 use std::fs;
 use std::path::Path;
 
 use super::anchor::{self, Anchor};
-use super::charge::{charged, fetch, unknown_domain};
+use super::charge::charged;
 use super::claim::{Claim, Sealing};
-use super::columns::encode;
-use super::domain::Domain;
 use super::failpoint;
 use super::key::Key;
 use super::name::Name;
 use super::place;
-use super::records::{
-    amended_domain, digest, find, head, name, number, read_domain, read_row, rows, write, write_amendment,
-    write_domain,
-};
+use super::records::{advance, digest, find, head, number, read_row, rows, write};
 use super::repair;
-use super::rows::{Amendment, Fate, Release, Row};
+use super::rows::{Fate, Release, Row};
 use super::state::{self, State};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify;
-use crate::accounting::{Amount, Interval};
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
@@ -147,81 +141,6 @@ impl Ledger {
     /// [`TroubleKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
     pub fn holds(&mut self, anchor: &Anchor) -> Result<(), Trouble> {
         anchor::held(&mut *self.store, &self.name, anchor)
-    }
-
-    /// States a domain. Stating it again, in the same words, changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If there is one of this name with other words: a domain is stated once, and only its cap can be raised.
-    pub fn register(&mut self, domain: &Domain) -> Result<(), Trouble> {
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let tables = transaction.store();
-        if let Some(known) = read_domain(tables, domain.name())? {
-            if known == *domain {
-                return Ok(());
-            }
-            return Err(Trouble::refused(format!(
-                "domain {} is stated already, in other words",
-                domain.name()
-            )));
-        }
-        let (sequence, previous) = next(tables)?;
-        let cap = encode(&domain.cap).unwrap_or_default();
-        let chain = domain.chained(&previous, sequence, &cap);
-        write_domain(tables, domain, sequence, &chain)?;
-        advance(tables, sequence, &chain)?;
-        transaction.commit()
-    }
-
-    /// The domains, each with its cap as last amended.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be read.
-    pub fn domains(&mut self) -> Result<Vec<Domain>, Trouble> {
-        let store = &mut *self.store;
-        let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
-        names
-            .into_iter()
-            .map(|name| {
-                let domain = amended_domain(store, &name)?;
-                domain.ok_or_else(|| Trouble::doubt(format!("domain {name} vanished")))
-            })
-            .collect()
-    }
-
-    /// Raises the cap of a domain, and keeps who answers for it and why.
-    ///
-    /// # Errors
-    ///
-    /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
-    pub fn amend(&mut self, domain: &Name, cap: &Amount, who: &str, why: &str) -> Result<(), Trouble> {
-        if who.trim().is_empty() || why.trim().is_empty() {
-            return Err(Trouble::refused("amendment: found nothing; say who raises the cap, and why"));
-        }
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let tables = transaction.store();
-        let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        if *cap == known.cap || !known.cap.within(cap) {
-            return Err(Trouble::refused(format!(
-                "domain {domain}: a cap can only be raised; it is {}",
-                known.cap
-            )));
-        }
-        let (sequence, previous) = next(tables)?;
-        let amendment = Amendment {
-            sequence,
-            domain: domain.clone(),
-            cap: cap.clone(),
-            who: who.into(),
-            why: why.into(),
-        };
-        let chain = amendment.chained(&previous);
-        write_amendment(tables, &amendment, &chain)?;
-        failpoint::reached("during-amendment", TroubleKind::Unknown)?;
-        advance(tables, sequence, &chain)?;
-        transaction.commit()
     }
 
     /// Takes a job's fence: whoever held it before can seal no more.
@@ -366,34 +285,6 @@ impl Ledger {
         Ok(news)
     }
 
-    /// What counts against a window's release now, and the cap it must stay under.
-    ///
-    /// # Errors
-    ///
-    /// If the domain is unknown.
-    pub fn spent(&mut self, domain: &Name, window: Interval) -> Result<(Amount, Amount), Trouble> {
-        let known = amended_domain(&mut *self.store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let account = fetch(&mut *self.store, &known, window)?;
-        Ok((account.spent(window)?, known.cap))
-    }
-
-    /// How many releases of a domain are sealed, and the window that ends last; the first moment of time where there
-    /// is none.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be read.
-    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), Trouble> {
-        let domain = [Value::Text(domain.as_str())];
-        let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
-        let count = first(&mut *self.store, count, &domain, |row| number(row, 0))?.unwrap_or(0);
-        let newest = "SELECT window_start, window_end FROM release WHERE domain = ?1 AND fate = 'sealed'
-                      ORDER BY window_end DESC LIMIT 1";
-        let newest = first(&mut *self.store, newest, &domain, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
-        let (start, end) = newest.unwrap_or((0, 1));
-        Ok((count.unsigned_abs(), Interval::new(start, end)?))
-    }
-
     /// Copies the ledger, as one commit left it, to a new file.
     ///
     /// # Errors
@@ -402,15 +293,4 @@ impl Ledger {
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), Trouble> {
         self.store.export(to.as_ref())
     }
-}
-
-fn next(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
-    let (sequence, chain) = head(store)?;
-    Ok((sequence + 1, chain))
-}
-
-fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), Trouble> {
-    let values = [Value::Number(sequence), Value::Bytes(chain.bytes())];
-    store.execute("UPDATE head SET sequence = ?1, chain = ?2", &values)?;
-    Ok(())
 }

@@ -100,27 +100,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    struct Directory(PathBuf);
-
-    impl Directory {
-        fn new(name: &str) -> Directory {
-            let path = std::env::temp_dir().join(format!("discreet-key-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Directory(path)
-        }
-    }
-
-    impl Drop for Directory {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
+    use crate::ledger::scratch::At;
 
     #[test]
     fn a_key_is_written_once_for_its_owner_alone_and_read_back() {
-        let directory = Directory::new("written");
-        let path = Key::beside(&directory.0.join("visits.ledger"));
+        let scratch = At::File.scratch();
+        let path = Key::beside(&scratch.directory().join("visits.ledger"));
         assert!(path.ends_with("visits.ledger.key"));
         let key = Key::create(&path).unwrap();
         let metadata = fs::metadata(&path).unwrap();
@@ -130,14 +115,14 @@ mod tests {
         assert!(Key::create(&path).is_err(), "a key was written over");
         assert_eq!(fs::read(&path).unwrap(), before);
         // Two draws of 32 bytes are never alike, and never all zero.
-        let other = Key::create(directory.0.join("other.key")).unwrap();
+        let other = Key::create(scratch.directory().join("other.key")).unwrap();
         assert!(other.0 != key.0 && key.0 != [0; 32]);
     }
 
     #[test]
     fn a_key_that_others_may_read_or_that_is_torn_is_refused() {
-        let directory = Directory::new("refused");
-        let path = directory.0.join("a.key");
+        let scratch = At::File.scratch();
+        let path = scratch.directory().join("a.key");
         Key::create(&path).unwrap();
         for mode in [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
@@ -150,8 +135,10 @@ mod tests {
             fs::write(&path, vec![1; length]).unwrap();
             assert!(Key::open(&path).unwrap_err().to_string().contains("not 32 bytes"), "{length}");
         }
-        assert!(Key::open(&directory.0).unwrap_err().to_string().contains("not a regular file"));
-        assert!(Key::open(directory.0.join("none")).unwrap_err().to_string().contains("there is none"));
+        assert!(Key::open(scratch.directory()).unwrap_err().to_string().contains("not a regular file"));
+        assert!(
+            Key::open(scratch.directory().join("none")).unwrap_err().to_string().contains("there is none")
+        );
     }
 
     #[test]

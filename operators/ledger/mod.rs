@@ -90,6 +90,7 @@
 mod agreement;
 mod anchor;
 mod book;
+mod budgets;
 mod charge;
 mod claim;
 mod columns;

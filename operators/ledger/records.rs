@@ -208,6 +208,13 @@ pub(super) fn head(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
     head.ok_or_else(|| Trouble::doubt("ledger: it does not say where it ends"))
 }
 
+/// Says where the rows end now.
+pub(super) fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), Trouble> {
+    let values = [Value::Number(sequence), Value::Bytes(chain.bytes())];
+    store.execute("UPDATE head SET sequence = ?1, chain = ?2", &values)?;
+    Ok(())
+}
+
 pub(super) fn number(row: &dyn Columns, column: usize) -> Result<i64, Trouble> {
     row.number(column)?.ok_or_else(|| odd(column))
 }

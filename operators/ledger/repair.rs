@@ -17,7 +17,7 @@ use super::journal::Entry;
 use super::name::Name;
 use super::place;
 use super::records::{
-    amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
+    advance, amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
     read_stated, rows, write, write_amendment, write_domain, write_repair,
 };
 use super::rows::{Fate, Release, Repair, Row};
@@ -128,8 +128,7 @@ fn give_up(
     }
     tables.execute("DELETE FROM state", &[])?;
     tables.execute("UPDATE fence SET generation = generation + 1", &[])?;
-    let end = [Value::Number(sequence), Value::Bytes(chain.bytes())];
-    tables.execute("UPDATE head SET sequence = ?1, chain = ?2", &end)?;
+    advance(tables, sequence, &chain)?;
     transaction.commit()?;
     Ok(Repaired { sound, charges: debts.len(), floor, torn: None })
 }

@@ -50,6 +50,7 @@ pub struct Noised {
     pub(super) scale: f64,
     pub(super) ranks: Option<Ranks>,
     pub(super) over_bound: Option<f64>,
+    pub(super) strategy: Option<&'static str>,
     pub(super) assumes: Option<&'static str>,
 }
 
@@ -76,15 +77,12 @@ pub enum Ranks {
 }
 
 impl Noised {
+    pub(super) fn of(number: &'static str, kind: &'static str, scale: f64) -> Noised {
+        Noised { number, kind, scale, ranks: None, over_bound: None, strategy: None, assumes: None }
+    }
+
     pub(super) fn additive(number: &'static str, noise: &Additive) -> Noised {
-        Noised {
-            number,
-            kind: noise.family().name(),
-            scale: noise.scale(),
-            ranks: None,
-            over_bound: None,
-            assumes: None,
-        }
+        Noised::of(number, noise.family().name(), noise.scale())
     }
 
     pub(super) fn told_in(self, point: Point) -> Noised {
@@ -101,7 +99,8 @@ impl Noised {
         self.kind
     }
 
-    /// The law's scale: in units of the number, or in people where it is found by its rank.
+    /// The law's scale: in units of the number, or in people where it is found by its rank. Of a running total, the largest
+    /// standard deviation that it has.
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -115,8 +114,15 @@ impl Noised {
     /// that does not depend on the data. Not known where keys are discovered.
     ///
     /// A biased mean may err by less: one of clipped values is biased where it clips.
+    ///
+    /// Of a running total: its largest standard deviation over the least that any linear strategy has at the same price.
     pub fn over_bound(&self) -> Option<f64> {
         self.over_bound
+    }
+
+    /// How the noise of a running total hangs together.
+    pub fn strategy(&self) -> Option<&'static str> {
+        self.strategy
     }
 
     /// What is assumed, and not proved.
@@ -179,6 +185,8 @@ pub(super) struct Telling {
     pub(super) point: Point,
     pub(super) confidence: f64,
     pub(super) each: Each,
+    /// Of which windows, where not of the line's own.
+    pub(super) of: Option<Arc<str>>,
 }
 
 impl Telling {

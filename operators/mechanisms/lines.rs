@@ -56,7 +56,8 @@ pub trait Tellable {
 /// there were too few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
 /// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above the least of an
-/// unbiased mean ([`Noised::over_bound`]). Whole numbers are written with all of their digits, also where
+/// unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or `"total":"last 24"` before its confidence, and by
+/// which strategy it is noised. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
@@ -173,6 +174,9 @@ pub(super) fn before(head: &Head<'_>) -> Vec<u8> {
 
 fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<u8> {
     let mut text = Vec::new();
+    if let Some(of) = &answer.told.of {
+        field(&mut text, "total", &**of);
+    }
     field(&mut text, "confidence", &answer.told.confidence);
     match noise {
         [noise] => field(&mut text, "noise", &Law { number: None, ..Law::of(noise) }),
@@ -199,6 +203,8 @@ struct Law {
     #[serde(skip_serializing_if = "Option::is_none")]
     over_bound: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     assumes: Option<&'static str>,
 }
 
@@ -209,10 +215,10 @@ impl Law {
             Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
-        let Noised { number, kind, scale, over_bound, assumes, .. } = *noise;
+        let Noised { number, kind, scale, over_bound, strategy, assumes, .. } = *noise;
         // As much as anybody reads of it.
         let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
-        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound, assumes }
+        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound, strategy, assumes }
     }
 }
 

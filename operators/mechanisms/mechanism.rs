@@ -30,8 +30,14 @@ pub trait Ready: Send + Sync + 'static {
     /// An empty tally.
     fn tally(&self) -> Self::Tally;
 
-    /// What each window costs. It sees no tally and no state: a price is public.
+    /// What each window costs, or all of them together, as [`paid`](Ready::paid) says. It sees no tally and no state: a
+    /// price is public.
     fn cost(&self) -> &Cost;
+
+    /// What the [`cost`](Ready::cost) is paid for.
+    fn paid(&self) -> Paid {
+        Paid::EachWindow
+    }
 
     /// A hash of every parameter that an answer depends on: statistic, bound, keys, law, cost and whatever else was stated.
     /// It is part of the name of a release, so that other parameters are another release. No data is in it.
@@ -49,6 +55,19 @@ pub trait Ready: Send + Sync + 'static {
     /// Names `state` where it was not written by this mechanism, or by a later version of it.
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
+    /// What of the state of another version of a job holds for this one, which pays anew: what is public.
+    ///
+    /// # Errors
+    /// As [`accepts`](Ready::accepts).
+    fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
+        self.accepts(state).map(|()| Some(state.to_vec()))
+    }
+
+    /// The state where so many windows have passed since without a draw: they were skipped, or refused, or lost.
+    fn passed_by(&self, state: &[u8], _windows: u64, _noise: &mut crate::noise::Noise) -> Vec<u8> {
+        state.to_vec()
+    }
+
     /// How many of the largest people of a key it must know of, where it needs no others: the least work for whoever gathers
     /// them. Without a number, what the statistic says of everybody.
     fn largest(&self) -> Option<usize> {
@@ -65,6 +84,18 @@ pub trait Ready: Send + Sync + 'static {
         state: Option<&[u8]>,
         noise: &mut crate::noise::Noise,
     ) -> Drawn<Self::Answer>;
+}
+
+/// What a cost is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paid {
+    /// One window.
+    EachWindow,
+    /// All windows together, before the first: so many, or however many there are.
+    Once {
+        /// After so many it ends.
+        windows: Option<u64>,
+    },
 }
 
 /// What a draw leaves: an answer to be told, and what the next window must know.

@@ -72,8 +72,7 @@
 //! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to cost no more than
 //!   is charged, where its cost has a closed form. Intervals and means are computed from noised numbers. Vectors that are whitened by
 //!   floats are integers again, whose length is enforced, before they are added up. The one exception is the
-//!   [stable mean](stable), which says so wherever it is told.
-//!   One operator is the exception, and says so wherever it is told: the [`stable`] mean, whose noise has a shape that is secret itself.
+//!   [stable mean](stable), whose noise has a shape that is secret itself, and which says so wherever it is told.
 //! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name, before there is data.
 //! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line beside the id and
 //!   the promise. How it is written depends on noised numbers and public parameters alone.
@@ -123,13 +122,14 @@ pub use keys::{Key, Keys, Label};
 pub use laws::{Gaussian, Laplace};
 pub use lines::{Head, Tellable};
 pub use means::NoisyMeans;
-pub use mechanism::{Drawn, Mechanism, Ready};
+pub use mechanism::{Drawn, Mechanism, Paid, Ready};
 pub use noisy::Noisy;
 pub use point::Point;
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
     PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
 };
+pub use running::{RunningTotal, RunningTotals, Span};
 pub use sensitivity::Sensitivity;
 pub use shaped::{Report, Reported, Reports, Whitened};
 pub use stable::StableMean;

@@ -103,6 +103,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
             point: stated.point,
             confidence,
             each: numbers.each(),
+            of: None,
         },
         reaches: numbers.reaches(stated.point),
         numbers,

@@ -2,47 +2,16 @@
 
 use serde_json::Value;
 
+use crate::jobs::Jobs;
 use crate::ledger::{charge, ledger};
 use crate::{discreet, json};
-
-/// A directory with the job file that teaches, and the paths of a ledger in it.
-struct Jobs(std::path::PathBuf);
-
-impl Jobs {
-    fn new(name: &str) -> Jobs {
-        let path = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(path.join("state")).unwrap();
-        let config =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/config/reviews.toml")).unwrap();
-        std::fs::write(path.join("reviews.toml"), config).unwrap();
-        Jobs(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// The job file with a change, under another name.
-    fn changed(&self, name: &str, old: &str, new: &str) -> String {
-        let config = std::fs::read_to_string(self.path("reviews.toml")).unwrap();
-        assert!(config.contains(old), "{old}");
-        std::fs::write(self.path(name), config.replace(old, new)).unwrap();
-        self.path(name)
-    }
-}
-
-impl Drop for Jobs {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn a_budget_is_stated_once_with_its_key() {
     use std::os::unix::fs::PermissionsExt;
 
-    let jobs = Jobs::new("init");
-    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("reviews.toml"));
+    let jobs = Jobs::new("init", "reviews.toml");
+    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("job.toml"));
     let made = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert_eq!((&made["made"], &made["stated"]), (&true.into(), &true.into()));
     assert_eq!(made["budget"]["epsilon"], 1.0);
@@ -97,8 +66,8 @@ fn a_budget_is_stated_once_with_its_key() {
 fn nothing_is_made_of_a_wrong_job_file_or_path() {
     use std::os::unix::fs::PermissionsExt;
 
-    let jobs = Jobs::new("refused");
-    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("reviews.toml"));
+    let jobs = Jobs::new("refused", "reviews.toml");
+    let (ledger, config) = (jobs.path("state/reviews.ledger"), jobs.path("job.toml"));
     let init = |ledger: &str, config: &str| {
         let (code, output, error) = discreet(&["ledger", "init", ledger, "--config", config]);
         assert_eq!(output, "");
@@ -180,7 +149,7 @@ fn what_is_left_is_told_in_windows() {
 
 #[test]
 fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
-    let jobs = Jobs::new("never");
+    let jobs = Jobs::new("never", "reviews.toml");
     let text = std::fs::read_to_string(jobs.changed("day.toml", "\"lifetime\"", "\"any 30 days\"")).unwrap();
     let config = jobs.path("day.toml");
     std::fs::write(&config, text.replace(", windows = 3", "").replace("bound = { windows = 3 }", ""))

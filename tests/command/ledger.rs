@@ -18,12 +18,11 @@ pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
 
 /// The same, at a path or an address.
 fn make(path: &std::path::Path) {
-    use discreet::accounting::{Amount, Neighbours, Promise};
-    use discreet::ledger::{Domain, Ledger, Name};
+    use discreet::accounting::Amount;
+    use discreet::ledger::{Domain, Ledger};
 
     let mut ledger = Ledger::create(path).unwrap();
-    let (domain, cap) = (Name::new("domain", "visits").unwrap(), Amount::zcdp(0.5).unwrap());
-    ledger.register(&Domain::new(domain, Neighbours::PERSON, Promise::Lifetime, cap).unwrap()).unwrap();
+    ledger.register(&Domain::lifetime("visits", Amount::zcdp(0.5)).unwrap()).unwrap();
     drop(ledger);
     charge(path, "visits", 10, 0.125);
 }

@@ -10,20 +10,17 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-static COUNT: AtomicU32 = AtomicU32::new(0);
+use crate::common::Place;
 
 /// Whatever a process does is over by then, on a machine that is busy with something else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A directory that is gone when this is.
-pub(crate) struct Scene(PathBuf);
+pub(crate) struct Scene(Place);
 
 impl Scene {
     pub(crate) fn new(name: &str) -> Scene {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("discreet-job-{name}-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scene(path)
+        Scene(Place::new(&format!("job-{name}")))
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -44,12 +41,13 @@ impl Scene {
     }
 
     pub(crate) fn start_reading(&self, arguments: &[&str], input: Stdio) -> Life {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
         // Files, so that no process waits for somebody to read what it says.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
         let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
             .args(arguments)
-            .current_dir(&self.0)
+            .current_dir(&*self.0)
             .stdin(input)
             .stdout(File::create(&out).unwrap())
             .stderr(File::create(&err).unwrap())
@@ -88,15 +86,6 @@ impl Scene {
     /// Everything that adds up does, from the first row on.
     pub(crate) fn verify(&self, ledger: &str) {
         assert!(self.done(&["ledger", "verify", ledger]).out.starts_with("sound: "));
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // What a test that failed leaves behind says why.
-        if !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.0);
-        }
     }
 }
 

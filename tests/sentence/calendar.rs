@@ -41,7 +41,7 @@ fn a_year_of_months_in_berlin() {
     let visits: Vec<Visit> = times.enumerate().map(|(person, time)| (person as u64, 0, 0, time, 0)).collect();
 
     let scratch = Scratch::new("calendar", &pure());
-    let (gate, directory) = (Gate::open(scratch.ledger(), JOB).unwrap(), scratch.0.clone());
+    let (gate, directory) = (Gate::open(scratch.ledger(), JOB).unwrap(), scratch.0.to_path_buf());
     let (from, until) = (midnights[0], midnights[12]);
     let finished = execute(Config::threads(2).unwrap(), move |worker, feeds| {
         let own: Vec<Visit> = visits.iter().copied().skip(worker.index()).step_by(2).collect();

@@ -9,7 +9,8 @@ use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
 use discreet::time::Time;
 
-use crate::scene::{JOB, Scratch, json, pure, size, span, zcdp};
+use crate::common::size;
+use crate::scene::{JOB, Scratch, json, pure, span, zcdp};
 
 /// A person who is alone with a key, and when.
 type Alone = (u32, Time);

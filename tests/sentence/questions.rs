@@ -117,7 +117,7 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     let run = |words: &str, threads: usize| {
         let gate = Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
         let config = Config::threads(threads).unwrap();
-        let finished = job(config, gate, words.to_owned(), scratch.0.clone());
+        let finished = job(config, gate, words.to_owned(), scratch.0.to_path_buf());
         assert!(finished.is_ok(), "{finished:?}");
     };
     let unspent = scratch.spent();
@@ -218,7 +218,7 @@ fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
     });
     assert!(failed.is_err());
     let row = scratch.rows()[0].clone();
-    let finished = job(Config::threads(2).unwrap(), gate(), String::new(), scratch.0.clone());
+    let finished = job(Config::threads(2).unwrap(), gate(), String::new(), scratch.0.to_path_buf());
     assert!(finished.is_ok(), "{finished:?}");
     assert_eq!(scratch.lines()[0], row.text);
     assert_eq!(scratch.rows().len(), 1);

@@ -10,7 +10,8 @@ use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
 
 use crate::children::{child as process, end};
-use crate::scene::{Row, Scratch, Visit, cast, size, span, write_down, zcdp};
+use crate::common::size;
+use crate::scene::{Row, Scratch, Visit, cast, span, write_down, zcdp};
 
 const WINDOWS: Time = 8;
 /// Noise that is not zero with probability 2 exp(-100): whoever is not alone is told.

@@ -3,25 +3,21 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Neighbours, Omega, Promise};
+use discreet::accounting::{Amount, Omega};
 use discreet::dataflow::{Config, Deliver, Gone, Pulled, Release, Source, StreamVec};
 use discreet::gate::Gate;
 use discreet::ledger::{Domain, Ledger, Name};
 use discreet::time::{Span, Time};
 use serde_json::Value;
 
+use crate::common::Place;
+
 /// Person, key, value, time, id.
 pub(crate) type Visit = (u64, u32, i64, Time, u64);
 
 pub(crate) const JOB: &str = "web";
-
-/// Small in an ordinary run, full in `bash .ci/run --full`.
-pub(crate) fn size(small: usize, full: usize) -> usize {
-    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
-}
 
 pub(crate) fn span(microseconds: i64) -> Span {
     Span::microseconds(microseconds).unwrap()
@@ -37,18 +33,13 @@ pub(crate) fn zcdp() -> Amount {
     Amount::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
 }
 
-pub(crate) struct Scratch(pub(crate) PathBuf);
+pub(crate) struct Scratch(pub(crate) Place);
 
 impl Scratch {
     /// A ledger with one budget for persons.
     pub(crate) fn new(name: &str, cap: &Amount) -> Scratch {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("discreet-sentence-{name}-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let scratch = Scratch(path);
-        let domain = Domain::new(domain(), Neighbours::PERSON, Promise::Lifetime, cap.clone()).unwrap();
+        let scratch = Scratch(Place::new(&format!("sentence-{name}")));
+        let domain = Domain::lifetime(domain().as_str(), cap.clone()).unwrap();
         Ledger::create(scratch.ledger()).unwrap().register(&domain).unwrap();
         scratch
     }
@@ -86,12 +77,6 @@ impl Scratch {
     /// The lines that left.
     pub(crate) fn lines(&self) -> Vec<String> {
         fs::read_to_string(self.0.join("out")).unwrap_or_default().lines().map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -9,7 +9,8 @@ use discreet::mechanisms::{Bound, Keys, Laplace};
 use discreet::time::Time;
 
 use crate::children::{end, hosts, process};
-use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, size, span, write_down};
+use crate::common::size;
+use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, span, write_down};
 
 const HORIZON: Time = 120;
 const LATE: Time = 5;
@@ -156,7 +157,7 @@ fn alone(seed: u64, workers: usize, bound: Bound, like: Option<&Scratch>) -> Scr
         None => Scratch::new("alone", &pure()),
     };
     let (config, gate) = (Config::threads(workers).unwrap(), Gate::open(scratch.ledger(), "web").unwrap());
-    let finished = job(config, gate, seed, bound, scratch.0.clone()).unwrap();
+    let finished = job(config, gate, seed, bound, scratch.0.to_path_buf()).unwrap();
     assert_eq!(finished.exit_code(), 0);
     scratch
 }

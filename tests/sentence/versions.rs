@@ -37,7 +37,7 @@ impl Job {
     /// Its exit code, and what it said of a failure.
     fn run(self, scratch: &Scratch) -> (u8, String) {
         let gate = Opening::new(scratch.ledger(), JOB).unwrap().version(self.version).open().unwrap();
-        let directory: PathBuf = scratch.0.clone();
+        let directory: PathBuf = scratch.0.to_path_buf();
         let ended = execute(Config::threads(2).unwrap(), move |worker, feeds| {
             let job = self.clone();
             let own = job.visits.iter().copied().skip(worker.index()).step_by(2);

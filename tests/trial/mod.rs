@@ -1,9 +1,4 @@
-//! How trials of whole processes are sized, drawn and spread.
-
-/// Small in an ordinary run, full in `bash .ci/run --full`.
-pub(crate) fn size(small: usize, full: usize) -> usize {
-    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
-}
+//! How trials of whole processes are drawn and spread.
 
 /// A sequence of choices that is the same in every run.
 pub(crate) struct Chance(u64);

@@ -8,22 +8,7 @@ use super::law::Law;
 use super::search::first_below;
 use super::{Bundle, Pair};
 use crate::accounting::Neighbours;
-
-/// A seeded generator (xorshift): the same bundles on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % limit
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.below(1 << 40) as f64 / (1_u64 << 40) as f64
-    }
-}
+use crate::accounting::dice::Dice;
 
 /// Every output of every use, its probability under the two neighbours in integers over a common total.
 struct Listed {

@@ -71,6 +71,12 @@ impl Chooser {
         self.choices.pair(person, key)
     }
 
+    /// The place of a key among those of a person, for who chooses by hand.
+    #[cfg(test)]
+    pub(in crate::dataflow) fn place<P: Identity, K: Identity>(&self, person: &P, key: &K) -> u64 {
+        self.choice(self.person(person), self.key(key))
+    }
+
     /// The place of a record among those that a person has in a key. With the person in it, nobody's records have an
     /// advantage everywhere.
     #[inline]

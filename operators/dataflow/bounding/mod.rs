@@ -3,7 +3,7 @@
 //! # What is kept
 //!
 //! Of every person at most `keys` keys, and in each at most `per_key` records ([`Cap`]); in at most so many windows, where
-//! that is asked for ([`Used`]). Which ones a keyed hash of their identity decides ([`Chooser`]): a person's keys have an
+//! that is asked for ([`Used`]); or of all windows together, where they are added up ([`Ration`]). Which ones a keyed hash of their identity decides ([`Chooser`]): a person's keys have an
 //! order, a person's records of a key have an order, and the lowest are kept. Where two hashes are equal the keys
 //! themselves decide. Whatever arrived first has no part in it.
 //!
@@ -79,6 +79,7 @@ mod names;
 mod own;
 mod part;
 mod partial;
+mod ration;
 mod records;
 mod rule;
 mod table;
@@ -96,6 +97,7 @@ pub use measure::{Few, Measure, Values};
 pub use mixer::Mixer;
 pub use own::Own;
 pub use partial::{Additive, Partial};
+pub use ration::{Left, Ration};
 pub use records::{Identified, Kept, Net, Netted, Ranked};
 pub use rule::{Keyed, Rule};
 pub use table::Table;

@@ -167,6 +167,41 @@ where
                 }
             });
         }
+        self.tallies(totals)
+    }
+
+    /// Ends the window as [`close`](Table::close) does, with the keys of each person in the order in which they are chosen:
+    /// for what counts only as far as former windows have left something. `add` is given what would count, and the total of
+    /// its key, if that has one.
+    pub fn close_in_order<T>(
+        &mut self,
+        mut add: impl FnMut(&P, &K, R::Share, &mut Option<T>),
+    ) -> Vec<(K, T)> {
+        let mut totals: Vec<Option<T>> = Vec::new();
+        totals.resize_with(self.names.len(), || None);
+        let Table { chooser, cap, rule, names, parts, gather, .. } = self;
+        for part in parts.iter_mut() {
+            gather.close(part, chooser, *cap, rule, names, |person, group| {
+                let place = chooser.person(person);
+                let mut runs: Vec<_> = group
+                    .chunk_by(|a, b| a.key == b.key)
+                    .map(|run| (chooser.choice(place, names.hash(run[0].key)), run))
+                    .collect();
+                runs.sort_by(|(a, one), (b, other)| {
+                    a.cmp(b).then_with(|| names.key(one[0].key).cmp(names.key(other[0].key)))
+                });
+                for (_, run) in runs {
+                    let key = run[0].key;
+                    add(person, names.key(key), rule.share(*cap, run), &mut totals[key as usize]);
+                }
+            });
+        }
+        self.tallies(totals)
+    }
+
+    /// Totals by their keys, in the order of the keys; what is held is given up.
+    fn tallies<T>(&mut self, totals: Vec<Option<T>>) -> Vec<(K, T)> {
+        let names = &self.names;
         let mut tallies: Vec<(K, T)> = totals
             .into_iter()
             .enumerate()

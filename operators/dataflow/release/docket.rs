@@ -88,8 +88,9 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
                 return None;
             }
             let window = self.schedule.window(self.next)?;
-            let missed =
-                matches!((now, self.deadline(window)), (Some(now), Some(deadline)) if now >= deadline);
+            let over = self.statistic.last().is_some_and(|windows| self.next >= windows);
+            let late = matches!((now, self.deadline(window)), (Some(now), Some(deadline)) if now >= deadline);
+            let missed = late || (over && self.close(window) <= complete);
             if !missed && self.close(window) > complete {
                 return None;
             }

@@ -25,6 +25,11 @@ pub trait Statistic: 'static {
     /// How the release of a window is paid for. No tally is in reach: a price is public.
     fn charge(&self, window: Interval) -> Charge;
 
+    /// How many windows there may be; later ones are skipped, each with a row that says so.
+    fn last(&self) -> Option<u64> {
+        None
+    }
+
     /// The finished tally with the mechanism that will noise it.
     fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
 }

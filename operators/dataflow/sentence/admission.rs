@@ -1,9 +1,9 @@
-//! In which windows a person counts, where that is bounded: the first so many, in order of their end, in which something
-//! of the person is kept.
+//! What of a person counts, where that depends on former windows: the first so many windows, in order of their end, in which
+//! something of the person is kept; or as much as is left of what a person may bring over all of them.
 //!
-//! Each worker counts for its own persons as it closes windows. Whom it admitted travels with the window's parts, and is
+//! Each worker counts for its own persons as it closes windows. What it counted travels with the window's parts, and is
 //! sealed with the window: the next process begins with what the last sealed window knew. A window that was refused
-//! has been counted like any other, so that who is admitted is a matter of records and of the calendar, and of nothing
+//! has been counted like any other, so that what counts is a matter of records and of the calendar, and of nothing
 //! that the gate had to say.
 
 use std::collections::BTreeMap;
@@ -12,24 +12,124 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::unit::Person;
+use super::question::{Grouping, Question};
+use super::unit::{Person, Unit};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Chooser, Identity, Used};
+use crate::dataflow::bounding::{Chooser, Identity, Left, Ration, Used};
 use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::Limits;
 use crate::time::Time;
 
+/// What was counted of people in former windows. Prints as `<private>`.
+#[derive(Clone)]
+pub(super) enum Tab<P, K> {
+    /// In how many windows.
+    Windows(Used<P>),
+    /// How much, of each key.
+    Life(Ration<P, K>),
+}
+
+impl<P, K> fmt::Debug for Tab<P, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<P: Person, K: Grouping> Tab<P, K> {
+    /// Before the first window: nothing, where windows do not depend on each other.
+    pub(super) fn new<D, U: Unit<D, Person = P>, Q: Question<Key = K>>(
+        _: &U,
+        question: &Q,
+        limits: &Limits,
+    ) -> Result<Option<Tab<P, K>>, Invalid> {
+        match question.over_life() {
+            // A record has no other windows.
+            Some(_) if U::IS_A_RECORD => Ok(None),
+            Some(each) => Ok(Some(Tab::Life(Ration::new(limits.keys(), each)?))),
+            None => Ok(limits.windows().map(Used::new).transpose()?.map(Tab::Windows)),
+        }
+    }
+
+    /// Takes note of something that was counted, as it was written.
+    fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        match self {
+            Tab::Windows(used) => _ = used.admit(&P::read(bytes)?),
+            Tab::Life(ration) => {
+                let (person, (key, amount)) = <(P, (K, u64))>::read(bytes)?;
+                ration.note(&person, &key, amount);
+            }
+        }
+        Some(())
+    }
+
+    /// The same, of all that was counted of somebody.
+    fn restore(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        match self {
+            Tab::Windows(used) => {
+                let (person, windows) = <(P, u32)>::read(bytes)?;
+                used.set(person, windows);
+                Some(())
+            }
+            Tab::Life(_) => self.note(bytes),
+        }
+    }
+
+    /// What [`restore`](Tab::restore) reads, of everybody.
+    fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
+        let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Vec::new();
+            person.write(&mut bytes);
+            rest(&mut bytes);
+            tell(person, bytes);
+        };
+        match self {
+            Tab::Windows(used) => {
+                used.iter().for_each(|(person, windows)| told(person, &|bytes| windows.write(bytes)));
+            }
+            Tab::Life(ration) => ration.iter().for_each(|(person, key, amount)| {
+                told(person, &|bytes| {
+                    key.write(bytes);
+                    amount.write(bytes);
+                });
+            }),
+        }
+    }
+
+    fn write(&self) -> Vec<u8> {
+        match self {
+            Tab::Windows(used) => used.write(),
+            Tab::Life(ration) => ration.write(),
+        }
+    }
+
+    /// What one of the same limits has written.
+    fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
+        match self {
+            Tab::Windows(used) => {
+                let read = Used::read(bytes)?;
+                (read.windows() == used.windows()).then_some(Tab::Windows(read)).ok_or_else(odd)
+            }
+            Tab::Life(ration) => Ok(Tab::Life(ration.read(bytes)?)),
+        }
+    }
+}
+
+fn odd() -> Invalid {
+    Invalid::new("state", Kind::Malformed, "what was counted of people, as this version writes it")
+}
+
 /// One worker's count.
-pub(super) struct Admission<P> {
-    used: Used<P>,
+pub(super) struct Admission<P, K> {
+    tab: Tab<P, K>,
     /// Windows that end by then were counted before this process began.
     through: Time,
     admitted: Admitted,
 }
 
-/// Whom a window has admitted on one worker: how many, and each as bytes. Prints as `<private>`.
+/// What a window has counted on one worker: how many entries, and each as bytes. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Admitted {
-    people: u64,
+    entries: u64,
     bytes: Vec<u8>,
 }
 
@@ -44,7 +144,7 @@ impl fmt::Debug for Admitted {
 pub(super) enum Restored {
     /// For a worker: all windows that end by then were counted.
     Through(u64, Time),
-    /// For the worker of this route: a person, and in how many windows.
+    /// For the worker of this route: a person, and what was counted.
     Used(u64, Vec<u8>),
 }
 
@@ -62,92 +162,110 @@ impl fmt::Debug for Restored {
     }
 }
 
-impl<P: Person> Admission<P> {
-    pub(super) fn new(windows: u64) -> Result<Admission<P>, Invalid> {
-        Ok(Admission { used: Used::new(windows)?, through: Time::MIN, admitted: Admitted::default() })
+impl<P: Person, K: Grouping> Admission<P, K> {
+    pub(super) fn new(tab: Tab<P, K>) -> Admission<P, K> {
+        Admission { tab, through: Time::MIN, admitted: Admitted::default() }
     }
 
     pub(super) fn restore(&mut self, known: Restored) {
         match known {
             Restored::Through(_, time) => self.through = time,
             // This process wrote it a moment ago.
-            Restored::Used(_, bytes) => {
-                if let Some((person, windows)) = <(P, u32)>::read(&mut &bytes[..]) {
-                    self.used.set(person, windows);
-                }
-            }
+            Restored::Used(_, bytes) => _ = self.tab.restore(&mut &bytes[..]),
         }
     }
 
-    /// Who is admitted to a window.
-    pub(super) fn of(&mut self, window: Interval) -> impl FnMut(&P) -> bool {
-        let Admission { used, through, admitted } = self;
+    /// What counts in a window.
+    pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
+        let Admission { tab, through, admitted } = self;
         // It has a row already, which is told again; what is tallied now is not.
         let counted = window.end() <= *through;
-        move |person| {
-            let admits = counted || used.admit(person);
-            if admits && !counted {
-                admitted.people += 1;
-                person.write(&mut admitted.bytes);
-            }
-            admits
-        }
+        Closing((!counted).then_some((tab, admitted)))
     }
 
-    /// Whom the window that was closed last has admitted.
+    /// What the window that was closed last has counted.
     pub(super) fn admitted(&mut self) -> Admitted {
         std::mem::take(&mut self.admitted)
     }
 }
 
-/// What is known of all persons, where windows are sealed. Windows come in the order of their end.
-pub(super) struct Ledgered<P>(Arc<Mutex<Known<P>>>);
+/// A window that is being closed, and what former ones have left; nothing where everything counts.
+#[expect(missing_debug_implementations, reason = "it is private")]
+pub struct Closing<'a, P, K>(Option<(&'a mut Tab<P, K>, &'a mut Admitted)>);
 
-struct Known<P> {
-    used: Used<P>,
+impl<P: Person, K: Grouping> Closing<'_, P, K> {
+    pub(super) fn of_everybody() -> Self {
+        Closing(None)
+    }
+
+    /// Whether a person is bounded over all windows together.
+    pub(super) fn is_over_life(&self) -> bool {
+        matches!(self.0, Some((Tab::Life(_), _)))
+    }
+
+    /// Whether the person counts in this window.
+    pub(super) fn admits(&mut self, person: &P) -> bool {
+        let Some((Tab::Windows(used), admitted)) = &mut self.0 else { return true };
+        let admits = used.admit(person);
+        if admits {
+            admitted.entries += 1;
+            person.write(&mut admitted.bytes);
+        }
+        admits
+    }
+
+    /// Lets something of a person count in a key, if anything is left to the person there: `add` says how much it was.
+    pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(Left) -> u64) {
+        let Some((Tab::Life(ration), admitted)) = &mut self.0 else { return };
+        let Some(left) = ration.left(person, key) else { return };
+        let amount = add(left);
+        ration.note(person, key, amount);
+        admitted.entries += 1;
+        person.write(&mut admitted.bytes);
+        key.write(&mut admitted.bytes);
+        amount.write(&mut admitted.bytes);
+    }
+}
+
+/// What is known of all persons, where windows are sealed. Windows come in the order of their end.
+pub(super) struct Ledgered<P, K>(Arc<Mutex<Known<P, K>>>);
+
+struct Known<P, K> {
+    tab: Tab<P, K>,
     through: Time,
-    /// Whom windows have admitted that are not in what was counted yet.
+    /// What windows have counted that is not in the tab yet.
     waiting: BTreeMap<Time, Vec<Admitted>>,
 }
 
-impl<P> Clone for Ledgered<P> {
+impl<P, K> Clone for Ledgered<P, K> {
     fn clone(&self) -> Self {
         Ledgered(Arc::clone(&self.0))
     }
 }
 
-impl<P: Person> Ledgered<P> {
-    pub(super) fn new(windows: u64) -> Result<Ledgered<P>, Invalid> {
-        let known = Known { used: Used::new(windows)?, through: Time::MIN, waiting: BTreeMap::new() };
-        Ok(Ledgered(Arc::new(Mutex::new(known))))
-    }
-
-    /// From what was sealed with a window.
-    pub(super) fn read(windows: u64, bytes: &[u8]) -> Result<Ledgered<P>, Invalid> {
-        let odd = || Invalid::new("state", Kind::Malformed, "the windows used, as this version writes them");
-        let (through, used) = bytes.split_first_chunk().ok_or_else(odd)?;
-        let (through, used) = (Time::from_le_bytes(*through), Used::read(used)?);
-        if u64::from(used.windows()) != windows {
-            return Err(odd());
-        }
-        let known = Known { used, through, waiting: BTreeMap::new() };
-        Ok(Ledgered(Arc::new(Mutex::new(known))))
+impl<P: Person, K: Grouping> Ledgered<P, K> {
+    /// From nothing, or from what was sealed with a window.
+    pub(super) fn new(empty: Tab<P, K>, sealed: Option<&[u8]>) -> Result<Ledgered<P, K>, Invalid> {
+        let (tab, through) = match sealed {
+            None => (empty, Time::MIN),
+            Some(bytes) => {
+                let (through, tab) = bytes.split_first_chunk().ok_or_else(odd)?;
+                (empty.read(tab)?, Time::from_le_bytes(*through))
+            }
+        };
+        Ok(Ledgered(Arc::new(Mutex::new(Known { tab, through, waiting: BTreeMap::new() }))))
     }
 
     /// What the workers are told at first.
     pub(super) fn restored(&self, chooser: &Chooser, peers: usize) -> Vec<Restored> {
         let known = self.lock();
-        let workers = (0..peers as u64).map(|worker| Restored::Through(worker, known.through));
-        let people = known.used.iter().map(|(person, windows)| {
-            let mut bytes = Vec::new();
-            person.write(&mut bytes);
-            windows.write(&mut bytes);
-            Restored::Used(chooser.route(person), bytes)
-        });
-        workers.chain(people).collect()
+        let mut told: Vec<Restored> =
+            (0..peers as u64).map(|worker| Restored::Through(worker, known.through)).collect();
+        known.tab.each(|person, bytes| told.push(Restored::Used(chooser.route(person), bytes)));
+        told
     }
 
-    /// Takes note of whom a window has admitted, once its tally is whole.
+    /// Takes note of what a window has counted, once its tally is whole.
     pub(super) fn admitted(&self, window: Interval, admitted: Vec<Admitted>) {
         let mut known = self.lock();
         if window.end() > known.through {
@@ -155,27 +273,25 @@ impl<P: Person> Ledgered<P> {
         }
     }
 
-    /// What is sealed with a window: who has counted, in it and before.
+    /// What is sealed with a window: what was counted, in it and before.
     pub(super) fn sealed(&self, window: Interval) -> Vec<u8> {
         let mut known = self.lock();
-        let Known { used, through, waiting } = &mut *known;
+        let Known { tab, through, waiting } = &mut *known;
         while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= window.end()) {
-            for Admitted { people, bytes } in entry.remove() {
+            for Admitted { entries, bytes } in entry.remove() {
                 let mut rest = &bytes[..];
                 // A worker of this job wrote it.
-                for person in (0..people).map_while(|_| P::read(&mut rest)) {
-                    used.admit(&person);
-                }
+                (0..entries).map_while(|_| tab.note(&mut rest)).for_each(|()| ());
             }
         }
         *through = window.end().max(*through);
         let mut bytes = through.to_le_bytes().to_vec();
-        bytes.extend(used.write());
+        bytes.extend(tab.write());
         bytes
     }
 
     /// Every call leaves it whole.
-    fn lock(&self) -> MutexGuard<'_, Known<P>> {
+    fn lock(&self) -> MutexGuard<'_, Known<P, K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 //! in turn, whether a record came or not: so that the operator that releases cannot take the window for complete before
 //! it has them, and nobody can tell by the times of parts which windows are empty.
 
-use super::admission::{Admission, Restored};
+use super::admission::{Admission, Closing, Restored};
 use super::panes::Panes;
 use super::question::Question;
 use super::told::Portion;
@@ -20,13 +20,13 @@ use crate::time::Time;
 pub(super) type Part<Q> = <<<Q as Question>::Statistic as Statistic>::Tally as Tally>::Part;
 
 /// Who counts in which windows, and what is told of that at first.
-pub(super) type Counters<'scope, P> = (Admission<P>, StreamVec<'scope, Time, Restored>);
+pub(super) type Counters<'scope, P, K> = (Admission<P, K>, StreamVec<'scope, Time, Restored>);
 
 /// Bounds records, and gives the parts of every window with its number.
 pub(super) fn bounded<'scope, D, U, Q, T, G, V>(
     records: Batches<'scope, U::Item>,
     mut panes: Panes<D, U, Q, T, G, V>,
-    counters: Option<Counters<'scope, U::Person>>,
+    counters: Option<Counters<'scope, U::Person, Q::Key>>,
 ) -> StreamVec<'scope, Time, (u64, Portion<Part<Q>>)>
 where
     D: 'static,
@@ -72,7 +72,7 @@ where
                 capability.downgrade(&(close - 1));
                 let (number, totals) = match &mut admission {
                     Some(admission) => panes.close(&mut admission.of(window)),
-                    None => panes.close(&mut |_| true),
+                    None => panes.close(&mut Closing::of_everybody()),
                 };
                 let admitted = admission.as_mut().map(Admission::admitted);
                 let parts = totals.into_iter().map(|(key, total)| Portion::Part(Q::part(key, total)));

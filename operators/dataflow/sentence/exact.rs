@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::admission::Admission;
+use super::admission::{Admission, Tab};
 use super::bounder::{Part, bounded};
 use super::panes::{Panes, Reading};
 use super::question::{Grouping, Question};
@@ -94,16 +94,15 @@ where
             value: Rc::clone(&self.value),
             records: std::marker::PhantomData,
         };
+        let question = self.question.clone()?;
         let cap = match within {
-            Some(limits) => self.question.clone()?.cap(limits)?,
+            Some(limits) => question.cap(limits)?,
             None => Cap::new(MOST, MOST)?,
         };
-        let windows = within.and_then(Limits::windows);
-        let counters = windows.map(Admission::new).transpose()?;
-        let counters = counters.map(|admission| (admission, Vec::new().to_stream(scope)));
+        let tab = within.map(|limits| Tab::new(&*people.unit, &question, limits)).transpose()?.flatten();
+        let counters = tab.map(|tab| (Admission::new(tab), Vec::new().to_stream(scope)));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let panes =
-            Panes::new(reading, self.question.clone()?, cap, chooser.clone(), (schedule.clone(), late));
+        let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule.clone(), late));
         let parts = bounded(people.gathered(&chooser), panes, counters);
         type Sent<Q> = (u64, Portion<Part<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {

@@ -14,6 +14,7 @@ mod panes;
 mod protect;
 mod question;
 mod ranking;
+mod running;
 mod searching;
 mod tallied;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use protect::{Private, Unplaced};
 pub(crate) use question::Terms;
 pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
 pub use ranking::Ranking;
+pub use running::Accumulated;
 pub use searching::Searching;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, Records, Unit};

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::admission::Closing;
 use super::question::Question;
 use super::unit::{Brought, Pane, Unit};
 use crate::accounting::Interval;
@@ -155,7 +156,7 @@ where
     }
 
     /// Closes the next window: its number, and what this worker knows of it.
-    pub(super) fn close(&mut self, admit: &mut dyn FnMut(&U::Person) -> bool) -> Closed<Q> {
+    pub(super) fn close(&mut self, closing: &mut Closing<'_, U::Person, Q::Key>) -> Closed<Q> {
         let number = self.next;
         self.next += 1;
         // A record of a window that is closed must be looked up again.
@@ -166,7 +167,7 @@ where
             self.open.range(range).filter(|((_, first), _)| *first <= number).map(|(_, &at)| at).collect();
         let totals = match held[..] {
             [] => Vec::new(),
-            [only] if !self.schedule.overlaps() => self.panes[only].close(&self.question, admit),
+            [only] if !self.schedule.overlaps() => self.panes[only].close(&self.question, closing),
             _ => {
                 let whole = self.fresh(number);
                 for at in held {
@@ -176,7 +177,7 @@ where
                     }
                 }
                 self.free.push(whole);
-                self.panes[whole].close(&self.question, admit)
+                self.panes[whole].close(&self.question, closing)
             }
         };
         // Panes are in the order of their windows, so those that no later window has come first.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Measure, Rule, Sum};
+use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Left, Measure, Rule, Sum};
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
 use crate::mechanisms::{Cell, Cells, Key, Limits, Mean, Range, Statistic, Tally, Total};
@@ -49,6 +49,23 @@ pub trait Question: Clone + 'static {
 
     /// Adds one person's share, bounded as the statistic's sensitivity says.
     fn add(&self, total: &mut Self::Total, share: <Self::Measure as Measure>::Share);
+
+    /// How much a person may bring to a key over all windows together, where windows are added up.
+    fn over_life(&self) -> Option<u64> {
+        None
+    }
+
+    /// Adds as much of one person's share as former windows have left, and says how much that was. Asked only where people are
+    /// bounded [over all windows](Question::over_life).
+    fn add_left(
+        &self,
+        total: &mut Self::Total,
+        share: <Self::Measure as Measure>::Share,
+        _left: Left,
+    ) -> u64 {
+        self.add(total, share);
+        u64::MAX
+    }
 
     /// Adds what another pane knows.
     fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::admission::{Admission, Ledgered, Restored};
+use super::admission::{Admission, Ledgered, Restored, Tab};
 use super::bounded::Bounded;
 use super::bounder::{Part, bounded};
 use super::office::{AtGate, Office};
@@ -23,7 +23,7 @@ use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::Invalid;
 use crate::ledger::{Charge, Name};
-use crate::mechanisms::{Mechanism, Ready, Tellable};
+use crate::mechanisms::{Mechanism, Paid, Ready, Tellable};
 use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
@@ -74,6 +74,15 @@ impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G,
         question: Result<Q, Invalid>,
     ) -> Self {
         Tallied { bounded, key: Rc::new(key), value: Rc::new(value), question, domain: None }
+    }
+
+    /// The same, of another question.
+    pub(super) fn asked<R: Question>(
+        self,
+        question: impl FnOnce(Q) -> Result<R, Invalid>,
+    ) -> Tallied<'scope, D, U, T, R, G, V> {
+        let Tallied { bounded, key, value, question: asked, domain } = self;
+        Tallied { bounded, key, value, question: asked.and_then(question), domain }
     }
 
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
@@ -153,11 +162,12 @@ where
         let largest = ready.largest();
         let name = people.items.context.name(office.job(), name)?;
         let chooser = Chooser::new(*office.secret());
+        let tab = Tab::new(&*people.unit, &question, &limits)?;
 
         // Worker 0 alone has a desk, and knows what was kept.
         let seated = || -> Result<_, Failure> {
             let domain = office.domain(domain.as_deref(), limits.unit())?;
-            let charge = charge(ready.cost(), limits.windows(), &schedule)?;
+            let charge = charge(&ready, limits.windows(), &schedule)?;
             domain.counts(charge.cost())?;
             let parameters = parameters(&ready, &schedule, domain.name());
             let title = Title {
@@ -169,21 +179,27 @@ where
             let waker = Waker::default();
             let (desk, state) = office.open(&name, &parameters, waker.wake())?;
             let remembered = state.as_deref().map(|state| Remembered::read(state)).transpose()?;
-            if let Some(kept) = remembered.as_ref().and_then(|remembered| remembered.mechanism) {
-                ready.accepts(kept)?;
+            let own = remembered.as_ref().is_some_and(|remembered| remembered.version == title.version);
+            match remembered.as_ref().and_then(|remembered| remembered.mechanism) {
+                Some(kept) if own => ready.accepts(kept)?,
+                Some(kept) => _ = ready.inherits(kept)?,
+                None => {}
             }
             // Another version has paid anew, and counts anew.
-            let used = remembered.filter(|remembered| remembered.version == title.version);
-            let counters = match (limits.windows(), used.and_then(|remembered| remembered.used)) {
-                (None, _) => None,
-                (Some(windows), Some(used)) => Some(Ledgered::<U::Person>::read(windows, used)?),
-                (Some(windows), None) => Some(Ledgered::new(windows)?),
-            };
+            let used = remembered.filter(|_| own).and_then(|remembered| remembered.used);
+            let counters = tab.clone().map(|tab| Ledgered::new(tab, used)).transpose()?;
             let restored =
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
             let promise = domain.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
-            let telling = Telling { ready, title: title.clone(), promise, charge, counters };
+            let telling = Telling {
+                ready,
+                title: title.clone(),
+                promise,
+                charge,
+                schedule: schedule.clone(),
+                counters,
+            };
             let plan = Plan::of(title, &people.windows, schedule.clone(), telling);
             Ok(((plan, desk, waker), restored))
         };
@@ -196,8 +212,7 @@ where
             }
         };
 
-        let counters = limits.windows().map(Admission::new).transpose()?;
-        let counters = counters.map(|admission| (admission, told_once(scope, restored.unwrap_or_default())));
+        let counters = tab.map(|tab| (Admission::new(tab), told_once(scope, restored.unwrap_or_default())));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let reading = Reading {
             unit: Rc::clone(&people.unit),
@@ -215,7 +230,7 @@ where
         let parts = bounded(people.gathered(&chooser), panes, counters);
         let parts: Fed<'scope, (u64, Portion<Part<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<Telling<X::Ready, U::Person>>(parts, at_desk))
+        Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, at_desk))
     }
 }
 
@@ -225,8 +240,17 @@ fn parameters(ready: &impl Ready, schedule: &Schedule, domain: &Name) -> Digest 
     fields.digest(&ready.parameters()).text(&schedule.describe()).finish()
 }
 
-/// How a window is paid for: by itself, or, where the windows of a person are bounded, as many as that before the first.
-fn charge(cost: &Cost, windows: Option<u64>, schedule: &Schedule) -> Result<Charge, Invalid> {
+/// How a window is paid for: by itself; or, where the windows of a person are bounded, as many as that before the first; or
+/// all of them at once.
+fn charge(ready: &impl Ready, windows: Option<u64>, schedule: &Schedule) -> Result<Charge, Invalid> {
+    let cost = ready.cost();
+    if let Paid::Once { windows } = ready.paid() {
+        let life = match windows {
+            Some(windows) => schedule.life_of_the_first(windows)?,
+            None => schedule.life()?,
+        };
+        return Ok(Charge::Once { cost: cost.clone(), life });
+    }
     let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
     let windows = windows.min(schedule.count());
     let amount = cost.amount().times(windows)?;

@@ -19,6 +19,7 @@ mod neighbours;
 mod oracle;
 mod recorder;
 mod refusals;
+mod running;
 mod vectors;
 
 use recorder::{Exactly, Recorder, Sealed};

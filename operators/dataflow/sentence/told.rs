@@ -1,20 +1,24 @@
 //! What becomes of a tally: the way from a mechanism that is ready to what the gate seals.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Admitted, Ledgered};
+use super::question::Grouping;
 use super::unit::Person;
 use crate::accounting::Interval;
 use crate::dataflow::engine::Travels;
 use crate::dataflow::release::{Statistic, Title};
+use crate::dataflow::windows::Schedule;
 use crate::gate::{self, Sealable};
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::{Charge, Digest, lines};
-use crate::mechanisms::{Head, Ready, Tally, Tellable};
+use crate::mechanisms::{Head, Paid, Ready, Tally, Tellable};
 use crate::noise::Noise;
+use crate::time::Time;
 
 /// What a worker sends of a window. Prints as `<private>`.
 #[derive(Clone, Serialize, Deserialize)]
@@ -32,18 +36,20 @@ impl<P> fmt::Debug for Portion<P> {
 }
 
 /// A mechanism that is ready, with what its releases have in common.
-pub(super) struct Telling<R, P> {
+pub(super) struct Telling<R, P, K> {
     pub(super) ready: Arc<R>,
     pub(super) title: Title,
     pub(super) promise: Arc<str>,
     pub(super) charge: Charge,
-    pub(super) counters: Option<Ledgered<P>>,
+    pub(super) schedule: Schedule,
+    pub(super) counters: Option<Ledgered<P, K>>,
 }
 
-impl<R, P> Statistic for Telling<R, P>
+impl<R, P, K> Statistic for Telling<R, P, K>
 where
     R: Ready<Tally: Tally<Part: Travels>, Answer: Tellable>,
     P: Person,
+    K: Grouping,
 {
     type Part = Portion<<R::Tally as Tally>::Part>;
     type Tally = (R::Tally, Vec<Admitted>);
@@ -63,6 +69,13 @@ where
         self.charge.clone()
     }
 
+    fn last(&self) -> Option<u64> {
+        match self.ready.paid() {
+            Paid::Once { windows } => windows,
+            Paid::EachWindow => None,
+        }
+    }
+
     fn seal(&self, window: Interval, (tally, admitted): Self::Tally) -> Box<dyn Sealable> {
         if let Some(counters) = &self.counters {
             counters.admitted(window, admitted);
@@ -72,6 +85,7 @@ where
             title: self.title.clone(),
             promise: Arc::clone(&self.promise),
             counters: self.counters.clone(),
+            schedule: self.schedule.clone(),
             window,
             tally,
         })
@@ -79,28 +93,35 @@ where
 }
 
 /// One window, as the gate sees it.
-struct Draw<R: Ready, P> {
+struct Draw<R: Ready, P, K> {
     ready: Arc<R>,
     title: Title,
     promise: Arc<str>,
-    counters: Option<Ledgered<P>>,
+    counters: Option<Ledgered<P, K>>,
+    schedule: Schedule,
     window: Interval,
     tally: R::Tally,
 }
 
-impl<R: Ready<Answer: Tellable>, P: Person> Sealable for Draw<R, P> {
+impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P, K> {
     fn keeps_state(&self) -> bool {
         self.counters.is_some() || self.ready.remembers()
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
-        let Draw { ready, title, promise, counters, window, tally } = *self;
-        // One that cannot be read ended the job before its first window; and beginning anew would still be private.
+        let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
+        // One that cannot be read ended the job before its first window.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
-        let drawn = ready.draw(tally, before.and_then(|before| before.mechanism), noise);
+        let kept =
+            before.and_then(|before| before.held_for(&*ready, title.version, (window, &schedule), noise));
+        let drawn = ready.draw(tally, kept.as_deref(), noise);
         let used = counters.map(|counters| counters.sealed(window));
-        let remembered =
-            Remembered { version: title.version, mechanism: drawn.state.as_deref(), used: used.as_deref() };
+        let remembered = Remembered {
+            version: title.version,
+            through: window.end(),
+            mechanism: drawn.state.as_deref(),
+            used: used.as_deref(),
+        };
         let state = (remembered.mechanism.is_some() || remembered.used.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), lines::window(window));
         let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
@@ -108,22 +129,45 @@ impl<R: Ready<Answer: Tellable>, P: Person> Sealable for Draw<R, P> {
     }
 }
 
-/// What a statistic keeps from one window to the next: what its mechanism remembers, and in how many windows each person
-/// has counted. The first outlives a version of the job, for what is public stays so; the second does not, for a new
-/// version pays anew.
+/// What a statistic keeps from one window to the next: what its mechanism remembers, and what was counted of each person.
+/// What is public of the first outlives a version of the job; the rest does not, for a new version pays anew.
 pub(super) struct Remembered<'a> {
     pub(super) version: Digest,
+    /// The end of the window that it was sealed with.
+    pub(super) through: Time,
     pub(super) mechanism: Option<&'a [u8]>,
     pub(super) used: Option<&'a [u8]>,
 }
 
 /// The first byte of what is written.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl<'a> Remembered<'a> {
+    /// What a mechanism kept, as it holds for a window.
+    fn held_for<R: Ready>(
+        &self,
+        ready: &R,
+        version: Digest,
+        (window, schedule): (Interval, &Schedule),
+        noise: &mut Noise,
+    ) -> Option<Cow<'a, [u8]>> {
+        let kept = self.mechanism?;
+        if self.version != version {
+            // It was read before the first window.
+            return ready.inherits(kept).ok().flatten().map(Cow::Owned);
+        }
+        let next = schedule.first_ending_after(self.through);
+        let passed = schedule.first_ending_after(window.end() - 1).saturating_sub(next);
+        Some(match passed {
+            0 => Cow::Borrowed(kept),
+            passed => Cow::Owned(ready.passed_by(kept, passed, noise)),
+        })
+    }
+
     pub(super) fn write(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         bytes.extend(self.version.bytes());
+        bytes.extend(self.through.to_le_bytes());
         for part in [self.mechanism, self.used] {
             bytes.push(u8::from(part.is_some()));
             let part = part.unwrap_or_default();
@@ -137,7 +181,8 @@ impl<'a> Remembered<'a> {
         let odd = || Invalid::new("state", Kind::Malformed, "what this version of the library has written");
         let parsed = || -> Option<Remembered<'a>> {
             let (&FORMAT, rest) = bytes.split_first()? else { return None };
-            let (version, mut rest) = rest.split_first_chunk()?;
+            let (version, rest) = rest.split_first_chunk()?;
+            let (through, mut rest) = rest.split_first_chunk()?;
             let mut part = || -> Option<Option<&'a [u8]>> {
                 let (&there, after) = rest.split_first()?;
                 let (length, after) = after.split_first_chunk()?;
@@ -147,7 +192,8 @@ impl<'a> Remembered<'a> {
                 Some((there == 1).then_some(part))
             };
             let (mechanism, used) = (part()?, part()?);
-            rest.is_empty().then_some(Remembered { version: Digest(*version), mechanism, used })
+            let (version, through) = (Digest(*version), Time::from_le_bytes(*through));
+            rest.is_empty().then_some(Remembered { version, through, mechanism, used })
         };
         parsed().ok_or_else(odd)
     }

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+use super::admission::Closing;
 use super::naming::{Naming, Once};
 use super::question::Question;
 use crate::dataflow::bounding::{Cap, Chooser, Each, Identity, Measure, Table};
@@ -23,6 +24,9 @@ pub trait Unit<D>: Clone + 'static {
     type Person: Person;
     /// What is held of one pane.
     type Pane<Q: Question>: Pane<Self::Person, Q>;
+
+    /// Whether who is bounded is one record, and so in one window alone.
+    const IS_A_RECORD: bool = false;
 
     /// The record of an item.
     fn record(item: &Self::Item) -> &D;
@@ -70,8 +74,8 @@ pub trait Pane<P, Q: Question> {
     /// Takes in another pane of the same window.
     fn merge(&mut self, other: &Self, question: &Q);
 
-    /// Ends a window: what counts, by key, of everybody who is admitted.
-    fn close(&mut self, question: &Q, admit: &mut dyn FnMut(&P) -> bool) -> Vec<(Q::Key, Q::Total)>;
+    /// Ends a window: what counts, by key, as far as former windows have left something to everybody.
+    fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)>;
 
     /// Forgets everything but its memory, and chooses by this one from now on.
     fn reuse(&mut self, chooser: Chooser);
@@ -170,8 +174,17 @@ where
         Table::merge(self, other);
     }
 
-    fn close(&mut self, question: &Q, admit: &mut dyn FnMut(&P) -> bool) -> Vec<(Q::Key, Q::Total)> {
-        Table::close(self, admit, |total, share| question.add(total, share))
+    fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)> {
+        if !closing.is_over_life() {
+            return Table::close(
+                self,
+                |person| closing.admits(person),
+                |total, share| question.add(total, share),
+            );
+        }
+        Table::close_in_order(self, |person, key, share, total| {
+            closing.count(person, key, |left| question.add_left(total.get_or_insert_default(), share, left));
+        })
     }
 
     fn reuse(&mut self, chooser: Chooser) {
@@ -192,6 +205,7 @@ impl<D: Travels + Clone> Unit<D> for Records {
     type Item = D;
     type Person = ();
     type Pane<Q: Question> = Each<Q::Key, Q::Total>;
+    const IS_A_RECORD: bool = true;
 
     #[inline]
     fn record(item: &D) -> &D {
@@ -238,7 +252,7 @@ impl<Q: Question> Pane<(), Q> for Each<Q::Key, Q::Total> {
         Each::merge(self, other, |ours, theirs| question.join(ours, theirs));
     }
 
-    fn close(&mut self, _: &Q, _: &mut dyn FnMut(&()) -> bool) -> Vec<(Q::Key, Q::Total)> {
+    fn close(&mut self, _: &Q, _: &mut Closing<'_, (), Q::Key>) -> Vec<(Q::Key, Q::Total)> {
         Each::close(self)
     }
 

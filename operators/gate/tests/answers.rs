@@ -35,10 +35,8 @@ fn ready(bundle: BoundedNoise) -> Arc<ReadyBundle> {
 fn ledger(at: At) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let cap = Amount::approximate_zcdp(1.0, Omega::EVERY, Some(2.5e-6)).unwrap();
-    ledger
-        .register(&Domain::new(name_of("visits"), Neighbours::PERSON, Promise::Lifetime, cap).unwrap())
-        .unwrap();
+    let cap = Amount::approximate_zcdp(1.0, Omega::EVERY, Some(2.5e-6));
+    ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 

@@ -1,5 +1,6 @@
 //! A desk opens with what is known then, or says why it does not; and it hangs nobody.
 
+use super::memory::total;
 use super::*;
 
 everywhere! {

@@ -13,13 +13,13 @@ const HEAD: Head<'_> = Head {
 };
 
 fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {
-    Noised { number, kind, scale, ranks: None, over_bound: None, assumes: None }
+    Noised::of(number, kind, scale)
 }
 
 fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: Point) -> Answer<K, T> {
     let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high };
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
-    Answer { cells, told: Telling { noise, point, confidence: 0.9, each: Each::One }, room: None }
+    Answer { cells, told: Telling { noise, point, confidence: 0.9, each: Each::One, of: None }, room: None }
 }
 
 fn counts<K>(cells: Vec<(K, [i128; 3])>) -> Answer<K, i128> {

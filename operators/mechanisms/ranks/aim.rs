@@ -41,7 +41,7 @@ impl<F: Monotone> Aim<F> {
     /// What is promised, of noise of such a kind.
     pub(super) fn noised(&self, kind: &'static str, scale: f64, comparisons: Option<u32>) -> Noised {
         let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.told(1).value };
-        Noised { number: "largest", kind, scale, ranks: Some(ranks), over_bound: None, assumes: None }
+        Noised { ranks: Some(ranks), ..Noised::of("largest", kind, scale) }
     }
 
     /// By how many people it may be too small.

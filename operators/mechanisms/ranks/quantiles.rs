@@ -132,12 +132,8 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
         })?;
         let accuracies = splitting.accuracies(asked.confidence()?)?;
         let noised = |(quantile, accuracy): (&Quantile, &split::Accuracy)| Noised {
-            number: "quantile",
-            kind: rule.name(),
-            scale: accuracy.scale,
             ranks: Some(Ranks::Within { quantile: *quantile, rank_error: accuracy.rank_error }),
-            over_bound: None,
-            assumes: None,
+            ..Noised::of("quantile", rule.name(), accuracy.scale)
         };
         let noise = quantiles.iter().zip(&accuracies).map(noised).collect();
         Ok(Chosen { splitting, grid: grid.clone(), noise })

@@ -14,6 +14,12 @@ pub(super) fn written(state: &State) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     bytes.extend(state.parameters.bytes());
     bytes.extend(state.ticks.to_be_bytes());
+    numbers(state, &mut bytes);
+    bytes
+}
+
+/// Exact numbers, told numbers, the total.
+pub(super) fn numbers(state: &State, bytes: &mut Vec<u8>) {
     let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
         bytes.extend(exact);
         told.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
@@ -32,7 +38,6 @@ pub(super) fn written(state: &State) -> Vec<u8> {
             floats(exact, &mut kept.told.iter().copied());
         }
     }
-    bytes
 }
 
 pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> {
@@ -45,24 +50,42 @@ pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> 
     if Digest(left.array().ok_or_else(short)?) != running.parameters() {
         return Err(refused(Kind::Mixed));
     }
-    let ticks = u64::from_be_bytes(left.array().ok_or_else(short)?);
-    if running.horizon().is_some_and(|horizon| ticks > horizon) {
-        return Err(short());
-    }
-    let kept = left.kept(&running.plan, ticks).ok_or_else(short)?;
-    if !left.0.is_empty() {
-        return Err(short());
-    }
-    Ok(State { parameters: running.parameters(), ticks, kept })
+    let state = left.state(running).ok_or_else(short)?;
+    if left.is_empty() { Ok(state) } else { Err(short()) }
 }
 
-struct Left<'b>(&'b [u8]);
+/// What is not read yet.
+pub(super) struct Left<'b>(pub(super) &'b [u8]);
 
-impl Left<'_> {
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+impl<'b> Left<'b> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*array)
+    }
+
+    pub(super) fn count(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// How many ticks were told, and the [numbers].
+    pub(super) fn state(&mut self, running: &Running) -> Option<State> {
+        let ticks = self.count()?;
+        if running.horizon().is_some_and(|horizon| ticks > horizon) {
+            return None;
+        }
+        let kept = self.kept(&running.plan, ticks)?;
+        Some(State { parameters: running.parameters(), ticks, kept })
     }
 
     fn kept(&mut self, plan: &Plan, ticks: u64) -> Option<Kept> {

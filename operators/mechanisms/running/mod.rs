@@ -43,17 +43,23 @@
 
 mod buffers;
 mod bytes;
+mod emerging;
 mod history;
+mod kept;
 mod nodes;
 mod ready;
 mod state;
 #[cfg(test)]
 mod tests;
+mod total;
+mod totals;
 
 use std::fmt;
 
 pub use ready::{Reach, Running};
 pub use state::State;
+pub use total::{RunningTotal, Span};
+pub use totals::RunningTotals;
 
 /// Why there is no total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -261,6 +261,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
             point: Point::WHOLE,
             confidence: self.confidence,
             each: Each::OfKeys(Arc::clone(&self.coordinates)),
+            of: None,
         };
         Drawn { answer: Answer { cells, told, room: None }, state: Some(to_bytes(&left)) }
     }

@@ -153,14 +153,8 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
         let dimension = vectors.coordinates.len() as u64;
         let mean = StableMean::new(people, dimension, self.epsilon, self.delta, Relation::AddRemove)?;
         let neighbours = Neighbours { unit: vectors.limits.unit(), relation: Relation::AddRemove };
-        let noise = Noised {
-            number: "mean",
-            kind: "gaussian of the shape of the data",
-            scale: mean.scale(mean.fewest()),
-            ranks: None,
-            over_bound: None,
-            assumes: Some(ASSUMED),
-        };
+        let kind = "gaussian of the shape of the data";
+        let noise = Noised { assumes: Some(ASSUMED), ..Noised::of("mean", kind, mean.scale(mean.fewest())) };
         Ok(StableMeans {
             cost: Cost::new(neighbours, mean.cost().amount().clone()),
             told: Telling {
@@ -169,6 +163,7 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
                 // Where it lies is known to somebody who knows the covariance, and nobody does.
                 confidence: 0.0,
                 each: Each::Coordinates(Arc::clone(&vectors.coordinates)),
+                of: None,
             },
             parameters: self.parameters(people, vectors),
             extent: vectors.extent.clone(),

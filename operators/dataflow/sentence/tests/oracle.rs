@@ -1,5 +1,9 @@
 //! Each word against one table that sees every record, in one order, at once.
 
+mod alone;
+mod case;
+
+use self::case::case;
 use super::*;
 use crate::accounting::Unit;
 use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
@@ -8,89 +12,6 @@ use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerP
 
 /// People, records, sum, by key.
 type Tallies = BTreeMap<Time, BTreeMap<String, [i128; 3]>>;
-
-/// A job: its windows, its bound, and what came.
-struct Case {
-    schedule: Schedule,
-    late: i64,
-    keys: u64,
-    per_key: u64,
-    scripts: Vec<Script<Event>>,
-    listed: Vec<u32>,
-}
-
-fn case(seed: u64, random: &mut Random) -> Case {
-    let schedule = match random.below(3) {
-        0 => Schedule::tumbling(span(10), 0, Some(HORIZON)),
-        1 => Schedule::sliding(span(30), span(10), 0, Some(HORIZON)),
-        _ => Schedule::sliding(span(25), span(15), -20, Some(HORIZON)),
-    };
-    let mut records = events(random);
-    // Some come twice.
-    for _ in 0..random.below(30) {
-        if !records.is_empty() {
-            records.push(records[random.below(records.len())]);
-        }
-    }
-    let workers = [1, 2, 4][seed as usize % 3];
-    Case {
-        schedule: schedule.unwrap(),
-        late: random.pick(&[0, 0, 1, 7, 40]),
-        keys: random.pick(&[1, 2, 3, 9]),
-        per_key: random.pick(&[1, 2, 5]),
-        scripts: divided(random, &records, workers),
-        listed: (0..9).filter(|_| random.below(3) > 0).chain([100]).collect(),
-    }
-}
-
-impl Case {
-    /// The windows that a record is in time for.
-    fn in_time(&self, window: Interval) -> Vec<Event> {
-        let all = given(&self.scripts);
-        let in_time = all.into_iter().filter(|(declared, (_, _, _, time, _))| {
-            (window.start()..window.end()).contains(time) && declared.saturating_sub(self.late) < window.end()
-        });
-        in_time.map(|(_, record)| record).collect()
-    }
-
-    fn cap(&self) -> Cap {
-        Cap::new(self.keys, self.per_key).unwrap()
-    }
-
-    fn bound(&self) -> Bound {
-        Bound::keys(self.keys).per_key(self.per_key)
-    }
-
-    /// The reference.
-    fn expect<K, R, T, C>(
-        &self,
-        rule: R,
-        read: impl Fn(&Chooser, &Event) -> Option<(K, R::Value)>,
-        add: impl Fn(&mut T, R::Share) + Copy,
-        cell: impl Fn(&T) -> C,
-    ) -> BTreeMap<Time, BTreeMap<String, C>>
-    where
-        K: bounding::Identity + Ord + Clone + ToString,
-        R: Rule,
-        T: Default,
-    {
-        let base = Chooser::new(recorder::SECRET);
-        let table = |chooser| Table::<u64, K, R>::new(chooser, self.cap(), rule.clone());
-        let fill = |window, table: &mut Table<u64, K, R>| {
-            for event in self.in_time(window) {
-                if let Some((key, value)) = read(&base, &event) {
-                    table.add(event.0, &key, value);
-                }
-            }
-        };
-        tallied(&self.schedule, table, fill, |_| true, add)
-            .into_iter()
-            .map(|(start, keys)| {
-                (start, keys.iter().map(|(key, total)| (key.to_string(), cell(total))).collect())
-            })
-            .collect()
-    }
-}
 
 type Three = [i128; 3];
 
@@ -297,82 +218,6 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
             assert_eq!(values.len(), 3 * case.listed.len());
             assert!(values.chunks(3).all(|three| three.is_sorted()), "{values:?}");
             assert!(values.iter().all(|value| value % 10 == 0 && (-30..=50).contains(value)));
-        }
-    }
-}
-
-// Refutes a record that is bounded with others, or that is counted by two workers.
-#[test]
-fn a_record_by_itself_counts_by_itself() {
-    for seed in 0..120 {
-        let mut random = Random::new(seed);
-        let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Record);
-        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
-        let finished = run(&case.scripts, move |visits| {
-            let case = &asked;
-            let noise = || Exactly(Gaussian::rho(0.5));
-            let each = visits
-                .protect_each()
-                .scheduled(case.schedule.clone(), |visit: &Event| visit.3)
-                .late_by(case.late)
-                .one_by_one();
-            each.clone().count_by(|v| v.1, Keys::public(0..9)).release_at(&sealing, "count", noise());
-            each.mean_by(|v| v.1, Keys::discover(1e-3), |v| v.2, -40..=41).release_at(
-                &sealing,
-                "mean",
-                noise(),
-            );
-        });
-        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
-        let sealed = recorder.sealed();
-        let range = Range::new(-40, 41).unwrap();
-        let mut count = Tallies::new();
-        let mut mean = Tallies::new();
-        for window in (0..).map_while(|number| case.schedule.window(number)) {
-            let (mut counts, mut means) = (BTreeMap::new(), BTreeMap::new());
-            for event in case.in_time(window) {
-                let key = event.1.to_string();
-                let one: &mut Three = counts.entry(key.clone()).or_default();
-                *one = [one[0] + 1, one[1] + 1, 0];
-                let one: &mut Three = means.entry(key).or_default();
-                *one = [one[0] + 1, one[1] + 1, one[2] + range.term(event.2)];
-            }
-            count.insert(window.start(), counts);
-            mean.insert(window.start(), means);
-        }
-        assert_eq!(Recorder::exact(&sealed, "count"), count, "seed {seed}");
-        assert_eq!(Recorder::exact(&sealed, "mean"), mean, "seed {seed}");
-    }
-}
-
-// Refutes an id of a record that counts in two keys, or on two workers.
-#[test]
-fn an_id_by_itself_counts_once() {
-    for seed in 0..60 {
-        let mut random = Random::new(seed);
-        let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Record);
-        let (asked, sealing) = (Arc::clone(&case), recorder.clone());
-        let finished = run(&case.scripts, move |visits| {
-            let case = &asked;
-            visits
-                .protect_each()
-                .identified_by(|visit: &Event| visit.4 % 50)
-                .scheduled(case.schedule.clone(), |visit| visit.3)
-                .late_by(case.late)
-                .one_by_one()
-                .count()
-                .release_at(&sealing, "count", Exactly(Gaussian::rho(0.5)));
-        });
-        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
-        let sealed = Recorder::exact(&recorder.sealed(), "count");
-        for window in (0..).map_while(|number| case.schedule.window(number)) {
-            let mut ids: Vec<u64> = case.in_time(window).iter().map(|event| event.4 % 50).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            let found = sealed[&window.start()].values().next().map_or(0, |cell| cell[1]);
-            assert_eq!(found, ids.len() as i128, "seed {seed}, {window:?}");
         }
     }
 }

@@ -13,7 +13,9 @@ use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
-use crate::mechanisms::{Cells, Drawn, Head, Key, Label, Mechanism, Ready, Statistic, Summary, Tellable};
+use crate::mechanisms::{
+    Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
+};
 use crate::noise::{Noise, Request as Asked};
 use crate::time::Time;
 
@@ -287,6 +289,18 @@ where
 
     fn remembers(&self) -> bool {
         self.0.remembers()
+    }
+
+    fn paid(&self) -> Paid {
+        self.0.paid()
+    }
+
+    fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
+        self.0.inherits(state)
+    }
+
+    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut Noise) -> Vec<u8> {
+        self.0.passed_by(state, windows, noise)
     }
 
     fn largest(&self) -> Option<usize> {

@@ -1,60 +1,23 @@
 //! `discreet check` and `discreet plan`, as they are called: what they print and how they end.
-#![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Exit code, output, errors.
-fn discreet(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_discreet")).args(arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
-}
-
-/// A directory with a copy of a job file, gone in the end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str, config: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("discreet-check-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(path.join("state")).unwrap();
-        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(config))
-            .unwrap();
-        std::fs::write(path.join("job.toml"), text).unwrap();
-        Place(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn change(&self, old: &str, new: &str) {
-        let text = std::fs::read_to_string(self.0.join("job.toml")).unwrap();
-        assert!(text.contains(old), "{old}");
-        std::fs::write(self.0.join("job.toml"), text.replace(old, new)).unwrap();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::discreet;
+use crate::jobs::Jobs;
 
 #[test]
 fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
-    let place = Place::new("plan", "reviews.toml");
-    let config = place.path("job.toml");
+    let jobs = Jobs::new("plan", "reviews.toml");
+    let config = jobs.path("job.toml");
     let (code, page, error) = discreet(&["plan", &config]);
     assert_eq!((code, error.as_str()), (0, ""));
     assert!(page.contains("reviews_by_vendor: how many records of each vendorId"), "{page}");
     let (code, line, _) = discreet(&["plan", &config, "--json"]);
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((code, line["releases"].as_array().unwrap().len()), (0, 5));
-    assert_eq!(std::fs::read_dir(place.path("state")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0);
 
     // What does not fit ends with 78, and says what would: pasted, it fits.
-    place.change(
+    jobs.changed(
+        "job.toml",
         "share = 0.1                              # one number a month needs little",
         "cost = { rho = 0.005 }",
     );
@@ -65,15 +28,15 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
         "{error}"
     );
     let fits = error.trim().split_once("give at most ").unwrap().1;
-    place.change("cost = { rho = 0.005 }", fits);
+    jobs.changed("job.toml", "cost = { rho = 0.005 }", fits);
     assert_eq!(discreet(&["plan", &config]).0, 0);
 }
 
 // Refutes a check that passes what cannot run, or that spends or makes something.
 #[test]
 fn a_check_goes_as_far_as_it_is_asked() {
-    let place = Place::new("check", "reviews.toml");
-    let (config, ledger) = (place.path("job.toml"), place.path("state/reviews.ledger"));
+    let jobs = Jobs::new("check", "reviews.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/reviews.ledger"));
     let (code, page, _) = discreet(&["check", &config]);
     assert!(code == 0 && page.contains("reviews, version 1: 5 releases, within the budget\n"), "{page}");
 
@@ -83,7 +46,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
         matches!(code, 74 | 78) && page.is_empty() && error.contains("reviews.ledger.key"),
         "{code} {error}"
     );
-    assert_eq!(std::fs::read_dir(place.path("state")).unwrap().count(), 0, "a check makes nothing");
+    assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "a check makes nothing");
     assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
     let before = discreet(&["ledger", "show", &ledger, "--json"]).1;
 
@@ -93,7 +56,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
         code == 69 && error.contains("source.path: ") && error.contains("reviews.csv.bz2"),
         "{code} {error}"
     );
-    std::fs::write(place.path("reviews.csv.bz2"), "").unwrap();
+    std::fs::write(jobs.path("reviews.csv.bz2"), "").unwrap();
     let (code, page, error) = discreet(&["check", &config, "--connect"]);
     assert!(code == 0 && page.contains("its ledger and source are there"), "{error}");
     let line = discreet(&["check", &config, "--connect", "--json"]).1;
@@ -126,10 +89,10 @@ fn a_check_goes_as_far_as_it_is_asked() {
 #[test]
 fn what_is_printed_is_the_same_job() {
     for config in ["quickstart.toml", "access_log.toml", "retail.toml", "reviews.toml"] {
-        let place = Place::new(config, config);
-        let (code, printed, error) = discreet(&["check", &place.path("job.toml"), "--print"]);
+        let jobs = Jobs::new(config, config);
+        let (code, printed, error) = discreet(&["check", &jobs.path("job.toml"), "--print"]);
         assert_eq!((code, error.as_str()), (0, ""));
-        std::fs::write(place.path("job.toml"), &printed).unwrap();
-        assert_eq!(discreet(&["check", &place.path("job.toml"), "--print"]).1, printed);
+        std::fs::write(jobs.path("job.toml"), &printed).unwrap();
+        assert_eq!(discreet(&["check", &jobs.path("job.toml"), "--print"]).1, printed);
     }
 }

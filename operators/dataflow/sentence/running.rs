@@ -1,0 +1,145 @@
+//! The words that add windows up: so far, or the last ones.
+
+use std::sync::Arc;
+
+use super::question::{Asked, Grouping, Question, Summed};
+use super::tallied::Tallied;
+use super::unit::Unit;
+use crate::accounting::running::Strategy;
+use crate::dataflow::bounding::{Cap, Left};
+use crate::dataflow::windows::Schedule;
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::{Cell, Cells, Limits, RunningTotal, Span, Tally, Total};
+
+/// Totals over windows, by key.
+pub type Accumulated<K, M> = Asked<RunningTotal<K>, M>;
+
+/// A total whose windows are added up, told at every window and paid for once.
+///
+/// What is bounded is what a person brings to *all* windows together, for a person is in every total from then on: `keys` keys in
+/// all, and in each `per_key` records, or a sum no farther from zero than its range, or the person once. Which records those are is a
+/// matter of the windows' order, and inside a window of the keyed hash that decides everywhere.
+impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
+    Tallied<'scope, D, U, T, Asked<Total<K>, M>, G, V>
+{
+    /// At every window the total of all windows so far, up to the last that there is.
+    ///
+    /// All of them together cost what the mechanism says; the noise of a total grows with the logarithm of their number. People
+    /// are told as those who have come at least once; with [keys to discover](crate::mechanisms::Keys::discover), a
+    /// key is told once enough people have come to it in some span of windows, and then with all that was before.
+    ///
+    /// The run is refused where no last window is known ([`running_for`](Self::running_for)), where windows overlap, and where
+    /// a person's [windows](crate::mechanisms::Bound::windows) are bounded beside all of them.
+    ///
+    /// ```no_run
+    /// # use discreet::prelude::*;
+    /// # fn sentence(visits: discreet::dataflow::Fed<'_, (u64, i64)>, gate: &Gate) {
+    /// visits
+    ///     .protect(|visit| visit.0)
+    ///     .tumbling(hours(1), |visit| visit.1)
+    ///     .between(moment("2026-01-01T00:00:00Z"), moment("2027-01-01T00:00:00Z"))
+    ///     .bound(Bound::keys(1).per_key(100))
+    ///     .count()
+    ///     .running()
+    ///     .release(gate, "visits_so_far", Gaussian::rho(0.1));
+    /// # }
+    /// ```
+    pub fn running(self) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        let last = match &self.bounded.windows.schedule {
+            Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
+            _ => Err(Invalid::new(
+                "until",
+                Kind::Missing,
+                "the time of the last window, or running_for so many windows: noise is made for their number",
+            )),
+        };
+        self.over(last.map(|windows| Span::SoFar { windows }))
+    }
+
+    /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of each says so.
+    pub fn running_for(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        self.over(Ok(Span::SoFar { windows }))
+    }
+
+    /// At every window the total of the last so many, this one included; at first there are fewer. The stream need not end.
+    ///
+    /// The price is for what one person brings to all windows together, however many there are, for as long as the stream
+    /// runs. People cannot be told so, nor what is no sum over windows: who comes twice is one person.
+    pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        self.over(Ok(Span::Last { windows }))
+    }
+
+    fn over(self, span: Result<Span, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        let overlaps = self.bounded.windows.schedule.as_ref().is_some_and(Schedule::overlaps);
+        self.asked(|Asked { statistic, measure }| {
+            if overlaps {
+                let remedy = "windows side by side, and over_last for totals of several";
+                return Err(Invalid::new("windows", Kind::Mixed, remedy));
+            }
+            Ok(Asked { statistic: RunningTotal::new(statistic, span?)?, measure })
+        })
+    }
+}
+
+impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
+    Tallied<'scope, D, U, T, Accumulated<K, M>, G, V>
+{
+    /// Noised by this strategy, and not by the best: to compare, or because a tree is simpler to audit.
+    #[must_use]
+    pub fn by(self, strategy: Strategy) -> Self {
+        self.asked(|Asked { statistic, measure }| Ok(Asked { statistic: statistic.by(strategy), measure }))
+    }
+}
+
+impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
+    type Key = K;
+    type Measure = M;
+    type Statistic = RunningTotal<K>;
+    type Total = Cell;
+
+    #[inline]
+    fn measure(&self) -> &M {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &RunningTotal<K> {
+        &self.statistic
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.statistic.total().listed()
+    }
+
+    /// Every key, for a person's own may be any of them: the ration chooses among them when the window closes.
+    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+        Cap::new(MOST, limits.per_key())
+    }
+
+    /// Of who is in one window alone.
+    #[inline]
+    fn add(&self, total: &mut Cell, share: M::Share) {
+        self.add_left(total, share, Left { amount: self.statistic.each(), first: true });
+    }
+
+    fn over_life(&self) -> Option<u64> {
+        Some(self.statistic.each())
+    }
+
+    fn add_left(&self, total: &mut Cell, share: M::Share, left: Left) -> u64 {
+        let (records, sum) = M::both(share);
+        let (cell, used) = self.statistic.contribution(records.into(), sum, left.amount, left.first);
+        total.add(&cell);
+        used
+    }
+
+    fn join(&self, ours: &mut Cell, theirs: &Cell) {
+        ours.add(theirs);
+    }
+
+    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
+        (key, total)
+    }
+}
+
+/// More keys than a person brings to a window.
+const MOST: u64 = 1 << 31;

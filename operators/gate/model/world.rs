@@ -1,0 +1,273 @@
+//! The world around the core: a ledger, a sink and two processes, and every event that may come next.
+
+use std::collections::HashSet;
+
+use super::{Flaw, Line, Name, Setting};
+use crate::gate::core::{Core, Delivery, Effect, Event, Outcome, Record};
+use crate::ledger::Fate;
+
+const REFUSAL: Line = 100;
+const TOMBSTONE: Line = 101;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Ledger {
+    fence: u8,
+    rows: Vec<Option<Record<Line>>>,
+    spent: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Process {
+    generation: u8,
+    core: Core<Name, Line>,
+    /// Names that this process has asked for in this life.
+    asked: usize,
+    /// Names that it has drawn for in this life.
+    drawn: Vec<Name>,
+    todo: Vec<Effect<Name, Line>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    ledger: Ledger,
+    /// The ledger before its last commit, until that is lost.
+    before: Option<Box<Ledger>>,
+    processes: [Option<Process>; 2],
+    /// Every line that was ever visible, sorted.
+    pub(super) sink: Vec<(Name, Line)>,
+    draws: u8,
+    crashes: u8,
+    /// Some process has drawn twice for one name: it could have chosen between the draws.
+    redrawn: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Violation {
+    TwoDraws,
+    TwoValues,
+    UnderCount,
+    OverCap,
+    DeliveredTwice,
+}
+
+impl World {
+    pub(super) fn new() -> World {
+        let rows = vec![None; 2];
+        World {
+            ledger: Ledger { fence: 0, rows, spent: 0 },
+            before: None,
+            processes: [None, None],
+            sink: Vec::new(),
+            draws: 0,
+            crashes: 0,
+            redrawn: false,
+        }
+    }
+
+    pub(super) fn violations(&self, setting: Setting) -> Vec<Violation> {
+        let drawn: HashSet<_> = self.sink.iter().filter(|(_, line)| *line < REFUSAL).collect();
+        let names: HashSet<_> = self.sink.iter().map(|(name, _)| name).collect();
+        let lines: HashSet<_> = self.sink.iter().collect();
+        // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new is said.
+        let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
+        let found = [
+            (self.redrawn, Violation::TwoDraws),
+            (lines.len() > names.len(), Violation::TwoValues),
+            (drawn.len() > usize::from(self.ledger.spent + lost), Violation::UnderCount),
+            (self.ledger.spent > setting.cap, Violation::OverCap),
+            (
+                setting.delivery == Delivery::AtMostOnce && lines.len() < self.sink.len(),
+                Violation::DeliveredTwice,
+            ),
+        ];
+        found.into_iter().filter(|(is, _)| *is).map(|(_, violation)| violation).collect()
+    }
+
+    /// Every world that one event can make of this one.
+    pub(super) fn successors(&self, setting: Setting) -> Vec<World> {
+        let mut next = Vec::new();
+        for index in 0..2 {
+            match &self.processes[index] {
+                None => next.extend(self.started(index, setting)),
+                Some(process) => {
+                    if self.crashes < setting.crashes {
+                        let mut world = self.clone();
+                        world.processes[index] = None;
+                        world.crashes += 1;
+                        next.push(world);
+                    }
+                    if let Some(&name) = setting.wants[index].get(process.asked) {
+                        let mut world = self.clone();
+                        let event = Event::Wanted(name);
+                        world.processes[index].as_mut().expect("it runs").asked += 1;
+                        next.push(world.told(index, setting, event));
+                    }
+                    for place in 0..process.todo.len() {
+                        next.extend(self.carried_out(index, place, setting));
+                    }
+                }
+            }
+        }
+        let rolls = matches!(setting.flaw, Flaw::Rollback | Flaw::RollbackWithAnchor);
+        if let (true, Some(before), [None, None]) = (rolls, &self.before, &self.processes) {
+            next.push(World { ledger: Ledger::clone(before), before: None, ..self.clone() });
+        }
+        next
+    }
+
+    /// A process boots: it takes the fence and reads what is still to be delivered.
+    fn started(&self, index: usize, setting: Setting) -> Option<World> {
+        let mut world = self.clone();
+        if world.ledger.fence == 4 {
+            return None;
+        }
+        world.ledger.fence += 1;
+        if setting.flaw == Flaw::RefundOnRestart {
+            for row in &mut world.ledger.rows {
+                if row.take_if(|row| row.fate == Fate::Sealed && !row.delivered).is_some() {
+                    world.ledger.spent -= 1;
+                }
+            }
+        }
+        let rows = (0..).zip(&world.ledger.rows).filter_map(|(name, row)| Some((name, row.clone()?)));
+        let waiting = rows.filter(|(_, row)| !row.delivered && !unstored(row, setting)).collect();
+        let ahead = |(name, line): &(Name, Line)| {
+            world.ledger.rows[usize::from(*name)].as_ref().is_none_or(|row| row.line != *line)
+        };
+        let behind = setting.flaw == Flaw::RollbackWithAnchor && world.sink.iter().any(ahead);
+        let event = Event::Opened { waiting, behind };
+        let mut core = Core::new(setting.delivery, setting.uncertainty);
+        let todo = core.step(event);
+        let generation = world.ledger.fence;
+        world.processes[index] = Some(Process { generation, core, asked: 0, drawn: Vec::new(), todo });
+        Some(world)
+    }
+
+    /// A process hears an event. Nobody else can see whether it has, so it hears at once of what it did: to crash
+    /// before hearing is to crash after.
+    fn told(mut self, index: usize, setting: Setting, event: Event<Name, Line>) -> World {
+        let process = self.processes[index].as_mut().expect("only a running process hears");
+        let effects = process.core.step(event);
+        for effect in &effects {
+            if let (Effect::Seal(name, line), Flaw::PublishThenCommit) = (effect, setting.flaw) {
+                self.sink.push((*name, *line));
+            }
+        }
+        process.todo.extend(effects);
+        process.todo.sort_unstable();
+        self.sink.sort_unstable();
+        self
+    }
+
+    /// A process carries out one of its effects.
+    fn carried_out(&self, index: usize, place: usize, setting: Setting) -> Vec<World> {
+        let mut world = self.clone();
+        let process = world.processes[index].as_mut().expect("only a running process acts");
+        let generation = process.generation;
+        let effect = process.todo.remove(place);
+        let heard = |world: World, event| world.told(index, setting, event);
+        match effect {
+            Effect::Halt(_) | Effect::Withhold(_) => vec![world],
+            Effect::LookUp(name) => {
+                let mut row = world.ledger.rows[usize::from(name)].clone();
+                row = row.filter(|row| !unstored(row, setting));
+                let refuses =
+                    setting.flaw == Flaw::BudgetOutsideTheTransaction && world.ledger.spent >= setting.cap;
+                if row.is_none() && refuses {
+                    row = Some(record(Fate::Refused, REFUSAL));
+                }
+                vec![heard(world, Event::LookedUp(name, row))]
+            }
+            Effect::Draw(name) => {
+                if world.draws == setting.draws {
+                    return Vec::new();
+                }
+                let line = world.draws;
+                world.draws += 1;
+                world.redrawn |= process.drawn.contains(&name);
+                process.drawn.push(name);
+                vec![heard(world, Event::Drawn(name, Some(line)))]
+            }
+            Effect::Deliver(name, record) => {
+                world.sink.push((name, record.line));
+                vec![heard(world, Event::Delivered(name))]
+            }
+            Effect::Mark(name) => {
+                let row = world.ledger.rows[usize::from(name)].as_mut();
+                let mine = row.is_some_and(|row| !std::mem::replace(&mut row.delivered, true));
+                vec![heard(world, Event::Marked(name, mine))]
+            }
+            Effect::Recover(name) => {
+                let row = world.ledger.rows[usize::from(name)].clone();
+                let outcome = match row {
+                    _ if generation != world.ledger.fence => Outcome::Fenced,
+                    Some(row) => Outcome::Recorded(row),
+                    None => Outcome::Aborted,
+                };
+                vec![heard(world, Event::Settled(name, outcome))]
+            }
+            Effect::Seal(name, line) => world.written(name, Some(line), generation, setting, heard),
+            Effect::Lose(name) => world.written(name, None, generation, setting, heard),
+            Effect::Skip(_) => unreachable!("this world has no clock"),
+        }
+    }
+
+    /// The sealing transaction, with every way in which its answer may come back.
+    fn written(
+        self,
+        name: Name,
+        line: Option<Line>,
+        generation: u8,
+        setting: Setting,
+        heard: impl Fn(World, Event<Name, Line>) -> World,
+    ) -> Vec<World> {
+        let settled = |world, outcome| heard(world, Event::Settled(name, outcome));
+        if generation != self.ledger.fence && !matches!(setting.flaw, Flaw::NoFence | Flaw::NoUniqueName) {
+            return vec![settled(self, Outcome::Fenced)];
+        }
+        let untouched = self.clone();
+        let mut world = self;
+        let before = world.ledger.clone();
+        let ledger = &mut world.ledger;
+        let slot = &mut ledger.rows[usize::from(name)];
+        let outcome = match slot {
+            Some(row) if unstored(row, setting) => Record { line: line.unwrap_or(TOMBSTONE), ..row.clone() },
+            Some(row) if setting.flaw != Flaw::NoUniqueName => row.clone(),
+            _ => {
+                let fits = ledger.spent < setting.cap || setting.flaw == Flaw::BudgetOutsideTheTransaction;
+                let row = match line {
+                    _ if !fits => record(Fate::Refused, REFUSAL),
+                    Some(line) => record(Fate::Sealed, line),
+                    None => record(Fate::Lost, TOMBSTONE),
+                };
+                ledger.spent += u8::from(fits);
+                *slot = Some(row.clone());
+                world.before = Some(Box::new(before));
+                row
+            }
+        };
+        let mut next = vec![
+            settled(world.clone(), Outcome::Recorded(outcome)),
+            settled(untouched.clone(), Outcome::Aborted),
+            settled(untouched, Outcome::Unknown),
+        ];
+        if setting.flaw == Flaw::UnknownMeansFailed {
+            // The row is there; the process believes it is not, draws again, and publishes that.
+            let line = world.draws;
+            world.draws += 1;
+            next.push(settled(world, Outcome::Recorded(record(Fate::Sealed, line))));
+        } else {
+            next.push(settled(world, Outcome::Unknown));
+        }
+        next
+    }
+}
+
+fn record(fate: Fate, line: Line) -> Record<Line> {
+    Record { fate, line, delivered: false }
+}
+
+/// Whether this row holds a charge and nothing else.
+fn unstored(row: &Record<Line>, setting: Setting) -> bool {
+    setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == Fate::Sealed
+}

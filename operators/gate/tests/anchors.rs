@@ -1,0 +1,81 @@
+//! What was told elsewhere shows an older copy, whoever wrote it down.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
+    let scratch = scratch(At::File, 10);
+    let draws = Arc::default();
+    let anchor = scratch.directory().join("anchor");
+    let open = || Opening::new(scratch.ledger(), "web").unwrap().anchor(&anchor).open();
+    let (gate, desk) = at_a_desk(open().unwrap());
+    desk.submit(request(0, &draws)).unwrap();
+    let first = row(&desk);
+    drop((gate, desk));
+    let (older, ledger) = (scratch.directory().join("older"), scratch.ledger());
+    fs::copy(&ledger, &older).unwrap();
+
+    // A torn last line of the anchor was never told.
+    let mut torn = fs::OpenOptions::new().append(true).open(&anchor).unwrap();
+    std::io::Write::write_all(&mut torn, b"3 12345").unwrap();
+    let (gate, desk) = at_a_desk(open().unwrap());
+    desk.delivered(&row(&desk));
+    desk.submit(request(1, &draws)).unwrap();
+    let second = row(&desk);
+    drop((gate, desk));
+    let noted = Journal::read(&anchor).unwrap();
+    let noted: Vec<_> = noted.iter().map(|entry| (entry.anchor.sequence, entry.cost.clone())).collect();
+    assert_eq!(noted, [&first, &second].map(|row| (row.sequence(), row.cost().cloned())));
+
+    fs::copy(&older, &ledger).unwrap();
+    let trouble = open().unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert!(trouble.to_string().contains("older copy"), "{trouble}");
+    // What a sink has seen tells as much as the file does; what it has seen of this copy tells nothing.
+    let seen = |row: &Row| Anchor {
+        ledger: *Ledger::open(&ledger).unwrap().name(),
+        sequence: row.sequence(),
+        chain: *row.chain(),
+    };
+    let opening = Opening::new(&ledger, "web").unwrap();
+    assert!(opening.clone().seen(seen(&second)).open().is_err());
+    drop(opening.clone().seen(seen(&first)).open().unwrap());
+    let other = Anchor { chain: *second.chain(), ..seen(&first) };
+    assert!(opening.clone().seen(other).open().is_err());
+    assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
+}
+
+/// A process that was suspended and goes on after its successor is done must not take from the anchor what that one
+/// wrote: a copy from before would pass for the newest.
+#[test]
+fn an_anchor_forgets_nothing_when_two_processes_write_it() {
+    let scratch = scratch(At::File, 10);
+    let draws = Arc::default();
+    let (gate, desk) = open(&scratch);
+    (0..6).for_each(|window| desk.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..6).map(|_| row(&desk)).collect();
+    drop((gate, desk));
+
+    let (anchor, ledger) = (scratch.directory().join("anchor"), Digest::of(b"ledger"));
+    let open = || Journal::open(&anchor, &ledger).unwrap();
+    let (mut suspended, _) = open();
+    suspended.note(rows[..2].iter()).unwrap();
+    let (mut successor, newest) = open();
+    assert_eq!(newest.unwrap().sequence, rows[1].sequence());
+    successor.note(rows[2..].iter()).unwrap();
+    suspended.note(rows[3..4].iter()).unwrap();
+    assert_eq!(open().1.unwrap().sequence, rows[5].sequence());
+    let noted = Journal::read(&anchor).unwrap();
+    let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
+    assert_eq!(noted, rows.iter().map(Row::sequence).collect::<Vec<_>>());
+
+    // Told late, because its statistic had to wait.
+    fs::remove_file(&anchor).unwrap();
+    let (mut alone, _) = open();
+    alone.note(rows[2..].iter()).unwrap();
+    alone.note(rows[..3].iter()).unwrap();
+    assert_eq!(Journal::read(&anchor).unwrap().len(), 6);
+    assert_eq!(fs::read_to_string(&anchor).unwrap().lines().count(), 7, "a row was noted twice");
+}

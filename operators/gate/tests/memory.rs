@@ -1,0 +1,93 @@
+//! What a mechanism keeps moves on with what is sealed, through restarts too, and in turns.
+
+use super::*;
+
+everywhere! {
+    what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart
+    a_state_that_cannot_be_read_stops_the_gate_before_it_draws
+}
+
+/// A mechanism that remembers: each line is the sum of its own number and of all that were sealed before.
+struct Total(i64);
+
+impl Sealable for Total {
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
+    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut Noise) -> Drawn {
+        let before = state.map_or(0, |state| i64::from_be_bytes(state.try_into().unwrap()));
+        let total = before + self.0;
+        Drawn { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()) }
+    }
+}
+
+pub(super) fn total(window: i64, number: i64) -> Request {
+    let draws = Arc::default();
+    Request { sealable: Box::new(Total(number)), ..request(window, &draws) }
+}
+
+fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: At) {
+    // The budget refuses the fourth: what is not sealed is not kept either.
+    let scratch = scratch(at, 3);
+    let (gate, desk) = open(&scratch);
+    // All together: they still take turns.
+    for (window, number) in [(0, 1), (1, 20), (1, 7), (0, 5)] {
+        desk.submit(total(window, number)).unwrap();
+    }
+    assert_eq!([row(&desk).line(), row(&desk).line()], ["1", "21"]);
+    drop((gate, desk));
+    let (gate, desk) = open(&scratch);
+    (0..2).for_each(|_| desk.delivered(&row(&desk)));
+    desk.submit(total(2, 300)).unwrap();
+    assert_eq!(row(&desk).line(), "321");
+    desk.submit(total(3, 4_000)).unwrap();
+    assert_eq!(row(&desk).fate(), Fate::Refused);
+    drop((gate, desk));
+    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+    assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
+}
+
+/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
+#[test]
+fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
+    let scratch = scratch(At::File, 10);
+    let (gate, desk) = open(&scratch);
+    desk.submit(total(0, 1)).unwrap();
+    row(&desk);
+    drop((gate, desk));
+    let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
+    let (gate, desk) = at_a_desk(opening.open().unwrap());
+    // Once it is told, it is neither delivered yet nor wanted again.
+    let waiting = row(&desk);
+    (0..3).for_each(|window| desk.submit(total(window, 20)).unwrap());
+    drop(gate);
+    assert_eq!([waiting.line(), row(&desk).line(), row(&desk).line()], ["1", "21", "41"]);
+}
+
+fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
+    let scratch = scratch(at, 10);
+    let (gate, desk) = open(&scratch);
+    desk.submit(total(0, 1)).unwrap();
+    row(&desk);
+    drop((gate, desk));
+    // The key of another ledger.
+    let key = scratch.directory().join("other.key");
+    crate::ledger::Key::create(&key).unwrap();
+    let open = || opening(&scratch).key(&key).open().unwrap();
+    let gate = open();
+    let trouble = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt);
+    assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
+    // The gate has halted, and says so.
+    let trouble = gate.desk(&name_of("other"), &parameters(), || ()).unwrap_err();
+    assert_eq!(trouble.to_string(), Doubt::Ledger.to_string());
+    drop(gate);
+    // Asked for without a desk of its own, it is noticed at the draw.
+    let gate = open();
+    let desk = gate.desk(&name_of("other"), &parameters(), || ()).unwrap();
+    desk.submit(total(1, 1)).unwrap();
+    assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
+    drop(gate);
+    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+}

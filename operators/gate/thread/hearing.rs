@@ -1,0 +1,106 @@
+//! What a message asks for, before the core has decided anything about it.
+
+use crossbeam_channel::Sender;
+
+use super::{Answer, Asked, Driver, Message};
+use crate::gate::core::{Delivery, Event};
+use crate::gate::desk::Listener;
+use crate::gate::doubt::Doubt;
+use crate::gate::patience;
+use crate::gate::request::{Request, Told};
+use crate::gate::welcome::{self, Guest};
+use crate::ledger::{Digest, Release, Row, TroubleKind};
+
+impl Driver {
+    pub(super) fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
+        match message {
+            Message::Wanted(request) if request.sealable.keeps_state() => {
+                self.turns.queue(request).map(|request| self.wanted(request))
+            }
+            Message::Wanted(request) => Some(self.wanted(request)),
+            Message::Sought(release) => self.sought(release),
+            Message::Missed(release) => {
+                let asked = Asked { release, charge: None, sealable: None, state: None };
+                Some(Event::Missed(self.keep(asked)))
+            }
+            Message::Delivered(id) => Some(Event::Delivered(id)),
+            Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
+            Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
+            Message::Close => None,
+        }
+    }
+
+    /// Gives a statistic its desk, if nothing speaks against it.
+    fn arrived(
+        &mut self,
+        guest: Guest,
+        listener: Listener,
+        answer: &Sender<Answer>,
+    ) -> Option<Event<Digest, String>> {
+        if self.core.is_halted() {
+            // Whoever waits learns why from what is kept there.
+            return None;
+        }
+        let welcomed = welcome::welcome(&mut self.ledger, &self.claim, &self.vault, &guest);
+        let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
+        let doubt = doubt.map(Doubt::about);
+        if welcomed.is_ok() {
+            let own = Digest::of_version(guest.version, &guest.parameters);
+            let Guest { name, .. } = guest;
+            // What another version has told is told again where nobody knows whether it was.
+            let settled = |row: &Row| row.is_delivered() && row.release().version != own;
+            self.listeners.seat(name, listener, |told| !matches!(told, Told::Row(row, _) if settled(row)));
+        }
+        // Nobody may wait any more.
+        let _ = answer.send(welcomed.map(|kept| kept.map(|kept| kept.state)));
+        doubt.map(Event::Doubted)
+    }
+
+    pub(super) fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
+        Event::Wanted(self.keep(Asked {
+            release,
+            charge: Some(charge),
+            sealable: Some(sealable),
+            state: None,
+        }))
+    }
+
+    /// Reads, and decides nothing: what has a row is asked for, and what has none is not.
+    fn sought(&mut self, release: Release) -> Option<Event<Digest, String>> {
+        let id = release.id();
+        if self.core.is_halted() || self.turns.waits(&release) {
+            return None;
+        }
+        if self.core.holds(&id) {
+            // Its row was told, and nobody has said yet that it was delivered; or it is to come.
+            let row = self.rows.get(&id).cloned()?;
+            return match self.core.delivery() {
+                Delivery::AtLeastOnce => self.tell(vec![row]),
+                Delivery::AtMostOnce => {
+                    self.listeners.tell(release.name, Told::Withheld(Box::new(row)));
+                    None
+                }
+            };
+        }
+        match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&release)) {
+            Ok(Some(_)) => {
+                let asked = Asked { release, charge: None, sealable: None, state: None };
+                Some(Event::Wanted(self.keep(asked)))
+            }
+            Ok(None) => {
+                self.listeners.tell(release.name, Told::Absent(id));
+                None
+            }
+            Err(doubt) => Some(Event::Doubted(doubt)),
+        }
+    }
+
+    /// Keeps a request, unless its release is on its way already: then the first word about it counts.
+    fn keep(&mut self, asked: Asked) -> Digest {
+        let id = asked.release.id();
+        if !self.core.holds(&id) {
+            self.requests.insert(id, asked);
+        }
+        id
+    }
+}

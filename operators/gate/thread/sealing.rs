@@ -1,0 +1,109 @@
+//! How a row comes to be: looked up, drawn where there is none, sealed, and read again where the answer was lost.
+
+use super::{Asked, Driver};
+use crate::gate::core::{Event, Outcome};
+use crate::gate::doubt::Doubt;
+use crate::gate::{patience, welcome};
+use crate::ledger::{Digest, Fate, Ledger, Row, Sealing, TroubleKind, failpoint};
+use crate::noise::Noise;
+
+impl Driver {
+    pub(super) fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
+        let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
+        let look_up = |ledger: &mut Ledger| {
+            failpoint::reached("before-lookup", TroubleKind::Unknown)?;
+            ledger.look_up(&asked.release)
+        };
+        match patience::ask(&mut self.ledger, &self.claim, look_up) {
+            Ok(row) => {
+                let record = row.map(|row| self.known(row).1);
+                Event::LookedUp(id, record)
+            }
+            // Nothing is drawn where nobody knows what was sealed.
+            Err(doubt) => Event::Doubted(doubt),
+        }
+    }
+
+    pub(super) fn draw(&mut self, id: Digest) -> Event<Digest, String> {
+        let Some(asked) = self.requests.get_mut(&id) else { return Event::Drawn(id, None) };
+        let Some(sealable) = asked.sealable.take() else { return Event::Drawn(id, None) };
+        let (mut kept, mut version) = (None, 0);
+        if sealable.keeps_state() {
+            let name = &asked.release.name;
+            match welcome::kept(&mut self.ledger, &self.claim, &self.vault, name) {
+                Ok(Some(before)) => (version, kept) = (before.version, Some(before.state)),
+                Ok(None) => {}
+                Err(trouble) => return Event::Doubted(Doubt::about(&trouble)),
+            }
+        }
+        let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
+        if failpoint::reached("after-seed", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
+        let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
+        if failpoint::reached("after-draw", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
+        if let Some(state) = drawn.state {
+            asked.state = self.vault.seal((self.claim.job(), &asked.release.name), version, &state);
+            if asked.state.is_none() {
+                return Event::Drawn(id, None);
+            }
+        }
+        if failpoint::reached("after-encode", TroubleKind::Unknown).is_err() {
+            return Event::Drawn(id, None);
+        }
+        Event::Drawn(id, Some(drawn.line))
+    }
+
+    pub(super) fn sealing(&self, id: Digest, fate: Fate, line: String) -> Option<Sealing> {
+        let Asked { release, charge, state, .. } = self.requests.get(&id)?;
+        let state = if fate == Fate::Sealed { state.clone() } else { None };
+        Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line, state })
+    }
+
+    pub(super) fn tombstone(&self, id: Digest, fate: Fate) -> Option<Sealing> {
+        let line = self.requests.get(&id)?.release.tombstone(fate);
+        self.sealing(id, fate, line)
+    }
+
+    pub(super) fn seal(&mut self, sealings: Vec<Sealing>) -> Vec<Event<Digest, String>> {
+        if sealings.is_empty() {
+            return Vec::new();
+        }
+        match self.ledger.seal(&self.claim, &sealings) {
+            Ok(rows) => {
+                let settled = |(id, record)| Event::Settled(id, Outcome::Recorded(record));
+                rows.into_iter().map(|row| settled(self.known(row))).collect()
+            }
+            Err(trouble) => {
+                let outcome = match trouble.kind() {
+                    TroubleKind::Fenced => Outcome::Fenced,
+                    TroubleKind::Busy => Outcome::Aborted,
+                    TroubleKind::Doubt => return vec![Event::Doubted(Doubt::Ledger)],
+                    _ => Outcome::Unknown,
+                };
+                sealings.iter().map(|sealing| Event::Settled(sealing.release.id(), outcome.clone())).collect()
+            }
+        }
+    }
+
+    /// Asks a server again what became of a commit, until it answers or patience ends.
+    pub(super) fn recover(&mut self, ids: &[Digest]) -> Vec<Event<Digest, String>> {
+        let asked = |id: &Digest| Some((*id, self.requests.get(id)?.release.clone()));
+        let (ids, releases): (Vec<_>, Vec<_>) = ids.iter().filter_map(asked).unzip();
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        match patience::ask_anew(&mut self.ledger, &self.claim, &releases, |_, rows| Ok(rows)) {
+            Ok(rows) => {
+                let outcome = |row: Option<Row>| {
+                    row.map_or(Outcome::Aborted, |row| Outcome::Recorded(self.known(row).1))
+                };
+                let outcomes = rows.into_iter().map(outcome);
+                ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Settled(id, outcome)).collect()
+            }
+            Err(doubt) => vec![Event::Doubted(doubt)],
+        }
+    }
+}

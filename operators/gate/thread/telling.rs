@@ -1,0 +1,78 @@
+//! How a row leaves: marked where it may not leave twice, noted in the anchor, and told with how its budget stands.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Driver;
+use crate::gate::core::Event;
+use crate::gate::doubt::Doubt;
+use crate::gate::patience;
+use crate::gate::request::{Standing, Told};
+use crate::ledger::{Digest, Forecast, Ledger, Name, Row, TroubleKind, failpoint};
+
+impl Driver {
+    pub(super) fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        // A mark whose answer was lost is no news the second time; what may not leave twice does not leave then.
+        let mark = |ledger: &mut Ledger| {
+            failpoint::reached("after-put-before-mark", TroubleKind::Unknown)?;
+            let news = ledger.mark(&rows)?;
+            failpoint::reached("after-mark", TroubleKind::Unknown)?;
+            Ok(news)
+        };
+        match patience::ask(&mut self.ledger, &self.claim, mark) {
+            Ok(news) => {
+                rows.iter().zip(news).map(|(row, new)| Event::Marked(row.release().id(), new)).collect()
+            }
+            Err(doubt) => vec![Event::Doubted(doubt)],
+        }
+    }
+
+    /// Lets rows leave, the oldest first, once the anchor knows of them.
+    pub(super) fn tell(&mut self, mut rows: Vec<Row>) -> Option<Event<Digest, String>> {
+        if let Some(journal) = &mut self.journal
+            && journal.note(rows.iter()).is_err()
+        {
+            return Some(Event::Doubted(Doubt::Unknown));
+        }
+        rows.sort_by_key(Row::sequence);
+        let forecasts = match self.foretell(&rows) {
+            Ok(forecasts) => forecasts,
+            Err(doubt) => return Some(Event::Doubted(doubt)),
+        };
+        for row in rows {
+            if row.generation < self.claim.generation()
+                && failpoint::reached("republish-mid", TroubleKind::Unknown).is_err()
+            {
+                return Some(Event::Doubted(Doubt::Unknown));
+            }
+            let (domain, window) = (row.release().domain.clone(), row.release().window);
+            let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
+            let (spent, cap) = match patience::ask(&mut self.ledger, &self.claim, spent) {
+                Ok(standing) => standing,
+                Err(doubt) => return Some(Event::Doubted(doubt)),
+            };
+            let name = row.release().name.clone();
+            let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
+            let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap, forecast }));
+            self.listeners.tell(name, told);
+        }
+        None
+    }
+
+    /// How long the budgets of these rows last, all of them written.
+    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Doubt> {
+        rows.iter().for_each(|row| self.pacing.row(row));
+        let mut newest: HashMap<&Name, &Row> = HashMap::new();
+        rows.iter().for_each(|row| _ = newest.insert(&row.release().domain, row));
+        let pacing = &self.pacing;
+        let (ledger, claim) = (&mut self.ledger, &self.claim);
+        let mut foretell = |(domain, row): (&Name, &Row)| {
+            let forecast = patience::ask(ledger, claim, |ledger| ledger.outlook(pacing, row))?;
+            Ok((domain.clone(), Arc::new(forecast)))
+        };
+        newest.into_iter().map(&mut foretell).collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! A total that is told at every window, of all windows so far or of the last few.
+
+use super::ready::{Reach, Running};
+use crate::accounting::Units;
+use crate::accounting::running::{self, Strategy};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::keys::Key;
+use crate::mechanisms::sensitivity::Sensitivity;
+use crate::mechanisms::statistic::{Measure, Stated, Statistic, Total};
+use crate::mechanisms::tally::{Cell, Cells};
+
+/// Of which windows a total is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Span {
+    /// All so far, of so many at most.
+    SoFar {
+        /// The last window there is.
+        windows: u64,
+    },
+    /// The last so many, of a stream that need not end.
+    Last {
+        /// How many.
+        windows: u64,
+    },
+}
+
+/// Records, people or a sum, told at every window of all windows so far, or of the last ones: what windows are added up, and
+/// paid for once.
+///
+/// What bounds one person bounds all windows *together*: at most `keys` keys, and in each at most `per_key` records, once
+/// where people are counted, and of a sum no more in all, without signs, than the farther end of the range. So people are told as those
+/// who have come at least once.
+#[derive(Clone, Debug)]
+pub struct RunningTotal<K> {
+    total: Total<K>,
+    span: Span,
+    strategy: Option<Strategy>,
+}
+
+impl<K: Key> RunningTotal<K> {
+    /// This total, over this span of windows.
+    ///
+    /// # Errors
+    /// Names `windows` where a person's windows are bounded, for here all of them are; `over` for people over the last windows;
+    /// and `horizon` or `width` where there are no such totals.
+    pub fn new(total: Total<K>, span: Span) -> Result<RunningTotal<K>, Invalid> {
+        let stated = total.stated();
+        if stated.limits.windows().is_some() {
+            let remedy = "no number of windows: a person is bounded over all of them together";
+            return Err(Invalid::new("windows", Kind::Mixed, remedy));
+        }
+        match span {
+            Span::SoFar { windows } => _ = running::so_far(windows, 0.5)?,
+            Span::Last { .. } if total.measure() == Measure::People => {
+                // Who comes in two windows is one person of both: no sum over windows knows that.
+                let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
+                              what each window has";
+                return Err(Invalid::new("over", Kind::Mixed, remedy));
+            }
+            Span::Last { windows } => _ = running::over_last(windows, 0.5)?,
+        }
+        Ok(RunningTotal { total, span, strategy: None })
+    }
+
+    /// By this strategy, and not by the best.
+    #[must_use]
+    pub fn by(self, strategy: Strategy) -> RunningTotal<K> {
+        RunningTotal { strategy: Some(strategy), ..self }
+    }
+
+    /// Of which windows it is.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What each window adds to it.
+    pub fn total(&self) -> &Total<K> {
+        &self.total
+    }
+
+    /// How much one person brings to a key over all windows, at most.
+    pub fn each(&self) -> u64 {
+        match self.total.measure() {
+            Measure::Records => self.total.stated().limits.per_key(),
+            Measure::People => 1,
+            Measure::Sum(range) => range.reach(),
+        }
+    }
+
+    /// What one person adds to a key in a window, having left `records` there whose values add up to `sum`, if no more than
+    /// `left` is left to the person; and how much of that it takes. A person is counted in the first window alone.
+    pub fn contribution(&self, records: u64, sum: i128, left: u64, first: bool) -> (Cell, u64) {
+        let mut cell = self.total.contribution(records, sum);
+        let used = match self.total.measure() {
+            Measure::Records => {
+                cell.records = cell.records.min(left);
+                cell.records
+            }
+            Measure::People => u64::from(first),
+            Measure::Sum(_) => {
+                cell.sum = cell.sum.clamp(-i128::from(left), left.into());
+                // Within what is left, which is 64 bits.
+                cell.sum.unsigned_abs() as u64
+            }
+        };
+        if !first {
+            cell.people = 0;
+        }
+        (cell, used)
+    }
+
+    /// Ready to be told at this price.
+    pub(super) fn engine(&self, rho: Units) -> Result<Running, Invalid> {
+        let reach = Reach::new(self.each(), self.stated().limits.keys())?;
+        let strategy = |choice: running::Choice| self.strategy.unwrap_or(choice.best().strategy());
+        match self.span {
+            Span::SoFar { windows } => {
+                Running::so_far(strategy(running::so_far(windows, 0.5)?), windows, reach, rho)
+            }
+            Span::Last { windows } => {
+                Running::over_last(strategy(running::over_last(windows, 0.5)?), windows, reach, rho)
+            }
+        }
+    }
+
+    pub(super) fn stated(&self) -> Stated<'_, K> {
+        self.total.stated()
+    }
+
+    pub(super) fn measures(&self) -> &'static str {
+        self.total.measures()
+    }
+}
+
+impl<K: Key> Statistic for RunningTotal<K> {
+    type Tally = Cells<K>;
+
+    /// Of one total. All of them together are moved by more, which is what is paid for.
+    fn sensitivity(&self) -> Sensitivity {
+        self.total.sensitivity()
+    }
+}

@@ -1,0 +1,296 @@
+//! Running totals of keys, as a mechanism: what a release is made of.
+
+use std::sync::Arc;
+
+use super::emerging::Brought;
+use super::kept::Kept;
+use super::ready::Running;
+use super::state::State;
+use super::total::{RunningTotal, Span};
+use crate::accounting::running::tree;
+use crate::accounting::{Cost, DiscreteGaussian, Units};
+use crate::canonical::{Canonical, Digest};
+use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::additive::{Additive, Family};
+use crate::mechanisms::answer::{Answer, Each, Estimate, Noised, Telling};
+use crate::mechanisms::keys::{Choice, Key};
+use crate::mechanisms::laws::Gaussian;
+use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
+use crate::mechanisms::parameters::parameters;
+use crate::mechanisms::selection::delta;
+use crate::mechanisms::sensitivity::Sensitivity;
+use crate::mechanisms::spend::Spend;
+use crate::mechanisms::statistic::Measure;
+use crate::mechanisms::tally::{Cell, Cells};
+use crate::mechanisms::threshold::Threshold;
+use crate::noise::Noise;
+
+/// Totals that are told at every window and paid for once, ready to be drawn: by [`Gaussian`] noise alone, for it is of lengths
+/// that totals so far are a sum.
+///
+/// Every window asks for the noise of each key that is public, and of each key that somebody came to and that is not
+/// public yet, for every span of ticks that ends there.
+#[derive(Clone, Debug)]
+pub struct RunningTotals<K> {
+    running: Running,
+    span: Span,
+    measure: Measure,
+    keys: Source<K>,
+    told: Telling,
+    half_width: f64,
+    cost: Cost,
+    parameters: Digest,
+}
+
+#[derive(Clone, Debug)]
+enum Source<K> {
+    Listed(Arc<[K]>),
+    Discovered { threshold: Threshold, lengths: u32, most: usize },
+}
+
+/// The whole of the price is that of all windows. Of discovered keys, [30 percent](Gaussian::selecting) of it is for finding
+/// them, also where what is told is the number of people.
+impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
+    type Ready = RunningTotals<K>;
+
+    fn ready(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
+        let (asked, stated) = (&self.0, statistic.stated());
+        let Spend::Rho(rho) = asked.spend()? else {
+            let remedy =
+                "rho, or epsilon with a delta: totals that are told at every window have Gaussian noise";
+            return Err(Invalid::new("delta", Kind::Missing, remedy));
+        };
+        let (selecting, telling) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?))
+        {
+            (true, (selecting, Spend::Rho(telling))) => (Some(selecting), telling),
+            _ => (None, rho),
+        };
+        let running = statistic.engine(telling)?;
+        let person = Sensitivity::each(stated.limits, 1)?;
+        let keys = match &stated.keys.0 {
+            Choice::Public(keys) => Source::Listed(Arc::clone(keys)),
+            Choice::Discover { delta, most } => {
+                let (Span::SoFar { windows } | Span::Last { windows }) = statistic.span();
+                let lengths = tree::levels(windows);
+                let noise = Additive::within(
+                    Family::Gaussian,
+                    selecting.unwrap_or(Spend::Rho(Units::ZERO)),
+                    &person.times(lengths)?,
+                )?;
+                let cells = stated.limits.keys().saturating_mul(lengths.into());
+                Source::Discovered {
+                    threshold: Threshold::new(noise, cells, delta.clone()?)?,
+                    lengths,
+                    most: *most,
+                }
+            }
+        };
+        let confidence = asked.confidence()?;
+        let delta = delta(stated.keys)?;
+        let noised = Noised {
+            strategy: Some(running.strategy().name()),
+            over_bound: Some(running.ratio()),
+            ..Noised::of(statistic.measures(), Family::Gaussian.name(), running.deviation())
+        };
+        let span = match statistic.span() {
+            Span::SoFar { .. } => "so far".to_owned(),
+            Span::Last { windows } => format!("last {windows}"),
+        };
+        let form = Canonical::new("discreet running total 1").digest(&running.parameters());
+        Ok(RunningTotals {
+            span: statistic.span(),
+            measure: statistic.total().measure(),
+            keys,
+            told: Telling {
+                noise: vec![noised.told_in(stated.point)],
+                point: stated.point,
+                confidence,
+                each: Each::One,
+                of: Some(span.into()),
+            },
+            // Sums of many draws of whole numbers, rounded to whole numbers.
+            half_width: DiscreteGaussian::new(running.deviation().max(1.0), 1)?.interval(confidence)? as f64
+                + 1.0,
+            cost: Spend::Rho(rho).cost(person.neighbours(), delta),
+            parameters: form.digest(&parameters(asked, Spend::Rho(rho), delta, &stated)).finish(),
+            running,
+        })
+    }
+}
+
+impl<K: Key> RunningTotals<K> {
+    /// How each key's totals are noised: its strategy, what they err by, and what that is over the least.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// The least noised number of people in a span of windows with which a key becomes public, where keys are discovered.
+    pub fn threshold(&self) -> Option<i64> {
+        match &self.keys {
+            Source::Listed(_) => None,
+            Source::Discovered { threshold, .. } => Some(threshold.least()),
+        }
+    }
+
+    /// The noise of a total.
+    pub fn noise(&self) -> &[Noised] {
+        &self.told.noise
+    }
+
+    /// How far to either side of a total its interval reaches, in what it is told in.
+    #[cfg(feature = "cli")]
+    pub(crate) fn reaches(&self) -> [f64; 1] {
+        [self.told.point.float(self.half_width)]
+    }
+
+    fn kept(&self, state: Option<&[u8]>) -> Kept<K> {
+        let listed = self.listed();
+        // What cannot be read ended the job before its first draw (`accepts`).
+        let read = state.and_then(|state| Kept::read(&self.running, listed, state).ok());
+        read.unwrap_or_else(|| Kept::new(&self.running, listed.unwrap_or_default().to_vec()))
+    }
+
+    fn listed(&self) -> Option<&[K]> {
+        match &self.keys {
+            Source::Listed(keys) => Some(keys),
+            Source::Discovered { .. } => None,
+        }
+    }
+
+    /// The next total of a key, and how it is told; nothing after the last window.
+    fn next(&self, state: &mut State, exact: i128, noise: &mut Noise) -> Option<Estimate<i128>> {
+        // No difference of two tallies grows by the ends of the type.
+        let exact = exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let total = self.running.tick(state, exact, noise).ok()?;
+        let (low, high) = (total - self.half_width, total + self.half_width);
+        Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
+    }
+
+    /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
+    /// where windows leave again, they are told to it one by one.
+    fn found(&self, brought: &[Brought], tick: u64, noise: &mut Noise) -> (State, i128) {
+        let mut state = self.running.begin();
+        match self.span {
+            Span::SoFar { .. } => {
+                (state, brought.iter().fold(0i128, |sum, brought| sum.saturating_add(brought.value)))
+            }
+            Span::Last { .. } => {
+                let at = |tick: u64| {
+                    let place = brought.binary_search_by_key(&tick, |brought| brought.tick);
+                    place.map_or(0, |place| brought[place].value)
+                };
+                for former in self.first(tick)..tick {
+                    self.next(&mut state, at(former), noise);
+                }
+                (state, at(tick))
+            }
+        }
+    }
+
+    /// The first tick that a total of this one, or a measurement for it, can depend on.
+    fn first(&self, tick: u64) -> u64 {
+        match self.span {
+            Span::SoFar { .. } => 1,
+            Span::Last { windows } => tick.saturating_sub(2 * windows).max(1),
+        }
+    }
+}
+
+impl<K: Key> Ready for RunningTotals<K> {
+    type Tally = Cells<K>;
+    type Answer = Answer<K, i128>;
+
+    fn tally(&self) -> Cells<K> {
+        match &self.keys {
+            Source::Listed(keys) => Cells::of(keys),
+            Source::Discovered { .. } => Cells::open(),
+        }
+    }
+
+    fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    fn paid(&self) -> Paid {
+        Paid::Once { windows: self.running.horizon() }
+    }
+
+    fn parameters(&self) -> Digest {
+        self.parameters
+    }
+
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        Kept::read(&self.running, self.listed(), state).map(|_| ())
+    }
+
+    fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
+        if self.listed().is_some() {
+            return Ok(None);
+        }
+        let public = Kept::inherited(state)?;
+        Ok(Some(Kept::<K>::new(&self.running, public).write(&self.running, false)))
+    }
+
+    /// Totals so far are of the windows that were told; of the last ones, windows without an answer are windows in which nothing
+    /// was, and as many as matter have their noise drawn.
+    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut Noise) -> Vec<u8> {
+        let mut kept = self.kept(Some(state));
+        if let Span::Last { windows: width } = self.span {
+            for (_, state) in &mut kept.keys {
+                (0..windows.min(2 * width)).for_each(|_| _ = self.next(state, 0, noise));
+            }
+            kept.ticks = kept.ticks.saturating_add(windows);
+        }
+        kept.write(&self.running, self.listed().is_some())
+    }
+
+    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, i128>> {
+        let mut kept = self.kept(state);
+        kept.ticks = kept.ticks.saturating_add(1);
+        let tick = kept.ticks;
+        let mut cells = exact.into_map();
+        let value = |cell: &Cell| self.measure.value(cell);
+        let mut told: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
+        for (key, state) in &mut kept.keys {
+            let exact = cells.remove(key).map_or(0, |cell| value(&cell));
+            told.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
+        }
+        let room = match &self.keys {
+            Source::Listed(_) => None,
+            Source::Discovered { threshold, lengths, most } => {
+                let room = most.saturating_sub(kept.keys.len());
+                let found = if room == 0 {
+                    Vec::new()
+                } else {
+                    kept.emerging.absorb(tick, cells, value);
+                    kept.emerging.found(tick, *lengths, threshold, noise)
+                };
+                let mut found = found;
+                // Stable: of equal numbers, those of shorter spans, and then the first in the order of keys.
+                found.sort_by_key(|(noised, ..)| std::cmp::Reverse(*noised));
+                found.truncate(room);
+                for (_, key, brought) in found {
+                    let (mut state, exact) = self.found(&brought, tick, noise);
+                    told.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
+                    kept.keys.push((key, state));
+                }
+                kept.keys.sort_by(|(a, _), (b, _)| a.cmp(b));
+                told.sort_by(|(a, _), (b, _)| a.cmp(b));
+                let room = most.saturating_sub(kept.keys.len());
+                if room == 0 {
+                    kept.emerging.clear();
+                }
+                if matches!(self.span, Span::Last { .. }) {
+                    kept.emerging.forget(self.first(tick + 1));
+                }
+                Some(room)
+            }
+        };
+        let state = kept.write(&self.running, self.listed().is_some());
+        Drawn { answer: Answer { cells: told, told: self.told.clone(), room }, state: Some(state) }
+    }
+}

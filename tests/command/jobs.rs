@@ -1,0 +1,31 @@
+//! A directory with a job file, and room for its ledger.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::Place;
+
+pub(crate) struct Jobs(Place);
+
+impl Jobs {
+    /// With one of the job files that teach, as `job.toml`.
+    pub(crate) fn new(name: &str, config: &str) -> Jobs {
+        let jobs = Jobs(Place::new(&format!("command-{name}")));
+        fs::create_dir_all(jobs.path("state")).unwrap();
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+        fs::write(jobs.path("job.toml"), fs::read(configs.join(config)).unwrap()).unwrap();
+        jobs
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The job file with a change, in its place or under another name.
+    pub(crate) fn changed(&self, name: &str, old: &str, new: &str) -> String {
+        let config = fs::read_to_string(self.path("job.toml")).unwrap();
+        assert!(config.contains(old), "{old}");
+        fs::write(self.path(name), config.replace(old, new)).unwrap();
+        self.path(name)
+    }
+}

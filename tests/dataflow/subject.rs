@@ -1,0 +1,143 @@
+//! What is run: a job that counts people in six windows, with a worker that does as it is told.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::dataflow::{
+    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Plan, Pulled, Release, Schedule, Source,
+    Statistic, StreamVec, Title, Worker, execute,
+};
+use discreet::gate::{Gate, Sealable};
+use discreet::ledger::{Charge, Digest, Name};
+use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::time::{Span, Time};
+use timely::dataflow::operators::ToStream;
+
+use crate::{COST, WINDOWS};
+
+pub(crate) fn title() -> Title {
+    let word = |word| Name::new("name", word).unwrap();
+    Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word("people") }
+}
+
+/// Six windows of ten.
+pub(crate) fn schedule() -> Schedule {
+    Schedule::tumbling(Span::microseconds(10), 0, Some(10 * WINDOWS as i64)).unwrap()
+}
+
+pub(crate) struct People;
+
+impl Statistic for People {
+    type Part = i64;
+    type Tally = i64;
+
+    fn tally(&self, _: Interval) -> i64 {
+        0
+    }
+
+    fn absorb(&self, tally: &mut i64, part: i64) {
+        *tally += part;
+    }
+
+    fn charge(&self, _: Interval) -> Charge {
+        Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))
+    }
+
+    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
+        Box::new(move |noise: &mut Noise| {
+            let law = DiscreteGaussian::new(512.0).unwrap();
+            format!("{} about {}", window.start(), tally + law.draw(noise))
+        })
+    }
+}
+
+/// Gives a record a turn, and then does as it is told.
+struct Acting {
+    turns: u32,
+    then: fn() -> Result<Pulled, Gone>,
+    said: bool,
+}
+
+impl Source for Acting {
+    type Record = Time;
+
+    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, Gone> {
+        batch.push(i64::from(self.turns) % 60);
+        if !std::mem::replace(&mut self.said, true) {
+            return Ok(Pulled::Complete(9));
+        }
+        match self.turns.checked_sub(1) {
+            Some(turns) => self.turns = turns,
+            None => return (self.then)(),
+        }
+        Ok(Pulled::More)
+    }
+}
+
+fn acting(then: fn() -> Result<Pulled, Gone>) -> Acting {
+    Acting { turns: 300, then, said: false }
+}
+
+pub(crate) fn released<'scope>(records: Fed<'scope, Time>, gate: &Gate) -> StreamVec<'scope, Time, Release> {
+    let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
+    parts.release_unproved_for_tests_of_the_library_itself(gate, Plan::new(title(), schedule(), People))
+}
+
+/// Every release is a line of the file `out`, and of the standard output.
+fn write_down(releases: StreamVec<'_, Time, Release>, out: PathBuf) {
+    releases.deliver(move |release| {
+        use std::io::Write;
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
+        writeln!(file, "{}", release.line())?;
+        file.sync_data()?;
+        println!("\nsaid {}", release.window().start());
+        Ok(())
+    });
+}
+
+/// Worker 0 has the whole input, and ends it well; what goes wrong goes wrong at the last worker.
+pub(crate) fn job(config: Config, task: String, directory: PathBuf, gate: Gate) -> Result<Finished, Failure> {
+    execute(config, move |worker: &mut Worker, feeds: &mut Feeds| {
+        let (first, last) = (worker.index() == 0, worker.index() + 1 == worker.peers());
+        let out = directory.join("out");
+        if task == "external" {
+            let (word, external) = feeds.external(2)?;
+            worker.dataflow(|scope| {
+                // All of it, and its end; partition 1 is never declared.
+                let foreign = [3, 13].to_stream(scope).container::<Vec<_>>();
+                write_down(released(external.adopt(foreign), &gate), out);
+            });
+            if first {
+                word.complete(0, 60)?;
+                word.complete(0, 60)?;
+            }
+            word.finish();
+            return Ok(());
+        }
+        worker.dataflow(|scope| {
+            let records = if task == "whole" || task == "poor" || (first && task != "waits") {
+                feeds.stream(scope, All::of((0..60).filter(move |_| first)))
+            } else {
+                let then: fn() -> Result<Pulled, Gone> = match task.as_str() {
+                    "errs" => || Err(Gone::lost("part 2")),
+                    "refuses" => || Err(Gone::refused("part 2, line 7")),
+                    "goes back" => || Ok(Pulled::Complete(8)),
+                    "panics" => || panic!("the record was 47"),
+                    _ => || Ok(Pulled::Idle),
+                };
+                return write_down(released(feeds.stream(scope, acting(then)), &gate), out);
+            };
+            write_down(released(records, &gate), out);
+        });
+        if last && task == "returns early" {
+            Err::<u8, _>(io::Error::from(io::ErrorKind::NotFound))
+                .map_err(|error| Box::from(error.to_string()))?;
+        }
+        if last && task == "panics while building" {
+            panic!("the record was 47");
+        }
+        Ok(())
+    })
+}
