@@ -108,13 +108,15 @@ impl Year {
         let counted = counted(&log)?;
         let reviews = log.len();
         let mut told = released(log)?;
-        let mut take = |name: &str| told.remove(name).filter(|told| told.len() == HOURS).ok_or("an hour is missing");
+        let mut take =
+            |name: &str| told.remove(name).filter(|told| told.len() == HOURS).ok_or("an hour is missing");
         let [fresh, tree, best] = [take("fresh")?, take("tree")?, take("so_far")?];
         let so_far = Totals { exact: summed(&counted, HOURS), fresh, tree, best };
         // Of the tree all that can be had is what there was then, subtracted.
         let since = |at: usize| if at < WIDTH { 0.0 } else { so_far.tree[at - WIDTH] };
         let tree = so_far.tree.iter().enumerate().map(|(at, told)| told - since(at)).collect();
-        let last = Totals { exact: summed(&counted, WIDTH), fresh: take("fresh_week")?, tree, best: take("week")? };
+        let last =
+            Totals { exact: summed(&counted, WIDTH), fresh: take("fresh_week")?, tree, best: take("week")? };
         let year = Year { reviews, so_far, last };
         year.tell(name);
         Ok(year)
@@ -125,11 +127,14 @@ impl Year {
         println!("{name}: {} reviews of a year, {count} of which count; off by", self.reviews);
         println!("  {:28} {:>8} {:>8}", "", "usually", "at most");
         for (what, totals) in [("so far", &self.so_far), ("of the last seven days", &self.last)] {
-            for (how, told) in [("fresh noise", &totals.fresh), ("a tree", &totals.tree), ("this", &totals.best)] {
+            for (how, told) in
+                [("fresh noise", &totals.fresh), ("a tree", &totals.tree), ("this", &totals.best)]
+            {
                 let Off { usual, most } = totals.off(told);
                 println!("  {:28} {usual:8.0} {most:8.0}", format!("{what}, {how}"));
             }
-            let [fresh, tree, best] = [&totals.fresh, &totals.tree, &totals.best].map(|told| totals.off(told).usual);
+            let [fresh, tree, best] =
+                [&totals.fresh, &totals.tree, &totals.best].map(|told| totals.off(told).usual);
             assert!(best < fresh && best < tree, "{what}: {best} {tree} {fresh}");
         }
     }
@@ -150,7 +155,8 @@ impl Year {
     }
 }
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 /// The hour of 2007 at which each month begins.
 const BEGINS: [usize; 12] = [0, 744, 1416, 2160, 2880, 3624, 4344, 5088, 5832, 6552, 7296, 8016];
 
@@ -188,7 +194,8 @@ impl Totals {
     /// What is told when there is least.
     fn slack(&self) -> Row {
         let (from, until) = (BEGINS[7] + 240, BEGINS[10]);
-        let shown = |told: &[f64]| (from..until).step_by(3).map(|at| (at as f64, told[at])).collect::<Vec<_>>();
+        let shown =
+            |told: &[f64]| (from..until).step_by(3).map(|at| (at as f64, told[at])).collect::<Vec<_>>();
         let (low, high) = self
             .each()
             .into_iter()
@@ -278,4 +285,27 @@ fn released(log: Vec<Review>) -> Outcome<HashMap<String, Vec<f64>>> {
             for releases in [
                 so_far.clone().release(&gate, "so_far", noise()),
                 week.clone().release(&gate, "week", noise()),
-                so_f
+                so_far.clone().by(Strategy::Tree).release(&gate, "tree", noise()),
+                so_far.by(Strategy::Fresh).release(&gate, "fresh", noise()),
+                week.by(Strategy::Fresh).release(&gate, "fresh_week", noise()),
+            ] {
+                let lines = lines.clone();
+                releases.deliver(move |release| {
+                    lines.send(release.line().to_owned()).map_err(std::io::Error::other)
+                });
+            }
+        });
+        Ok(())
+    })?;
+    std::fs::remove_dir_all(&directory)?;
+    let mut totals: HashMap<String, BTreeMap<String, f64>> = HashMap::new();
+    for line in told {
+        let line: Value = serde_json::from_str(&line)?;
+        let (name, start) = (line["release"].as_str(), line["window"]["start"].as_str());
+        let (Some(name), Some(start), Some(value)) = (name, start, line["value"].as_f64()) else {
+            return Err(format!("no total: {line}").into());
+        };
+        totals.entry(name.to_owned()).or_default().insert(start.to_owned(), value);
+    }
+    Ok(totals.into_iter().map(|(name, totals)| (name, totals.into_values().collect())).collect())
+}

@@ -71,7 +71,10 @@ pub(crate) fn drawn(title: &str, below: &str, heads: &[(&str, &str)], rows: &[Ro
             row.scales(column == 0, left, &x, &y, &mut put);
             for Curve { class, points } in &panel.curves {
                 let points = points.iter().map(|(across, up)| format!("{:.1} {:.1}", x(*across), y(*up)));
-                put(format!("<path class=\"line {class}\" d=\"M{}\"/>", points.collect::<Vec<_>>().join("L")));
+                put(format!(
+                    "<path class=\"line {class}\" d=\"M{}\"/>",
+                    points.collect::<Vec<_>>().join("L")
+                ));
             }
             let class = panel.curves.last().map_or("", |curve| curve.class);
             put(text((left, top + HIGH + 42.0), &format!("comes {class}"), &panel.comes_to));
