@@ -5,14 +5,13 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
-use zeroize::Zeroizing;
 
 use super::budget;
 use super::doubt::Doubt;
 use super::opening::Opening;
 use super::request::{Request, Told};
 use super::thread::{Halted, Message};
-use super::welcome::Guest;
+use super::welcome::{Guest, Memory};
 use crate::accounting::Unit;
 use crate::ledger::{Digest, Domain, Key, Name, Release, Row, Trouble};
 
@@ -132,16 +131,16 @@ impl Gate {
     ) -> Result<Desk, Trouble> {
         let (outbox, told) = unbounded();
         let (domains, messages) = (self.domains.clone(), self.messages.clone());
-        let mut state = None;
+        let mut memory = None;
         if let Some(messages) = &messages {
             let guest = Guest { name: name.clone(), version: self.version, parameters: *parameters };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
             // Where the thread has ended or ends, the question is dropped, and the way back with it.
             let _ = messages.send(Message::Desk(guest, listener, answer));
-            state = answered.recv().unwrap_or_else(|_| Err(self.doubt().into()))?;
+            memory = answered.recv().unwrap_or_else(|_| Err(self.doubt().into()))?;
         }
-        Ok(Desk { domains, messages, told, state })
+        Ok(Desk { domains, messages, told, memory })
     }
 
     /// Why nothing is released any more.
@@ -216,7 +215,7 @@ pub struct Desk {
     domains: Vec<Domain>,
     messages: Option<Sender<Message>>,
     told: Receiver<Told>,
-    state: Option<Zeroizing<Vec<u8>>>,
+    memory: Option<Memory>,
 }
 
 /// What a statistic keeps is as secret as what it counts.
@@ -229,8 +228,8 @@ impl fmt::Debug for Desk {
 impl Desk {
     /// What the statistic had kept when this desk was opened, in whichever version of the job; once, since it may be
     /// large and is a secret. Erased when it is dropped.
-    pub fn take_state(&mut self) -> Option<Zeroizing<Vec<u8>>> {
-        self.state.take()
+    pub fn take_memory(&mut self) -> Option<Memory> {
+        self.memory.take()
     }
 
     /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it

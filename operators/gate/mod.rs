@@ -70,7 +70,7 @@
 //!
 //! A new version spends from the same budgets, and finds what the old one's mechanisms kept: state is a statistic's, by
 //! job and name. What of it still holds is decided by the mechanism, which sees the state before it draws, and whoever
-//! opens a desk, [at once](Desk::take_state). What was paid once was paid by that version, and is paid anew.
+//! opens a desk, [at once](Desk::take_memory). What was paid once was paid by that version, and is paid anew.
 //!
 //! # What may be lost
 //!
@@ -100,4 +100,5 @@ pub use core::{Core, Delivery, Effect, Event, Outcome, Record, Uncertainty};
 pub use desk::{Desk, Gate};
 pub use doubt::Doubt;
 pub use opening::Opening;
-pub use request::{Drawn, Request, Sealable, Standing, Told};
+pub use request::{Drawn, Noted, Request, Sealable, Standing, Told};
+pub use welcome::Memory;

@@ -31,12 +31,25 @@ pub struct Drawn {
     pub line: String,
     /// What the mechanism keeps for its next release; `None` leaves what there is.
     pub state: Option<Vec<u8>>,
+    /// What is noted beside a state that is kept: it is written once, and not with every release again.
+    pub note: Option<Noted>,
+}
+
+/// What a release adds to the notes of its statistic.
+#[expect(missing_debug_implementations, reason = "it is a secret")]
+pub struct Noted {
+    /// Its place: one further for each note of the statistic.
+    pub place: i64,
+    /// Notes at earlier places than this are given up.
+    pub since: i64,
+    /// What it says.
+    pub text: Vec<u8>,
 }
 
 /// A mechanism without a memory is a function of its noise.
 impl<F: FnOnce(&mut Noise) -> String + Send> Sealable for F {
     fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn {
-        Drawn { line: self(noise), state: None }
+        Drawn { line: self(noise), state: None, note: None }
     }
 }
 

@@ -11,7 +11,6 @@ use std::mem;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender};
-use zeroize::Zeroizing;
 
 use super::core::{Core, Effect, Event, Record};
 use super::desk::Listener;
@@ -20,7 +19,7 @@ use super::listeners::Listeners;
 use super::request::{Request, Sealable, Told};
 use super::turns::Turns;
 use super::vault::Vault;
-use super::welcome::Guest;
+use super::welcome::{Guest, Memory};
 use crate::ledger::{
     Charge, Claim, Digest, Fate, Journal, Ledger, Pacing, Release, Row, State, Trouble, TroubleKind,
     failpoint,
@@ -41,7 +40,7 @@ pub(super) enum Message {
 }
 
 /// What the statistic of a new desk kept, or why it gets none.
-pub(super) type Answer = Result<Option<Zeroizing<Vec<u8>>>, Trouble>;
+pub(super) type Answer = Result<Option<Memory>, Trouble>;
 
 /// Why the gate stopped, for whoever asks after its thread has ended.
 pub(super) type Halted = Arc<OnceLock<Doubt>>;

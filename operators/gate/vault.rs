@@ -4,7 +4,8 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
-use crate::ledger::{Digest, Key, Name, State};
+use super::request::Noted;
+use crate::ledger::{Digest, Key, Name, Note, State};
 
 /// The length of a nonce: long enough to be drawn at random for every seal.
 const NONCE: usize = 24;
@@ -24,20 +25,48 @@ impl Vault {
         Vault { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
 
-    /// The state that follows version `after`; `None` where there is no randomness.
-    pub(super) fn seal(&self, of: Statistic<'_>, after: i64, state: &[u8]) -> Option<State> {
-        let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).ok()?;
+    /// The state that follows version `after`, and what is noted beside it; `None` where there is no randomness.
+    pub(super) fn seal(
+        &self,
+        of: Statistic<'_>,
+        after: i64,
+        state: &[u8],
+        note: Option<&Noted>,
+    ) -> Option<State> {
         let version = after + 1;
-        let payload = Payload { msg: state, aad: &place(&self.ledger, of, version) };
-        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
-        Some(State { version, held: [&nonce[..], &sealed].concat() })
+        let held = self.sealed(&place(&self.ledger, of, version), state)?;
+        let noted = |note: &Noted| {
+            let held = self.sealed(&place_of_note(&self.ledger, of, note.place), &note.text)?;
+            Some(Note { place: note.place, since: note.since, held })
+        };
+        let note = match note {
+            Some(note) => Some(noted(note)?),
+            None => None,
+        };
+        Some(State { version, held, note })
     }
 
     /// The state in clear; `None` where it was sealed by another key, for another place, or changed since.
     pub(super) fn open(&self, of: Statistic<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
-        let (nonce, sealed) = state.held.split_first_chunk::<NONCE>()?;
-        let payload = Payload { msg: sealed, aad: &place(&self.ledger, of, state.version) };
+        self.opened(&place(&self.ledger, of, state.version), &state.held)
+    }
+
+    /// The same of a note at this place.
+    pub(super) fn open_note(&self, of: Statistic<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        self.opened(&place_of_note(&self.ledger, of, at), held)
+    }
+
+    fn sealed(&self, place: &[u8], clear: &[u8]) -> Option<Vec<u8>> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).ok()?;
+        let payload = Payload { msg: clear, aad: place };
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
+        Some([&nonce[..], &sealed].concat())
+    }
+
+    fn opened(&self, place: &[u8], held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, sealed) = held.split_first_chunk::<NONCE>()?;
+        let payload = Payload { msg: sealed, aad: place };
         self.cipher.decrypt(&XNonce::from(*nonce), payload).ok().map(Zeroizing::new)
     }
 }
@@ -45,6 +74,10 @@ impl Vault {
 /// Names are of a fixed alphabet without `/`, so no two places read alike.
 fn place(ledger: &Digest, (job, name): Statistic<'_>, version: i64) -> Vec<u8> {
     format!("{ledger}/{job}/{name}/{version}").into_bytes()
+}
+
+fn place_of_note(ledger: &Digest, (job, name): Statistic<'_>, place: i64) -> Vec<u8> {
+    format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
 }
 
 #[cfg(test)]
@@ -63,21 +96,32 @@ mod tests {
         let [web, by_path, other] = ["web", "by_path", "other"].map(name);
         let own = (&web, &by_path);
         let vault = Vault::new(&key, Digest::of(b"ledger"));
-        let state = vault.seal(own, 4, b"what is kept").unwrap();
+        let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
+        let state = vault.seal(own, 4, b"what is kept", Some(&note)).unwrap();
+        let noted = state.note.clone().unwrap();
+        assert_eq!((noted.place, noted.since), (3, 1));
+        assert_eq!(vault.open_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
+        assert!(vault.open_note(own, 4, &noted.held).is_none(), "a note in another's place");
+        assert!(vault.open_note((&web, &other), 3, &noted.held).is_none());
+        assert!(vault.open_note(own, 5, &state.held).is_none(), "a state for a note");
         assert_eq!(vault.open(own, &state).unwrap()[..], b"what is kept"[..]);
         assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
-        assert_ne!(vault.seal(own, 4, b"what is kept").unwrap(), state, "a nonce was used twice");
+        assert_ne!(
+            vault.seal(own, 4, b"what is kept", None).unwrap().held,
+            state.held,
+            "a nonce was used twice"
+        );
 
         assert!(vault.open((&other, &by_path), &state).is_none());
         assert!(vault.open((&web, &other), &state).is_none());
-        assert!(vault.open(own, &State { version: 6, held: state.held.clone() }).is_none());
+        assert!(vault.open(own, &State { version: 6, ..state.clone() }).is_none());
         assert!(Vault::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
         assert!(Vault::new(&key, Digest::of(b"another")).open(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;
             assert!(
-                vault.open(own, &State { version: 5, held }).is_none(),
+                vault.open(own, &State { version: 5, held, note: None }).is_none(),
                 "byte {byte} was changed unnoticed"
             );
         }

@@ -1,5 +1,7 @@
 //! What a statistic kept, and what must be so before it gets a desk.
 
+use std::fmt;
+
 use zeroize::Zeroizing;
 
 use super::patience;
@@ -11,6 +13,22 @@ pub(super) struct Kept {
     /// How often it has changed.
     pub(super) version: i64,
     pub(super) state: Zeroizing<Vec<u8>>,
+}
+
+/// All that a statistic kept, in clear: its newest state, and what was noted beside it, each with its place. Erased when it is
+/// dropped.
+#[derive(Default)]
+pub struct Memory {
+    /// The newest state.
+    pub state: Zeroizing<Vec<u8>>,
+    /// Notes with their places, in order.
+    pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
 }
 
 /// A statistic that is about to be released from.
@@ -34,14 +52,24 @@ pub(super) fn welcome(
     claim: &Claim,
     vault: &Vault,
     Guest { name, version, parameters }: &Guest,
-) -> Result<Option<Kept>, Trouble> {
+) -> Result<Option<Memory>, Trouble> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, parameters) {
         // An answer, and no reason to ask again.
         Err(trouble) if trouble.kind() == TroubleKind::Refused => Ok(Err(trouble)),
         asked => asked.map(Ok),
     };
     patience::ask(ledger, claim, agree)??;
-    kept(ledger, claim, vault, name)
+    let Some(kept) = kept(ledger, claim, vault, name)? else { return Ok(None) };
+    let job = claim.job();
+    let notes = patience::ask(ledger, claim, |ledger| ledger.notes(job, name))?;
+    let open = |(place, held): (i64, Vec<u8>)| {
+        let text = vault.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
+        Ok((place, text))
+    };
+    Ok(Some(Memory {
+        state: kept.state,
+        notes: notes.into_iter().map(open).collect::<Result<_, Trouble>>()?,
+    }))
 }
 
 /// What a statistic of this job kept.
@@ -59,10 +87,12 @@ pub(super) fn kept(
     let Some(sealed) = patience::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
         return Ok(None);
     };
-    let opened = vault.open((job, name), &sealed).ok_or_else(|| {
-        Trouble::doubt(format!(
-            "key: it does not open what {name} of job {job} has kept; give the key that it was sealed with"
-        ))
-    })?;
+    let opened = vault.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
     Ok(Some(Kept { version: sealed.version, state: opened }))
+}
+
+fn unopened(name: &Name, job: &Name) -> Trouble {
+    Trouble::doubt(format!(
+        "key: it does not open what {name} of job {job} has kept; give the key that it was sealed with"
+    ))
 }

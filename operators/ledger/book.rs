@@ -20,7 +20,7 @@ use super::verify;
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 4;
+const FORMAT: i64 = 5;
 
 /// An open ledger.
 ///
@@ -184,6 +184,15 @@ impl Ledger {
     /// If it cannot be read.
     pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, Trouble> {
         state::find(&mut *self.store, job, name)
+    }
+
+    /// What was noted beside it, each with its place, in their order.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, Trouble> {
+        state::notes(&mut *self.store, job, name)
     }
 
     /// The rows of a job whose delivery is not known, oldest first.

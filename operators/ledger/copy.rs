@@ -45,6 +45,7 @@ const TABLES: [Table; 10] = [
         &[Number, Number, Number, Text, Bytes, Bytes],
     ),
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
+    ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM agreed", "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Text, Bytes]),
     ("SELECT * FROM account", "INSERT INTO account VALUES (?1, ?2, ?3)", &[Text, Number, Bytes]),
 ];

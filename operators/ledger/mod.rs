@@ -137,5 +137,5 @@ pub use name::Name;
 pub(crate) use pace::Pacing;
 pub use repair::{Loss, Repaired};
 pub use rows::{Amendment, Charge, Fate, Release, Repair, Row};
-pub use state::State;
+pub use state::{Note, State};
 pub use trouble::{Trouble, TroubleKind};

@@ -127,6 +127,7 @@ fn give_up(
         chain = owe(tables, sequence, &chain, domain, *time, amount)?;
     }
     tables.execute("DELETE FROM state", &[])?;
+    tables.execute("DELETE FROM noted", &[])?;
     tables.execute("UPDATE fence SET generation = generation + 1", &[])?;
     advance(tables, sequence, &chain)?;
     transaction.commit()?;

@@ -43,6 +43,7 @@ impl Sealable for Count {
         Drawn {
             line: format!("{{\"count\":{},\"token\":\"{token}\"}}", noised(self.sum, noise)),
             state: None,
+            note: None,
         }
     }
 }
@@ -73,6 +74,7 @@ impl Sealable for Running {
                 "{{\"total\":{total},\"times\":{times},\"exact\":{exact},\"after\":\"{after}\",\"token\":\"{token}\"}}"
             ),
             state: Some(format!("{times} {exact} {token}").into_bytes()),
+            note: None,
         }
     }
 }

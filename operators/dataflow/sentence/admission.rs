@@ -6,16 +6,14 @@
 //! has been counted like any other, so that what counts is a matter of records and of the calendar, and of nothing
 //! that the gate had to say.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::question::{Grouping, Question};
 use super::unit::{Person, Unit};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Chooser, Identity, Left, Ration, Used};
+use crate::dataflow::bounding::{Identity, Left, Ration, Used};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::Limits;
 use crate::time::Time;
@@ -51,7 +49,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     }
 
     /// Takes note of something that was counted, as it was written.
-    fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
+    pub(super) fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
         match self {
             Tab::Windows(used) => _ = used.admit(&P::read(bytes)?),
             Tab::Life(ration) => {
@@ -75,7 +73,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     }
 
     /// What [`restore`](Tab::restore) reads, of everybody.
-    fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
+    pub(super) fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
         let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
             person.write(&mut bytes);
@@ -95,7 +93,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
         }
     }
 
-    fn write(&self) -> Vec<u8> {
+    pub(super) fn write(&self) -> Vec<u8> {
         match self {
             Tab::Windows(used) => used.write(),
             Tab::Life(ration) => ration.write(),
@@ -103,7 +101,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     }
 
     /// What one of the same limits has written.
-    fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
+    pub(super) fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
         match self {
             Tab::Windows(used) => {
                 let read = Used::read(bytes)?;
@@ -114,7 +112,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     }
 }
 
-fn odd() -> Invalid {
+pub(super) fn odd() -> Invalid {
     Invalid::new("state", Kind::Malformed, "what was counted of people, as this version writes it")
 }
 
@@ -129,8 +127,8 @@ pub(super) struct Admission<P, K> {
 /// What a window has counted on one worker: how many entries, and each as bytes. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Admitted {
-    entries: u64,
-    bytes: Vec<u8>,
+    pub(super) entries: u64,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl fmt::Debug for Admitted {
@@ -224,74 +222,5 @@ impl<P: Person, K: Grouping> Closing<'_, P, K> {
         person.write(&mut admitted.bytes);
         key.write(&mut admitted.bytes);
         amount.write(&mut admitted.bytes);
-    }
-}
-
-/// What is known of all persons, where windows are sealed. Windows come in the order of their end.
-pub(super) struct Ledgered<P, K>(Arc<Mutex<Known<P, K>>>);
-
-struct Known<P, K> {
-    tab: Tab<P, K>,
-    through: Time,
-    /// What windows have counted that is not in the tab yet.
-    waiting: BTreeMap<Time, Vec<Admitted>>,
-}
-
-impl<P, K> Clone for Ledgered<P, K> {
-    fn clone(&self) -> Self {
-        Ledgered(Arc::clone(&self.0))
-    }
-}
-
-impl<P: Person, K: Grouping> Ledgered<P, K> {
-    /// From nothing, or from what was sealed with a window.
-    pub(super) fn new(empty: Tab<P, K>, sealed: Option<&[u8]>) -> Result<Ledgered<P, K>, Invalid> {
-        let (tab, through) = match sealed {
-            None => (empty, Time::MIN),
-            Some(bytes) => {
-                let (through, tab) = bytes.split_first_chunk().ok_or_else(odd)?;
-                (empty.read(tab)?, Time::from_le_bytes(*through))
-            }
-        };
-        Ok(Ledgered(Arc::new(Mutex::new(Known { tab, through, waiting: BTreeMap::new() }))))
-    }
-
-    /// What the workers are told at first.
-    pub(super) fn restored(&self, chooser: &Chooser, peers: usize) -> Vec<Restored> {
-        let known = self.lock();
-        let mut told: Vec<Restored> =
-            (0..peers as u64).map(|worker| Restored::Through(worker, known.through)).collect();
-        known.tab.each(|person, bytes| told.push(Restored::Used(chooser.route(person), bytes)));
-        told
-    }
-
-    /// Takes note of what a window has counted, once its tally is whole.
-    pub(super) fn admitted(&self, window: Interval, admitted: Vec<Admitted>) {
-        let mut known = self.lock();
-        if window.end() > known.through {
-            known.waiting.insert(window.end(), admitted);
-        }
-    }
-
-    /// What is sealed with a window: what was counted, in it and before.
-    pub(super) fn sealed(&self, window: Interval) -> Vec<u8> {
-        let mut known = self.lock();
-        let Known { tab, through, waiting } = &mut *known;
-        while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= window.end()) {
-            for Admitted { entries, bytes } in entry.remove() {
-                let mut rest = &bytes[..];
-                // A worker of this job wrote it.
-                (0..entries).map_while(|_| tab.note(&mut rest)).for_each(|()| ());
-            }
-        }
-        *through = window.end().max(*through);
-        let mut bytes = through.to_le_bytes().to_vec();
-        bytes.extend(tab.write());
-        bytes
-    }
-
-    /// Every call leaves it whole.
-    fn lock(&self) -> MutexGuard<'_, Known<P, K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,6 +7,7 @@ mod bounder;
 mod collection;
 #[cfg(feature = "cli")]
 mod exact;
+mod ledgered;
 mod mean_of;
 mod naming;
 mod office;

@@ -5,14 +5,14 @@ use zeroize::Zeroizing;
 use crate::accounting::Unit;
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
-use crate::gate::Gate;
+use crate::gate::{Gate, Memory};
 use crate::ledger::{Digest, Domain, Name, Trouble};
 
 /// The use of a ledger's key by which is chosen what is kept of a person.
 pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
 
 /// A desk, and what was kept for its statistic.
-pub(super) type Opened = (Box<dyn Desk>, Option<Zeroizing<Vec<u8>>>);
+pub(super) type Opened = (Box<dyn Desk>, Option<Memory>);
 
 /// Where releases are paid for and sealed.
 pub(super) trait Office {
@@ -63,7 +63,7 @@ impl Office for AtGate<'_> {
             return Err(Trouble::refused("ledger: the process that holds worker 0 must open it"));
         }
         let mut desk = self.0.desk(name, parameters, wake)?;
-        let state = desk.take_state();
-        Ok((Box::new(desk), state))
+        let memory = desk.take_memory();
+        Ok((Box::new(desk), memory))
     }
 }

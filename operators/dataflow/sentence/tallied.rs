@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::admission::{Admission, Ledgered, Restored, Tab};
+use super::admission::{Admission, Restored, Tab};
 use super::bounded::Bounded;
 use super::bounder::{Part, bounded};
+use super::ledgered::Ledgered;
 use super::office::{AtGate, Office};
 use super::panes::{Panes, Reading};
 use super::question::Question;
@@ -177,8 +178,8 @@ where
                 name: name.clone(),
             };
             let waker = Waker::default();
-            let (desk, state) = office.open(&name, &parameters, waker.wake())?;
-            let remembered = state.as_deref().map(|state| Remembered::read(state)).transpose()?;
+            let (desk, memory) = office.open(&name, &parameters, waker.wake())?;
+            let remembered = memory.as_ref().map(|memory| Remembered::read(&memory.state)).transpose()?;
             let own = remembered.as_ref().is_some_and(|remembered| remembered.version == title.version);
             match remembered.as_ref().and_then(|remembered| remembered.mechanism) {
                 Some(kept) if own => ready.accepts(kept)?,
@@ -186,8 +187,13 @@ where
                 None => {}
             }
             // Another version has paid anew, and counts anew.
-            let used = remembered.filter(|_| own).and_then(|remembered| remembered.used);
-            let counters = tab.clone().map(|tab| Ledgered::new(tab, used)).transpose()?;
+            let counters = |tab| match (&remembered, &memory) {
+                (Some(Remembered { pages: Some(pages), through, .. }), Some(memory)) if own => {
+                    Ledgered::read(tab, *pages, memory, *through)
+                }
+                _ => Ok(Ledgered::new(tab, remembered.as_ref().and_then(|remembered| remembered.pages))),
+            };
+            let counters = tab.clone().map(counters).transpose()?;
             let restored =
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
             let promise = domain.promise().briefly(ready.cost(), in_words).into();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::admission::{Admitted, Ledgered};
+use super::admission::Admitted;
+use super::ledgered::{Ledgered, Pages};
 use super::question::Grouping;
 use super::unit::Person;
 use crate::accounting::Interval;
@@ -112,31 +113,34 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P,
         let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
         // One that cannot be read ended the job before its first window.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
-        let kept =
-            before.and_then(|before| before.held_for(&*ready, title.version, (window, &schedule), noise));
+        let kept = before
+            .as_ref()
+            .and_then(|before| before.held_for(&*ready, title.version, (window, &schedule), noise));
+        let own = before.filter(|before| before.version == title.version);
         let drawn = ready.draw(tally, kept.as_deref(), noise);
-        let used = counters.map(|counters| counters.sealed(window));
+        let sealed = counters.map(|counters| counters.sealed(window, own.and_then(|own| own.pages)));
+        let (pages, note) = sealed.map_or((None, None), |(pages, note)| (Some(pages), note));
         let remembered = Remembered {
             version: title.version,
             through: window.end(),
             mechanism: drawn.state.as_deref(),
-            used: used.as_deref(),
+            pages,
         };
-        let state = (remembered.mechanism.is_some() || remembered.used.is_some()).then(|| remembered.write());
+        let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), lines::window(window));
         let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::Drawn { line: drawn.answer.tell(&head), state }
+        gate::Drawn { line: drawn.answer.tell(&head), state, note }
     }
 }
 
-/// What a statistic keeps from one window to the next: what its mechanism remembers, and what was counted of each person.
-/// What is public of the first outlives a version of the job; the rest does not, for a new version pays anew.
+/// What a statistic keeps from one window to the next: what its mechanism remembers, and where it is noted what was counted of
+/// each person. What is public of the first outlives a version of the job; the rest does not, for a new version pays anew.
 pub(super) struct Remembered<'a> {
     pub(super) version: Digest,
     /// The end of the window that it was sealed with.
     pub(super) through: Time,
     pub(super) mechanism: Option<&'a [u8]>,
-    pub(super) used: Option<&'a [u8]>,
+    pub(super) pages: Option<Pages>,
 }
 
 /// The first byte of what is written.
@@ -168,7 +172,8 @@ impl<'a> Remembered<'a> {
         let mut bytes = vec![FORMAT];
         bytes.extend(self.version.bytes());
         bytes.extend(self.through.to_le_bytes());
-        for part in [self.mechanism, self.used] {
+        let pages = self.pages.map(|pages| pages.write());
+        for part in [self.mechanism, pages.as_deref()] {
             bytes.push(u8::from(part.is_some()));
             let part = part.unwrap_or_default();
             bytes.extend((part.len() as u64).to_le_bytes());
@@ -191,9 +196,13 @@ impl<'a> Remembered<'a> {
                 rest = after;
                 Some((there == 1).then_some(part))
             };
-            let (mechanism, used) = (part()?, part()?);
+            let (mechanism, pages) = (part()?, part()?);
+            let pages = match pages {
+                Some(pages) => Some(Pages::read(pages)?),
+                None => None,
+            };
             let (version, through) = (Digest(*version), Time::from_le_bytes(*through));
-            rest.is_empty().then_some(Remembered { version, through, mechanism, used })
+            rest.is_empty().then_some(Remembered { version, through, mechanism, pages })
         };
         parsed().ok_or_else(odd)
     }

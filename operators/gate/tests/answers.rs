@@ -60,8 +60,8 @@ impl Study {
     fn open(scratch: &Scratch, bundle: &Arc<ReadyBundle>, version: u32) -> Study {
         let gate = opening(scratch).version(version).open().unwrap();
         let mut desk = gate.desk(&name_of("study"), &bundle.parameters(), || ()).unwrap();
-        if let Some(state) = desk.take_state() {
-            bundle.accepts(&state).unwrap();
+        if let Some(memory) = desk.take_memory() {
+            bundle.accepts(&memory.state).unwrap();
         }
         let version = Digest::of_version(version, &bundle.parameters());
         Study { bundle: Arc::clone(bundle), version, gate, desk, draws: Arc::default() }
@@ -132,7 +132,7 @@ impl Sealable for Answer {
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
         let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
-        Drawn { line: drawn.answer.tell(&head), state: drawn.state }
+        Drawn { line: drawn.answer.tell(&head), state: drawn.state, note: None }
     }
 }
 

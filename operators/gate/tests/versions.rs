@@ -80,20 +80,20 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: At) {
 fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
     let scratch = scratch(at, 10);
     let (gate, mut first) = open(&scratch);
-    assert!(first.take_state().is_none(), "nothing was kept yet");
+    assert!(first.take_memory().is_none(), "nothing was kept yet");
     for (window, number) in [(0, 1), (1, 20)] {
         first.submit(total(window, number)).unwrap();
         first.delivered(&row(&first));
     }
     // As it was when the desk was opened.
-    assert!(first.take_state().is_none());
+    assert!(first.take_memory().is_none());
     drop((gate, first));
     let gate = opening(&scratch).version(2).open().unwrap();
     let mut second = desk(&gate, "by_path", b"second").unwrap();
     assert!(!format!("{second:?}").contains("state"), "a secret is printed");
-    assert_eq!(second.take_state().unwrap()[..], 21i64.to_be_bytes()[..]);
-    assert!(second.take_state().is_none(), "a secret was given twice");
-    assert!(desk(&gate, "by_hour", b"second").unwrap().take_state().is_none());
+    assert_eq!(second.take_memory().unwrap().state[..], 21i64.to_be_bytes()[..]);
+    assert!(second.take_memory().is_none(), "a secret was given twice");
+    assert!(desk(&gate, "by_hour", b"second").unwrap().take_memory().is_none());
     second.submit(total(2, 300)).unwrap();
     assert_eq!(row(&second).line(), "321");
 }
@@ -139,7 +139,7 @@ fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
     let gate = gate.with_version(3);
     assert_eq!(gate.version(), 3);
     let mut desk = desk(&gate, "by_path", b"first").unwrap();
-    assert!(desk.take_state().is_none());
+    assert!(desk.take_memory().is_none());
     assert!(desk.wait().is_none());
     assert!(gate.domain(None, crate::accounting::Unit::Person).is_err());
 }

@@ -52,7 +52,7 @@ impl Driver {
             self.listeners.seat(name, listener, |told| !matches!(told, Told::Row(row, _) if settled(row)));
         }
         // Nobody may wait any more.
-        let _ = answer.send(welcomed.map(|kept| kept.map(|kept| kept.state)));
+        let _ = answer.send(welcomed);
         doubt.map(Event::Doubted)
     }
 

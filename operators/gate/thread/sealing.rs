@@ -45,7 +45,8 @@ impl Driver {
             return Event::Drawn(id, None);
         }
         if let Some(state) = drawn.state {
-            asked.state = self.vault.seal((self.claim.job(), &asked.release.name), version, &state);
+            let of = (self.claim.job(), &asked.release.name);
+            asked.state = self.vault.seal(of, version, &state, drawn.note.as_ref());
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }

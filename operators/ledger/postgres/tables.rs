@@ -29,6 +29,9 @@ CREATE TABLE repair (
 CREATE TABLE state (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name));
+CREATE TABLE noted (
+  job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, place BIGINT NOT NULL, held BYTEA NOT NULL,
+  PRIMARY KEY (job, name, place));
 CREATE TABLE account (
   domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), place BIGINT NOT NULL, spent BYTEA NOT NULL,
   PRIMARY KEY (domain, place));
@@ -62,6 +65,7 @@ CREATE TRIGGER repair_stays BEFORE UPDATE ON repair FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER repair_kept BEFORE DELETE ON repair FOR EACH ROW EXECUTE FUNCTION refuse('a repair stays');
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.version <> old.version + 1)
   EXECUTE FUNCTION refuse('a state only moves on');
+CREATE TRIGGER noted_stays BEFORE UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION refuse('a note is written once');
 CREATE TRIGGER account_grows BEFORE UPDATE ON account FOR EACH ROW
   WHEN (new.spent < old.spent OR new.domain <> old.domain OR new.place <> old.place)
   EXECUTE FUNCTION refuse('what is spent is never given back');
@@ -78,6 +82,7 @@ CREATE TRIGGER release_full BEFORE TRUNCATE ON release EXECUTE FUNCTION refuse('
 CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;

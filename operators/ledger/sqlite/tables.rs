@@ -34,6 +34,9 @@ CREATE TABLE repair (
 CREATE TABLE state (
   job TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE noted (
+  job TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL, held BLOB NOT NULL,
+  PRIMARY KEY (job, name, place)) STRICT, WITHOUT ROWID;
 CREATE TABLE account (
   domain TEXT NOT NULL REFERENCES domain (name), place INTEGER NOT NULL, spent BLOB NOT NULL,
   PRIMARY KEY (domain, place)) STRICT, WITHOUT ROWID;
@@ -60,6 +63,7 @@ CREATE TRIGGER repair_stays BEFORE UPDATE ON repair BEGIN SELECT raise(ABORT, 'a
 CREATE TRIGGER repair_kept BEFORE DELETE ON repair BEGIN SELECT raise(ABORT, 'a repair stays'); END;
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
   BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
+CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a note is written once'); END;
 CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;

@@ -86,15 +86,19 @@ fn a_standby_is_refused_and_a_failover_must_be_vouched_for() {
 #[test]
 fn the_triggers_of_a_server_refuse_more() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
-    let state = Some(State { version: 1, held: b"what a mechanism keeps".to_vec() });
+    let state = Some(State {
+        version: 1,
+        held: b"what a mechanism keeps".to_vec(),
+        note: Some(Note { place: 0, since: 0, held: vec![1] }),
+    });
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
-    let tables = "server meta head fence domain release amendment repair state account agreed";
+    let tables = "server meta head fence domain release amendment repair state noted account agreed";
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
         assert!(trouble.contains("no table is emptied"), "{table}: {trouble}");
         // There is no amendment and no repair yet; what a mechanism keeps is given up by a repair alone.
-        if !["amendment", "repair", "state"].contains(&table) {
+        if !["amendment", "repair", "state", "noted"].contains(&table) {
             assert!(scratch.edit(&format!("DELETE FROM {table}"), true).is_err(), "{table}");
         }
     }
@@ -103,6 +107,7 @@ fn the_triggers_of_a_server_refuse_more() {
         "UPDATE account SET place = place + 1",
         "UPDATE release SET delivered = delivered - 1",
         "UPDATE server SET timeline = timeline + 1",
+        "UPDATE noted SET place = place + 1",
     ] {
         assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }
@@ -294,7 +299,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     }
     for version in [1, 2] {
         let window = (10 * version, 10 * version + 10);
-        let state = Some(State { version, held: b"what a mechanism keeps".to_vec() });
+        let state = Some(State { version, held: b"what a mechanism keeps".to_vec(), note: None });
         let rows = ledger.seal(&claim, &[Sealing { state, ..sealing("web", window, 2, "line") }]).unwrap();
         assert_eq!(ledger.mark(&rows).unwrap(), [true]);
     }

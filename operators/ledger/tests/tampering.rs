@@ -18,7 +18,7 @@ fn history(scratch: &Scratch) -> Vec<Row> {
     let claim = ledger.claim(&name("web")).unwrap();
     let batch: Vec<Sealing> =
         (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
-    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec() };
+    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec(), note: None };
     let batch = [vec![Sealing { state: Some(kept), ..batch[0].clone() }], batch[1..].to_vec()].concat();
     let rows = ledger.seal(&claim, &batch).unwrap();
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"version 1")).unwrap();

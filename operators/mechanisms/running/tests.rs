@@ -8,6 +8,7 @@ use crate::invalid::{Invalid, Kind};
 use crate::noise::Noise;
 
 mod law;
+mod totals;
 
 const ALL: [Strategy; 4] = [Strategy::SquareRoot, Strategy::Buffered, Strategy::Tree, Strategy::Fresh];
 

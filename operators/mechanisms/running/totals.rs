@@ -35,7 +35,7 @@ pub struct RunningTotals<K> {
     running: Running,
     span: Span,
     measure: Measure,
-    keys: Source<K>,
+    pub(super) keys: Source<K>,
     told: Telling,
     half_width: f64,
     cost: Cost,
@@ -43,7 +43,7 @@ pub struct RunningTotals<K> {
 }
 
 #[derive(Clone, Debug)]
-enum Source<K> {
+pub(super) enum Source<K> {
     Listed(Arc<[K]>),
     Discovered { threshold: Threshold, lengths: u32, most: usize },
 }

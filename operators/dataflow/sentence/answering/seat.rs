@@ -57,9 +57,9 @@ pub(super) fn seated<R: ReadyAnswers>(
     let opened =
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
-    let (desk, state) = office.open(&name, &parameters, waker.wake())?;
-    if let Some(state) = &state {
-        ready.accepts(state)?;
+    let (desk, memory) = office.open(&name, &parameters, waker.wake())?;
+    if let Some(memory) = &memory {
+        ready.accepts(&memory.state)?;
     }
     let promise = domain.promise().briefly(ready.cost(), in_words).into();
     let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
@@ -130,6 +130,6 @@ impl<R: ReadyAnswers> Sealable for Draw<R> {
         let drawn = ready.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), lines::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::Drawn { line: drawn.answer.tell(&head), state: drawn.state }
+        gate::Drawn { line: drawn.answer.tell(&head), state: drawn.state, note: None }
     }
 }

@@ -10,7 +10,7 @@ use crate::accounting::{Amount, Cost, Neighbours, Omega, Promise, Unit};
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
-use crate::gate::{Request, Standing, Told};
+use crate::gate::{Memory, Noted, Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
 use crate::mechanisms::{
@@ -41,6 +41,7 @@ pub(in super::super) struct Recorder {
     unit: Unit,
     version: u32,
     kept: Arc<Mutex<HashMap<Name, Vec<u8>>>>,
+    noted: Arc<Mutex<HashMap<Name, Vec<(i64, Vec<u8>)>>>>,
     sealed: Arc<Mutex<Vec<Sealed>>>,
     refusing: Arc<Mutex<Vec<Time>>>,
     answered: Arc<Mutex<usize>>,
@@ -51,8 +52,8 @@ pub(in super::super) struct Recorder {
 
 impl Recorder {
     pub(in super::super) fn new(unit: Unit) -> Recorder {
-        let (kept, sealed, refusing, answered, rows) = Default::default();
-        Recorder { unit, version: 1, kept, sealed, refusing, answered, rows, seeds: None }
+        let (kept, noted, sealed, refusing, answered, rows) = Default::default();
+        Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, seeds: None }
     }
 
     /// The same, with a seed of its own for every draw from this one on: for what is told, not for what is asked.
@@ -147,8 +148,11 @@ impl Office for Recorder {
 
     fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {
         let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
+        let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
+        let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();
+        let memory = state.map(|state| Memory { state, notes });
         let desk = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
-        Ok((Box::new(desk), state))
+        Ok((Box::new(desk), memory))
     }
 }
 
@@ -196,6 +200,13 @@ impl Desk for Recording {
         }
         if let Some(state) = drawn.state {
             kept.insert(release.name.clone(), state);
+            if let Some(Noted { place, since, text }) = drawn.note {
+                let mut noted = self.recorder.noted.lock().unwrap();
+                let notes = noted.entry(release.name.clone()).or_default();
+                assert!(notes.last().is_none_or(|(last, _)| *last < place), "a place was used twice");
+                notes.push((place, text));
+                notes.retain(|(place, _)| *place >= since);
+            }
         }
         drop(kept);
         let (exact, told) = drawn.line.split_once('\u{1}').unwrap_or(("", &drawn.line));

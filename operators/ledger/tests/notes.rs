@@ -1,0 +1,51 @@
+//! What is noted beside a state: with the release that it belongs to, or not at all.
+
+use super::*;
+
+everywhere! {
+    a_note_is_written_with_its_release_or_not_at_all
+    notes_are_exported_in_their_places
+}
+
+fn kept(version: i64, place: i64, since: i64) -> Option<State> {
+    let note = Note { place, since, held: format!("note {place}").into_bytes() };
+    Some(State { version, held: b"what is kept".to_vec(), note: Some(note) })
+}
+
+fn places(ledger: &mut Ledger) -> Vec<i64> {
+    let notes = ledger.notes(&name("web"), &name("by_path")).unwrap();
+    assert!(notes.iter().all(|(place, held)| *held == format!("note {place}").into_bytes()));
+    notes.into_iter().map(|(place, _)| place).collect()
+}
+
+/// Refutes a note of a release that was refused, one that is written over another, and one that stays after it was given up.
+fn a_note_is_written_with_its_release_or_not_at_all(at: At) {
+    let scratch = at.scratch();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 4);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let mut seal = |window: i64, state| {
+        let sealing = Sealing { state, ..sealing("web", (window, window + 10), 1, "line") };
+        ledger.seal(&claim, &[sealing]).map(|rows| (rows[0].fate(), places(&mut ledger)))
+    };
+    assert_eq!(seal(0, kept(1, 0, 0)).unwrap(), (Fate::Sealed, vec![0]));
+    assert_eq!(seal(10, kept(2, 1, 0)).unwrap(), (Fate::Sealed, vec![0, 1]));
+    assert_eq!(seal(20, kept(3, 2, 2)).unwrap(), (Fate::Sealed, vec![2]));
+    assert!(seal(30, kept(4, 2, 2)).is_err(), "a place was used twice");
+    assert_eq!(seal(40, kept(4, 3, 2)).unwrap(), (Fate::Sealed, vec![2, 3]));
+    assert_eq!(seal(50, kept(5, 4, 2)).unwrap(), (Fate::Refused, vec![2, 3]), "the budget was spent");
+    assert!(ledger.notes(&name("web"), &name("other")).unwrap().is_empty());
+}
+
+/// Refutes a copy that lacks notes, and one that has them elsewhere.
+fn notes_are_exported_in_their_places(at: At) {
+    let scratch = at.scratch();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 9);
+    let claim = ledger.claim(&name("web")).unwrap();
+    for (window, place) in [(0, 5), (10, 6)] {
+        let sealing = sealing("web", (window, window + 10), 1, "line");
+        ledger.seal(&claim, &[Sealing { state: kept(place - 4, place, 5), ..sealing }]).unwrap();
+    }
+    let copy = scratch.directory().join("copy.ledger");
+    ledger.export(&copy).unwrap();
+    assert_eq!(places(&mut Ledger::open(&copy).unwrap()), [5, 6]);
+}

@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+
+use crate::invalid::Kind;
+use crate::mechanisms::running::totals::Source;
+use crate::mechanisms::{
+    Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Range, Ready, RunningTotal, RunningTotals,
+    Span, Tally, Tellable, Total,
+};
+use crate::noise::Noise;
+
+const SO_FAR: Span = Span::SoFar { windows: 16 };
+const LAST: Span = Span::Last { windows: 4 };
+
+fn count(keys: Keys<u32>, span: Span) -> RunningTotal<u32> {
+    let limits = Bound::keys(3).per_key(5).checked().unwrap();
+    RunningTotal::new(Total::count(limits, keys).unwrap(), span).unwrap()
+}
+
+fn ready(keys: Keys<u32>, span: Span, rho: f64) -> RunningTotals<u32> {
+    Gaussian::rho(rho).ready(&count(keys, span)).unwrap()
+}
+
+/// One person brings these records to each of these keys.
+fn brought(ready: &RunningTotals<u32>, cells: &[(u32, u64, bool)]) -> <RunningTotals<u32> as Ready>::Tally {
+    let mut tally = ready.tally();
+    let statistic = count(Keys::discover(1e-2), SO_FAR);
+    for (key, records, first) in cells {
+        tally.absorb((*key, statistic.contribution(*records, 0, 5, *first).0));
+    }
+    tally
+}
+
+type Told = Drawn<Answer<u32, i128>>;
+
+// A lone person's keys, over the whole stream. Refutes a threshold for one span where there are five, or for one key where there
+// are three, and `>` for `>=`: each makes them five or three times as many, or fewer by the likeliest. 5 standard deviations of
+// 6,000 runs: alpha 6e-7.
+#[test]
+fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
+    let (delta, runs) = (0.02, 6000);
+    for (span, spans) in [(SO_FAR, 5), (LAST, 3)] {
+        let ready = ready(Keys::discover(delta), span, 0.05);
+        let Source::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        let p = threshold.noise().tail(threshold.least() - 1);
+        let expected = 1.0 - (1.0 - p).powi(3 * spans);
+        assert!(expected <= delta && expected > delta / 3.0, "{expected}");
+        let mut noise = Noise::recording(7);
+        let mut given_away = 0;
+        for _ in 0..runs {
+            let mut state = None;
+            let mut told = false;
+            for window in 0..16 {
+                let cells: &[(u32, u64, bool)] =
+                    if window == 0 { &[(1, 1, true), (2, 1, true), (3, 1, true)] } else { &[] };
+                let drawn: Told = ready.draw(brought(&ready, cells), state.as_deref(), &mut noise);
+                told |= !drawn.answer.cells().is_empty();
+                state = drawn.state;
+            }
+            given_away += u32::from(told);
+        }
+        let (mean, n) = (expected * f64::from(runs), f64::from(runs));
+        let off = (f64::from(given_away) - mean).abs();
+        assert!(off <= 5.0 * (n * expected * (1.0 - expected)).sqrt(), "{span:?}: {given_away} for {mean}");
+    }
+}
+
+// Refutes a selection that is priced for one span of windows, and shares that come to more than the whole.
+#[test]
+fn what_is_charged_is_enough_for_every_span_and_every_total() {
+    for (span, spans) in [(SO_FAR, 5.0), (LAST, 3.0)] {
+        let ready = ready(Keys::discover(1e-6), span, 0.5);
+        let Source::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        // A person is in 3 keys, in a span of each length, by 1.
+        let selecting = 3.0 * spans / (2.0 * threshold.noise().scale().powi(2));
+        let telling = ready.running().charge().to_float_up();
+        assert!(selecting + telling <= 0.5 * (1.0 + 1e-12), "{selecting} and {telling}");
+        assert!(selecting + telling > 0.499, "less than was asked for");
+        assert_eq!(ready.paid(), Paid::Once { windows: ready.running().horizon() });
+    }
+}
+
+// Refutes a key that is found without what was brought to it before, in either kind of total; noise is next to none.
+#[test]
+fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
+    for (span, last) in [(SO_FAR, 99), (LAST, 4)] {
+        let ready = ready(Keys::discover(1e-6), span, 500.0);
+        let mut noise = Noise::recording(3);
+        let (mut state, mut found) = (None, None);
+        for window in 1..=16usize {
+            // Two people a window: below the threshold of any one window.
+            let cells = [(9, 5, true), (9, 5, true)];
+            let drawn: Told = ready.draw(brought(&ready, &cells), state.as_deref(), &mut noise);
+            state = drawn.state;
+            if let [(9, told)] = drawn.answer.cells() {
+                found.get_or_insert(window);
+                let truth = 10 * window.min(last) as i128;
+                assert!((told.value() - truth).abs() <= 4, "{span:?}, window {window}: {told:?} for {truth}");
+            }
+        }
+        assert!(ready.threshold().unwrap() > 2, "found at once");
+        assert!(found.is_some_and(|window| window > 1 && window <= 8), "{span:?}: {found:?}");
+    }
+}
+
+// Refutes intervals that are of another noise: too narrow somewhere, or twice as wide as they need be.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for span in [SO_FAR, LAST] {
+        let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
+        let mut noise = Noise::recording(11);
+        let mut missed = [0; 16];
+        for _ in 0..1000 {
+            let mut state = None;
+            for missed in &mut missed {
+                let drawn: Told = ready.draw(ready.tally(), state.as_deref(), &mut noise);
+                let told = drawn.answer.cells()[0].1;
+                *missed += i32::from(told.low() > 0 || told.high() < 0);
+                state = drawn.state;
+            }
+        }
+        // 100 are expected at most; 5 standard deviations are 48.
+        assert!(missed.iter().all(|missed| *missed <= 148), "{span:?}: {missed:?}");
+        assert!(missed[15] >= 40, "{span:?}: {missed:?}");
+    }
+}
+
+#[test]
+fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
+    let line = |span| {
+        let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
+        let drawn: Told = ready.draw(ready.tally(), None, &mut Noise::recording(1));
+        drawn.answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+    };
+    let so_far = line(SO_FAR);
+    assert!(
+        so_far.contains(r#"],"total":"so far","confidence":0.9,"noise":{"kind":"gaussian","scale":"#),
+        "{so_far}"
+    );
+    assert!(
+        so_far.contains(r#","over_bound":1."#) && so_far.contains(r#","strategy":"square-root"}"#),
+        "{so_far}"
+    );
+    assert!(line(LAST).contains(r#","total":"last 4","#));
+}
+
+// Refutes state that is read as another's, and bytes that make it panic or are half read.
+#[test]
+fn what_is_kept_is_read_whole_or_not_at_all() {
+    let one = ready(Keys::discover(1e-2), SO_FAR, 0.5);
+    let mut noise = Noise::recording(2);
+    let crowd: Vec<(u32, u64, bool)> =
+        (0..80).map(|_| (4, 1, true)).chain([(5, 2, true), (6, 1, true)]).collect();
+    let first: Told = one.draw(brought(&one, &crowd), None, &mut noise);
+    assert_eq!(first.answer.cells().len(), 1, "eighty are enough, and one is not");
+    let state = first.state.unwrap();
+    assert_eq!(one.accepts(&state), Ok(()));
+    for length in 0..state.len() {
+        assert!(one.accepts(&state[..length]).is_err(), "torn at {length}");
+    }
+    assert!(one.accepts(&[&state[..], &[0]].concat()).is_err());
+    for other in [ready(Keys::discover(1e-2), SO_FAR, 0.4), ready(Keys::discover(1e-2), LAST, 0.5)] {
+        assert_eq!(other.accepts(&state).unwrap_err().field(), "state");
+    }
+    // What is public stays so in another version, and all else begins anew.
+    let other = ready(Keys::discover(1e-2), LAST, 0.5);
+    let inherited = other.inherits(&state).unwrap().unwrap();
+    assert_eq!(other.accepts(&inherited), Ok(()));
+    let drawn: Told = other.draw(other.tally(), Some(&inherited), &mut noise);
+    assert_eq!(drawn.answer.cells().iter().map(|(key, _)| *key).collect::<Vec<_>>(), [4]);
+    assert!(drawn.answer.cells()[0].1.value().abs() < 60, "a total of nobody");
+    let listed = ready(Keys::public([1]).unwrap(), SO_FAR, 0.5);
+    assert_eq!(listed.inherits(&state), Ok(None));
+    assert_eq!(listed.accepts(&state).unwrap_err().kind(), Kind::Mixed);
+}
+
+#[test]
+fn what_is_no_sum_over_windows_is_refused_by_name() {
+    let limits = Bound::keys(1).checked().unwrap();
+    let keys = || Keys::public([1u32]).unwrap();
+    let refused = |total: Total<u32>, span| RunningTotal::new(total, span).unwrap_err().field().to_owned();
+    assert_eq!(refused(Total::people(limits, keys()).unwrap(), LAST), "over");
+    let windows = Bound::keys(1).windows(3).checked().unwrap();
+    assert_eq!(refused(Total::count(windows, keys()).unwrap(), SO_FAR), "windows");
+    assert_eq!(refused(Total::count(limits, keys()).unwrap(), Span::SoFar { windows: 0 }), "horizon");
+    assert_eq!(refused(Total::count(limits, keys()).unwrap(), Span::Last { windows: 1 << 15 }), "width");
+    let wide = Range::new(0, 1 << 41).unwrap();
+    let sum = RunningTotal::new(Total::sum(wide, limits, keys()).unwrap(), SO_FAR).unwrap();
+    assert_eq!(Gaussian::rho(0.1).ready(&sum).unwrap_err().field(), "each");
+}
+
+// Windows one after another. Refutes a share that is more than what is left, in a sum of both signs too; one that is less than it may be;
+// and a person who is counted twice.
+#[test]
+fn shares_come_to_no_more_than_one_person_may_bring() {
+    let limits = Bound::keys(1).per_key(7).checked().unwrap();
+    let keys = || Keys::public([1u32]).unwrap();
+    let range = Range::new(-30, 50).unwrap();
+    let totals = [
+        Total::count(limits, keys()).unwrap(),
+        Total::people(limits, keys()).unwrap(),
+        Total::sum(range, limits, keys()).unwrap(),
+    ];
+    for (total, each) in totals.into_iter().zip([7, 1, 50]) {
+        let running = RunningTotal::new(total, SO_FAR).unwrap();
+        assert_eq!(running.each(), each);
+        let mut noise = Noise::recording(5);
+        for _ in 0..200 {
+            let mut left = each;
+            let mut people = 0;
+            for window in 0..9 {
+                let (records, sum) = (noise.below(5), i128::from(noise.below(99)) - 49);
+                if left == 0 {
+                    break;
+                }
+                let (cell, used) = running.contribution(records, sum, left, window == 0);
+                assert!(used <= left && cell.records <= 7 && cell.sum.unsigned_abs() <= u128::from(left));
+                people += cell.people;
+                left -= used;
+            }
+            assert!(people <= 1);
+        }
+        let all: BTreeMap<u64, u64> =
+            [1, each].into_iter().map(|left| (left, running.contribution(9, 99, left, true).1)).collect();
+        assert!(all.into_iter().all(|(left, used)| used == left), "less than is left");
+    }
+}
