@@ -10,7 +10,8 @@ pub(crate) fn levels(ticks: u64) -> u32 {
 
 /// The variance of the estimate of a node over `2^level` ticks; also the weight of the node's own measurement in it.
 pub(crate) fn node(level: u32) -> f64 {
-    1.0 / (2.0 - libm::exp2(-f64::from(level)))
+    let leaves = (1u64 << level) as f64;
+    leaves / (2.0 * leaves - 1.0)
 }
 
 /// The variances of totals for draws of variance 1: the largest of so many, and the mean of all.

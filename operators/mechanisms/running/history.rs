@@ -64,7 +64,7 @@ impl History {
     /// Exact: 2^17 products of 63 by 21 bits are 101 bits.
     pub(super) fn measure(&self, kept: &mut Kept, exact: i64) -> i128 {
         kept.exact.push_front(exact);
-        let products = self.coefficients.values.iter().zip(&kept.exact);
+        let products = each(&self.coefficients.values, &kept.exact);
         let measured = products.map(|(by, value)| i128::from(*by) * i128::from(*value)).sum();
         kept.exact.truncate(self.coefficients.values.len() - 1);
         measured
@@ -72,7 +72,7 @@ impl History {
 
     /// The tick that the noised measurement speaks of, by the told ones before it; and the total.
     pub(super) fn tell(&self, kept: &mut Kept, noised: i128) -> f64 {
-        let known: f64 = self.ratios.iter().zip(&kept.told).map(|(by, value)| by * value).sum();
+        let known: f64 = each(&self.ratios, &kept.told).map(|(by, value)| by * value).sum();
         let told = noised as f64 / self.coefficients.unit() - known;
         kept.told.push_front(told);
         let total = match self.work {
@@ -83,4 +83,11 @@ impl History {
         kept.told.truncate(self.ratios.len().max(self.width().saturating_sub(1) as usize));
         total
     }
+}
+
+/// Each value with its coefficient, in order. A deque is two pieces of memory: over either a loop is twice as fast as over the ring.
+fn each<'k, C, V>(coefficients: &'k [C], values: &'k VecDeque<V>) -> impl Iterator<Item = (&'k C, &'k V)> {
+    let (recent, before) = values.as_slices();
+    let rest = coefficients.get(recent.len()..).unwrap_or_default();
+    coefficients.iter().zip(recent).chain(rest.iter().zip(before))
 }

@@ -1,7 +1,9 @@
 //! The binary tree, from the leaves: a node is measured when its last tick has come.
 
 use dashu_int::UBig;
+use smallvec::smallvec;
 
+use super::state::Measured;
 use crate::accounting::running::tree::{levels, node};
 
 /// A measurement for each node that a tick completes.
@@ -32,9 +34,9 @@ impl Nodes {
     }
 
     /// `tick` counts from 1. Exact: 2^32 numbers of 64 bits.
-    pub(super) fn measure(self, kept: &mut Kept, tick: u64, exact: i64) -> Vec<i128> {
+    pub(super) fn measure(self, kept: &mut Kept, tick: u64, exact: i64) -> Measured {
         let mut sum = i128::from(exact);
-        let mut measured = vec![sum];
+        let mut measured = smallvec![sum];
         let (waiting, place) = split(&mut kept.exact, tick);
         for sibling in waiting {
             sum += std::mem::take(sibling);

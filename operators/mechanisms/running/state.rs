@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::ready::Plan;
 use super::{buffers, bytes, history, nodes};
 use crate::canonical::Digest;
@@ -24,6 +26,9 @@ pub(super) enum Kept {
     Nodes(nodes::Kept),
 }
 
+/// What a tick measures: one number, and of a tree in the mean two.
+pub(super) type Measured = SmallVec<[i128; 4]>;
+
 impl State {
     pub(super) fn new(plan: &Plan, parameters: Digest) -> State {
         State { parameters, ticks: 0, kept: Kept::new(plan) }
@@ -39,14 +44,14 @@ impl State {
         bytes::written(self)
     }
 
-    pub(super) fn measure(&mut self, plan: &Plan, exact: i64) -> Vec<i128> {
+    pub(super) fn measure(&mut self, plan: &Plan, exact: i64) -> Measured {
         self.ticks = self.ticks.saturating_add(1);
         match (plan, &mut self.kept) {
-            (Plan::History(history), Kept::History(kept)) => vec![history.measure(kept, exact)],
-            (Plan::Buffers(buffers), Kept::Buffers(kept)) => vec![buffers.measure(kept, exact)],
+            (Plan::History(history), Kept::History(kept)) => smallvec![history.measure(kept, exact)],
+            (Plan::Buffers(buffers), Kept::Buffers(kept)) => smallvec![buffers.measure(kept, exact)],
             (Plan::Nodes(nodes), Kept::Nodes(kept)) => nodes.measure(kept, self.ticks, exact),
             // A state is of the plan that made it.
-            _ => Vec::new(),
+            _ => Measured::new(),
         }
     }
 
