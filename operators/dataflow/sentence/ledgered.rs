@@ -207,6 +207,8 @@ mod tests {
     use crate::dataflow::bounding::tests::Random;
     use crate::dataflow::bounding::{Identity, Ration};
 
+    type Notes = Vec<(i64, Zeroizing<Vec<u8>>)>;
+
     fn empty() -> Tab<u64, u32> {
         Tab::Life(Ration::new(3, 1 << 40).unwrap())
     }
@@ -253,7 +255,7 @@ mod tests {
             assert!((1..40).contains(&wholes) && given_up > 20, "{wholes} wholes, {given_up} given up");
             let pages = kept.unwrap();
             let refused = |memory: &Memory| Ledgered::read(empty(), pages, memory, 0).is_err();
-            let notes = |change: &dyn Fn(&mut Vec<(i64, Zeroizing<Vec<u8>>)>)| {
+            let notes = |change: &dyn Fn(&mut Notes)| {
                 let mut notes = memory.notes.clone();
                 change(&mut notes);
                 Memory { state: Zeroizing::default(), notes }
