@@ -15,15 +15,17 @@
 //! compares with are nobody's to see.
 #![allow(clippy::print_stdout)]
 
+#[path = "paid_for_once/log.rs"]
+mod log;
 #[path = "picture/panels.rs"]
 mod panels;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 
 use discreet::prelude::*;
+use log::Review;
 use panels::{Curve, Panel, Row};
 use serde_json::Value;
 
@@ -40,15 +42,12 @@ const HOUR: Time = 3_600_000_000;
 /// Seven days.
 const WIDTH: usize = 168;
 
-/// Who wrote a review, and when.
-type Review = (u64, Time);
-
 fn main() -> Outcome<()> {
     let Some(data) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        return Year::of("made up", made_up(FEW)?, FEW).map(drop);
+        return Year::of("made up", log::made_up(FEW)?, FEW).map(drop);
     };
-    let mut year = Year::of("made up", made_up(HOURS)?, HOURS)?;
-    match reviews(&data)? {
+    let mut year = Year::of("made up", log::made_up(HOURS)?, HOURS)?;
+    match log::reviews(&data)? {
         Some(log) => year = Year::of("reviews.csv.bz2", log, HOURS)?,
         None => println!("reviews.csv.bz2 is not in {}", data.display()),
     }
@@ -56,40 +55,6 @@ fn main() -> Outcome<()> {
         std::fs::write(path, year.picture())?;
     }
     Ok(())
-}
-
-/// The reviews of the year, where there are any.
-fn reviews(data: &Path) -> Outcome<Option<Vec<Review>>> {
-    let Ok(file) = File::open(data.join("reviews.csv.bz2")) else { return Ok(None) };
-    let mut rows = csv::Reader::from_reader(bzip2::read::BzDecoder::new(file));
-    let mut log = Vec::new();
-    for row in rows.records() {
-        let row = row?;
-        if row[3].starts_with("2007") {
-            log.push((row[0].parse()?, at(&format!("{}:00Z", row[3].replace(' ', "T")))?));
-        }
-    }
-    Ok(Some(log))
-}
-
-/// As many reviews with days, weeks and a slack season, of people who come by chance.
-fn made_up(hours: usize) -> Outcome<Vec<Review>> {
-    let (start, mut seed) = (at(FROM)?, 7u64);
-    let mut random = move |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    };
-    let mut log = Vec::new();
-    for at in 0..hours as Time {
-        let by_day = if (7..23).contains(&(at % 24)) { 32 } else { 8 };
-        let by_week = if at / 24 % 7 < 5 { by_day } else { by_day / 2 };
-        let slack = (5_700..6_900).contains(&at);
-        let most = if slack { by_week / 6 } else { by_week };
-        for _ in 0..most + random(1 + most as u64) as i64 - most / 2 {
-            log.push((random(150_000), start + at * HOUR + random(3_600) as Time * 1_000_000));
-        }
-    }
-    Ok(log)
 }
 
 /// What is told of a year, hour by hour, and what is so.
@@ -114,7 +79,7 @@ struct Told {
 
 impl Year {
     fn of(name: &str, log: Vec<Review>, hours: usize) -> Outcome<Year> {
-        let counted = counted(&log, hours)?;
+        let counted = log::counted(&log, hours)?;
         println!(
             "{name}: {hours} hours, {} reviews of which {:.0} count",
             log.len(),
@@ -125,14 +90,18 @@ impl Year {
             told.remove(name).filter(|told| told.totals.len() == hours).ok_or("a total is missing")
         };
         let [fresh, tree, best] = [take("fresh")?, take("tree")?, take("so_far")?];
-        let so_far = Totals { exact: summed(&counted, hours), fresh, tree, best };
+        let so_far = Totals { exact: log::summed(&counted, hours), fresh, tree, best };
         // Of a tree all that can be had is what there was then, subtracted.
         let totals = &so_far.tree.totals;
         let before = |at: usize| at.checked_sub(WIDTH).map_or(0.0, |at| totals[at]);
         let tree = totals.iter().enumerate().map(|(at, told)| told - before(at)).collect();
         let tree = Told { totals: tree, within: None };
-        let last =
-            Totals { exact: summed(&counted, WIDTH), fresh: take("fresh_week")?, tree, best: take("week")? };
+        let last = Totals {
+            exact: log::summed(&counted, WIDTH),
+            fresh: take("fresh_week")?,
+            tree,
+            best: take("week")?,
+        };
         let year = Year { so_far, last };
         year.say()?;
         Ok(year)
@@ -267,30 +236,6 @@ impl Totals {
         let squares: f64 = off.iter().map(|off| off * off).sum();
         Off { usual: (squares / off.len() as f64).sqrt(), most: off.into_iter().fold(0.0, f64::max) }
     }
-}
-
-/// How many reviews of each hour count: of a person the first few.
-fn counted(log: &[Review], hours: usize) -> Outcome<Vec<f64>> {
-    let start = at(FROM)?;
-    let mut log = log.to_vec();
-    log.sort_by_key(|(_, time)| *time);
-    let (mut used, mut counted) = (HashMap::new(), vec![0.0; hours]);
-    for (person, time) in log {
-        let used = used.entry(person).or_insert(0);
-        let place = usize::try_from((time - start) / HOUR)?;
-        if *used < EACH
-            && let Some(counted) = counted.get_mut(place)
-        {
-            *used += 1;
-            *counted += 1.0;
-        }
-    }
-    Ok(counted)
-}
-
-/// The totals of the last so many, at each.
-fn summed(counted: &[f64], width: usize) -> Vec<f64> {
-    (1..=counted.len()).map(|end| counted[end.saturating_sub(width)..end].iter().sum()).collect()
 }
 
 /// Each total of each statement, by its name, in order of hours.
