@@ -51,7 +51,7 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
             let mut told = false;
             for window in 0..16 {
                 let cells: &[(u32, u64, bool)] =
-                    if window == 0 { &[(1, 1, true), (2, 1, true), (3, 1, true)] } else { &[] };
+                    if window == 5 { &[(1, 1, true), (2, 1, true), (3, 1, true)] } else { &[] };
                 let drawn: Told = ready.draw(brought(&ready, cells), state.as_deref(), &mut noise);
                 told |= !drawn.answer.cells().is_empty();
                 state = drawn.state;
