@@ -52,6 +52,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) high: Option<&'a str>,
     /// Whether there were too few people to say more.
     pub(crate) insufficient: bool,
+    /// Of which windows it is, where not of the line's own: `so far`, `last 7`.
+    pub(crate) total: Option<Cow<'a, str>>,
     pub(crate) confidence: &'a str,
     pub(crate) noise: Vec<Law<'a>>,
     pub(crate) id: Cow<'a, str>,
@@ -119,6 +121,9 @@ pub(crate) struct Law<'a> {
     pub(crate) comparisons: Option<u64>,
     /// The answer of a search for the largest is at most twice so many people below it.
     pub(crate) tau: Option<u64>,
+    /// How the noise of a total over windows hangs together.
+    #[serde(borrow)]
+    pub(crate) strategy: Option<Cow<'a, str>>,
     #[serde(borrow)]
     rank_error: Option<&'a RawValue>,
 }
@@ -178,6 +183,8 @@ struct Fields<'a> {
     #[serde(borrow)]
     interval: Option<[Option<&'a RawValue>; 2]>,
     insufficient: Option<bool>,
+    #[serde(borrow)]
+    total: Option<Cow<'a, str>>,
     #[serde(borrow)]
     confidence: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -245,6 +252,7 @@ impl<'a> Fields<'a> {
             low: number(low),
             high: number(high),
             insufficient: self.insufficient.unwrap_or(false),
+            total: self.total,
             confidence: self.confidence?.get(),
             noise,
             id: self.id?,
@@ -323,9 +331,22 @@ mod tests {
         let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&quantile) else { panic!("{quantile}") };
         assert_eq!((cell.q, cell.ranked(), cell.insufficient), (Some("0.50"), Some(Ranked::Near(38)), false));
         assert_eq!((cell.noise[0].rank_error(), cell.off), (Some("37.2"), None));
+        assert_eq!((cell.total.as_deref(), cell.noise[0].strategy.as_deref()), (None, None));
         let plain = quantile.replace(r#","rank_error":37.2"#, "");
         let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&plain) else { panic!("{plain}") };
         assert_eq!(cell.ranked(), None);
+    }
+
+    // Refutes a total that is taken for what one window has.
+    #[test]
+    fn of_which_windows_a_total_is_and_how_it_is_noised_is_read() {
+        let total = format!(
+            r#"{{{HEAD},"key":"a","value":1200,"interval":[1100,1300],"total":"last 7","confidence":0.9,"noise":{{"kind":"gaussian","scale":60.8,"over_bound":1.0007,"strategy":"square-root"}},"id":"5f","promise":"lifetime","demo":true,"tally":1180,"truth":1301}}"#
+        );
+        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&total) else { panic!("{total}") };
+        assert_eq!(cell.total.as_deref(), Some("last 7"));
+        assert_eq!((cell.noise[0].strategy.as_deref(), cell.ranked()), (Some("square-root"), None));
+        assert_eq!((cell.tally, cell.truth), (Some("1180"), Some("1301")));
     }
 
     #[test]

@@ -23,6 +23,8 @@ mod rivals;
 mod scene;
 #[path = "job/signals.rs"]
 mod signals;
+#[path = "job/totals.rs"]
+mod totals;
 #[path = "trial/mod.rs"]
 mod trial;
 

@@ -79,12 +79,13 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.fence, visits.agreed TO job;
+//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.noted, visits.fence, visits.agreed TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent) ON visits.account TO job;
 //! GRANT UPDATE (version, held) ON visits.state TO job;
 //! GRANT UPDATE (delivered) ON visits.release TO job;
+//! GRANT DELETE ON visits.noted TO job;
 //! ```
 
 mod agreement;

@@ -12,13 +12,13 @@ const FROM: i64 = 1_500_000_000 * SECOND;
 const WINDOWS: i64 = 6;
 
 /// Two addresses that nobody listens on, in a file.
-fn hosts(scene: &Scene) {
+pub(crate) fn hosts(scene: &Scene) {
     let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let lines = taken.iter().map(|taken| format!("{}\n", taken.local_addr().unwrap()));
     scene.write("hosts", lines.collect::<String>());
 }
 
-fn start(scene: &Scene, process: usize, workers: &str) -> Life {
+pub(crate) fn start(scene: &Scene, process: usize, workers: &str) -> Life {
     let (process, out) = (["0", "1"][process], ["told.jsonl", "other.jsonl"][process]);
     let own = ["-n", "2", "-p", process, "--hosts", "hosts", "-w", workers, "--out", out];
     scene.start(&[&["run", "job.toml"][..], &own].concat())

@@ -16,24 +16,24 @@ use crate::scene::{Life, PATIENCE, Scene, Told, moment, now, until};
 use crate::{Chance, in_parallel, size};
 
 /// When the windows of a replay are.
-const FROM: i64 = 1_500_000_000 * SECOND;
+pub(crate) const FROM: i64 = 1_500_000_000 * SECOND;
 
 /// As many as the budget pays for.
 const WINDOWS: i64 = 24;
 
 /// What was seen in a file of releases, whenever a life ended: whole lines only, for the last may be torn.
 #[derive(Default)]
-struct Seen(BTreeSet<String>);
+pub(crate) struct Seen(BTreeSet<String>);
 
 impl Seen {
-    fn look(&mut self, scene: &Scene) {
+    pub(crate) fn look(&mut self, scene: &Scene) {
         let text = scene.read("told.jsonl");
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         self.0.extend(whole.lines().map(str::to_owned));
     }
 
     /// Everything that was ever seen is still there as it was.
-    fn judge(&self, told: &str) {
+    pub(crate) fn judge(&self, told: &str) {
         let told: BTreeSet<&str> = told.lines().collect();
         for line in &self.0 {
             assert!(told.contains(line.as_str()), "it was told, and is not any more: {line}");
@@ -42,7 +42,7 @@ impl Seen {
 }
 
 /// Kills what is in the middle of something: gives back whether it was, rather than over already.
-fn killed(mut life: Life, after: Duration) -> bool {
+pub(crate) fn killed(mut life: Life, after: Duration) -> bool {
     let start = Instant::now();
     while start.elapsed() < after {
         if life.has_ended() {

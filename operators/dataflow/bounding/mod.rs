@@ -39,6 +39,10 @@
 //! and all four norms hold at once, and are reached. A person who is admitted to `n` windows moves their vectors, laid end
 //! to end, by `n` times L0, L1 and L2 squared: the windows admitted are a function of the person's own records too.
 //!
+//! Where windows are added up a person is in all totals from then on, and is bounded over all of them ([`Ration`]): what one
+//! person brings to a key at all windows adds up, without signs, to no more than `per_key` records, or `c`, or 1, and there are
+//! `keys` such keys in all.
+//!
 //! A sum is clipped once, when everything of a person in a key is added up, in whole numbers that cannot overflow on the
 //! way: clipping each pane first would make it depend on how the window was divided, and clipping each record would bound
 //! `per_key` of them and not the person.

@@ -47,6 +47,21 @@ impl<K: Ord, C: Summary + Clone> Exact<K, C> {
         cell.cloned().unwrap_or_default()
     }
 
+    /// What each key has, by the ends of the windows in which somebody has it.
+    pub(crate) fn by_key(&self) -> BTreeMap<K, Vec<(Time, C)>>
+    where
+        K: Clone,
+    {
+        let mut keys: BTreeMap<K, Vec<(Time, C)>> = BTreeMap::new();
+        for ((_, end), cells) in self.lock().iter() {
+            for (key, cell) in cells {
+                keys.entry(key.clone()).or_default().push((*end, cell.clone()));
+            }
+        }
+        keys.values_mut().for_each(|ends| ends.sort_by_key(|(end, _)| *end));
+        keys
+    }
+
     fn add(&self, window: Interval, key: K, cell: C) {
         self.lock().entry((window.start(), window.end())).or_default().entry(key).or_default().join(cell);
     }

@@ -8,6 +8,7 @@ use super::number::Share;
 use super::privacy::{Privacy, Protected};
 use super::ranks;
 use super::release::{CostWords, NoiseKind, Price, Release};
+use super::running;
 use super::source::{Place, Records, Source, check_field};
 use super::statistic::{Keys, Statistic};
 use crate::accounting::{Amount, Cost, Omega, Promise, Units};
@@ -34,6 +35,7 @@ pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
     names(root, tables, &nodes);
     shares(tables, &nodes);
     for (node, release) in releases() {
+        running::agree(node, release);
         bound(node, release, &tables.privacy.protected);
         law(node, release, tables);
         keys(node, release, tables.source);
@@ -104,6 +106,7 @@ fn shares(tables: &Tables<'_>, nodes: &[Node<'_>]) {
             node.at(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
         }
         let ends = release.every == Every::All
+            || release.running.is_some()
             || release.bound.windows.is_some()
             || (tables.from.is_some() && tables.until.is_some());
         if tables.privacy.promise == Promise::Lifetime && !ends {
@@ -121,6 +124,9 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
         release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
     let one_value = matches!(release.statistic, Statistic::Max { .. });
     let many_records = !one_value && !matches!(release.statistic, Statistic::People(_));
+    // Where windows are added up, a person is bounded over all of them together.
+    let of_all = release.running.is_some();
+    let of = if of_all { ", over all windows together" } else { "" };
     // A person's sum is clipped to its range, however many records it has.
     let unclipped = many_records && !matches!(release.statistic, Statistic::Sum(..));
     let counts = [
@@ -129,7 +135,11 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
             release.bound.keys,
             person && many_keys,
             person && many_keys,
-            "how many keys of a window a person counts in",
+            if of_all {
+                "how many keys a person counts in"
+            } else {
+                "how many keys of a window a person counts in"
+            },
         ),
         (
             "per_key",
@@ -142,7 +152,7 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
     for (name, found, may_be_many, required, what) in counts {
         match found {
             None if required => {
-                let remedy = format!("bound = {{ {name} = .. }}: {what}");
+                let remedy = format!("bound = {{ {name} = .. }}: {what}{of}");
                 place.wrong::<()>(Wrong::new(MistakeKind::Missing, format!("no bound of {name}"), remedy));
             }
             Some(_) if one_value && name == "per_key" => {
@@ -168,6 +178,10 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
 fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
     let pure = budget.is_pure();
+    let runs = release.running.is_some();
+    if runs && !running::law(node, release, pure) {
+        return;
+    }
     let kinds = NoiseKind::of(&release.statistic);
     if !kinds.contains(&release.noise) {
         let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
@@ -199,7 +213,7 @@ fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
         _ => {}
     }
     if release.noise == NoiseKind::Gaussian && cost.epsilon.is_some() {
-        let remedy = "rho, or noise = \"laplace\"";
+        let remedy = if runs { "rho" } else { "rho, or noise = \"laplace\"" };
         node.at(&["cost", "epsilon"]).conflict::<()>("pure epsilon for Gaussian noise", remedy);
     }
 }
@@ -234,11 +248,17 @@ fn edges(node: &Node<'_>, release: &Release) -> Option<()> {
     reason = "whether there is a number, and whether the releases agree, are two things"
 )]
 fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
-    let stated = tables.releases.iter().find_map(|release| release.bound.windows);
+    let of_windows = |release: &Release| release.bound.windows.filter(|_| release.running.is_none());
+    let stated = tables.releases.iter().find_map(of_windows);
     let Some(stated) = stated else { return Some(None) };
     let mut agree = true;
     for (node, release) in nodes.iter().zip(tables.releases) {
         let place = node.at(&["bound", "windows"]);
+        if release.running.is_some() {
+            running::apart(node);
+            agree = false;
+            continue;
+        }
         match release.bound.windows {
             Some(_) if tables.privacy.protected == Protected::Record => {
                 place.conflict::<()>(

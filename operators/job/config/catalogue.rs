@@ -51,8 +51,7 @@ fn numbers() {
         // B16
         (SHARE, "share = «1.000000000000000001", &["at most 1"]),
         (SHARE, "share = «0", &["above 0"]),
-        // B17, B18: no statistic has a horizon of its own.
-        (SHARE, "share = 0.5\n«running = true", &["an unknown field"]),
+        // B17, B18: the horizon of a total is the job's; no statistic has one of its own.
         (SHARE, "share = 0.5\n«horizon = 0", &["an unknown field"]),
         // B19: the granularity is a whole number, and nobody's to choose.
         (SHARE, "share = 0.5\n«granularity = 3", &["an unknown field"]),

@@ -5,7 +5,8 @@
 //! value must be is decided where it is read; what must be right between tables, once all of them are; and nothing is
 //! looked at again after that.
 //!
-//! `config/reviews.toml` is a job file with a word about each field.
+//! `config/reviews.toml` is a job file with a word about each field; those of windows that are added up (`running`, `strategy`, and
+//! `over` beside them) are in `config/running.toml`.
 
 mod agree;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod ranks;
 #[cfg(test)]
 mod refusals;
 mod release;
+mod running;
 mod source;
 mod span;
 mod statistic;
@@ -43,6 +45,7 @@ pub use number::{Fraction, Number, Share};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
 pub use ranks::{Each, Grid, Quantiles};
 pub use release::{Bound, CostWords, NoiseKind, Price, Release};
+pub use running::Running;
 pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use statistic::{Grouping, Keys, Measure, Statistic};

@@ -177,6 +177,14 @@ impl<'a> Node<'a> {
         Some(entries.iter().enumerate().map(entry).collect())
     }
 
+    /// Whether something is so.
+    pub(super) fn boolean(&self) -> Option<bool> {
+        match self.value {
+            DeValue::Boolean(is_so) => Some(*is_so),
+            _ => self.mistyped("true or false"),
+        }
+    }
+
     /// Whether it is a list.
     pub(super) fn is_list(&self) -> bool {
         matches!(self.value, DeValue::Array(_))

@@ -65,6 +65,12 @@ impl Number {
         Number { digits: 1, power }
     }
 
+    /// How far it is from zero.
+    pub(crate) fn size(self) -> Number {
+        // It has 36 digits at most.
+        Number { digits: self.digits.saturating_abs(), ..self }
+    }
+
     /// Whether there is nothing behind its point.
     pub(crate) fn is_whole(self) -> bool {
         self.power >= 0

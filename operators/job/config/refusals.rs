@@ -165,7 +165,6 @@ fn words_that_mean_nothing() {
             "«cuont = { by = \"vendor\", keys = \"discover\" }",
             &["release[1].cuont", "did you mean count?"],
         ),
-        (SHARE, "share = 0.5\n«running = true", &["release[1].running", "an unknown field"]),
         (
             "noise = \"gaussian\"",
             "noise = «\"gausian\"",

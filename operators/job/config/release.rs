@@ -6,9 +6,11 @@ use super::every::Every;
 use super::located::{Wrong, listed};
 use super::node::{Fields, Node};
 use super::number::Share;
+use super::running::{self, Running};
 use super::span::unit_words;
 use super::statistic::{self, Keys, Statistic};
 use crate::accounting::Budget;
+use crate::accounting::running::WIDTH;
 use crate::decimal::Decimal;
 use crate::job::MistakeKind;
 use crate::ledger::Name;
@@ -21,15 +23,17 @@ pub struct Release {
     pub name: Name,
     /// Which windows it has.
     pub every: Every,
-    /// How long each is, where it is longer than the step between two.
+    /// How long each is, where it is longer than the step between two; where windows are added up, over how long a time.
     pub over: Option<Every>,
+    /// How windows are added up, where they are.
+    pub running: Option<Running>,
     /// What is published.
     pub statistic: Statistic,
     /// How much one person can matter.
     pub bound: Bound,
     /// What the answer is hidden in.
     pub noise: NoiseKind,
-    /// What a window may cost.
+    /// What a window may cost; where windows are added up, all of them.
     pub price: Price,
 }
 
@@ -87,10 +91,10 @@ impl NoiseKind {
     }
 }
 
-/// What a window may cost.
+/// What a window may cost, or all of them where they are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// A part of the budget, divided by the windows that one person can be charged for.
+    /// A part of the budget, divided by the windows that one person can be charged for: not at all, where all are paid at once.
     Share(Share),
     /// So much a window.
     Cost(CostWords),
@@ -111,7 +115,7 @@ pub struct CostWords {
 /// One person in more keys, or with more in a key, than this is no bound.
 const MOST: u64 = 1 << 31;
 
-const BESIDE: [&str; 4] = ["over", "bound", "share", "cost"];
+const BESIDE: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
 
 impl Release {
     /// Whether it releases keys that nobody listed.
@@ -130,7 +134,8 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.parsed(Name::new("release", node.text()?)));
     let every = fields.read("every", every);
-    let over = fields.read("over", every_over(every));
+    let running = running::read(&fields);
+    let over = fields.read("over", every_over(every, running.flatten().is_some()));
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {
         Some(node) => bound(&node),
@@ -142,6 +147,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
         name: name?,
         every: every?,
         over,
+        running: running?,
         statistic: statistic?,
         bound: bound?,
         noise: noise?,
@@ -171,11 +177,15 @@ fn every(node: Node<'_>) -> Option<Every> {
 const MOST_OVERLAPS: u64 = 1_000;
 
 /// A length that the step divides: no person is in more windows than the quotient, and one more.
-fn every_over(step: Option<Every>) -> impl FnOnce(Node<'_>) -> Option<Every> {
+fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(Node<'_>) -> Option<Every> {
     move |node| {
         let over = every(node.clone())?;
         match over.over(step?) {
             Some(1..=MOST_OVERLAPS) => Some(over),
+            Some(1..=WIDTH) if runs => Some(over),
+            Some(_) if runs => {
+                node.conflict("a total of too many windows", "at most 16,384 times the length in every")
+            }
             Some(_) => {
                 node.conflict("a window that starts too often", "at most 1,000 times the length in every")
             }

@@ -105,6 +105,10 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
 fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     writeln!(f, "[[release]]\nname = {}\nevery = \"{}\"", text(release.name.as_str()), release.every)?;
     optional(f, "over", release.over.map(|over| format!("\"{over}\"")))?;
+    if let Some(running) = release.running {
+        writeln!(f, "running = true")?;
+        optional(f, "strategy", running.strategy.map(|strategy| format!("\"{strategy}\"")))?;
+    }
     let statistic = &release.statistic;
     let grouped = |grouping: &Option<Grouping>| match grouping {
         None => [("by", None), ("keys", None)],

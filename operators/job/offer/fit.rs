@@ -33,7 +33,7 @@ pub(super) fn costs(job: &Job, together: &[u64], schedules: &[Schedule]) -> Resu
         .filter_map(|(index, release)| {
             let Price::Cost(words) = &release.price else { return None };
             let together = if endless(index) { 1 } else { together[index] };
-            Some(Written { index, words, cost: &costs[index], together })
+            Some(Written { index, words, cost: &costs[index], together, at_once: release.running.is_some() })
         })
         .collect();
     let beside = |skipped: Option<usize>| {
@@ -71,6 +71,8 @@ struct Written<'j> {
     words: &'j CostWords,
     cost: &'j Amount,
     together: u64,
+    /// Whether it is for all windows.
+    at_once: bool,
 }
 
 /// `floor(cap share / together)`, part by part; of delta only where keys are discovered.
@@ -102,12 +104,17 @@ fn without(left: &Amount, cost: &Amount, together: u64) -> Option<Amount> {
 }
 
 fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount) -> Refused {
-    let Written { index, cost, together, .. } = written;
+    let Written { index, cost, together, at_once, .. } = written;
     let windows = if *together == 1 { "1 window".to_owned() } else { format!("{together} windows") };
     let comes = cost.times(*together).map_or("more than 2^64".to_owned(), |all| all.to_string());
-    let found = format!(
-        "found {cost} a window, which comes to {comes} for {windows} that one account holds together"
-    );
+    let found = match at_once {
+        true => format!("found {cost} for all windows together"),
+        false => {
+            format!(
+                "found {cost} a window, which comes to {comes} for {windows} that one account holds together"
+            )
+        }
+    };
     let message = match fits {
         Some((left, fits)) => {
             format!(

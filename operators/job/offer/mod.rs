@@ -4,6 +4,7 @@
 //! divided by the windows of the release that one account holds together ([`Offer::together`]), in whole units of 2^-64,
 //! rounded down; what is written as a cost stands as it is, and must fit beside the shares.
 
+mod adding;
 mod asking;
 mod cell;
 mod fit;
@@ -16,6 +17,7 @@ mod steps;
 mod tests;
 mod together;
 
+pub(crate) use adding::Adding;
 pub(crate) use asking::Asking;
 pub(crate) use cell::CellKey;
 pub(super) use fit::pasted;
@@ -46,11 +48,13 @@ pub(crate) struct Offer {
     pub(crate) value: Option<(String, Point)>,
     /// What is asked.
     pub(crate) asking: Asking,
+    /// How its windows are added up, where they are.
+    pub(crate) adding: Option<Adding>,
     /// The noise, made from the cost.
     pub(crate) law: Law,
-    /// What a window costs, in the domain's currency, the delta of discovery included.
+    /// What a window costs, in the domain's currency, the delta of discovery included; or all of them, where they are added up.
     pub(crate) cost: Amount,
-    /// How many windows of it one account ever holds together.
+    /// How many times one account ever holds that together.
     pub(crate) together: u64,
 }
 
@@ -89,8 +93,13 @@ impl Job {
                 even: matches!(release.every, Every::Span(_)),
             })
             .collect();
-        let together: Vec<u64> =
-            (windows.iter()).map(|counted| together(counted, &windows, self.domain().promise())).collect();
+        let together: Vec<u64> = (self.releases.iter().zip(&windows))
+            .map(|(release, counted)| match release.running {
+                // Paid with the first of them, for the whole time that they are about.
+                Some(_) => 1,
+                None => together(counted, &windows, self.domain().promise()),
+            })
+            .collect();
         let costs = fit::costs(self, &together, &schedules)?;
         let mut offers = Vec::with_capacity(schedules.len());
         for (index, release) in self.releases.iter().enumerate() {
@@ -135,8 +144,8 @@ pub(crate) fn schedule(
         );
         return Err(Refused::new("job.from", message));
     };
-    let times = release.over.and_then(|over| over.over(release.every)).unwrap_or(1);
-    match (release.every, release.over) {
+    let times = release.slides().and_then(|over| over.over(release.every)).unwrap_or(1);
+    match (release.every, release.slides()) {
         (Every::Span(step), Some(Every::Span(size))) => Schedule::sliding(size, step, from, until),
         (Every::Span(step), _) => Schedule::tumbling(step, from, until),
         (Every::Calendar(count, unit), _) => {
@@ -163,23 +172,36 @@ fn offer(
 ) -> Result<Offer, Refused> {
     let word = release.statistic.word();
     let (asking, value) = asking::asking(release, &cost, &format!("{place}.{word}"))?;
+    let adding = Adding::of(release, &schedule, place)?;
     let law = Law::new(release.noise, without_delta(&cost));
     let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
         .per_key(release.bound.per_key.unwrap_or(1).into());
     let bound = release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()));
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
-    let offer =
-        Offer { name: release.name.clone(), schedule, bound, key, value, asking, law, cost, together };
+    let offer = Offer {
+        name: release.name.clone(),
+        schedule,
+        bound,
+        key,
+        value,
+        asking,
+        adding,
+        law,
+        cost,
+        together,
+    };
     // Whatever a mechanism can refuse is refused here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
         let price = if matches!(release.price, Price::Share(_)) { "share" } else { "cost" };
-        let field = match invalid.field() {
+        let refused = invalid.field();
+        let field = match adding::field(release, refused).unwrap_or(refused) {
             "bound" | "keys" | "per_key" | "windows" => "bound".to_owned(),
             "range" => format!("{word}.range"),
             "edges" => format!("{word}.edges"),
             "grid" | "step" if word == "max" => "max.grid".to_owned(),
             "grid" | "step" => format!("{word}.range"),
             "q" => format!("{word}.q"),
+            "every" | "over" | "strategy" => refused.to_owned(),
             _ => price.to_owned(),
         };
         Refused::at(format!("{place}.{field}"), &invalid)

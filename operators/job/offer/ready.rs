@@ -9,7 +9,8 @@ use crate::invalid::{Invalid, Kind};
 use crate::job::config::{Job, NoiseKind};
 use crate::mechanisms::{
     BinarySearch, Exponential, Gaussian, Laplace, Largest, Maximum, Mean, Mechanism, Noised, NoisyMeans,
-    NoisyTotals, PermuteAndFlip, Quantiles, Ranked, Ready, Sensitivity, Statistic, Total,
+    NoisyTotals, PermuteAndFlip, Quantiles, Ranked, Ready, RunningTotal, RunningTotals, Sensitivity,
+    Statistic, Total,
 };
 
 /// The law of the noise, whichever a job file names, and what it costs.
@@ -37,6 +38,17 @@ impl Mechanism<Total<CellKey>> for Law {
         match self.kind {
             NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(total),
             NoiseKind::Laplace => Laplace::cost(&self.cost).ready(total),
+            _ => Err(foreign()),
+        }
+    }
+}
+
+impl Mechanism<RunningTotal<CellKey>> for Law {
+    type Ready = RunningTotals<CellKey>;
+
+    fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
+        match self.kind {
+            NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(total),
             _ => Err(foreign()),
         }
     }
@@ -84,6 +96,8 @@ impl Mechanism<Quantiles<CellKey>> for Law {
 pub(crate) enum Settled {
     /// A number a key.
     Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
+    /// A number a key, added up over windows.
+    Running(Box<RunningTotal<CellKey>>, Box<RunningTotals<CellKey>>),
     /// A mean a key.
     Mean(Box<Mean<CellKey>>, Box<NoisyMeans<CellKey>>),
     /// The largest a key.
@@ -97,6 +111,7 @@ macro_rules! both {
     ($settled:expr, $statistic:pat, $ready:pat => $what:expr) => {
         match $settled {
             Settled::Total($statistic, $ready) => $what,
+            Settled::Running($statistic, $ready) => $what,
             Settled::Mean($statistic, $ready) => $what,
             Settled::Largest($statistic, $ready) => $what,
             Settled::Quantiles($statistic, $ready) => $what,
@@ -121,8 +136,8 @@ impl Settled {
     }
 
     /// How far to either side of each its interval reaches: in people, where a rank is promised.
-    pub(crate) fn reaches(&self) -> &[f64] {
-        both!(self, _, ready => ready.reaches())
+    pub(crate) fn reaches(&self) -> Vec<f64> {
+        both!(self, _, ready => ready.reaches().to_vec())
     }
 
     /// How many of the largest people of a key are known, where that is all.
@@ -164,6 +179,11 @@ impl Offer {
                 return Ok(Settled::Quantiles(Box::new(quantiles), Box::new(ready)));
             }
         };
+        if let Some(adding) = self.adding {
+            let total = adding.total(total)?;
+            let ready = self.law.ready(&total)?;
+            return Ok(Settled::Running(Box::new(total), Box::new(ready)));
+        }
         let ready = self.law.ready(&total)?;
         Ok(Settled::Total(Box::new(total), Box::new(ready)))
     }

@@ -16,6 +16,7 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
     let ready = match settled {
         Settled::Total(_, ready) => ready,
         Settled::Mean(_, ready) => return mean(ready.noise().first()?),
+        Settled::Running(_, ready) => return total(ready.noise().first()?),
         _ => return None,
     };
     let noised = ready.noise().first()?;
@@ -54,6 +55,12 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
 fn mean(sum: &Noised) -> Option<Near> {
     let of = "an unbiased sum at this price, the least that is possible; a mean that clips may err by less";
     sum.over_bound().map(|ratio| Near { ratio, of })
+}
+
+/// Of totals over windows, told at each.
+fn total(noised: &Noised) -> Option<Near> {
+    let of = "the best linear strategy for totals that are all told, the least that is possible with Gaussian noise";
+    noised.over_bound().map(|ratio| Near { ratio, of })
 }
 
 /// Up to here every staircase is tried; beyond, the best continuous one differs by less than is shown.

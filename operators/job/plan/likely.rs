@@ -74,14 +74,26 @@ pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> 
         if let Some(times) = job
             .releases
             .get(index)
-            .and_then(|release| release.over?.over(release.every))
+            .and_then(|release| release.slides()?.over(release.every))
             .filter(|times| *times > 1)
         {
             warn(format!(
                 "windows overlap, so each record is charged for {times} times; leave out over if sums of windows will do"
             ));
         }
-        if offer.schedule.count() > 1 && !offer.schedule.is_bounded() && endless(job) {
+        if let Some(running) = &planned.running
+            && !running.best
+        {
+            warn(format!(
+                "{} errs {:.1} times as much as the least; leave out strategy for the best there is",
+                running.strategy, running.ratio
+            ));
+        }
+        if offer.adding.is_none()
+            && offer.schedule.count() > 1
+            && !offer.schedule.is_bounded()
+            && endless(job)
+        {
             let fit = fitting(job.domain().cap(), &offer.cost);
             warn(format!(
                 "there is no last window, and at most {fit} fit the budget: then releases stop; give job.until, or a promise \"any ..\""

@@ -1,8 +1,11 @@
 //! What is held of a person: sizes of [`bounding`](crate::dataflow::bounding), which `tests` measures on a table.
 
+use smallvec::SmallVec;
+
 use super::Memory;
 use crate::dataflow::Schedule;
 use crate::job::config::{Every, Job, Protected, Release, Statistic};
+use crate::job::offer::CellKey;
 
 /// A person's identity, as the sources hold it.
 pub(super) const PERSON: u64 = 32;
@@ -14,12 +17,18 @@ const COUNTED: u64 = 8;
 const SUMMED: u64 = 48;
 /// A key with one value, and the hash that decides whether it is kept.
 const KEPT: u64 = 32;
+/// What is remembered of who has brought something to keys that are added up: a person, and the first key with its amount.
+const BROUGHT: u64 = PERSON + size_of::<SmallVec<[(CellKey, u64); 1]>>() as u64;
+/// Each key of several.
+const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
 /// A value among the largest of a key, of which there are up to twice as many as must be known.
 const LISTED: u64 = 8;
 
 pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, Option<usize>)) -> Memory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
-    let keys = u64::from(release.bound.keys.unwrap_or(1));
+    let most = u64::from(release.bound.keys.unwrap_or(1));
+    // Which keys of a window count is a matter of former windows: until it closes, any of them may.
+    let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));
     let held = match (&release.statistic, &job.source.id) {
         // What may come twice is held until it is known that it did not.
@@ -30,10 +39,24 @@ pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, 
         (Statistic::Sum(..) | Statistic::Max { .. }, None) => keys.saturating_mul(SUMMED),
         _ => keys.saturating_mul(COUNTED),
     };
-    let a_person = if person { PERSON + PLACE + held } else { 0 };
-    let for_ever = release.bound.windows.map(|_| (PERSON + 4) * 3 / 2);
+    let runs = person && release.running.is_some();
+    let by_key =
+        release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
+    let a_person = match person {
+        true if runs && by_key => PERSON + PLACE,
+        true => PERSON + PLACE + held,
+        false => 0,
+    };
+    let for_ever = match runs {
+        true => {
+            let keys = if most > 1 { most.saturating_mul(BROUGHT_TO) } else { 0 };
+            Some(BROUGHT.saturating_add(keys) / 2 * 3)
+        }
+        false => release.bound.windows.map(|_| (PERSON + 4) * 3 / 2),
+    };
     let a_key = largest.map(|people| (people as u64).saturating_mul(2 * LISTED));
-    Memory { a_person, a_key, windows_open: open(job, release, schedule), for_ever }
+    let a_key_of_a_person = (runs && by_key).then_some(held);
+    Memory { a_person, a_key, windows_open: open(job, release, schedule), a_key_of_a_person, for_ever }
 }
 
 /// Windows that have begun and are not closed, at most, when records come as they happen.

@@ -13,11 +13,12 @@ mod likely;
 mod memory;
 mod page;
 mod parts;
+mod running;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use parts::{Cost, Keys, Memory, Moves, Near, Noise, Planned, Windows};
+pub use parts::{Cost, Keys, Memory, Moves, Near, Noise, Planned, Running, Windows};
 
 use serde::Serialize;
 
@@ -131,10 +132,10 @@ fn planned(
     let noise = noise(settled);
     Planned {
         name: offer.name.as_str().to_owned(),
-        statistic: words::statistic(job, &release.statistic),
+        statistic: words::statistic(job, release),
         windows: Windows {
             every: release.every.to_string(),
-            over: release.over.map(|over| over.to_string()),
+            over: release.slides().map(|over| over.to_string()),
             from: schedule.window(0).and_then(|window| moment(window.start())),
             until: schedule
                 .window(schedule.count().saturating_sub(1))
@@ -147,6 +148,7 @@ fn planned(
         moves: moves(settled, offer),
         people_for_a_tenth: likely::people_for_a_tenth(release, &noise),
         near: known::near(settled, offer),
+        running: running::of(settled, offer),
         noise,
         cost: Cost::of(&offer.cost, delta),
         paid_together: offer.together,
@@ -156,7 +158,7 @@ fn planned(
 }
 
 fn noise(settled: &Settled) -> Vec<Noise> {
-    let noise = |(noised, &interval): (&Noised, &f64)| {
+    let noise = |(noised, interval): (&Noised, f64)| {
         let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
         let plain =
             Noise { number, kind, scale, interval, q: None, comparisons: None, tau: None, rank_error: None };
@@ -187,6 +189,12 @@ fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
         Settled::Total(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             // A histogram has a value, of which it tells nothing but where it falls.
+            let point = if number == "sum" { point } else { Point::WHOLE };
+            vec![moves(number, &settled.sensitivity(), point, 1.0)]
+        }
+        // Of each total by itself.
+        Settled::Running(_, ready) => {
+            let number = ready.noise().first().map_or("records", Noised::number);
             let point = if number == "sum" { point } else { Point::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Cost, Keys, Memory, Moves, Noise, Plan, Planned, Windows};
+use super::{Cost, Keys, Memory, Moves, Noise, Plan, Planned, Running, Windows};
 
 /// Where the second column begins.
 const INDENT: usize = 15;
@@ -71,6 +71,24 @@ impl Plan {
         let error =
             format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10));
         line(f, units, &error)?;
+        if let Some(running) = &release.running {
+            line(f, "strategy", &strategy(running))?;
+            let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
+            let paid = format!("{}, paid once, with the first{first}", self.cost(&release.cost));
+            line(f, "all windows", &paid)?;
+        } else {
+            self.account(f, release)?;
+        }
+        let near = match release.near {
+            Some(near) => format!("{:.3} times the deviation of {}", near.ratio, near.of),
+            None => "no bound is known for this noise".to_owned(),
+        };
+        line(f, "best known", &near)?;
+        line(f, "memory", &memory(release.memory))
+    }
+
+    /// What a window costs, and what windows come to.
+    fn account(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         line(f, "a window", &self.cost(&release.cost))?;
         let together = match release.paid_together {
             _ if release.windows.count.is_none()
@@ -82,13 +100,7 @@ impl Plan {
             1 => format!("1 window: {}", self.cost(&release.paid)),
             windows => format!("{windows} windows: {}", self.cost(&release.paid)),
         };
-        line(f, "an account", &together)?;
-        let near = match release.near {
-            Some(near) => format!("{:.3} times the deviation of {}", near.ratio, near.of),
-            None => "no bound is known for this noise".to_owned(),
-        };
-        line(f, "best known", &near)?;
-        line(f, "memory", &memory(release.memory))
+        line(f, "an account", &together)
     }
 
     fn cost(&self, cost: &Cost) -> String {
@@ -160,10 +172,32 @@ fn noise(noise: &Noise, several: bool, units: &str) -> String {
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }
 
+fn strategy(running: &Running) -> String {
+    let Running { total, horizon, strategy, best, deviation, ratio, numbers, fresh } = running;
+    let which = if *best { "the best" } else { "which the file names" };
+    let totals = match horizon {
+        Some(1) => "1 total".to_owned(),
+        Some(windows) => format!("{windows} totals"),
+        None => format!("totals over the {total} windows"),
+    };
+    let numbers = if *numbers == 1 { "1 number".to_owned() } else { format!("{numbers} numbers") };
+    format!(
+        "{strategy}, {which}: of {totals} none has a deviation above {}, {ratio:.3} times the least that any linear \
+         strategy has; a key keeps {numbers}. With noise of its own for each window it would be {} at this price",
+        short(*deviation),
+        short(*fresh),
+    )
+}
+
 fn memory(memory: Memory) -> String {
     let person = match memory.a_person {
         0 => "nothing of a person".to_owned(),
-        bytes => format!("{bytes} bytes of each person in an open window, and up to twice that on the way"),
+        bytes => {
+            let key = memory
+                .a_key_of_a_person
+                .map_or(String::new(), |bytes| format!(" and {bytes} of each key that one has there"));
+            format!("{bytes} bytes of each person in an open window{key}, and up to twice that on the way")
+        }
     };
     let key = memory.a_key.map_or(String::new(), |bytes| format!("; {bytes} bytes of each key"));
     let open = match memory.windows_open {

@@ -24,6 +24,8 @@ pub struct Planned {
     pub statistic: String,
     /// Its windows.
     pub windows: Windows,
+    /// How they are added up, where they are.
+    pub running: Option<Running>,
     /// Whose bound it is, in words.
     pub bound: String,
     /// For which keys it is told.
@@ -35,9 +37,9 @@ pub struct Planned {
     /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
     /// most that counts. Below a tenth of that number a cell is mostly noise.
     pub people_for_a_tenth: u64,
-    /// What a window costs.
+    /// What a window costs, or all of them where they are added up.
     pub cost: Cost,
-    /// How many windows one account holds together.
+    /// How many times one account holds that together.
     pub paid_together: u64,
     /// What these come to.
     pub paid: Cost,
@@ -53,7 +55,7 @@ pub struct Planned {
 pub struct Windows {
     /// How often, as in the file.
     pub every: String,
-    /// How long each is, where windows overlap.
+    /// How long each is, where they overlap.
     pub over: Option<String>,
     /// When the first starts.
     pub from: Option<String>,
@@ -61,6 +63,28 @@ pub struct Windows {
     pub until: Option<String>,
     /// How many, where there is a last one.
     pub count: Option<u64>,
+}
+
+/// How windows are added up: their totals are paid for once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Running {
+    /// Of which windows each total is, as its line says it: `so far`, or `last 7`.
+    pub total: String,
+    /// For how many totals the noise is made; `None` where there is no last one.
+    pub horizon: Option<u64>,
+    /// How the noise of totals hangs together.
+    pub strategy: &'static str,
+    /// Whether it is the one that is taken where the file names none.
+    pub best: bool,
+    /// The largest standard deviation of a total, in units of the file.
+    pub deviation: f64,
+    /// That over the least that any linear strategy with Gaussian noise has at the same price.
+    pub ratio: f64,
+    /// How many numbers a key keeps from window to window.
+    pub numbers: u64,
+    /// What totals err by at the same price where each window has noise of its own, as a standard deviation.
+    pub fresh: f64,
 }
 
 /// For which keys a release is told.
@@ -134,12 +158,14 @@ pub struct Near {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Of a person who has as many keys as are kept, in an open window.
+    /// Of a person who has as many keys as are kept, in an open window; where windows are added up, of a person without any.
     pub a_person: u64,
     /// Of a key, where only its largest people are known.
     pub a_key: Option<u64>,
     /// Windows that are open at once while a live run is up to date; `None` where all of them are.
     pub windows_open: Option<u64>,
-    /// Of a person for ever, where windows are counted.
+    /// Of each key that a person has in an open window, where a person may have any number of them there.
+    pub a_key_of_a_person: Option<u64>,
+    /// Of a person for ever, where windows are counted or added up.
     pub for_ever: Option<u64>,
 }

@@ -3,8 +3,18 @@
 use crate::job::config::{Each, Grid, Job, Number, Protected, Quantiles, Release, Statistic};
 use crate::time::in_words;
 
-/// What is told of a window.
-pub(super) fn statistic(job: &Job, statistic: &Statistic) -> String {
+/// What is told of a window, or of several.
+pub(super) fn statistic(job: &Job, release: &Release) -> String {
+    let told = of_windows(job, &release.statistic);
+    match (release.running, release.last()) {
+        (None, _) => told,
+        (Some(_), None) => format!("so far, {told}"),
+        (Some(_), Some(1)) => format!("in each window, {told}"),
+        (Some(_), Some(windows)) => format!("in the last {windows} windows, {told}"),
+    }
+}
+
+fn of_windows(job: &Job, statistic: &Statistic) -> String {
     let people = if job.privacy.protected == Protected::Record { "records" } else { "people" };
     let by = statistic.grouping().map_or(String::new(), |grouping| format!(" of each {}", grouping.by));
     match statistic {
@@ -80,10 +90,16 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
     let counted =
         |count: u32, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
     let mut words = format!("a person is one {field}");
+    let runs = release.running.is_some();
     if let Some(keys) = release.bound.keys {
-        words += &format!(", who counts in at most {} of a window", counted(keys, "key"));
+        let of = if runs { "" } else { " of a window" };
+        words += &format!(", who counts in at most {}{of}", counted(keys, "key"));
     }
     match (&release.statistic, release.bound.per_key) {
+        (Statistic::Sum(measure, _), _) if runs => {
+            let most = measure.low.size().max(measure.high.size());
+            words += &format!(", with values of {most} together, without their signs");
+        }
         (Statistic::People(_), _) => words += ", once",
         (Statistic::Sum(..), _) => words += ", with all that they bring",
         (Statistic::Max { .. }, _) => words += ", with one value",
@@ -91,6 +107,9 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
     }
     if release.bound.keys.is_some() && !matches!(release.statistic, Statistic::People(_)) {
         words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
+    }
+    if runs {
+        words += ", over all windows together: the first ones";
     }
     if let Some(windows) = release.bound.windows {
         words += &format!(", and in {}, the first ones", counted(windows, "window"));
@@ -110,8 +129,15 @@ pub(super) fn restart(job: &Job) -> String {
         }
         None => "",
     };
+    let running = match job.releases.iter().any(|release| release.running.is_some()) {
+        true => {
+            " Totals go on where they were, at no cost: their noise, and what each person has brought to them, are kept in the \
+             ledger, sealed. Were that lost, they would begin anew as another version, which pays anew."
+        }
+        false => "",
+    };
     format!(
         "The records of windows that are not sealed are read again: a window's length{late}. \
-         What is sealed stays as it was told and is not charged again.{counters}"
+         What is sealed stays as it was told and is not charged again.{counters}{running}"
     )
 }

@@ -1,6 +1,9 @@
-//! The exact numbers that a demonstration tells beside a noised one: after the bound, and before it; and where an answer is
-//! found by its rank, by how many people it is off.
+//! The exact numbers that a demonstration tells beside a noised one: after the bound, and before it; of windows that are added
+//! up, their sums; and where an answer is found by its rank, by how many people it is off.
 
+use std::sync::{Arc, OnceLock};
+
+use super::added::AddedUp;
 use crate::accounting::Interval;
 use crate::dataflow::Exact;
 use crate::job::offer::{Asking, CellKey, Offer};
@@ -14,6 +17,8 @@ pub(crate) struct Shown {
     pub(crate) sums: Both<Cell>,
     pub(crate) tops: Both<Tops>,
     pub(crate) values: Both<Values>,
+    /// The sums over windows, where they are added up: made when first asked for, after the run.
+    added: Arc<OnceLock<[AddedUp; 2]>>,
 }
 
 /// After the bound, and before it.
@@ -52,7 +57,14 @@ impl Shown {
                 Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
             }
             _ => {
-                let [tally, truth] = self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo());
+                let [tally, truth] = match offer.adding {
+                    None => self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo()),
+                    Some(adding) => {
+                        let Both { tally, truth } = &self.sums;
+                        let added = self.added.get_or_init(|| [tally, truth].map(AddedUp::new));
+                        added.each_ref().map(|sums| sums.over(adding.span, &offer.schedule, window, &key))
+                    }
+                };
                 let (tally, truth) = (offer.number_after(tally), offer.number_before(truth));
                 Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
             }

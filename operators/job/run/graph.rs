@@ -14,7 +14,7 @@ use crate::gate::Gate;
 use crate::job::bundle::Bundle;
 use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
 use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
-use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable};
+use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable, Total};
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
@@ -140,6 +140,15 @@ impl Graph {
                 let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
+            (Asking::Sum(range, _), Some(Settled::Running(sum, _))) => {
+                let measure = Sum::clipped(range.low(), range.high());
+                let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
+                self.release(people.ask(key(offer), value, question), offer, at, sums)?;
+            }
+            (_, Some(Settled::Running(total, _))) => {
+                let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
+                self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
+            }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
                 let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
@@ -158,6 +167,14 @@ impl Graph {
             }
         }
         let Some(demo) = &self.demo else { return Ok(()) };
+        if let (Asking::People(keys), Some(adding)) = (&offer.asking, offer.adding) {
+            // Whoever comes again has come before, so windows do not say how many there were: everybody is remembered.
+            let limits = Bound::keys(MOST).checked()?;
+            let people = Total::people(limits, keys.clone()).and_then(|people| adding.total(people));
+            let question = people.map(|statistic| Asked { statistic, measure: Count });
+            let people = bounded.clone().ask(key(offer), whole, question);
+            return people.shown_in_a_demo(demo.secret, Some(&limits), demo.shown(at).sums.truth);
+        }
         let everything = Everything::new(offer.asking.keys().clone());
         let everything = bounded.clone().ask(key(offer), value, everything);
         everything.shown_in_a_demo(demo.secret, None, demo.shown(at).sums.truth)
@@ -194,6 +211,9 @@ impl Graph {
         Ok(())
     }
 }
+
+/// More keys than anybody has.
+const MOST: u64 = 1 << 31;
 
 /// Where exact cells are put: after the bound, and before it where that is asked in the same words.
 type AfterAndBefore<C> = (Exact<CellKey, C>, Option<Exact<CellKey, C>>);

@@ -3,6 +3,7 @@
 //! Both are the same dataflow ([`graph`]), from the same offers that a plan speaks of. They differ in who says that input
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
+mod added;
 mod demo;
 mod ending;
 mod exact;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod ranks;
+mod running;
 
 use std::fs;
 use std::path::PathBuf;

@@ -7,17 +7,18 @@
 //! A cell has the status `value`, and a window ends with `closed`, its number of cells, and its place in the ledger. What
 //! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`; there a value says
 //! `insufficient` where too few people were there to say more. A quantile has its `q`. What is promised of ranks stands
-//! under `tau` or `rank_error`, in people.
+//! under `tau` or `rank_error`, in people. A total over windows says under `total` over which, and under `strategy` how it is
+//! noised.
 
 use std::borrow::Cow;
 
 use crate::told::{Cell, Line, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
-    q,tau,rank_error";
+    q,tau,rank_error,total,strategy";
 
 /// So many of them.
-const WIDTH: usize = 20;
+const WIDTH: usize = 22;
 
 const DEMO: &str = ",demo,tally,truth,off";
 
@@ -95,11 +96,18 @@ fn numbers<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 9] {
     ]
 }
 
-/// Which quantile it is, and what is promised of its rank.
-fn ranks<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 3] {
+/// Which quantile it is, and what is promised of its rank; of which windows a total is, and how it is noised.
+fn ranks<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 5] {
     let tau = cell.noise.iter().find_map(|law| law.tau).map(|tau| tau.to_string());
     let error = cell.noise.iter().find_map(|law| law.rank_error());
-    [cell.q.unwrap_or_default().into(), tau.unwrap_or_default().into(), error.unwrap_or_default().into()]
+    let strategy = cell.noise.iter().find_map(|law| law.strategy.as_deref());
+    [
+        cell.q.unwrap_or_default().into(),
+        tau.unwrap_or_default().into(),
+        error.unwrap_or_default().into(),
+        cell.total.as_deref().unwrap_or_default().into(),
+        strategy.unwrap_or_default().into(),
+    ]
 }
 
 /// A field as it stands in a record.

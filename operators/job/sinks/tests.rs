@@ -261,6 +261,21 @@ fn a_table_tells_what_is_promised_of_ranks() {
     assert_eq!(table[1].len(), table::width(false));
 }
 
+// Refutes a total over windows that a table tells as the number of one.
+#[test]
+fn a_table_tells_of_which_windows_a_total_is() {
+    let plain = cell(r#"{"start":null,"end":null}"#, "/", "3");
+    let total = plain
+        .replace("\"confidence\"", "\"total\":\"last 7\",\"confidence\"")
+        .replace("\"scale\":10.9", "\"scale\":10.9,\"over_bound\":1.02,\"strategy\":\"square-root\"");
+    for (line, said) in [(&total, ("last 7", "square-root", "gaussian")), (&plain, ("", "", "gaussian"))] {
+        let table = table_of([table::header(false), table::record(line, false).unwrap()].concat().as_bytes());
+        let of = |name: &str| table[1][table[0].iter().position(|column| column == name).unwrap()].as_str();
+        assert_eq!((of("total"), of("strategy"), of("noise")), said);
+        assert_eq!(table[1].len(), table::width(false));
+    }
+}
+
 /// The oracle reads what a spreadsheet reads.
 fn table_of(text: &[u8]) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);

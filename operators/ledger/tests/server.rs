@@ -299,7 +299,8 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     }
     for version in [1, 2] {
         let window = (10 * version, 10 * version + 10);
-        let state = Some(State { version, held: b"what a mechanism keeps".to_vec(), note: None });
+        let note = Some(Note { place: version, since: version, held: b"what is noted".to_vec() });
+        let state = Some(State { version, held: b"what a mechanism keeps".to_vec(), note });
         let rows = ledger.seal(&claim, &[Sealing { state, ..sealing("web", window, 2, "line") }]).unwrap();
         assert_eq!(ledger.mark(&rows).unwrap(), [true]);
     }

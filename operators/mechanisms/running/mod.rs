@@ -33,6 +33,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # As a mechanism
+//!
+//! A [`RunningTotal`] is a statistic, which [`Gaussian`](super::Gaussian) noise makes ready for releases: totals of many keys, listed or
+//! discovered, with all of their states in one. A key that becomes public late begins then, with all that was brought to it
+//! before as its first number; where windows leave a total again, it is told those that matter, one by one, with noise of their own.
+//!
 //! # What the caller owes
 //!
 //! * A [`State`] and the total that was told with it become durable together, and a total leaves after that. A tick that is

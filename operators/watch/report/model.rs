@@ -42,6 +42,8 @@ pub(super) struct Series {
     pub(super) errors: Errors,
     /// So many values were told of too few people.
     pub(super) insufficient: u64,
+    /// Over which windows each number is, where not over its own.
+    pub(super) total: Option<String>,
     known: HashSet<[String; 2]>,
     places: HashMap<[Option<String>; 2], usize>,
 }
@@ -230,6 +232,9 @@ impl Series {
         }
         self.errors.take(cell);
         self.insufficient += u64::from(cell.insufficient);
+        if self.total.as_deref() != cell.total.as_deref() {
+            self.total = cell.total.as_deref().map(str::to_owned);
+        }
         let Some(value) = finite(cell.value) else { return };
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
         let interval = cell.ranked().is_none().then_some((low, high));
@@ -256,13 +261,14 @@ fn noise(law: &Law<'_>, q: Option<&str>) -> [String; 3] {
         (None, Some(q)) => format!("q {q}"),
         (None, None) => String::new(),
     };
-    let kind = match law.comparisons {
-        Some(comparisons) => format!(
+    let kind = match (law.comparisons, &law.strategy) {
+        (_, Some(strategy)) => format!("{}, {strategy}", law.kind),
+        (Some(comparisons), None) => format!(
             "{}, {}",
             law.kind,
             counted(usize::try_from(comparisons).unwrap_or(usize::MAX), "comparison")
         ),
-        None => law.kind.clone().into_owned(),
+        (None, None) => law.kind.clone().into_owned(),
     };
     [number, kind, law.scale().to_owned()]
 }

@@ -90,10 +90,16 @@ impl Page<'_> {
             0 => String::new(),
             keys => format!(", {}", counted(keys, "key")),
         };
+        let total = match series.total.as_deref() {
+            None => String::new(),
+            Some("so far") => "; each number is the total so far".to_owned(),
+            Some(total) => format!("; each number is the total of the {total} windows"),
+        };
         self.text += &format!(
-            "<section><h2>{}</h2><p class=\"sub\">{windows}{keys}: {}</p>",
+            "<section><h2>{}</h2><p class=\"sub\">{windows}{keys}: {}{}</p>",
             escape(&series.name),
-            escape(&when)
+            escape(&when),
+            escape(&total)
         );
         if series.tracks.is_empty() {
             self.text += "<p>There is no number to draw.</p>";
@@ -294,6 +300,10 @@ impl Page<'_> {
             self.text += "<p>Where a place among people is promised, an interval says where the answers end that are \
                 possible, and no more. The scale of an exponential draw is in people: an answer that is so many of them \
                 further off is drawn less often by the factor e.</p>";
+        }
+        if model.releases.iter().any(|series| series.total.is_some()) {
+            self.text += "<p>The totals of a release over several windows have noise that hangs together, and are paid for once: \
+                its cost is that of all of its windows, and its scale is the largest that a total has.</p>";
         }
         if laws().all(|laws| laws.ranked.is_some()) {
             self.text += "</section>";

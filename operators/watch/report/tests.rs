@@ -3,6 +3,7 @@
 mod browser;
 mod pictures;
 mod ranks;
+mod running;
 mod samples;
 mod words;
 

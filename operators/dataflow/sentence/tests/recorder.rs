@@ -35,13 +35,16 @@ pub(in super::super) struct Sealed {
     pub(in super::super) told: String,
 }
 
+/// Notes with their places.
+type Notes = Vec<(i64, Vec<u8>)>;
+
 /// Where releases are sealed in tests. It survives a run, as a ledger does.
 #[derive(Clone)]
 pub(in super::super) struct Recorder {
     unit: Unit,
     version: u32,
     kept: Arc<Mutex<HashMap<Name, Vec<u8>>>>,
-    noted: Arc<Mutex<HashMap<Name, Vec<(i64, Vec<u8>)>>>>,
+    noted: Arc<Mutex<HashMap<Name, Notes>>>,
     sealed: Arc<Mutex<Vec<Sealed>>>,
     refusing: Arc<Mutex<Vec<Time>>>,
     answered: Arc<Mutex<usize>>,

@@ -89,6 +89,9 @@ fn every_field_is_told() {
             ("keys = 3, windows", "keys = 1, per_key = 4, windows"),
         ],
         &[("sum = {", "mean = {"), ("keys = 3, windows", "keys = 1, per_key = 4, windows")],
+        &[(", windows = 5", ""), ("over = \"48h\"", "over = \"48h\"\nrunning = true\nstrategy = \"fresh\"")],
+        &[(", windows = 5", ""), ("over = \"48h\"", "strategy = \"square-root\"\nrunning = true")],
+        &[(", windows = 5", ""), ("over = \"48h\"", "running = true")],
         &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { of = \"price\", grid = \"log\"")],
         &[
             ("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { each = \"count\", grid = [-1, 2, 10]"),

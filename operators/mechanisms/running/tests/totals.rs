@@ -83,21 +83,22 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
 #[test]
 fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     for (span, last) in [(SO_FAR, 99), (LAST, 4)] {
-        let ready = ready(Keys::discover(1e-6), span, 500.0);
+        let asked = Gaussian::rho(500.0).selecting(1);
+        let ready = asked.ready(&count(Keys::discover(1e-6), span)).unwrap();
         let mut noise = Noise::recording(3);
         let (mut state, mut found) = (None, None);
         for window in 1..=16usize {
-            // Two people a window: below the threshold of any one window.
-            let cells = [(9, 5, true), (9, 5, true)];
+            // Three people a window: below the threshold of any one window.
+            let cells = [(9, 5, true); 3];
             let drawn: Told = ready.draw(brought(&ready, &cells), state.as_deref(), &mut noise);
             state = drawn.state;
             if let [(9, told)] = drawn.answer.cells() {
                 found.get_or_insert(window);
-                let truth = 10 * window.min(last) as i128;
+                let truth = 15 * window.min(last) as i128;
                 assert!((told.value() - truth).abs() <= 4, "{span:?}, window {window}: {told:?} for {truth}");
             }
         }
-        assert!(ready.threshold().unwrap() > 2, "found at once");
+        assert!(ready.threshold().unwrap() > 6, "found at once");
         assert!(found.is_some_and(|window| window > 1 && window <= 8), "{span:?}: {found:?}");
     }
 }

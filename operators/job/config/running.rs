@@ -1,0 +1,133 @@
+//! `running` and `strategy`: windows that are added up, paid for once.
+//!
+//! What runs is a sum over windows, and a person is bounded over all of them together; so what is no such sum, and what bounds a
+//! person window by window, is refused where it stands.
+
+use super::every::Every;
+use super::located::{Wrong, listed};
+use super::node::{Fields, Node};
+use super::release::{NoiseKind, Release};
+use super::statistic::Statistic;
+use crate::accounting::running::Strategy;
+
+/// How windows are added up: so far, or, where the release says `over`, the last of that length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Running {
+    /// By which strategy they are noised; by the best where it is left out.
+    pub strategy: Option<Strategy>,
+}
+
+const STRATEGIES: [Strategy; 4] = [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
+
+/// `running` and `strategy` of a release; nothing where it does not run.
+#[expect(clippy::option_option, reason = "whether it is right, and whether it runs, are two things")]
+pub(super) fn read(fields: &Fields<'_>) -> Option<Option<Running>> {
+    let runs = match fields.node("running") {
+        Some(node) => node.boolean(),
+        None => Some(false),
+    };
+    let strategy = match fields.node("strategy") {
+        Some(node) => strategy(&node, runs).map(Some),
+        None => Some(None),
+    };
+    let (runs, strategy) = (runs?, strategy?);
+    Some(runs.then_some(Running { strategy }))
+}
+
+fn strategy(node: &Node<'_>, runs: Option<bool>) -> Option<Strategy> {
+    let text = node.text()?;
+    let Some(strategy) = STRATEGIES.into_iter().find(|strategy| strategy.name() == text) else {
+        return node.wrong(Wrong::word(text, &STRATEGIES.map(Strategy::name)));
+    };
+    match runs {
+        Some(false) => {
+            node.conflict("a strategy where nothing is added up", "running = true beside it, or no strategy")
+        }
+        _ => Some(strategy),
+    }
+}
+
+impl Release {
+    /// Of how many windows each total is, where it is of the last ones.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.running.and(self.over)?.over(self.every)
+    }
+
+    /// How long each of its windows is, where it is longer than the step between two.
+    pub(crate) fn slides(&self) -> Option<Every> {
+        if self.running.is_some() { None } else { self.over }
+    }
+}
+
+impl Statistic {
+    /// Whether what a window has of it can be added up.
+    pub(super) fn adds_up(&self) -> bool {
+        match self {
+            Statistic::Count(_) | Statistic::People(_) | Statistic::Sum(..) | Statistic::Histogram { .. } => {
+                true
+            }
+            Statistic::Mean(..) | Statistic::Max { .. } | Statistic::Quantile(..) => false,
+        }
+    }
+}
+
+/// What must be right between `running` and the rest of its release.
+pub(super) fn agree(node: &Node<'_>, release: &Release) -> Option<()> {
+    let Running { strategy } = release.running?;
+    if !release.statistic.adds_up() {
+        let found = format!("a running {}", release.statistic.word());
+        let why = "of several windows is no sum of what each of them has";
+        let remedy = format!("count, people, sum or histogram: a {} {why}", release.statistic.word());
+        return node.at(&["running"]).conflict(found, remedy);
+    }
+    if release.every == Every::All {
+        let remedy = "windows that follow each other, such as every = \"1 day\", or no running";
+        node.at(&["running"]).conflict::<()>("totals of one window", remedy);
+    }
+    if release.bound.windows.is_some() {
+        let remedy = "no windows: a person is bounded over all of them together";
+        node.at(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
+    }
+    let place = node.at(&["over"]);
+    if release.over.is_some() && matches!(release.statistic, Statistic::People(_)) {
+        let remedy = "no over, for people so far: who comes in several windows is one person";
+        place.conflict::<()>("people over the last windows", remedy);
+    } else if release.over.is_some() && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
+        let remedy = "square-root or fresh, or no over";
+        node.at(&["strategy"]).conflict::<()>("a strategy for totals so far alone", remedy);
+    }
+    Some(())
+}
+
+/// What must be right between `running` and the budget: its noise is Gaussian. Says whether it was.
+pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
+    let budget = "a budget of rho, or of epsilon and delta";
+    let place = node.at(&["noise"]);
+    match release.noise {
+        _ if !release.statistic.adds_up() => {}
+        NoiseKind::Gaussian if !pure => return true,
+        NoiseKind::Gaussian => {
+            let remedy = format!("{budget}: totals that are told at every window have no other noise");
+            place.conflict::<()>("Gaussian noise under a pure budget", remedy);
+        }
+        other => {
+            let and = if pure { format!(", and {budget}") } else { String::new() };
+            place.conflict::<()>(
+                format!("{} noise, which a running {} does not have", other.word(), release.statistic.word()),
+                format!("{}{and}", listed(&[NoiseKind::Gaussian.word()])),
+            );
+        }
+    }
+    false
+}
+
+/// A domain promises either a number of windows of each person, or not.
+pub(super) fn apart(node: &Node<'_>) -> Option<()> {
+    let remedy =
+        "another domain for it, in a job of its own: in this one a release uses so many windows of a person";
+    node.at(&["running"]).conflict("a running total beside releases that bound windows", remedy)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Windows that are added up: over which, and by which strategy; and what a mechanism refuses of that, in the words of the file.
+
+use super::{CellKey, Refused};
+use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
+use crate::dataflow::Schedule;
+use crate::invalid::Invalid;
+use crate::job::config::{Release, Statistic};
+use crate::mechanisms::{RunningTotal, Span, Total};
+
+/// How the windows of an offer are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Adding {
+    /// Over which.
+    pub(crate) span: Span,
+    /// By which strategy, where the file says it.
+    pub(crate) strategy: Option<Strategy>,
+}
+
+impl Adding {
+    /// Nothing where each window is told by itself.
+    pub(super) fn of(release: &Release, schedule: &Schedule, place: &str) -> Result<Option<Adding>, Refused> {
+        let Some(running) = release.running else { return Ok(None) };
+        let strategy = running.strategy;
+        if let Some(windows) = release.last() {
+            return Ok(Some(Adding { span: Span::Last { windows }, strategy }));
+        }
+        if !schedule.is_bounded() {
+            let message = format!(
+                "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of totals so far \
+                 is made for their number; or give it over = \"..\", for totals of the last windows of a stream without an end"
+            );
+            return Err(Refused::new("job.until", message));
+        }
+        let windows = schedule.count();
+        if windows > HORIZON {
+            let message = format!(
+                "found {windows} windows, of which totals so far are told for 2^32 at most; give a longer every, or an earlier \
+                 job.until"
+            );
+            return Err(Refused::new(format!("{place}.every"), message));
+        }
+        if strategy == Some(Strategy::SquareRoot) && windows > REMEMBERED {
+            let message = format!(
+                "found square-root for {windows} windows, all of which each key would remember; give \"buffered\", or at most \
+                 {REMEMBERED} windows"
+            );
+            return Err(Refused::new(format!("{place}.strategy"), message));
+        }
+        Ok(Some(Adding { span: Span::SoFar { windows }, strategy }))
+    }
+
+    /// What each window adds to it.
+    pub(crate) fn total(&self, each: Total<CellKey>) -> Result<RunningTotal<CellKey>, Invalid> {
+        let total = RunningTotal::new(each, self.span)?;
+        Ok(match self.strategy {
+            Some(strategy) => total.by(strategy),
+            None => total,
+        })
+    }
+}
+
+/// The field of a release that says what a mechanism refused, where that is one of running totals.
+pub(super) fn field(release: &Release, refused: &str) -> Option<&'static str> {
+    release.running?;
+    match refused {
+        "horizon" => Some("every"),
+        "width" | "over" => Some("over"),
+        "strategy" => Some("strategy"),
+        "each" if matches!(release.statistic, Statistic::Sum(..)) => Some("range"),
+        "each" => Some("bound"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Totals over windows, of a job that is killed at random moments: what they remember of people and of noise comes back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::cluster::{hosts, start};
+use crate::jobs::{HEADER, PAGES, SECOND, exact, line};
+use crate::killed::{FROM, Seen, killed};
+use crate::scene::{Life, Scene, Told, moment, until};
+use crate::{Chance, in_parallel, size};
+
+const WINDOWS: i64 = 24;
+const PEOPLE: i64 = 600;
+/// Of how many windows the last ones are.
+const LAST: i64 = 4;
+
+/// Noise that is rounded away: its deviation is below 0.09, and 0.5 would be seen.
+fn job() -> String {
+    let job = exact(FROM, Some(FROM + WINDOWS * SECOND)).replace("epsilon = 480", "rho = 490");
+    let (head, _) = job.split_once("[[release]]").unwrap();
+    let release = |name: &str, words: &str, rho: u32| {
+        format!(
+            "[[release]]\nname = \"{name}\"\nevery = \"1s\"\n{words}\ncount = {{ by = \"page\", keys = [\"a\", \"b\", \"c\"] }}\n\
+             bound = {{ keys = 1, per_key = 1 }}\nrunning = true\nnoise = \"gaussian\"\ncost = {{ rho = {rho} }}\n"
+        )
+    };
+    let last = format!("over = \"{LAST}s\"");
+    format!("{head}{}{}", release("so_far", "", 300), release("recent", &last, 190))
+}
+
+type Totals = BTreeMap<(String, String, String), i64>;
+
+/// Records, by window.
+type Log = Vec<String>;
+
+/// People who come again and again, always to one page, and what must be told: of each the first time alone.
+fn log() -> (Log, Totals) {
+    let mut log = vec![String::new(); WINDOWS as usize];
+    let mut first = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (window, text) in (0..).zip(&mut log) {
+        for person in 0..PEOPLE {
+            if (person * person + window * 7) % 5 != 0 || person % WINDOWS > window {
+                continue;
+            }
+            let page = PAGES[(person % 3) as usize];
+            let time = FROM + window * SECOND + (person * 7_919 + window) % SECOND;
+            *text += &line(person, time, page);
+            if seen.insert(person) {
+                *first.entry((window, page)).or_default() += 1;
+            }
+        }
+    }
+    let mut totals = Totals::new();
+    for window in 0..WINDOWS {
+        for (name, since) in [("so_far", 0), ("recent", (window - LAST + 1).max(0))] {
+            for page in PAGES {
+                let new = (since..=window).filter_map(|window| first.get(&(window, page)));
+                let place = (name.to_owned(), moment(FROM + window * SECOND), page.to_owned());
+                totals.insert(place, new.sum());
+            }
+        }
+    }
+    (log, totals)
+}
+
+/// The log without what is sealed: all but the records of windows that were told of both releases.
+fn rotated(log: &Log, told: &str) -> String {
+    let windows = |name: &str| {
+        let closed = told.lines().filter(|line| line.contains("\"closed\":true") && line.ends_with('}'));
+        closed.filter(|line| line.contains(&format!("\"release\":\"{name}\""))).count()
+    };
+    HEADER.to_owned() + &log[windows("so_far").min(windows("recent"))..].concat()
+}
+
+// Refutes a life that counts somebody again whom the one before it had counted, though the log no longer says so; one that
+// begins a total anew; a line that is told otherwise than it was; and totals that are paid for twice.
+#[test]
+fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
+    const LIVES: usize = 6;
+    let (log, truth) = log();
+    let job = job();
+    let arguments = |workers| ["replay", "job.toml", "--out", "told.jsonl", "-w", ["1", "2"][workers]];
+    let set = || {
+        let scene = Scene::new("totals");
+        scene.write("job.toml", &job);
+        scene.write("visits.csv", rotated(&log, ""));
+        scene.init();
+        scene
+    };
+    let hit = AtomicUsize::new(0);
+    in_parallel((0..size(24, 300).div_ceil(LIVES)).collect(), |number| {
+        let (scene, mut seen, mut chance) = (set(), Seen::default(), Chance::of(&[3, number]));
+        for _ in 0..LIVES {
+            // Some windows further, for most lives.
+            let before = scene.read("told.jsonl").matches("closed").count();
+            let further = before + 1 + chance.below(8);
+            let mut life = scene.start(&arguments(number % 2));
+            until("a life tells something, or ends", || {
+                scene.read("told.jsonl").matches("closed").count() >= further || life.has_ended()
+            });
+            hit.fetch_add(killed(life, Duration::ZERO).into(), Ordering::Relaxed);
+            seen.look(&scene);
+            scene.write("visits.csv", rotated(&log, &scene.read("told.jsonl")));
+        }
+        scene.done(&arguments(number % 2));
+        let told = scene.read("told.jsonl");
+        seen.judge(&told);
+        let windows = Told::of(&told);
+        assert_eq!(totals(&windows), truth);
+        scene.verify("job.ledger");
+        assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
+        // And a file that is new is told the very same, by any number of workers.
+        scene.done(&["replay", "job.toml", "--out", "again.jsonl", "-w", ["2", "1"][number % 2]]);
+        assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
+    });
+    let hit = hit.into_inner();
+    assert!(hit > 0, "every life was over before it was killed");
+    println!("killed: {hit} replays in the middle");
+}
+
+// Refutes what is counted of people in one process and lost in another, while both live and when both begin again.
+#[test]
+fn two_processes_tell_the_totals_that_an_oracle_counts() {
+    let (log, truth) = log();
+    let scene = Scene::new("totals");
+    scene.write("job.toml", job());
+    scene.write("visits.csv", rotated(&log, ""));
+    scene.init();
+    hosts(&scene);
+    let mut lives = [0, 1].map(|process| start(&scene, process, "2"));
+    until("some windows are told", || {
+        scene.read("told.jsonl").matches("closed").count() >= 6 || lives.iter_mut().any(Life::has_ended)
+    });
+    let [first, second] = lives;
+    first.kill();
+    second.kill();
+    scene.write("visits.csv", rotated(&log, &scene.read("told.jsonl")));
+    hosts(&scene);
+    for life in [1, 0].map(|process| start(&scene, process, "1")) {
+        let said = life.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    assert_eq!(totals(&Told::of(&scene.read("told.jsonl"))), truth);
+    scene.verify("job.ledger");
+    assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
+}
+
+fn totals(told: &Told) -> Totals {
+    told.values().into_iter().map(|(place, value)| (place, value.as_i64().unwrap())).collect()
+}
