@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Without arguments it is four weeks of a made up log. With a directory it is a whole year of that, and of `reviews.csv.bz2`
-//! where that lies there: five statements with a row in the ledger for each hour take a minute or two. The picture is
+//! where that lies there: five statements with a row in the ledger for each hour take some minutes. The picture is
 //! `examples/paid_for_once.svg`. It is a demonstration, charged to ledgers that are thrown away: the exact totals that it
 //! compares with are nobody's to see.
 #![allow(clippy::print_stdout)]
