@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Without arguments it is four weeks of a made up log. With a directory it is a whole year of that, and of `reviews.csv.bz2`
-//! where that lies there: five statements with a row in the ledger for each hour take a minute or two. The picture is
+//! where that lies there: five statements with a row in the ledger for each hour take some minutes. The picture is
 //! `examples/paid_for_once.svg`. It is a demonstration, charged to ledgers that are thrown away: the exact totals that it
 //! compares with are nobody's to see.
 #![allow(clippy::print_stdout)]
@@ -19,6 +19,8 @@
 mod log;
 #[path = "picture/panels.rs"]
 mod panels;
+#[path = "paid_for_once/picture.rs"]
+mod picture;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -26,7 +28,6 @@ use std::sync::mpsc;
 
 use discreet::prelude::*;
 use log::Review;
-use panels::{Curve, Panel, Row};
 use serde_json::Value;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -71,7 +72,6 @@ struct Totals {
 }
 
 /// All totals of a statement, and what is said of each: how far from the truth it is, nine times in ten.
-#[derive(Default)]
 struct Told {
     totals: Vec<f64>,
     within: Option<f64>,
@@ -126,23 +126,7 @@ impl Year {
         }
         Ok(())
     }
-
-    fn picture(&self) -> String {
-        let count = self.so_far.exact.last().copied().unwrap_or(0.0);
-        let below = format!(
-            "{count:.0} reviews, at most {EACH} a person. Each of the six pays for all of its {HOURS} totals once, and the same: rho = {RHO} \
-             of zero-concentrated differential privacy."
-        );
-        let heads = HOW.map(|how| (how.class, how.head));
-        let rows = [self.so_far.errors(), self.last.slack()];
-        panels::drawn("A year of reviews, told every hour, at one price", &below, &heads, &rows)
-    }
 }
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-/// The hour of 2007 at which each month begins.
-const BEGINS: [usize; 12] = [0, 744, 1416, 2160, 2880, 3624, 4344, 5088, 5832, 6552, 7296, 8016];
 
 /// A strategy, as it is told and drawn.
 #[derive(Clone, Copy)]
@@ -158,71 +142,6 @@ const HOW: [How; 3] = [
     How { class: "best", name: "by itself", head: "this: .running() and .over_last(168)" },
 ];
 
-impl Totals {
-    fn each(&self) -> [(How, &Told); 3] {
-        let [fresh, tree, best] = HOW;
-        [(fresh, &self.fresh), (tree, &self.tree), (best, &self.best)]
-    }
-
-    /// How far off all totals are. A prime number of hours apart, so that of the tree good and bad ones are shown.
-    fn errors(&self) -> Row {
-        let most = self.each().map(|(_, told)| self.off(told).most).into_iter().fold(0.0, f64::max);
-        let step = if most > 2_000.0 { 1_000.0 } else { 500.0 };
-        let end = (most / step).ceil() * step;
-        let because = [
-            "the noise of every hour before is in it, and adds up",
-            "few noised spans make up each total",
-            "noises of hours nearly cancel in every total",
-        ];
-        let panels = self.each().into_iter().zip(because).map(|((How { class, .. }, told), because)| {
-            let points =
-                (0..HOURS).step_by(11).map(|at| (at as f64, told.totals[at] - self.exact[at])).collect();
-            let Off { usual, most } = self.off(told);
-            let comes_to = format!("usually off by {usual:.0}, at most {most:.0}");
-            Panel { curves: vec![Curve { class, points }], comes_to, because }
-        });
-        Row {
-            title: "Reviews of the year so far: by how many each total is off",
-            across: (0.0, HOURS as f64),
-            marks: (0..12).step_by(2).map(|month| (BEGINS[month] as f64, MONTHS[month])).collect(),
-            up: (-end, end),
-            step,
-            panels: panels.collect(),
-        }
-    }
-
-    /// What is told when there is least.
-    fn slack(&self) -> Row {
-        let (from, until) = (BEGINS[7] + 240, BEGINS[10]);
-        let shown =
-            |told: &[f64]| (from..until).step_by(3).map(|at| (at as f64, told[at])).collect::<Vec<_>>();
-        let (low, high) = self
-            .each()
-            .into_iter()
-            .flat_map(|(_, told)| told.totals[from..until].iter())
-            .fold((0.0, 0.0), |(low, high), told| (f64::min(low, *told), f64::max(high, *told)));
-        let because = [
-            "168 fresh noises are in every total",
-            "two totals so far, one subtracted from the other",
-            "a strategy for seven days, at a price for any number of them",
-        ];
-        let panels = self.each().into_iter().zip(because).map(|((How { class, .. }, told), because)| {
-            let Off { usual, most } = self.off(told);
-            let comes_to = format!("usually off by {usual:.0}, at most {most:.0}");
-            let so = Curve { class: "so", points: shown(&self.exact) };
-            Panel { curves: vec![so, Curve { class, points: shown(&told.totals) }], comes_to, because }
-        });
-        Row {
-            title: "Reviews of the last seven days, in the slack season: as told, and in black as they are",
-            across: (from as f64, until as f64),
-            marks: (8..10).map(|month| (BEGINS[month] as f64, MONTHS[month])).collect(),
-            up: ((low / 500.0).floor() * 500.0, (high / 500.0).ceil() * 500.0),
-            step: 500.0,
-            panels: panels.collect(),
-        }
-    }
-}
-
 /// How far totals are from what is so: the root of the mean square, and the farthest.
 struct Off {
     usual: f64,
@@ -230,6 +149,11 @@ struct Off {
 }
 
 impl Totals {
+    fn each(&self) -> [(How, &Told); 3] {
+        let [fresh, tree, best] = HOW;
+        [(fresh, &self.fresh), (tree, &self.tree), (best, &self.best)]
+    }
+
     fn off(&self, told: &Told) -> Off {
         let off: Vec<f64> =
             told.totals.iter().zip(&self.exact).map(|(told, exact)| (told - exact).abs()).collect();

@@ -8,11 +8,11 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// One plot, what it comes to, and why.
+/// One plot, and what is said below it: large what it comes to, small the rest.
 pub(crate) struct Panel {
     pub(crate) curves: Vec<Curve>,
     pub(crate) comes_to: String,
-    pub(crate) because: &'static str,
+    pub(crate) rest: [String; 2],
 }
 
 /// Plots on the same scales.
@@ -40,7 +40,7 @@ const WIDE: f64 = 300.0;
 const APART: f64 = 28.0;
 const HIGH: f64 = 170.0;
 /// From the title of a row to that of the next.
-const ROW: f64 = HIGH + 118.0;
+const ROW: f64 = HIGH + 126.0;
 const TOP: f64 = 108.0;
 
 /// The picture: a title, a line below it, and for each column its class and its head.
@@ -78,7 +78,9 @@ pub(crate) fn drawn(title: &str, below: &str, heads: &[(&str, &str)], rows: &[Ro
             }
             let class = panel.curves.last().map_or("", |curve| curve.class);
             put(text((left, top + HIGH + 42.0), &format!("comes {class}"), &panel.comes_to));
-            put(text((left, top + HIGH + 60.0), "small", panel.because));
+            for (line, rest) in panel.rest.iter().enumerate() {
+                put(text((left, top + HIGH + 60.0 + 17.0 * line as f64), "small", rest));
+            }
         }
     }
     svg + "</svg>\n"
