@@ -14,7 +14,7 @@
 //! third off, and tell other last digits. With 100,000 keys it reads two kilobytes a key at every tick, from memory.
 //!
 //! A source of noise of its own, as each release has one, costs as much as a hundred draws: of a single key that is nearly all
-//! there is, of a hundred nothing. What is written is two numbers for each that is remembered, and takes as long as copying it
+//! there is, of a thousand hardly any. What is written is two numbers for each that is remembered, and takes as long as copying it
 //! number by number.
 #![allow(clippy::print_stdout)]
 
