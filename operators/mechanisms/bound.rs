@@ -12,6 +12,8 @@ const LARGEST: u64 = 1 << 31;
 
 /// How much of what one person did is kept, as it is written down. [`Bound::checked`] reads it.
 ///
+/// It is about one window, and where [windows are added up](super::RunningTotal) about all of them together.
+///
 /// ```
 /// use discreet::mechanisms::Bound;
 ///

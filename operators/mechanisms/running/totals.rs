@@ -1,5 +1,7 @@
 //! Running totals of keys, as a mechanism: what a release is made of.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::emerging::Brought;
@@ -166,6 +168,37 @@ impl<K: Key> RunningTotals<K> {
         Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
     }
 
+    /// The keys that become public in this window, at most as many as there is room for, and their first totals.
+    fn emerged(
+        &self,
+        kept: &mut Kept<K>,
+        cells: BTreeMap<K, Cell>,
+        (threshold, lengths): (&Threshold, u32),
+        room: usize,
+        noise: &mut Noise,
+    ) -> Vec<(K, Estimate<i128>)> {
+        let tick = kept.ticks;
+        kept.emerging.absorb(tick, cells, |cell| self.measure.value(cell));
+        let mut found = kept.emerging.found(tick, lengths, threshold, noise);
+        // Stable: of equal numbers, those of shorter spans, and then the first in the order of keys.
+        found.sort_by_key(|(noised, ..)| Reverse(*noised));
+        if found.len() >= room {
+            found.truncate(room);
+            kept.emerging.clear();
+        }
+        if matches!(self.span, Span::Last { .. }) {
+            kept.emerging.forget(self.first(tick + 1));
+        }
+        let mut told = Vec::with_capacity(found.len());
+        for (_, key, brought) in found {
+            let (mut state, exact) = self.found(&brought, tick, noise);
+            told.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
+            kept.keys.push((key, state));
+        }
+        kept.keys.sort_by(|(a, _), (b, _)| a.cmp(b));
+        told
+    }
+
     /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
     /// where windows leave again, they are told to it one by one.
     fn found(&self, brought: &[Brought], tick: u64, noise: &mut Noise) -> (State, i128) {
@@ -238,56 +271,33 @@ impl<K: Key> Ready for RunningTotals<K> {
     /// Totals so far are of the windows that were told; of the last ones, windows without an answer are windows in which nothing
     /// was, and as many as matter have their noise drawn.
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut Noise) -> Vec<u8> {
+        let Span::Last { windows: width } = self.span else { return state.to_vec() };
         let mut kept = self.kept(Some(state));
-        if let Span::Last { windows: width } = self.span {
-            for (_, state) in &mut kept.keys {
-                (0..windows.min(2 * width)).for_each(|_| _ = self.next(state, 0, noise));
-            }
-            kept.ticks = kept.ticks.saturating_add(windows);
+        for (_, state) in &mut kept.keys {
+            (0..windows.min(2 * width)).for_each(|_| _ = self.next(state, 0, noise));
         }
+        kept.ticks = kept.ticks.saturating_add(windows);
         kept.write(&self.running, self.listed().is_some())
     }
 
     fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, i128>> {
         let mut kept = self.kept(state);
         kept.ticks = kept.ticks.saturating_add(1);
-        let tick = kept.ticks;
         let mut cells = exact.into_map();
-        let value = |cell: &Cell| self.measure.value(cell);
         let mut told: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
         for (key, state) in &mut kept.keys {
-            let exact = cells.remove(key).map_or(0, |cell| value(&cell));
+            let exact = cells.remove(key).map_or(0, |cell| self.measure.value(&cell));
             told.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
         }
         let room = match &self.keys {
             Source::Listed(_) => None,
             Source::Discovered { threshold, lengths, most } => {
                 let room = most.saturating_sub(kept.keys.len());
-                let found = if room == 0 {
-                    Vec::new()
-                } else {
-                    kept.emerging.absorb(tick, cells, value);
-                    kept.emerging.found(tick, *lengths, threshold, noise)
-                };
-                let mut found = found;
-                // Stable: of equal numbers, those of shorter spans, and then the first in the order of keys.
-                found.sort_by_key(|(noised, ..)| std::cmp::Reverse(*noised));
-                found.truncate(room);
-                for (_, key, brought) in found {
-                    let (mut state, exact) = self.found(&brought, tick, noise);
-                    told.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
-                    kept.keys.push((key, state));
+                if room > 0 {
+                    told.extend(self.emerged(&mut kept, cells, (threshold, *lengths), room, noise));
+                    told.sort_by(|(a, _), (b, _)| a.cmp(b));
                 }
-                kept.keys.sort_by(|(a, _), (b, _)| a.cmp(b));
-                told.sort_by(|(a, _), (b, _)| a.cmp(b));
-                let room = most.saturating_sub(kept.keys.len());
-                if room == 0 {
-                    kept.emerging.clear();
-                }
-                if matches!(self.span, Span::Last { .. }) {
-                    kept.emerging.forget(self.first(tick + 1));
-                }
-                Some(room)
+                Some(most.saturating_sub(kept.keys.len()))
             }
         };
         let state = kept.write(&self.running, self.listed().is_some());
