@@ -6,9 +6,9 @@ pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     let near = |word: &&'w str| {
         let letters: Vec<char> = word.to_lowercase().chars().collect();
         let slips = slips(&found, &letters);
-        let other = !same_letters(&found, &letters);
+        let unlike = unlikeness(&found, &letters);
         (slips <= (found.len().max(letters.len()) / 3).max(1) && slips < letters.len())
-            .then_some(((slips, other), *word))
+            .then_some(((slips, unlike), *word))
     };
     // The first of those that are equally near.
     known.iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
@@ -33,8 +33,9 @@ pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// Whether one is the other with letters left out, or in another order: what fingers do more often than to hit another key.
-fn same_letters(one: &[char], other: &[char]) -> bool {
+/// 0 where one is the other in another order, 1 where it is the other with letters left out, and else 2: fingers do the first two more
+/// often than to hit another key.
+fn unlikeness(one: &[char], other: &[char]) -> u8 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let mut left = long.iter();
     let within = short.iter().all(|letter| left.any(|other| other == letter));
@@ -43,7 +44,7 @@ fn same_letters(one: &[char], other: &[char]) -> bool {
         letters.sort_unstable();
         letters
     };
-    within || sorted(one) == sorted(other)
+    if sorted(one) == sorted(other) { 0 } else { 2 - u8::from(within) }
 }
 
 /// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that leads from

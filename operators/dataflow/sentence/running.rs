@@ -37,7 +37,7 @@ impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
     /// visits
     ///     .protect(|visit| visit.0)
     ///     .tumbling(hours(1), |visit| visit.1)
-    ///     .between(moment("2026-01-01T00:00:00Z"), moment("2027-01-01T00:00:00Z"))
+    ///     .between("2026-01-01", "2027-01-01")
     ///     .bound(Bound::keys(1).per_key(100))
     ///     .count()
     ///     .running()

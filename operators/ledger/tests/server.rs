@@ -284,7 +284,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let grants =
         page.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with("GRANT"));
     let grants: Vec<&str> = grants.collect();
-    assert_eq!(grants.len(), 8);
+    assert_eq!(grants.len(), 9);
     let role = format!("job_of_{}", scratch.name());
     let grants = grants.join("\n").replace("visits", scratch.name()).replace("TO job", &format!("TO {role}"));
     // What a role brings along does not count.
