@@ -52,6 +52,7 @@
 //! | statistic | [`count_by`](Bounded::count_by), [`people_by`](Bounded::people_by), [`sum_by`](Bounded::sum_by), [`mean_by`](Bounded::mean_by), [`histogram_by`](Bounded::histogram_by) | by key; without `_by`, of everything |
 //! | | [`mean_of`](Bounded::mean_of) | of several numbers at once: [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a domain, within ranges that are [found](MeanOf::found_within), or [`stable`](MeanOf::stable) |
 //! | | [`max_by`](Bounded::max_by), [`monotone_by`](Bounded::monotone_by), [`quantile_by`](Bounded::quantile_by) | by key, of values that nothing bounds: found by their rank, and off by so many people |
+//! | over windows | [`running`](Tallied::running), [`running_for`](Tallied::running_for), [`over_last`](Tallied::over_last) | counts, people and sums, added up: so far, or of the last windows; paid for once, and a person is bounded over all of them together |
 //! | questions | [`answer`](Bounded::answer) | whatever somebody asks of the records that are kept, while the stream goes on |
 //! | release | [`release`](Tallied::release), [of answers](Answering::release) | a name, and a mechanism with its price |
 //!
@@ -78,7 +79,8 @@
 //! * **Windows of a person.** A person counts in every window in which the person has a kept record, and each is charged.
 //!   With [`windows(n)`](crate::mechanisms::Bound::windows) it is the first `n` in order of their end, by a count that is
 //!   sealed with the windows, and the first release pays for `n` of them together. The count is of everybody who ever
-//!   came, and is written anew with each window: an id and 4 bytes a person.
+//!   came; each window notes whom it has admitted, and everybody is written again when as much was noted: an id and 4 bytes a person.
+//!   What people bring to windows that are added up is kept the same way: with each key of theirs, and 8 bytes.
 //! * **Sliding windows** hold a record once, in a pane, and pay for every window over it.
 //! * **Keys.** Public ones are told in every window, and what has another key is left out before it takes a place from its
 //!   person's others. Discovered ones stay public once they are, across restarts and versions.

@@ -110,9 +110,9 @@ impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
         self.statistic.total().listed()
     }
 
-    /// Every key, for a person's own may be any of them: the ration chooses among them when the window closes.
+    /// More keys than count, for a person's own may be any of them: the ration chooses among them when the window closes.
     fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
-        Cap::new(MOST, limits.per_key())
+        Cap::new(limits.keys().max(HELD), limits.per_key())
     }
 
     /// Of who is in one window alone.
@@ -141,5 +141,5 @@ impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
     }
 }
 
-/// More keys than a person brings to a window.
-const MOST: u64 = 1 << 31;
+/// So many keys of a person are held in an open window. Who brings more may lose one that counted before; nobody else does.
+const HELD: u64 = 4096;
