@@ -188,7 +188,7 @@ impl Choice {
 /// # Errors
 /// Names `horizon` unless it is from 1 to 2^32, and `rho` where it is out of range.
 pub fn so_far(horizon: u64, rho: f64) -> Result<Choice, Invalid> {
-    let horizon = whole("horizon", horizon, HORIZON, "a whole number of ticks from 1 to 2^32")?;
+    let horizon = self::horizon(horizon)?;
     let rho = number::rho("rho", rho)?;
     let ticks = horizon as f64;
     let mut found = vec![root(horizon), tree(horizon), fresh(1, ticks, (ticks + 1.0) / 2.0)];
@@ -201,7 +201,7 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<Choice, Invalid> {
 /// # Errors
 /// Names `width` unless it is from 1 to 16,384, and `rho` where it is out of range.
 pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
-    let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 16,384")?;
+    let width = self::width(width)?;
     let rho = number::rho("rho", rho)?;
     let mut found = vec![fresh(kept_over(1, width), width as f64, width as f64)];
     let coefficients = Coefficients::window(width);
@@ -210,6 +210,16 @@ pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
         found.push(figures(Strategy::SquareRoot, coefficients.sensitivity(), (variance, variance), memory));
     }
     Ok(Choice::of(found, bounds::over(width), rho, u64::MAX))
+}
+
+/// A horizon that there are totals for.
+pub(crate) fn horizon(ticks: u64) -> Result<u64, Invalid> {
+    whole("horizon", ticks, HORIZON, "a whole number of ticks from 1 to 2^32")
+}
+
+/// The same of a width.
+pub(crate) fn width(ticks: u64) -> Result<u64, Invalid> {
+    whole("width", ticks, WIDTH, "a whole number of ticks from 1 to 16,384")
 }
 
 pub(crate) fn whole(

@@ -8,7 +8,7 @@ use super::nodes::Nodes;
 use super::state::State;
 use super::{Untold, bytes};
 use crate::accounting::Units;
-use crate::accounting::running::{self, HORIZON, REMEMBERED, Strategy, WIDTH, toeplitz::Coefficients, whole};
+use crate::accounting::running::{self, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::noise::{DiscreteGaussian, Law, Noise, Ratio};
@@ -93,7 +93,7 @@ impl Running {
     /// Names `horizon` unless it is from 1 to 2^32, and at most 4,096 for the square root; and `rho` where it is nothing, or so
     /// little that there is no such noise.
     pub fn so_far(strategy: Strategy, horizon: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
-        let ticks = whole("horizon", horizon, HORIZON, "a whole number of ticks from 1 to 2^32")?;
+        let ticks = running::horizon(horizon)?;
         let plan = match strategy {
             Strategy::SquareRoot => {
                 let remedy = "at most 4,096 ticks, all of which it remembers, or the buffered strategy";
@@ -114,7 +114,7 @@ impl Running {
     /// Names `width` unless it is from 1 to 16,384, `strategy` where it is for totals so far only, and `rho` where it is
     /// nothing, or so little that there is no such noise.
     pub fn over_last(strategy: Strategy, width: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
-        let width = whole("width", width, WIDTH, "a whole number of ticks from 1 to 16,384")?;
+        let width = running::width(width)?;
         let coefficients = match strategy {
             Strategy::SquareRoot => Coefficients::window(width),
             Strategy::Fresh => Coefficients::single(),

@@ -1,8 +1,10 @@
 //! A total that is told at every window, of all windows so far or of the last few.
 
+use std::fmt;
+
 use super::ready::{Reach, Running};
 use crate::accounting::Units;
-use crate::accounting::running::{self, Strategy};
+use crate::accounting::running::{self, Choice, Strategy};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::sensitivity::Sensitivity;
@@ -22,6 +24,33 @@ pub enum Span {
         /// How many.
         windows: u64,
     },
+}
+
+impl Span {
+    /// The strategies that there are; their ratios hold at any price.
+    pub(crate) fn strategies(self) -> Result<Choice, Invalid> {
+        match self {
+            Span::SoFar { windows } => running::so_far(windows, 0.5),
+            Span::Last { windows } => running::over_last(windows, 0.5),
+        }
+    }
+
+    fn checked(self) -> Result<u64, Invalid> {
+        match self {
+            Span::SoFar { windows } => running::horizon(windows),
+            Span::Last { windows } => running::width(windows),
+        }
+    }
+}
+
+/// As lines say it.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Span::SoFar { .. } => f.write_str("so far"),
+            Span::Last { windows } => write!(f, "last {windows}"),
+        }
+    }
 }
 
 /// Records, people or a sum, told at every window of all windows so far, or of the last ones: what windows are added up, and
@@ -49,16 +78,13 @@ impl<K: Key> RunningTotal<K> {
             let remedy = "no number of windows: a person is bounded over all of them together";
             return Err(Invalid::new("windows", Kind::Mixed, remedy));
         }
-        match span {
-            Span::SoFar { windows } => _ = running::so_far(windows, 0.5)?,
-            Span::Last { .. } if total.measure() == Measure::People => {
-                // Who comes in two windows is one person of both: no sum over windows knows that.
-                let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
+        if matches!(span, Span::Last { .. }) && total.measure() == Measure::People {
+            // Who comes in two windows is one person of both: no sum over windows knows that.
+            let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
                               what each window has";
-                return Err(Invalid::new("over", Kind::Mixed, remedy));
-            }
-            Span::Last { windows } => _ = running::over_last(windows, 0.5)?,
+            return Err(Invalid::new("over", Kind::Mixed, remedy));
         }
+        span.checked()?;
         Ok(RunningTotal { total, span, strategy: None })
     }
 
@@ -112,14 +138,13 @@ impl<K: Key> RunningTotal<K> {
     /// Ready to be told at this price.
     pub(super) fn engine(&self, rho: Units) -> Result<Running, Invalid> {
         let reach = Reach::new(self.each(), self.stated().limits.keys())?;
-        let strategy = |choice: running::Choice| self.strategy.unwrap_or(choice.best().strategy());
+        let strategy = match self.strategy {
+            Some(strategy) => strategy,
+            None => self.span.strategies()?.best().strategy(),
+        };
         match self.span {
-            Span::SoFar { windows } => {
-                Running::so_far(strategy(running::so_far(windows, 0.5)?), windows, reach, rho)
-            }
-            Span::Last { windows } => {
-                Running::over_last(strategy(running::over_last(windows, 0.5)?), windows, reach, rho)
-            }
+            Span::SoFar { windows } => Running::so_far(strategy, windows, reach, rho),
+            Span::Last { windows } => Running::over_last(strategy, windows, reach, rho),
         }
     }
 

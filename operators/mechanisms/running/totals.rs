@@ -94,10 +94,6 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
             over_bound: Some(running.ratio()),
             ..Noised::of(statistic.measures(), Family::Gaussian.name(), running.deviation())
         };
-        let span = match statistic.span() {
-            Span::SoFar { .. } => "so far".to_owned(),
-            Span::Last { windows } => format!("last {windows}"),
-        };
         let form = Canonical::new("discreet running total 1").digest(&running.parameters());
         Ok(RunningTotals {
             span: statistic.span(),
@@ -108,7 +104,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 point: stated.point,
                 confidence,
                 each: Each::One,
-                of: Some(span.into()),
+                of: Some(statistic.span().to_string().into()),
             },
             // Sums of many draws of whole numbers, rounded to whole numbers.
             half_width: DiscreteGaussian::new(running.deviation().max(1.0), 1)?.interval(confidence)? as f64
@@ -161,9 +157,7 @@ impl<K: Key> RunningTotals<K> {
 
     /// The next total of a key, and how it is told; nothing after the last window.
     fn next(&self, state: &mut State, exact: i128, noise: &mut Noise) -> Option<Estimate<i128>> {
-        // No difference of two tallies grows by the ends of the type.
-        let exact = exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let total = self.running.tick(state, exact, noise).ok()?;
+        let total = self.running.tick(state, narrow(exact), noise).ok()?;
         let (low, high) = (total - self.half_width, total + self.half_width);
         Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
     }
@@ -202,19 +196,19 @@ impl<K: Key> RunningTotals<K> {
     /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
     /// where windows leave again, they are told to it one by one.
     fn found(&self, brought: &[Brought], tick: u64, noise: &mut Noise) -> (State, i128) {
-        let mut state = self.running.begin();
         match self.span {
-            Span::SoFar { .. } => {
-                (state, brought.iter().fold(0i128, |sum, brought| sum.saturating_add(brought.value)))
-            }
+            Span::SoFar { .. } => (
+                self.running.begin(),
+                brought.iter().fold(0i128, |sum, brought| sum.saturating_add(brought.value)),
+            ),
             Span::Last { .. } => {
                 let at = |tick: u64| {
                     let place = brought.binary_search_by_key(&tick, |brought| brought.tick);
                     place.map_or(0, |place| brought[place].value)
                 };
-                for former in self.first(tick)..tick {
-                    self.next(&mut state, at(former), noise);
-                }
+                let before = (self.first(tick)..tick).map(|tick| narrow(at(tick)));
+                // Totals over the last windows never end.
+                let state = self.running.caught_up(before, noise).unwrap_or_else(|_| self.running.begin());
                 (state, at(tick))
             }
         }
@@ -227,6 +221,11 @@ impl<K: Key> RunningTotals<K> {
             Span::Last { windows } => tick.saturating_sub(2 * windows).max(1),
         }
     }
+}
+
+/// No difference of two tallies grows by the ends of the type.
+fn narrow(exact: i128) -> i64 {
+    exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 impl<K: Key> Ready for RunningTotals<K> {
