@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::accounting::running;
 use crate::invalid::Kind;
 use crate::mechanisms::running::totals::Source;
 use crate::mechanisms::{
@@ -64,7 +65,8 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
     }
 }
 
-// Refutes a selection that is priced for one span of windows, and shares that come to more than the whole.
+// Refutes a selection that is priced for one span of windows, shares that come to more than the whole, and totals that are noised for
+// one key of a person, or for one record.
 #[test]
 fn what_is_charged_is_enough_for_every_span_and_every_total() {
     for (span, spans) in [(SO_FAR, 5.0), (LAST, 3.0)] {
@@ -75,6 +77,13 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
         let telling = ready.running().charge().to_float_up();
         assert!(selecting + telling <= 0.5 * (1.0 + 1e-12), "{selecting} and {telling}");
         assert!(selecting + telling > 0.499, "less than was asked for");
+        let unit = match span {
+            Span::SoFar { windows } => running::so_far(windows, 0.35),
+            Span::Last { windows } => running::over_last(windows, 0.35),
+        };
+        // Five records in each of three keys.
+        let over = ready.running().deviation() / unit.unwrap().best().max_deviation();
+        assert!((over / (5.0 * 3f64.sqrt()) - 1.0).abs() < 1e-3, "{over}");
         assert_eq!(ready.paid(), Paid::Once { windows: ready.running().horizon() });
     }
 }
