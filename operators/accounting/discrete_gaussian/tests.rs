@@ -1,3 +1,6 @@
+use dashu_int::UBig;
+
+use super::super::dice::Dice;
 use super::*;
 
 #[track_caller]
@@ -101,6 +104,30 @@ fn zcdp_calibration_is_exact_where_decimals_are() {
     }
     assert!((sigma(0.02, 1) - 5.0).abs() < 1e-10);
     assert_eq!(DiscreteGaussian::for_rho(1e-30, 1).unwrap_err().kind(), Kind::TooSmall);
+}
+
+// `2 rho sigma^2 >= s^2` in whole numbers, and not for the float below: the reference is exact.
+#[test]
+fn a_cost_is_the_least_float_that_is_not_below_it() {
+    let parts = |x: f64| {
+        let (bits, exponent) = (x.to_bits(), (x.to_bits() >> 52) as i64);
+        (UBig::from((bits & ((1 << 52) - 1)) | 1 << 52), exponent - 1075)
+    };
+    let covers = |rho: f64, sigma: f64, s: u64| {
+        let ((rho, a), (sigma, b)) = (parts(rho), parts(sigma));
+        let (cost, wanted, power) = (rho * &sigma * &sigma, UBig::from(s) * UBig::from(s), 1 + a + 2 * b);
+        let (up, down) = (power.max(0) as usize, (-power).max(0) as usize);
+        (cost << up) >= (wanted << down)
+    };
+    let mut dice = Dice(7);
+    for _ in 0..20_000 {
+        let (sigma, s) = (dice.between(-5.0, 40.0).exp2(), dice.between(0.0, 40.0).exp2() as u64);
+        let rho = DiscreteGaussian::new(sigma, s).unwrap().rho();
+        assert!(covers(rho, sigma, s) && !covers(rho.next_down(), sigma, s), "{sigma} {s}: {rho}");
+    }
+    // What was within a budget said that it was beyond it.
+    let rho = 13.05561976545086;
+    assert!(DiscreteGaussian::for_rho(rho, 32768).unwrap().rho() <= rho);
 }
 
 #[test]
