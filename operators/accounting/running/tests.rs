@@ -34,7 +34,7 @@ fn the_best_is_near_the_least_at_every_horizon() {
     assert!(so_far(1 << 20, 0.5).unwrap().best().ratio() <= 1.0716);
 }
 
-// Section c.4's constants: the mean of |a| over the circle, and what is lost of it by 2 W coefficients.
+// The mean of |a| over the circle, and what is lost of it by 2 W coefficients.
 #[test]
 fn sliding_totals_are_near_the_least_at_every_width() {
     for (width, least) in [(12, 1.9966), (24, 2.2775), (60, 2.6488), (288, 3.2845), (1440, 3.9368)] {
@@ -70,6 +70,45 @@ fn the_variance_of_a_sliding_total_is_that_of_its_series() {
     // And on it.
     let lasting = Coefficients { values: vec![1, 1], bits: 0 };
     assert_eq!(lasting.variance_over(3), None);
+}
+
+// Refutes a growth that is another strategy's, or late or early by a tick: it ends at the largest, and where it never falls its mean is
+// that of all totals.
+#[test]
+fn what_totals_err_by_grows_to_the_largest() {
+    for horizon in [1, 2, 3, 7, 64, 1000] {
+        for figures in so_far(horizon, 0.5).unwrap().strategies() {
+            let growth = Growth::so_far(figures.strategy(), horizon).unwrap();
+            let until = |tick| figures.sensitivity() * growth.until(tick);
+            near(until(horizon), figures.max_deviation(), 1e-9);
+            let mean = (1..=horizon).map(|tick| until(tick).powi(2)).sum::<f64>() / horizon as f64;
+            if figures.strategy() == Strategy::Tree {
+                assert!(mean.sqrt() >= figures.rms_deviation() * (1.0 - 1e-9));
+                assert!((1..horizon).all(|tick| until(tick) <= until(tick + 1)));
+            } else {
+                near(mean.sqrt(), figures.rms_deviation(), 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_sliding_totals_err_by_grows_as_their_series() {
+    for width in [1, 2, 3, 12, 60] {
+        let coefficients = Coefficients::window(width);
+        let growth = Growth::over_last(Strategy::SquareRoot, width).unwrap();
+        let mut work = vec![1.0; width as usize];
+        work.resize(9 * width as usize, 0.0);
+        let mut variance = 0.0;
+        for (at, value) in toeplitz::quotient(&work, &coefficients.floats()).iter().enumerate() {
+            variance += value * value;
+            near(growth.until(at as u64 + 1), variance.sqrt(), 1e-9);
+        }
+        let largest = of(&over_last(width, 0.5).unwrap(), Strategy::SquareRoot).max_deviation();
+        near(growth.until(u64::MAX) * coefficients.sensitivity(), largest, 1e-12);
+        let fresh = Growth::over_last(Strategy::Fresh, width).unwrap();
+        assert!((1..100).all(|tick| fresh.until(tick).powi(2).round() as u64 == tick.min(width)));
+    }
 }
 
 // Every factorisation is one: the noise of totals times the measurements is the work, to 1e-12.

@@ -84,6 +84,12 @@ impl Coefficients {
 
     /// The variance of a total over the last ticks; `None` where noise would not fade.
     pub(super) fn variance_over(&self, width: u64) -> Option<f64> {
+        Some(self.noise_over(width)?.iter().rev().map(|value| value * value).sum())
+    }
+
+    /// How many of each draw, from the last one back, are in a total over the last ticks, until they have faded; `None` where they
+    /// would not.
+    pub(super) fn noise_over(&self, width: u64) -> Option<Vec<f64>> {
         let kept = self.values.len();
         let points = (64 * kept.max(width as usize)).next_power_of_two();
         let spread = |values: &mut dyn Iterator<Item = f64>| {
@@ -97,18 +103,14 @@ impl Coefficients {
             return None;
         }
         let work = spread(&mut std::iter::repeat_n(1.0, width as usize));
-        // Forward again is backward in another order, times the number of points.
         let mut noise: Vec<Complex> =
             work.iter().zip(&strategy).map(|(work, by)| divided(*work, *by)).collect();
         transform(&mut noise);
-        let mut values = noise.iter().map(|value| value.0 / points as f64);
-        let first = values.next()?;
-        let values: Vec<f64> = values.collect();
-        // In this order the last half of the coefficients comes first.
-        let (late, early) = values.split_at(points / 2);
-        let faded: f64 = late.iter().map(|value| value.abs()).sum();
-        (faded < 1e-9)
-            .then(|| early.iter().chain(late).map(|value| value * value).sum::<f64>() + first * first)
+        // Forward again is backward in another order, times the number of points: first, last, last but one, ..
+        let mut values: Vec<f64> = noise.iter().map(|value| value.0 / points as f64).collect();
+        values[1..].reverse();
+        let faded: f64 = values.split_off(points / 2).iter().map(|value| value.abs()).sum();
+        (faded < 1e-9).then_some(values)
     }
 }
 

@@ -59,6 +59,7 @@ mod state;
 mod tests;
 mod total;
 mod totals;
+mod widths;
 
 use std::fmt;
 

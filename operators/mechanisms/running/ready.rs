@@ -8,7 +8,7 @@ use super::nodes::Nodes;
 use super::state::State;
 use super::{Untold, bytes};
 use crate::accounting::Units;
-use crate::accounting::running::{self, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
+use crate::accounting::running::{self, Growth, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::noise::{DiscreteGaussian, Law, Noise, Ratio};
@@ -45,7 +45,9 @@ pub struct Running {
     horizon: Option<u64>,
     law: DiscreteGaussian,
     charge: Units,
-    deviation: f64,
+    /// The standard deviation of a draw, in units of a total.
+    draw: f64,
+    growth: Growth,
     ratio: f64,
     memory: u64,
     parameters: Digest,
@@ -105,7 +107,8 @@ impl Running {
             Strategy::Fresh => Plan::History(History::new(Coefficients::single(), Work::SoFar)),
         };
         let figures = running::so_far(ticks, 0.5)?;
-        Running::ready(plan, strategy, Some(ticks), &figures, reach, rho)
+        let growth = Growth::so_far(strategy, ticks);
+        Running::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
     }
 
     /// Totals over the last `width` ticks, at every tick without end; at first there are fewer ticks to add up.
@@ -125,14 +128,15 @@ impl Running {
         };
         let figures = running::over_last(width, 0.5)?;
         let plan = Plan::History(History::new(coefficients, Work::Last(width)));
-        Running::ready(plan, strategy, None, &figures, reach, rho)
+        let growth = Growth::over_last(strategy, width);
+        Running::ready(plan, strategy, None, (&figures, growth), reach, rho)
     }
 
     fn ready(
         plan: Plan,
         strategy: Strategy,
         horizon: Option<u64>,
-        figures: &running::Choice,
+        (figures, growth): (&running::Choice, Option<Growth>),
         reach: Reach,
         rho: Units,
     ) -> Result<Running, Invalid> {
@@ -140,12 +144,11 @@ impl Running {
         let (variance, charge) = priced(&squared, rho)?;
         let law = DiscreteGaussian::new(Ratio::new(variance, 1 << PART)?).map_err(|_| too_little())?;
         let figures = figures.strategies().iter().find(|figures| figures.strategy() == strategy);
-        let figures = figures.ok_or_else(|| {
-            Invalid::new("strategy", Kind::Missing, "another: the noise of this one would not fade")
-        })?;
-        // Figures are for noise of a length that costs 1/2.
-        let unit = figures.max_deviation() / figures.sensitivity();
-        let deviation = unit * law.variance().to_f64().sqrt() / libm::exp2(f64::from(plan.bits()));
+        let (Some(figures), Some(growth)) = (figures, growth) else {
+            let remedy = "another: the noise of this one would not fade";
+            return Err(Invalid::new("strategy", Kind::Missing, remedy));
+        };
+        let draw = law.variance().to_f64().sqrt() / libm::exp2(f64::from(plan.bits()));
         let parameters = Canonical::new("discreet running 1")
             .text(strategy.name())
             .text(if horizon.is_some() { "so far" } else { "last" })
@@ -155,7 +158,7 @@ impl Running {
             .bytes(&variance.to_be_bytes())
             .finish();
         let (ratio, memory) = (figures.ratio(), figures.memory());
-        Ok(Running { plan, strategy, horizon, law, charge, deviation, ratio, memory, parameters })
+        Ok(Running { plan, strategy, horizon, law, charge, draw, growth, ratio, memory, parameters })
     }
 
     /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
@@ -165,7 +168,12 @@ impl Running {
 
     /// The largest standard deviation that a total has.
     pub fn deviation(&self) -> f64 {
-        self.deviation
+        self.deviation_until(u64::MAX)
+    }
+
+    /// The largest that those up to this tick have: the first totals err by less than the last.
+    pub fn deviation_until(&self, tick: u64) -> f64 {
+        self.draw * self.growth.until(tick.min(self.horizon.unwrap_or(u64::MAX)))
     }
 
     /// [`deviation`](Running::deviation) over the least that any linear strategy has.

@@ -9,8 +9,9 @@ use super::kept::Kept;
 use super::ready::Running;
 use super::state::State;
 use super::total::{RunningTotal, Span};
+use super::widths::Widths;
 use crate::accounting::running::tree;
-use crate::accounting::{Cost, DiscreteGaussian, Units};
+use crate::accounting::{Cost, Units};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::{Additive, Family};
@@ -39,7 +40,7 @@ pub struct RunningTotals<K> {
     measure: Measure,
     pub(super) keys: Source<K>,
     told: Telling,
-    half_width: f64,
+    widths: Widths,
     cost: Cost,
     parameters: Digest,
 }
@@ -106,9 +107,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 each: Each::One,
                 of: Some(statistic.span().to_string().into()),
             },
-            // Sums of many draws of whole numbers, rounded to whole numbers.
-            half_width: DiscreteGaussian::new(running.deviation().max(1.0), 1)?.interval(confidence)? as f64
-                + 1.0,
+            widths: Widths::new(&running, confidence)?,
             cost: Spend::Rho(rho).cost(person.neighbours(), delta),
             parameters: form.digest(&parameters(asked, Spend::Rho(rho), delta, &stated)).finish(),
             running,
@@ -135,10 +134,10 @@ impl<K: Key> RunningTotals<K> {
         &self.told.noise
     }
 
-    /// How far to either side of a total its interval reaches, in what it is told in.
+    /// How far to either side of a total its interval reaches at most, in what it is told in.
     #[cfg(feature = "cli")]
     pub(crate) fn reaches(&self) -> [f64; 1] {
-        [self.told.point.float(self.half_width)]
+        [self.told.point.float(self.widths.largest())]
     }
 
     fn kept(&self, state: Option<&[u8]>) -> Kept<K> {
@@ -158,7 +157,8 @@ impl<K: Key> RunningTotals<K> {
     /// The next total of a key, and how it is told; nothing after the last window.
     fn next(&self, state: &mut State, exact: i128, noise: &mut Noise) -> Option<Estimate<i128>> {
         let total = self.running.tick(state, narrow(exact), noise).ok()?;
-        let (low, high) = (total - self.half_width, total + self.half_width);
+        let width = self.widths.at(state.ticks());
+        let (low, high) = (total - width, total + width);
         Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
     }
 

@@ -81,13 +81,14 @@ fn totals_err_together_as_they_are_said_to() {
                 assert!(off < most, "{} {row} {column}: {off} {most}", running.strategy());
             }
         }
-        // The largest error that is told of it.
-        let largest = (0..ticks).map(|tick| truth(tick, tick).sqrt()).fold(0.0, f64::max);
-        let told = running.deviation();
-        assert!(largest <= told * (1.0 + 1e-6), "{} {largest} {told}", running.strategy());
-        if running.horizon().is_some() {
-            assert!(largest > told * (1.0 - 1e-6), "{} {largest} {told}", running.strategy());
+        // What is told of it, up to each tick.
+        let mut largest = 0f64;
+        for tick in 0..ticks {
+            largest = largest.max(truth(tick, tick).sqrt());
+            let told = running.deviation_until(tick as u64 + 1);
+            assert!((largest / told - 1.0).abs() < 1e-6, "{} {tick}: {largest} {told}", running.strategy());
         }
+        assert!(running.horizon().is_none() || running.deviation() == running.deviation_until(ticks as u64));
     }
 }
 

@@ -112,7 +112,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     }
 }
 
-// Refutes intervals that are of another noise: too narrow somewhere, or twice as wide as they need be.
+// Refutes intervals that are of another noise, or another tick's: too narrow or half again as wide as they need be.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for span in [SO_FAR, LAST] {
@@ -130,7 +130,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         }
         // 100 are expected at most; 5 standard deviations are 48.
         assert!(missed.iter().all(|missed| *missed <= 148), "{span:?}: {missed:?}");
-        assert!(missed[15] >= 40, "{span:?}: {missed:?}");
+        assert!(missed.iter().all(|missed| *missed >= 40), "{span:?}: {missed:?}");
     }
 }
 
