@@ -25,7 +25,7 @@ use super::sqlite::Sqlite;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify::Chain;
-use crate::accounting::{Account, Amount, Interval};
+use crate::accounting::{Amount, Interval};
 use crate::canonical::Digest;
 
 /// What the operator accepts.
@@ -193,7 +193,9 @@ fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
     let _ = fs::remove_file(&fresh);
     let repaired = copy(&mut torn, &fresh, loss);
     drop(torn);
-    let repaired = repaired.inspect_err(|_| {
+    // What took its place and does not add up either would be worse than what is there.
+    let sound = |repaired| Ledger::open(&fresh).map(|_| repaired).map_err(unreadable);
+    let repaired = repaired.and_then(sound).inspect_err(|_| {
         let _ = fs::remove_file(&fresh);
     })?;
     let refuse = |error: std::io::Error| Trouble::doubt(format!("ledger {}: {error}", place.display()));
@@ -209,7 +211,6 @@ fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
     }
     fs::rename(&fresh, place).map_err(refuse)?;
     sync_name(place).map_err(refuse)?;
-    Ledger::open(place)?;
     Ok(Repaired { torn: Some(kept), ..repaired })
 }
 
@@ -221,7 +222,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
     // How far it gets is the question.
     let _ = chain.follow(torn);
     let sound = chain.sequence;
-    let debts = debts(torn, sound, &chain.due.accounts).map_err(unreadable)?;
+    let debts = debts(torn, &chain).map_err(unreadable)?;
 
     let mut store = Sqlite::create(fresh)?;
     let mut transaction = Transaction::begin(&mut store)?;
@@ -233,7 +234,9 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
     let end = [Value::Number(sound), Value::Bytes(chain.last.bytes())];
     tables.execute("INSERT INTO head VALUES (1, ?1, ?2)", &end)?;
     copy_statements(torn, tables, sound)?;
-    let read = torn.read(rows!("WHERE sequence <= ?1 ORDER BY sequence"), &end[..1], &mut |columns| {
+    // Not those up to a number: where a number is torn, a row may stand among others that it is not one of.
+    let proven = [Value::Number(chain.releases)];
+    let read = torn.read(rows!("ORDER BY sequence LIMIT ?1"), &proven, &mut |columns| {
         let row = read_row(columns)?;
         write(tables, &row)?;
         let mark = "UPDATE release SET delivered = ?2 WHERE sequence = ?1";
@@ -283,8 +286,8 @@ fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Res
 }
 
 /// What the torn ledger says was spent, beyond what its chain proves.
-fn debts(torn: &mut Sqlite, sound: i64, proven: &BTreeMap<Name, Account>) -> Result<Vec<Debt>, Trouble> {
-    let mut accounts = proven.clone();
+fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
+    let mut accounts = chain.due.accounts.clone();
     let mut debts = Vec::new();
     let unproven = |name: &Name| {
         let message =
@@ -292,12 +295,12 @@ fn debts(torn: &mut Sqlite, sound: i64, proven: &BTreeMap<Name, Account>) -> Res
         Trouble::doubt(message)
     };
     let mut rest: Vec<Row> = Vec::new();
+    let proven = [Value::Number(chain.releases)];
     // As far as it can be read at all.
-    let _ =
-        torn.read(rows!("WHERE sequence > ?1 ORDER BY sequence"), &[Value::Number(sound)], &mut |columns| {
-            rest.push(read_row(columns)?);
-            Ok(())
-        });
+    let _ = torn.read(rows!("ORDER BY sequence LIMIT -1 OFFSET ?1"), &proven, &mut |columns| {
+        rest.push(read_row(columns)?);
+        Ok(())
+    });
     for row in rest {
         let (domain, time) = (row.release.domain.clone(), row.charged());
         if let Some(cost) = row.cost {

@@ -92,12 +92,14 @@ fn statements(store: &mut dyn Store) -> Result<Statements, Trouble> {
 pub(super) struct Chain {
     pub(super) sequence: i64,
     pub(super) last: Digest,
+    /// How many releases are among it: the first ones, in the order in which they are read.
+    pub(super) releases: i64,
     pub(super) due: Due,
 }
 
 impl Default for Chain {
     fn default() -> Chain {
-        Chain { sequence: 0, last: Digest::NONE, due: Due::default() }
+        Chain { sequence: 0, last: Digest::NONE, releases: 0, due: Due::default() }
     }
 }
 
@@ -118,6 +120,7 @@ impl Chain {
                 )));
             }
             self.link(row.sequence, row.chain, |previous| row.chained(previous))?;
+            self.releases += 1;
             self.due.after(row)
         })?;
         statements.try_for_each(|statement| self.state(statement))

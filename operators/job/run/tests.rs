@@ -51,9 +51,10 @@ impl Drop for Place {
 #[test]
 fn a_record_without_a_key_takes_no_place() {
     let place = Place::new("absent");
-    let visit = |person: u32| format!("u{person},\nu{person},a\n");
+    // Another release reads what the first cannot: the record itself is there.
+    let visit = |person: u32| format!("u{person},,x\nu{person},a,x\n");
     let visits: String = (0..40).map(visit).collect();
-    fs::write(place.0.join("visits.csv"), format!("who,page\n{visits}")).unwrap();
+    fs::write(place.0.join("visits.csv"), format!("who,page,shop\n{visits}")).unwrap();
     let job = place.job(
         r#"
         [job]
@@ -74,12 +75,20 @@ fn a_record_without_a_key_takes_no_place() {
         people = { by = "page", keys = ["a"] }
         bound = { keys = 1 }
         noise = "gaussian"
-        share = 1
+        share = 0.5
+        [[release]]
+        name = "by_shop"
+        every = "all"
+        count = { by = "shop", keys = ["x"] }
+        bound = { keys = 1, per_key = 2 }
+        noise = "gaussian"
+        share = 0.5
         "#,
     );
     let out = Some(place.0.join("told.jsonl"));
     job.replay(Replay { workers: 1, demo: true, out, ..Replay::default() }).unwrap();
-    assert!(place.read("told.jsonl").contains(r#""tally":40,"truth":40"#), "{}", place.read("told.jsonl"));
+    let told = place.read("told.jsonl");
+    assert!(told.contains(r#""tally":40,"truth":40"#) && told.contains(r#""tally":80,"truth":80"#), "{told}");
 }
 
 /// Two days of made-up visits; the promise, and the releases.
