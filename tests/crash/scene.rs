@@ -131,6 +131,13 @@ impl Scene {
         }
     }
 
+    /// Whether it drew anything.
+    pub(crate) fn drew(&self, life: &Life) -> bool {
+        let own = format!("{} ", life.child.id());
+        fs::read_to_string(self.path("draws"))
+            .is_ok_and(|draws| draws.lines().any(|line| line.starts_with(&own)))
+    }
+
     pub(crate) fn remove(self) {
         let _ = fs::remove_dir_all(&self.directory);
     }

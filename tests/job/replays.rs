@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
 use crate::scene::Scene;
@@ -263,11 +264,13 @@ type Said = (String, String, String, String);
 
 fn lines(text: &str) -> Vec<Said> {
     let said = text.lines().map(|line| {
+        // Digit by digit: to read a number is to round it.
+        let written: BTreeMap<&str, &RawValue> = serde_json::from_str(line).unwrap();
         let line: Value = serde_json::from_str(line).unwrap();
-        let number = if line["closed"] == true { &line["cells"] } else { &line["value"] };
+        let number = written[if line["closed"] == true { "cells" } else { "value" }];
         let [release, start, key] = [&line["release"], &line["window"]["start"], &line["key"]]
             .map(|part| part.as_str().unwrap_or_default().to_owned());
-        (release, start, key, number.to_string())
+        (release, start, key, number.get().to_owned())
     });
     in_order(said.collect())
 }

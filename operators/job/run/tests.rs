@@ -51,7 +51,7 @@ impl Drop for Place {
 #[test]
 fn a_record_without_a_key_takes_no_place() {
     let place = Place::new("absent");
-    // Another release reads what the first cannot: the record itself is there.
+    // Another release reads what the first cannot, so that the record itself is there.
     let visit = |person: u32| format!("u{person},,x\nu{person},a,x\n");
     let visits: String = (0..40).map(visit).collect();
     fs::write(place.0.join("visits.csv"), format!("who,page,shop\n{visits}")).unwrap();
@@ -66,13 +66,13 @@ fn a_record_without_a_key_takes_no_place() {
         [privacy]
         person = { field = "who", missing = "drop" }
         promise = "lifetime"
-        budget = { epsilon = 2.0, delta = 1e-6 }
+        budget = { epsilon = 50, delta = 1e-6 }
         ledger = "shop.ledger"
         domain = "shop"
         [[release]]
         name = "by_page"
         every = "all"
-        people = { by = "page", keys = ["a"] }
+        people = { by = "page", keys = "discover" }
         bound = { keys = 1 }
         noise = "gaussian"
         share = 0.5
