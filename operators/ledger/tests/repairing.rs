@@ -237,5 +237,6 @@ fn a_row_under_the_number_of_another_is_not_proven_by_it() {
         let what = format!("byte {place}, which was {number}");
         repaired += u32::from(mended(&bytes, &rows, &before, &what) == Some(true));
     }
-    assert!(repaired >= 3, "{repaired} repaired");
+    // In 35 files of them rows are out of order.
+    assert!(repaired > 135, "{repaired} repaired");
 }
