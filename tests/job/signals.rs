@@ -1,5 +1,9 @@
 //! What a running job does when it is asked to end, or to say how it is.
 
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::jobs::{HEADER, SECOND, exact, line, log, tallies};
@@ -30,6 +34,27 @@ fn who_is_asked_to_end_seals_nothing_incomplete() {
         assert!(before.0.iter().all(|(about, cells)| told.0.get(about) == Some(cells)));
         assert_eq!(tallies(&told.values()), truth);
         scene.verify("job.ledger");
+    }
+}
+
+// Refutes a pipeline that is ended as a whole, whose last part says that the first has failed it; and one that never says so.
+#[test]
+fn an_input_that_ends_with_the_job_has_not_failed_it() {
+    for (asked, code) in [(true, 0), (false, 69)] {
+        let scene = Scene::new("signals");
+        scene.write("job.toml", exact(now(), None).replace("path = \"visits.csv\"", "path = \"-\""));
+        scene.init();
+        let mut life = scene.start_reading(&["run", "job.toml"], Stdio::piped());
+        let mut input = life.child.stdin.take().unwrap();
+        input.write_all((HEADER.to_owned() + &line(1, now(), "a")).as_bytes()).unwrap();
+        until("a window is told", || life.said().0.contains("\"closed\":true"));
+        drop(input);
+        if asked {
+            std::thread::sleep(Duration::from_millis(50));
+            life.signal(Signal::TERM);
+        }
+        let said = life.end();
+        assert_eq!(said.code, Some(code), "{said:?}");
     }
 }
 

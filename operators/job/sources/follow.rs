@@ -21,6 +21,10 @@ use crate::time::Time;
 /// How often is looked for more.
 const OFTEN: Duration = Duration::from_millis(100);
 
+/// Who ends a pipeline ends all of it, and which part hears of it first is chance: for so long an input that has ended waits for the
+/// word that the job is to end as well.
+const TOGETHER: Duration = Duration::from_millis(500);
+
 /// How far the clock may be from what has passed since the start.
 const DRIFT: Time = 600_000_000;
 
@@ -212,6 +216,11 @@ fn follow_stream(
             progress.add(read as u64);
             // With no room left it was not the end: what came between the two questions was read.
             if ended && read == 0 && rest.limit() > 0 {
+                let end = Instant::now();
+                while end.elapsed() < TOGETHER {
+                    dealer.wait()?;
+                    std::thread::sleep(OFTEN / 20);
+                }
                 let why =
                     "it has ended, which a live source never does; start what writes it again, or replay";
                 return Err(Gone::lost(place).because(why).into());
