@@ -90,7 +90,8 @@ fn write_down(releases: StreamVec<'_, Time, Release>, out: PathBuf) {
     releases.deliver(move |release| {
         use std::io::Write;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
-        writeln!(file, "{}", release.line())?;
+        // At once: a line that a kill has torn would go on with the next one.
+        file.write_all(format!("{}\n", release.line()).as_bytes())?;
         file.sync_data()?;
         println!("\nsaid {}", release.window().start());
         Ok(())
