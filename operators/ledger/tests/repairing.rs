@@ -200,13 +200,18 @@ fn mended(torn: &[u8], rows: &[Row], before: &[Amount], what: &str) -> Option<bo
     Some(true)
 }
 
-/// For any torn byte: a repair works, or it refuses to.
-#[test]
-fn no_flipped_byte_makes_a_repair_give_budget_back() {
+/// A ledger that adds up, with its rows and what they cost.
+fn sound() -> (Vec<u8>, Vec<Row>, Vec<Amount>) {
     let scratch = At::File.scratch();
     let rows = history(&scratch, Promise::Any(30));
     let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
-    let sound = fs::read(scratch.ledger()).unwrap();
+    (fs::read(scratch.ledger()).unwrap(), rows, before)
+}
+
+/// For any torn byte: a repair works, or it refuses to.
+#[test]
+fn no_flipped_byte_makes_a_repair_give_budget_back() {
+    let (sound, rows, before) = sound();
     let mut noise = Noise::seeded(1);
     let (mut repaired, mut refused) = (0, 0);
     for round in 0..size(1_000, 20_000) {
@@ -225,18 +230,29 @@ fn no_flipped_byte_makes_a_repair_give_budget_back() {
 /// A row whose number is torn stands among others that it is not one of: refutes a repair that takes what is proven by number.
 #[test]
 fn a_row_under_the_number_of_another_is_not_proven_by_it() {
-    let scratch = At::File.scratch();
-    let rows = history(&scratch, Promise::Any(30));
-    let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
-    let sound = fs::read(scratch.ledger()).unwrap();
-    let numbers = rows.len() as u8 / 2..rows.len() as u8;
+    let (sound, rows, before) = sound();
     let mut repaired = 0;
-    for (place, number) in sound.iter().enumerate().filter(|(_, number)| numbers.contains(number)) {
+    for place in 0..sound.len() {
+        // A number of the second half, which becomes one of the first.
+        if !(rows.len() as u8 / 2..rows.len() as u8).contains(&sound[place]) {
+            continue;
+        }
         let mut bytes = sound.clone();
         bytes[place] = 1;
-        let what = format!("byte {place}, which was {number}");
-        repaired += u32::from(mended(&bytes, &rows, &before, &what) == Some(true));
+        if in_order(&bytes) == Some(false) {
+            assert_eq!(mended(&bytes, &rows, &before, "out of order"), Some(true), "byte {place}");
+            repaired += 1;
+        }
     }
-    // In 35 files of them rows are out of order.
-    assert!(repaired > 135, "{repaired} repaired");
+    assert!(repaired > 0, "no row was found");
+}
+
+/// Whether the rows of this file follow one another, where they can be read.
+fn in_order(file: &[u8]) -> Option<bool> {
+    let scratch = At::File.scratch();
+    fs::write(scratch.ledger(), file).unwrap();
+    let tables = rusqlite::Connection::open(scratch.ledger()).ok()?;
+    let mut read = tables.prepare("SELECT sequence FROM release ORDER BY sequence").ok()?;
+    let rows: Result<Vec<i64>, _> = read.query_map([], |row| row.get(0)).ok()?.collect();
+    rows.ok().map(|rows| rows.is_sorted())
 }
