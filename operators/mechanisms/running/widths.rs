@@ -4,8 +4,8 @@ use super::ready::Running;
 use crate::accounting::DiscreteGaussian;
 use crate::invalid::Invalid;
 
-/// The widths of spans of ticks, each that of its last tick. A span is a tick up to the 16th, and then a sixteenth of what it begins
-/// with or less: what a total errs by grows by 3% there at most.
+/// The widths of spans of ticks, each that of its last tick. A span is a tick up to the 31st, and then a sixteenth of what it begins
+/// with or less: what a total errs by grows by 3% there at most, and under a tree by what one node adds.
 #[derive(Clone, Debug)]
 pub(super) struct Widths(Vec<f64>);
 
