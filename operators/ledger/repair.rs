@@ -189,6 +189,9 @@ fn of_all_orders(amount: &Amount, cap: &Amount) -> Amount {
 fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
     let mut torn = Sqlite::open(place).map_err(unreadable)?;
     torn.nobody_runs()?;
+    // The file itself is replaced, and not a symbolic link to it.
+    let place = &fs::canonicalize(place)
+        .map_err(|error| Trouble::refused(format!("ledger {}: {error}", place.display())))?;
     let fresh = beside(place, ".repaired");
     let _ = fs::remove_file(&fresh);
     let repaired = copy(&mut torn, &fresh, loss);

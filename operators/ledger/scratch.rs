@@ -1,6 +1,7 @@
 //! Places for ledgers in tests: a file always, and a server where there is one.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -96,7 +97,10 @@ impl Scratch {
     /// Takes from the process of a job what keeps others out, as a move to another machine does.
     pub(crate) fn unlock(&self, job: &str) {
         match self.at {
-            At::File => fs::remove_file(self.directory.join(format!("test.ledger.{job}.lock"))).unwrap(),
+            At::File => {
+                let inode = fs::metadata(&self.ledger).unwrap().ino();
+                fs::remove_file(self.directory.join(format!("ledger-{inode}.{job}.lock"))).unwrap();
+            }
             #[cfg(feature = "postgres")]
             At::Server(server) => {
                 let session = format!("discreet {} {job}", self.name());

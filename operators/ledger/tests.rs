@@ -1,6 +1,7 @@
 //! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
 
 mod lines;
+mod names;
 mod notes;
 mod parts;
 mod repairing;

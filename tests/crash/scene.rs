@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -117,7 +118,8 @@ impl Scene {
 
     /// What an operator does who believes that the job is dead.
     pub(crate) fn break_lock(&self) {
-        let _ = fs::remove_file(self.path(&format!("ledger.{}.lock", plan::JOB)));
+        let inode = fs::metadata(self.path("ledger")).map_or(0, |file| file.ino());
+        let _ = fs::remove_file(self.path(&format!("ledger-{inode}.{}.lock", plan::JOB)));
     }
 
     /// A life without any point, which has to come to its end.

@@ -4,23 +4,25 @@ mod place;
 mod tables;
 
 use std::fs::{self, File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
-use super::durable::{directory, sync_name};
+use super::durable::sync_name;
 use super::failpoint;
 use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
 use super::trouble::{Trouble, TroubleKind};
+use place::{LedgerFile, WriteAheadLog};
 use tables::{at_commit, before_commit};
 
 /// A connection to the file.
 #[derive(Debug)]
 pub(super) struct Sqlite {
     connection: Connection,
-    path: PathBuf,
+    file: LedgerFile,
+    log: WriteAheadLog,
 }
 
 impl Sqlite {
@@ -39,24 +41,24 @@ impl Sqlite {
 
     /// The file that is there: opening never makes one.
     pub(super) fn open(path: &Path) -> Result<Sqlite, Trouble> {
-        place::check(path)?;
+        let file = LedgerFile::find(path)?;
         tables::check_library(rusqlite::version_number())?;
-        Ok(Sqlite { connection: connect(path)?, path: path.to_owned() })
+        let (connection, log) = connect(&file)?;
+        Ok(Sqlite { connection, file, log })
     }
 }
 
 impl Sqlite {
     /// Whoever has the file open would go on writing to it when another is put in its place.
     pub(super) fn nobody_runs(&self) -> Result<(), Trouble> {
-        let refuse =
-            |error: std::io::Error| Trouble::refused(format!("ledger {}: {error}", self.path.display()));
-        let directory = directory(&self.path);
-        let own = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for entry in fs::read_dir(directory).map_err(refuse)? {
+        let refuse = |error: std::io::Error| {
+            Trouble::refused(format!("ledger {}: {error}", self.file.path().display()))
+        };
+        let prefix = self.file.lock_prefix();
+        for entry in fs::read_dir(self.file.directory()).map_err(refuse)? {
             let entry = entry.map_err(refuse)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_lock =
-                name.strip_prefix(&own).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".lock"));
+            let is_lock = name.starts_with(&prefix) && name.ends_with(".lock");
             if is_lock && File::open(entry.path()).map_err(refuse)?.try_lock().is_err() {
                 return Err(Trouble::new(
                     TroubleKind::Fenced,
@@ -71,6 +73,7 @@ impl Sqlite {
 impl Store for Sqlite {
     /// Immediate: a transaction that reads before it asks for the write lock fails at once when another writes in between.
     fn begin(&mut self) -> Result<(), Trouble> {
+        self.file.is_in_place(&self.log)?;
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(before_commit)
     }
 
@@ -121,7 +124,10 @@ impl Store for Sqlite {
     }
 
     fn exclude(&mut self, job: &Name) -> Result<Option<File>, Trouble> {
-        let path = lock_path(&self.path, job);
+        // Again, because a mount or a link may have been made since it was opened.
+        self.file.is_in_place(&self.log)?;
+        LedgerFile::find(self.file.path())?;
+        let path = self.file.directory().join(format!("{}{job}.lock", self.file.lock_prefix()));
         let refuse = |error| Trouble::refused(format!("{}: {error}", path.display()));
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(refuse)?;
         if lock.try_lock().is_err() {
@@ -132,7 +138,7 @@ impl Store for Sqlite {
     }
 
     fn reconnect(&mut self) -> Result<(), Trouble> {
-        self.connection = connect(&self.path)?;
+        (self.connection, self.log) = connect(&self.file)?;
         Ok(())
     }
 
@@ -153,23 +159,22 @@ impl Store for Sqlite {
     }
 
     fn warning(&self) -> Option<String> {
-        place::warning(&self.path)
+        place::warning(self.file.path())
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), Trouble> {
     // Never `CREATE`: a mistyped path must not be a fresh budget. Never a URI, in which a path could smuggle options.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(before_commit)?;
+    let connection = Connection::open_with_flags(file.path(), flags).map_err(before_commit)?;
     connection.set_prepared_statement_cache_capacity(64);
     tables::settle(&connection)?;
-    Ok(connection)
-}
-
-fn lock_path(ledger: &Path, job: &Name) -> PathBuf {
-    let mut path = ledger.as_os_str().to_owned();
-    path.push(format!(".{job}.lock"));
-    PathBuf::from(path)
+    // The first read opens the log, which stays for as long as any connection does.
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        .map_err(before_commit)?;
+    let log = file.log()?;
+    Ok((connection, log))
 }
 
 impl ToSql for Value<'_> {

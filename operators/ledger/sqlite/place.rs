@@ -1,9 +1,19 @@
-//! Where a ledger may lie: in a regular file of a local file system that nobody else may write to.
+//! Where a ledger may lie: in a regular file of a local file system that nobody else may write to, and that has one name.
+//!
+//! # One name
+//!
+//! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a bind mount of
+//! the file itself, there is a second log, and neither process sees what the other has committed. So such a file is
+//! refused, by its count of links and by the table of mounts. A symbolic link is followed first, so that all who come by
+//! it use the log beside the file. Whether this is still so is looked at again at each claim, and before each
+//! transaction that writes: a link may be made, or a file put in the place of another, while a job runs.
 
-use std::fs;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::super::durable::directory;
 use super::super::trouble::Trouble;
 
 /// File systems whose locks or syncs cannot be relied on from here.
@@ -12,31 +22,159 @@ const REMOTE: [&str; 9] =
 /// File systems that are gone with their container or their machine.
 const PASSING: [&str; 3] = ["overlay", "tmpfs", "ramfs"];
 
-/// Refuses a path at which no ledger can be trusted to lie.
-///
-/// # Errors
-///
-/// [`Refused`](super::super::TroubleKind::Refused), saying what the path is.
-pub(crate) fn check(path: &Path) -> Result<(), Trouble> {
-    let refuse = |what: &str| Err(Trouble::refused(format!("ledger {}: {what}", path.display())));
-    if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
-        return refuse("not a file; give the path of one");
-    }
-    let Ok(metadata) = fs::metadata(path) else {
-        return refuse("there is none; make it with `discreet ledger init`, or mount the volume it is on");
-    };
-    if !metadata.is_file() {
-        return refuse("not a regular file; give the path of one");
-    }
-    if metadata.mode() & 0o002 != 0 {
-        return refuse("anyone may write to it; take that away with `chmod o-w`");
-    }
-    match file_system(path) {
-        Some(kind) if REMOTE.contains(&kind.as_str()) => {
-            refuse(&format!("it is on {kind}, where locks are not safe; put it on a local disk"))
+/// The file of a ledger, under its one name.
+#[derive(Clone, Debug)]
+pub(super) struct LedgerFile {
+    /// Without symbolic links: the write-ahead log lies beside it.
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl LedgerFile {
+    /// Finds the file and refuses a path at which no ledger can be trusted to lie.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`](super::super::TroubleKind::Refused), saying what the path is.
+    pub(super) fn find(path: &Path) -> Result<LedgerFile, Trouble> {
+        let refuse = |what: &str| Err(Trouble::refused(format!("ledger {}: {what}", path.display())));
+        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+            return refuse("not a file; give the path of one");
         }
-        _ => Ok(()),
+        let Ok(canonical) = fs::canonicalize(path) else {
+            return refuse(
+                "there is none; make it with `discreet ledger init`, or mount the volume it is on",
+            );
+        };
+        let metadata = match fs::symlink_metadata(&canonical) {
+            Ok(metadata) if metadata.is_file() => metadata,
+            _ => return refuse("not a regular file; give the path of one"),
+        };
+        if metadata.mode() & 0o002 != 0 {
+            return refuse("anyone may write to it; take that away with `chmod o-w`");
+        }
+        let file = LedgerFile { path: canonical, device: metadata.dev(), inode: metadata.ino() };
+        file.has_one_name(&metadata).map_err(Trouble::refused)?;
+        // A rollback journal is played back into the file when it is opened, and a ledger never writes one.
+        let journal = file.beside("-journal");
+        if fs::metadata(&journal).is_ok_and(|journal| journal.len() > 0) {
+            return Err(Trouble::doubt(format!(
+                "ledger {}: a rollback journal lies beside it, which no ledger writes, and which would change it; move \
+                 {} away",
+                path.display(),
+                journal.display()
+            )));
+        }
+        match file_system(&file.path) {
+            Some(kind) if REMOTE.contains(&kind.as_str()) => {
+                refuse(&format!("it is on {kind}, where locks are not safe; put it on a local disk"))
+            }
+            _ => Ok(file),
+        }
     }
+
+    /// The path without symbolic links.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file that lies beside this one, under its name and a suffix.
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    }
+
+    /// The beginning of the names of this ledger's lock files. They lie in its directory, and are named by the inode and
+    /// not by the path, so that a file that was renamed keeps its locks. Within one directory an inode is one file:
+    /// [`find`](LedgerFile::find) refuses a mount point.
+    pub(super) fn lock_prefix(&self) -> String {
+        format!("ledger-{}.", self.inode)
+    }
+
+    /// The directory that holds the file.
+    pub(super) fn directory(&self) -> &Path {
+        directory(&self.path)
+    }
+
+    /// Returns the write-ahead log that SQLite has open, once a connection has read.
+    ///
+    /// # Errors
+    ///
+    /// [`Doubt`](super::super::TroubleKind::Doubt) where there is none, or it has a second name.
+    pub(super) fn log(&self) -> Result<WriteAheadLog, Trouble> {
+        let path = self.beside("-wal");
+        match fs::symlink_metadata(&path) {
+            Ok(log) if log.is_file() && log.nlink() == 1 => {
+                Ok(WriteAheadLog { path, device: log.dev(), inode: log.ino() })
+            }
+            _ => Err(self.lost_log(&path)),
+        }
+    }
+
+    /// Checks that the path still leads to this file and its log, and that neither has a second name.
+    ///
+    /// # Errors
+    ///
+    /// [`Doubt`](super::super::TroubleKind::Doubt): what is committed from here may not be found by the next process.
+    pub(super) fn is_in_place(&self, log: &WriteAheadLog) -> Result<(), Trouble> {
+        let file = fs::symlink_metadata(&self.path).ok();
+        let Some(file) = file.filter(|file| (file.dev(), file.ino()) == (self.device, self.inode)) else {
+            return Err(Trouble::doubt(format!(
+                "ledger {}: the file was moved, or another was put in its place, while it was in use; bring it back with \
+                 its -wal",
+                self.path.display()
+            )));
+        };
+        self.has_one_link(&file).map_err(Trouble::doubt)?;
+        let held = fs::symlink_metadata(&log.path).ok();
+        let same = |held: &Metadata| (held.dev(), held.ino(), held.nlink()) == (log.device, log.inode, 1);
+        if held.is_some_and(|held| same(&held)) { Ok(()) } else { Err(self.lost_log(&log.path)) }
+    }
+
+    /// Checks that there is no second name, by hard link or by mount.
+    fn has_one_name(&self, metadata: &Metadata) -> Result<(), String> {
+        self.has_one_link(metadata)?;
+        let other_device = fs::metadata(self.directory()).is_ok_and(|parent| parent.dev() != self.device);
+        let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+        if other_device || is_mount_point(&mounts, &self.path) {
+            return Err(format!(
+                "ledger {}: it is a mount point itself, so its -wal and its locks would lie outside of the mount; mount \
+                 the directory that holds it",
+                self.path.display()
+            ));
+        }
+        Ok(())
+    }
+
+    fn has_one_link(&self, metadata: &Metadata) -> Result<(), String> {
+        match metadata.nlink() {
+            1 => Ok(()),
+            links => Err(format!(
+                "ledger {}: the file has {links} hard links, and each name has a -wal of its own; keep one name (`find \
+                 -samefile` lists them), and share its directory instead",
+                self.path.display()
+            )),
+        }
+    }
+
+    fn lost_log(&self, log: &Path) -> Trouble {
+        Trouble::doubt(format!(
+            "ledger {}: its write-ahead log {} was removed, replaced or linked while the ledger was in use; what was \
+             committed last may be lost: compare it with its anchors",
+            self.path.display(),
+            log.display()
+        ))
+    }
+}
+
+/// The identity of a write-ahead log that is open.
+#[derive(Debug)]
+pub(super) struct WriteAheadLog {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
 }
 
 /// A word of warning about a place that may vanish with everything that was spent.
@@ -48,41 +186,73 @@ pub(crate) fn warning(path: &Path) -> Option<String> {
 /// The kind of file system that holds a path, as the kernel names it; `None` where it does not say.
 fn file_system(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = fs::read("/proc/self/mountinfo").ok()?;
     kind_among(&mounts, &path)
 }
 
-/// Fields of `mountinfo`: the fifth is the mount point, with spaces as `\040`; the one after ` - ` is the kind.
-fn kind_among(mounts: &str, path: &Path) -> Option<String> {
-    let mount = |line: &str| {
-        let (fields, rest) = line.split_once(" - ")?;
-        let point = fields.split(' ').nth(4)?.replace("\\040", " ");
-        let kind = rest.split(' ').next()?.to_owned();
-        path.starts_with(&point).then_some((point.len(), kind))
-    };
+/// The lines of `mountinfo`, each as its mount point and its kind: the fifth field, and the one after ` - `.
+fn mounts(text: &[u8]) -> impl Iterator<Item = (Vec<u8>, String)> + '_ {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let point = unescaped(line.split(|byte| *byte == b' ').nth(4)?);
+        let dash = line.windows(3).position(|part| part == b" - ")?;
+        let kind = line[dash + 3..].split(|byte| *byte == b' ').next()?;
+        Some((point, String::from_utf8_lossy(kind).into_owned()))
+    })
+}
+
+fn kind_among(text: &[u8], path: &Path) -> Option<String> {
+    let holds = |point: &[u8]| path.starts_with(Path::new(std::ffi::OsStr::from_bytes(point)));
+    let holding = mounts(text).filter(|(point, _)| holds(point));
     // Of two mounts at one point the later one is seen.
-    mounts.lines().filter_map(mount).max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
+    holding.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind)
+}
+
+fn is_mount_point(text: &[u8], path: &Path) -> bool {
+    mounts(text).any(|(point, _)| point == path.as_os_str().as_bytes())
+}
+
+/// A field of `mountinfo`, in which the kernel writes space, tab, newline and backslash as `\ooo`, in octal.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let (mut text, mut rest) = (Vec::with_capacity(field.len()), field);
+    while let Some((first, after)) = rest.split_first() {
+        let octal = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok();
+        match after.get(..3).filter(|_| *first == b'\\').and_then(octal) {
+            Some(byte) => (text.push(byte), rest = &after[3..]),
+            None => (text.push(*first), rest = after),
+        };
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MOUNTS: &[u8] = b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+        30 22 0:40 / /srv rw shared:3 - nfs4 host:/srv rw\n\
+        31 30 8:2 / /srv/local\\040disk rw - xfs /dev/sdb rw\n\
+        32 22 8:1 /x /var/a\\134b\\011.ledger rw - ext4 /dev/sda1 rw\n";
+
     #[test]
     fn the_innermost_mount_counts() {
-        let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
-                      30 22 0:40 / /srv rw shared:3 - nfs4 host:/srv rw\n\
-                      31 30 8:2 / /srv/local\\040disk rw - xfs /dev/sdb rw\n";
-        let kind = |path: &str| kind_among(mounts, Path::new(path)).unwrap();
+        let kind = |path: &str| kind_among(MOUNTS, Path::new(path)).unwrap();
         assert_eq!(kind("/home/ledger"), "ext4");
         assert_eq!(kind("/srv/ledger"), "nfs4");
         assert_eq!(kind("/srv/local disk/ledger"), "xfs");
         assert_eq!(kind("/srvx/ledger"), "ext4");
     }
 
+    // Refutes a mount of the file itself that goes unseen for a character that the kernel escapes.
+    #[test]
+    fn a_mount_point_is_found_whatever_its_name() {
+        let is = |path: &str| is_mount_point(MOUNTS, Path::new(path));
+        assert!(is("/srv/local disk") && is("/var/a\\b\t.ledger") && is("/srv"));
+        assert!(!is("/srv/local") && !is("/var/a") && !is("/srv/local disk/ledger"));
+    }
+
     #[test]
     fn what_is_no_ledger_is_refused_by_name() {
-        let message = |path: &str| check(Path::new(path)).unwrap_err().to_string();
+        let message = |path: &str| LedgerFile::find(Path::new(path)).unwrap_err().to_string();
         assert!(message(":memory:").contains("not a file"));
         assert!(message("").contains("not a file"));
         assert!(message("/").contains("not a regular file"));

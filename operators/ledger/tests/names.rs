@@ -1,0 +1,116 @@
+//! A file that gets a second name, or loses its own, while it is in use.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A ledger with a claim and one row.
+fn used(scratch: &Scratch) -> (Ledger, Claim) {
+    let mut ledger = ledger(scratch, Promise::Lifetime, 10);
+    let claim = ledger.claim(&name("web")).unwrap();
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "first")]).unwrap();
+    (ledger, claim)
+}
+
+fn beside(scratch: &Scratch, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}{suffix}", scratch.ledger().display()))
+}
+
+/// What a second seal says.
+fn trouble(ledger: &mut Ledger, claim: &Claim, about: &str) {
+    let trouble = ledger.seal(claim, &[sealing("web", (1, 2), 1, "second")]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert!(trouble.to_string().contains(about), "{trouble}");
+}
+
+// Refutes a check that is made at the opening alone.
+#[test]
+fn a_link_that_is_made_while_a_job_runs_stops_it() {
+    let scratch = At::File.scratch();
+    let (mut ledger, claim) = used(&scratch);
+    let twin = beside(&scratch, ".twin");
+    fs::hard_link(scratch.ledger(), &twin).unwrap();
+    trouble(&mut ledger, &claim, "2 hard links");
+    for path in [scratch.ledger(), twin.clone()] {
+        let refused = Ledger::open(path).unwrap_err();
+        assert_eq!(refused.kind(), TroubleKind::Refused, "{refused}");
+        assert!(refused.to_string().contains("share its directory"), "{refused}");
+    }
+    assert_eq!(ledger.claim(&name("app")).unwrap_err().kind(), TroubleKind::Doubt);
+    // What was done while there was one name holds, and goes on once there is one again.
+    fs::remove_file(twin).unwrap();
+    ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
+}
+
+// Refutes a lock on the path: the file is then locked under one name and free under the other.
+#[test]
+fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
+    let scratch = At::File.scratch();
+    let (mut ledger, claim) = used(&scratch);
+    let moved = beside(&scratch, ".moved");
+    fs::rename(scratch.ledger(), &moved).unwrap();
+    trouble(&mut ledger, &claim, "moved");
+    // Nor does it take another file in the same place for its own.
+    fs::write(scratch.ledger(), fs::read(&moved).unwrap()).unwrap();
+    trouble(&mut ledger, &claim, "another was put in its place");
+    // Within one process SQLite shares what it knows of an inode, so it has to let go first; the claim is still held.
+    drop(ledger);
+    let rival = Ledger::open(&moved).unwrap().claim(&name("web")).unwrap_err();
+    assert_eq!(rival.kind(), TroubleKind::Fenced, "{rival}");
+    drop(claim);
+    Ledger::open(&moved).unwrap().claim(&name("web")).unwrap();
+}
+
+// Refutes a ledger that goes on committing to a log which the next process will not find.
+#[test]
+fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
+    for replaced in [false, true] {
+        let scratch = At::File.scratch();
+        let (mut ledger, claim) = used(&scratch);
+        let log = beside(&scratch, "-wal");
+        let bytes = fs::read(&log).unwrap();
+        fs::remove_file(&log).unwrap();
+        if replaced {
+            fs::write(&log, bytes).unwrap();
+        }
+        trouble(&mut ledger, &claim, "write-ahead log");
+    }
+    let scratch = At::File.scratch();
+    let (mut ledger, claim) = used(&scratch);
+    fs::hard_link(beside(&scratch, "-wal"), beside(&scratch, ".twin-wal")).unwrap();
+    trouble(&mut ledger, &claim, "linked");
+}
+
+// Refutes a ledger into which SQLite plays back what lies beside it under the name of a rollback journal.
+#[test]
+fn a_rollback_journal_beside_a_ledger_is_refused() {
+    let scratch = At::File.scratch();
+    drop(used(&scratch));
+    fs::write(beside(&scratch, "-journal"), [0xd9; 512]).unwrap();
+    let refused = Ledger::open(scratch.ledger()).unwrap_err();
+    assert_eq!(refused.kind(), TroubleKind::Doubt, "{refused}");
+    assert!(refused.to_string().contains("rollback journal"), "{refused}");
+    // An empty one says nothing.
+    fs::write(beside(&scratch, "-journal"), []).unwrap();
+    Ledger::open(scratch.ledger()).unwrap();
+}
+
+// Refutes a log beside the link, which those who come by the file would not find.
+#[test]
+fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
+    let scratch = At::File.scratch();
+    let (mut ledger, claim) = used(&scratch);
+    let away = scratch.directory().join("away");
+    fs::create_dir(&away).unwrap();
+    let link = away.join("link.ledger");
+    std::os::unix::fs::symlink(scratch.ledger(), &link).unwrap();
+    let mut other = Ledger::open(&link).unwrap();
+    assert_eq!(other.claim(&name("web")).unwrap_err().kind(), TroubleKind::Fenced);
+    let app = other.claim(&name("app")).unwrap();
+    other.seal(&app, &[sealing("app", (0, 1), 1, "by the link")]).unwrap();
+    ledger.seal(&claim, &[sealing("web", (1, 2), 1, "by the file")]).unwrap();
+    assert_eq!((spent(&mut ledger), spent(&mut other)), (rho(3), rho(3)));
+    let beside_link: Vec<_> = fs::read_dir(away).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside_link, ["link.ledger"]);
+}

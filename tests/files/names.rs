@@ -1,0 +1,99 @@
+//! One ledger under two names.
+
+use std::fs;
+use std::process::Command;
+
+use crate::fresh;
+use crate::scene::Scene;
+
+/// Writes the same job again, for the ledger and the key under other names.
+fn other_job(scene: &Scene, ledger: &str) {
+    let other = format!("ledger = \"{ledger}\"\nkey = \"job.ledger.key\"");
+    scene.write("other.toml", scene.read("job.toml").replace("ledger = \"job.ledger\"", &other));
+}
+
+// Refutes a cap that is spent once under each name.
+#[test]
+fn a_ledger_with_two_hard_links_is_refused_under_both() {
+    let scene = fresh("hard-link");
+    other_job(&scene, "twin.ledger");
+    fs::hard_link(scene.at("job.ledger"), scene.at("twin.ledger")).unwrap();
+    for job in ["job.toml", "other.toml"] {
+        let said = scene.run(&["replay", job, "--out", "told.jsonl"]);
+        assert_eq!(said.code, Some(78), "{said:?}");
+        assert!(said.err.contains("2 hard links") && said.err.contains("share its directory"), "{said:?}");
+    }
+    assert_eq!(scene.read("told.jsonl"), "");
+    fs::remove_file(scene.at("twin.ledger")).unwrap();
+    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
+}
+
+/// A mount that is gone when this is.
+struct Mount<'s>(&'s Scene, &'static str);
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.at(self.1)).status();
+    }
+}
+
+/// Mounts a file or a directory at another path; says why where this machine does not allow it.
+fn mounted<'s>(scene: &'s Scene, from: &str, to: &'static str) -> Option<Mount<'s>> {
+    let output = Command::new("mount").arg("--bind").arg(scene.at(from)).arg(scene.at(to)).output();
+    match output {
+        Ok(output) if output.status.success() => Some(Mount(scene, to)),
+        Ok(output) => {
+            println!("skipped: no bind mounts here: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            println!("skipped: no mount on this machine: {error}");
+            None
+        }
+    }
+}
+
+// Refutes the same for the way in which containers are given a file; a mount of the directory is the remedy.
+#[test]
+fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
+    let scene = fresh("bind-mount");
+    other_job(&scene, "mounted.ledger");
+    scene.write("mounted.ledger", "");
+    let Some(mount) = mounted(&scene, "job.ledger", "mounted.ledger") else { return };
+    let said = scene.run(&["replay", "other.toml", "--out", "other.jsonl"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.err.contains("mount point") && said.err.contains("mount the directory"), "{said:?}");
+    assert_eq!(scene.read("other.jsonl"), "");
+    let said = scene.run(&["ledger", "verify", "mounted.ledger"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    drop(mount);
+
+    fs::create_dir_all(scene.at("state")).unwrap();
+    fs::create_dir(scene.at("volume")).unwrap();
+    for name in ["job.ledger", "job.ledger.key"] {
+        fs::rename(scene.at(name), scene.at("state").join(name)).unwrap();
+    }
+    let job = scene.read("job.toml");
+    scene.write("job.toml", job.replace("\"job.ledger\"", "\"state/job.ledger\""));
+    scene.write("other.toml", job.replace("\"job.ledger\"", "\"volume/job.ledger\""));
+    let Some(_mount) = mounted(&scene, "state", "volume") else { return };
+    scene.done(&["replay", "other.toml", "--out", "told.jsonl"]);
+    let told = scene.read("told.jsonl");
+    scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
+    assert_eq!(scene.read("again.jsonl"), told);
+    scene.verify("state/job.ledger");
+}
+
+// Refutes a remedy that is none: a symbolic link is another way to the same name.
+#[test]
+fn a_symbolic_link_to_a_ledger_is_the_ledger() {
+    let scene = fresh("symbolic-link");
+    fs::create_dir(scene.at("away")).unwrap();
+    std::os::unix::fs::symlink("../job.ledger", scene.at("away/link.ledger")).unwrap();
+    other_job(&scene, "away/link.ledger");
+    scene.done(&["replay", "other.toml", "--out", "told.jsonl"]);
+    let spent = scene.standing("job.ledger");
+    scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
+    assert_eq!(scene.read("again.jsonl"), scene.read("told.jsonl"));
+    assert_eq!(scene.standing("away/link.ledger"), spent);
+}
