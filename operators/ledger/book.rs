@@ -173,7 +173,7 @@ impl Ledger {
     ///
     /// If it cannot be read.
     pub fn look_up(&mut self, release: &Release) -> Result<Option<Row>, Trouble> {
-        find(&mut *self.store, release)
+        find(Transaction::snapshot(&mut *self.store)?.store(), release)
     }
 
     /// What the mechanism of a job's statistic has kept, if anything: one state for all versions of the job, so that a new
@@ -202,7 +202,8 @@ impl Ledger {
     /// If they cannot be read.
     pub fn undelivered(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
         let values = [Value::Text(job.as_str())];
-        all(&mut *self.store, rows!("WHERE job = ?1 AND delivered = 0 ORDER BY sequence"), &values, read_row)
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        all(snapshot.store(), rows!("WHERE job = ?1 AND delivered = 0 ORDER BY sequence"), &values, read_row)
     }
 
     /// All rows of a job, oldest first.
@@ -212,7 +213,8 @@ impl Ledger {
     /// If they cannot be read.
     pub fn rows_of(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
         let values = [Value::Text(job.as_str())];
-        all(&mut *self.store, rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
     /// Writes releases, together, in one durable commit; gives back the rows as they are then read, in the same order.
@@ -255,10 +257,11 @@ impl Ledger {
         failpoint::reached("before-commit", TroubleKind::Unknown)?;
         transaction.commit()?;
         failpoint::reached("after-commit-before-ack", TroubleKind::Unknown)?;
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         batch
             .iter()
             .map(|sealing| {
-                let row = self.look_up(&sealing.release)?;
+                let row = find(snapshot.store(), &sealing.release)?;
                 row.ok_or_else(|| Trouble::doubt("a row that was committed cannot be read"))
             })
             .collect()

@@ -65,7 +65,7 @@
 //! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends on this one.
 //! * **Server.** A primary of version 14 or later, on Linux, with `fsync` and `full_page_writes`; a single node, or one
 //!   with its standby named in `synchronous_standby_names`: to fail over to an asynchronous one rolls the ledger back.
-//!   Connect directly, or through a pooler by the session; one by the transaction is refused.
+//!   Connect to the server itself: a pooler is refused, whether it hands out sessions by the transaction or not.
 //! * **Failover.** It begins a new timeline, as does a restored backup, and what the old server committed alone is lost.
 //!   A ledger is in doubt there until it was compared with its anchors and the operator vouches for it, once, by
 //!   `&timeline=N` in the address. On a server with another `system_identifier` it is a copy, and stays in doubt.

@@ -95,6 +95,19 @@ fn a_ledger_on_a_server_is_looked_after_like_one_in_a_file() {
     assert!(code == 74 && error.contains("no connection"), "{error}");
 }
 
+// Refutes a pooler that is refused in the library alone.
+#[cfg(feature = "postgres")]
+#[test]
+fn a_ledger_behind_a_pooler_is_refused_with_the_remedy() {
+    let Some(server) = server::shared() else { return };
+    let Some(pooler) = server.pooler("transaction", ",options") else { return };
+    let name = server.unused();
+    make(&server.address(&name));
+    let (code, _, error) =
+        discreet(&["ledger", "show", server.address_through(&pooler, &name).to_str().unwrap()]);
+    assert!(code == 78 && error.contains("connect to the server itself"), "{error}");
+}
+
 /// By the port the server asks for a password, which the command finds where others do.
 #[cfg(feature = "postgres")]
 #[test]

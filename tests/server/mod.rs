@@ -147,6 +147,67 @@ impl Server {
     }
 }
 
+/// A pooler in front of a server, gone when this is.
+pub(crate) struct Pooler {
+    child: Child,
+    directory: PathBuf,
+}
+
+impl Server {
+    /// Starts a pooler of one session, in a mode of PgBouncer's; `None`, with the reason printed, where there is none.
+    pub(crate) fn pooler(&self, mode: &str, ignored: &str) -> Option<Pooler> {
+        let path =
+            ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| Path::new(path).exists());
+        let Some(path) = path else {
+            println!("skipped: no pgbouncer on this machine");
+            return None;
+        };
+        let directory = self.directory.join(format!("pooler-{}", self.unused()));
+        fs::create_dir(&directory).unwrap();
+        let (at, server, port) = (directory.display(), self.directory.display(), self.port);
+        let settings = format!(
+            "[databases]\npostgres = host={server} port={port} user=discreet\n[pgbouncer]\nunix_socket_dir = {at}\n\
+             listen_port = {port}\nauth_type = any\npool_mode = {mode}\ndefault_pool_size = 1\n\
+             ignore_startup_parameters = extra_float_digits{ignored}\nlogfile = {at}/log\n"
+        );
+        let file = directory.join("pgbouncer.ini");
+        fs::write(&file, settings).unwrap();
+        let mut command = Command::new(path);
+        if is_root() {
+            run(Command::new("chown").args(["-R", "postgres"]).arg(&directory)).unwrap();
+            command = Command::new("setpriv");
+            command.args([
+                "--reuid=postgres",
+                "--regid=postgres",
+                "--clear-groups",
+                "--pdeathsig=KILL",
+                path,
+            ]);
+        }
+        let child = command.arg("-q").arg(&file).stdin(Stdio::null()).spawn().unwrap();
+        let pooler = Pooler { child, directory };
+        let begun = Instant::now();
+        while !pooler.directory.join(format!(".s.PGSQL.{port}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "no pooler");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(pooler)
+    }
+
+    /// The address of a ledger, through a pooler.
+    pub(crate) fn address_through(&self, pooler: &Pooler, ledger: &str) -> PathBuf {
+        let (directory, port) = (pooler.directory.display(), self.port);
+        PathBuf::from(format!("postgres://discreet@:{port}/postgres?host={directory}&ledger={ledger}"))
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(mut guardian) = self.guardian.take() {

@@ -28,6 +28,8 @@ pub(super) fn at_commit(error: &Error) -> Trouble {
 pub(super) fn at_connect(error: &Error) -> Trouble {
     let kind = match error.code().map(SqlState::code) {
         Some(code) if code.starts_with("28") || code.starts_with("3D") => TroubleKind::Refused,
+        // A server takes the token of a session; a pooler says that it does not know such a parameter.
+        Some("08P01") => return pooled(&said(error)),
         Some(_) => kind(error),
         // The crate calls it so, and keeps the kind to itself.
         None if error.to_string() == "invalid configuration" => {
@@ -39,6 +41,14 @@ pub(super) fn at_connect(error: &Error) -> Trouble {
         None => TroubleKind::Unknown,
     };
     Trouble::new(kind, format!("ledger: no connection to the server: {}", said(error)))
+}
+
+/// What is between this process and the server hands sessions from one client to another, or may.
+pub(super) fn pooled(found: &str) -> Trouble {
+    Trouble::refused(format!(
+        "ledger: {found}: there is a pooler in front of the server, which gives one session to many clients; connect to \
+         the server itself"
+    ))
 }
 
 fn kind(error: &Error) -> TroubleKind {

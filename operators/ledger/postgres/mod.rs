@@ -22,7 +22,13 @@
 //!
 //! At each connection everything that durability rests on is read back, and at the beginning of each writing transaction
 //! what can change while a server runs: `fsync`, `full_page_writes`, `synchronous_commit`, and the process that answers.
-//! A pooler that hands out sessions by the transaction changes the last two.
+//!
+//! **A pooler** gives one session of the server to many clients, in turns. Then a name in a statement may mean the table of
+//! another ledger, a prepared statement another statement, and a lock of the session is everybody's; with a pool of one
+//! the process that answers is always the same, and shows nothing. So each connection is begun with a random token, as a
+//! setting in its first message, and reads it back: a pooler refuses the setting or drops it, and is refused, whichever
+//! way it hands out sessions. Each transaction compares the token again, sets its own search path, and compares the name of
+//! the ledger that it finds there; lines that may leave are read in such a transaction.
 //!
 //! Errors carry what the server said and its code, never its details: they quote rows. Values print as nothing, because
 //! the crate writes them to the log.
@@ -150,11 +156,11 @@ impl Store for Postgres {
     }
 
     fn snapshot(&mut self) -> Result<(), Trouble> {
-        self.session.failed = false;
-        // However many rows there are.
-        self.session
-            .rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0")
-            .map(drop)
+        let begun = self.session.snapshot();
+        if begun.is_err() {
+            self.roll_back();
+        }
+        begun
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {
@@ -218,7 +224,9 @@ impl Store for Postgres {
     }
 
     fn reconnect(&mut self) -> Result<(), Trouble> {
-        self.session = known(&self.address)?;
+        let mut session = known(&self.address)?;
+        session.succeed(&self.session);
+        self.session = session;
         self.missing = self.jobs.clone();
         Ok(())
     }

@@ -47,10 +47,9 @@ const KEEPALIVES: [(&str, &str); 4] = [
     ("tcp_user_timeout", "25000"),
 ];
 
-/// What a writing transaction begins with: writers are one after another, behind the one row that they all change.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-    SELECT pg_backend_pid(), current_setting('fsync'), current_setting('full_page_writes'),
-      current_setting('synchronous_commit') FROM head FOR UPDATE";
+/// The setting that holds the session's token. It is given when the connection is made, and not by a statement: a pooler
+/// has no place for it, and refuses it or drops it.
+const TOKEN: &str = "discreet.session";
 
 /// Which server this is, and how often it was made anew from a copy of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +66,12 @@ pub(super) struct Session {
     /// Whether the server keeps checksums of its pages.
     pub(super) checksums: bool,
     backend: String,
+    /// A random text that this session was begun with, and no other.
+    token: String,
+    /// The schema of the ledger, which every transaction names for itself.
+    schema: String,
+    /// The name of the ledger in the schema, in hex, once it was read.
+    ledger: Option<String>,
     warned: Arc<AtomicBool>,
     /// Whether a statement of the transaction has failed: then a commit would undo it, and report success.
     pub(super) failed: bool,
@@ -76,8 +81,17 @@ impl Session {
     /// Connects, makes the settings, and reads everything back.
     pub(super) fn open(address: &Address) -> Result<Session, Trouble> {
         let warned = Arc::new(AtomicBool::new(false));
-        let mut client =
-            configured(address, &warned)?.connect(NoTls).map_err(|error| fault::at_connect(&error))?;
+        let mut token = [0; 16];
+        getrandom::fill(&mut token).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut client = configured(address, &token, &warned)?
+            .connect(NoTls)
+            .map_err(|error| fault::at_connect(&error))?;
+        // Asked first: a pooler may answer for the server in everything else.
+        let held = rows(&mut client, &format!("SELECT current_setting('{TOKEN}', true)"))?;
+        if held.first().and_then(|row| row.get(0)) != Some(&token) {
+            return Err(fault::pooled("what answers is not the session that was asked for"));
+        }
         let version = ask(&mut client, "SHOW server_version_num")?;
         if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
             return Err(Trouble::refused(format!(
@@ -99,16 +113,25 @@ impl Session {
             identity,
             checksums,
             backend,
+            token,
+            schema: address.ledger.to_string(),
+            ledger: None,
             warned,
             failed: false,
         })
     }
 
-    /// Begins a writing transaction, and sees that the settings still hold and that this is the server's process that it
-    /// was: behind a pooler that hands out sessions by the transaction neither is so.
+    /// Begins a writing transaction behind the one row that all writers change, and checks that the settings still hold
+    /// and that this is the session that was opened, in the schema of the same ledger.
     pub(super) fn begin(&mut self) -> Result<(), Trouble> {
         self.failed = false;
-        let rows = self.rows(BEGIN)?;
+        let (schema, token) = (&self.schema, TOKEN);
+        let rows = self.rows(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL search_path = \"{schema}\", pg_temp;
+             SELECT pg_backend_pid(), current_setting('fsync'), current_setting('full_page_writes'),
+               current_setting('synchronous_commit'), current_setting('{token}', true),
+               (SELECT encode(ledger, 'hex') FROM meta) FROM head FOR UPDATE"
+        ))?;
         // Only a ledger that is being made has no such row yet.
         let Some(row) = rows.first() else { return Ok(()) };
         let found = [0, 1, 2, 3].map(|column| row.get(column).unwrap_or_default());
@@ -119,7 +142,42 @@ impl Session {
                 found[0], found[1], found[2], found[3], self.backend
             )));
         }
-        Ok(())
+        self.is_the_same(row.get(4), row.get(5))
+    }
+
+    /// Begins a transaction that reads, however many rows there are, with the same checks.
+    pub(super) fn snapshot(&mut self) -> Result<(), Trouble> {
+        self.failed = false;
+        let (schema, token) = (&self.schema, TOKEN);
+        let rows = self.rows(&format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = \"{schema}\", pg_temp;
+             SET LOCAL statement_timeout = 0;
+             SELECT current_setting('{token}', true), encode(ledger, 'hex') FROM meta"
+        ))?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        self.is_the_same(row.get(0), row.get(1))
+    }
+
+    /// Checks that a transaction is in the session that was opened, and in the ledger that was read first.
+    fn is_the_same(&mut self, token: Option<&str>, ledger: Option<&str>) -> Result<(), Trouble> {
+        if token != Some(&*self.token) {
+            let doubt = fault::pooled("another session answers than the one that was opened");
+            return Err(Trouble::doubt(doubt.to_string()));
+        }
+        let Some(ledger) = ledger else { return Ok(()) };
+        let known = self.ledger.get_or_insert_with(|| ledger.to_owned());
+        if known == ledger {
+            return Ok(());
+        }
+        Err(Trouble::doubt(format!(
+            "ledger {}: the schema holds another ledger than before; open it anew, and compare it with its anchors",
+            self.schema
+        )))
+    }
+
+    /// Goes on with what an earlier session knew of the ledger.
+    pub(super) fn succeed(&mut self, earlier: &Session) {
+        self.ledger.clone_from(&earlier.ledger);
     }
 
     /// Commits, and believes it only if the server has nothing to add: it warns where a transaction is not on the standby
@@ -147,7 +205,7 @@ impl Session {
     }
 }
 
-fn configured(address: &Address, warned: &Arc<AtomicBool>) -> Result<Config, Trouble> {
+fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Result<Config, Trouble> {
     let mut config = Config::new();
     match &address.host {
         Host::Loopback(name) => config.host(name),
@@ -155,6 +213,7 @@ fn configured(address: &Address, warned: &Arc<AtomicBool>) -> Result<Config, Tro
     };
     config.port(address.port).user(&address.user).dbname(&address.database).ssl_mode(SslMode::Disable);
     config.application_name(&format!("discreet {}", address.ledger));
+    config.options(&format!("-c {TOKEN}={token}"));
     config.connect_timeout(Duration::from_secs(10)).tcp_user_timeout(Duration::from_secs(25));
     config
         .keepalives_idle(Duration::from_secs(10))
@@ -236,7 +295,18 @@ mod tests {
         session.rows("SET synchronous_commit = off").unwrap();
         assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
         session.rows("ROLLBACK; SET synchronous_commit = on").unwrap();
-        session.backend = "1".into();
+        let backend = std::mem::replace(&mut session.backend, "1".into());
         assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+        session.backend = backend;
+        session.rows("ROLLBACK").unwrap();
+        session.begin().unwrap();
+        session.rows("ROLLBACK").unwrap();
+        session.rows("SET discreet.session = 'of another client'").unwrap();
+        for begun in [Session::begin, Session::snapshot] {
+            let doubt = begun(&mut session).unwrap_err();
+            assert_eq!(doubt.kind(), TroubleKind::Doubt);
+            assert!(doubt.to_string().contains("pooler"), "{doubt}");
+            session.rows("ROLLBACK").unwrap();
+        }
     }
 }

@@ -359,3 +359,61 @@ fn ledgers_of_one_database_know_nothing_of_each_other() {
     assert_eq!((spent(&mut ledger), spent(&mut other)), (rho(1), rho(0)));
     assert_ne!(ledger.name(), other.name());
 }
+
+// Refutes a session that is taken for one's own because the same process of the server answers: in a pool of one it always
+// does. Two ledgers of one process then sealed the windows of one in the other.
+#[test]
+fn a_pooler_is_refused_however_it_hands_out_its_session() {
+    let Some(server) = server::shared() else { return };
+    for (mode, ignored) in
+        [("transaction", ""), ("transaction", ",options"), ("session", ""), ("session", ",options")]
+    {
+        let Some(pooler) = server.pooler(mode, ignored) else { return };
+        let (direct, other) = (server.unused(), server.unused());
+        drop(Ledger::create(server.address(&direct)).unwrap());
+        let refused = [
+            Ledger::open(server.address_through(&pooler, &direct)).unwrap_err(),
+            Ledger::create(server.address_through(&pooler, &other)).unwrap_err(),
+        ];
+        for trouble in refused {
+            assert_eq!(trouble.kind(), TroubleKind::Refused, "{mode}{ignored}: {trouble}");
+            assert!(
+                trouble.to_string().contains("connect to the server itself"),
+                "{mode}{ignored}: {trouble}"
+            );
+        }
+        assert!(
+            server.sql("public", &format!("SELECT '{other}'::regnamespace")).is_err(),
+            "a schema was made"
+        );
+    }
+}
+
+// Refutes tables that are found by what a session was set to last.
+#[test]
+fn each_transaction_finds_its_own_ledger() {
+    let Some((server, scratch, mut ledger, claim)) = shared() else { return };
+    let other = At::Server(server).scratch();
+    let mut twin = super::ledger(&other, Promise::Lifetime, 10);
+    let twins = twin.claim(&name("web")).unwrap();
+    let path = format!("SET search_path = {}", other.name());
+    ledger.store().execute(Box::leak(path.into_boxed_str()), &[]).unwrap();
+    ledger.seal(&claim, &[sealing("web", (0, 1), 1, "mine")]).unwrap();
+    assert!(twin.look_up(&sealing("web", (0, 1), 1, "").release).unwrap().is_none());
+    twin.seal(&twins, &[sealing("web", (0, 1), 1, "the twin's")]).unwrap();
+    assert_eq!(ledger.look_up(&sealing("web", (0, 1), 1, "").release).unwrap().unwrap().line(), "mine");
+
+    // Under the name of the first there is the second now.
+    let (first, second) = (scratch.name(), other.name());
+    server
+        .sql(
+            "public",
+            &format!("ALTER SCHEMA {first} RENAME TO {first}_away; ALTER SCHEMA {second} RENAME TO {first}"),
+        )
+        .unwrap();
+    let trouble = ledger.seal(&claim, &[sealing("web", (1, 2), 1, "mine")]).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert!(trouble.to_string().contains("another ledger"), "{trouble}");
+    let trouble = ledger.look_up(&sealing("web", (0, 1), 1, "").release).unwrap_err();
+    assert!(trouble.to_string().contains("another ledger"), "{trouble}");
+}
