@@ -56,6 +56,7 @@ fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
     trouble(&mut ledger, &claim, "another was put in its place");
     // Within one process SQLite shares what it knows of an inode, so it has to let go first; the claim is still held.
     drop(ledger);
+    fs::rename(beside(&scratch, "-wal"), beside(&scratch, ".moved-wal")).unwrap();
     let rival = Ledger::open(&moved).unwrap().claim(&name("web")).unwrap_err();
     assert_eq!(rival.kind(), TroubleKind::Fenced, "{rival}");
     drop(claim);
