@@ -4,9 +4,17 @@
 //! time at which it was released. What is paid once and lasts (a running total, a bundle of answers) has its whole life
 //! as its window, [`Interval::since`] where it has no horizon. Nothing that was charged is ever given back.
 
+mod place;
+mod prices;
+mod stretches;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::{Bound, RangeInclusive};
+
+pub(crate) use place::Place;
+pub(crate) use prices::Prices;
+use stretches::{Stretches, nearby};
 
 use super::amount::Amount;
 use super::cost::Cost;
@@ -78,8 +86,8 @@ pub struct Account {
 enum Kept {
     /// All charges together.
     Total(Amount),
-    /// At the end of each window that was charged: all charges of windows that end there or before.
-    Ends(BTreeMap<i64, Amount>),
+    /// Each window that was charged, with its prices.
+    Windows(Stretches),
     /// From each block on, until the next one that is named: all charges of windows that overlap it.
     Blocks(BTreeMap<i64, Amount>),
 }
@@ -101,46 +109,43 @@ impl Account {
         let cap = Filter::new(neighbours, cap);
         let kept = match promise {
             Promise::Lifetime | Promise::Windows(_) => Kept::Total(cap.spent().clone()),
-            Promise::Any(_) => Kept::Ends(BTreeMap::new()),
+            Promise::Any(_) => Kept::Windows(Stretches::default()),
             Promise::Each(_) => Kept::Blocks(BTreeMap::new()),
         };
         Ok(Account { promise, cap, kept })
     }
 
-    /// The account that a ledger kept: `entries` are those that [`places`](Account::places) names, or all of them.
+    /// The account that a ledger kept: `entries` are those that [`fetched`](Account::fetched) names, or all of them.
     ///
     /// # Errors
     /// As [`Account::new`].
-    pub fn resume(
+    pub(crate) fn resume(
         promise: Promise,
         neighbours: Neighbours,
         cap: Amount,
-        entries: BTreeMap<i64, Amount>,
+        entries: BTreeMap<Place, Prices>,
     ) -> Result<Account, Invalid> {
         Ok(Account::new(promise, neighbours, cap)?.holding(entries))
     }
 
-    /// What a ledger has to keep: amounts by place, where a place is 0, the end of a window, or a block.
-    pub fn entries(&self) -> BTreeMap<i64, Amount> {
+    /// What a ledger has to keep.
+    pub(crate) fn entries(&self) -> BTreeMap<Place, Prices> {
+        let sum = |(place, amount): (i64, &Amount)| (Place::of_sum(place), Prices::same(amount.clone()));
         match &self.kept {
-            Kept::Total(total) => BTreeMap::from([(0, total.clone())]),
-            Kept::Ends(entries) | Kept::Blocks(entries) => entries.clone(),
+            Kept::Total(total) => BTreeMap::from([sum((0, total))]),
+            Kept::Windows(windows) => windows.0.clone(),
+            Kept::Blocks(blocks) => blocks.iter().map(|(block, amount)| sum((*block, amount))).collect(),
         }
     }
 
-    /// Which entries a charge for `window` may read or change, so that a ledger need not fetch all: the last at or
-    /// before each of two places, and all within a range.
-    pub fn places(&self, window: Interval) -> ([i64; 2], RangeInclusive<i64>) {
+    /// Which entries a charge for `window` may read or change, so that a ledger need not fetch all.
+    pub(crate) fn fetched(&self, window: Interval) -> Fetched {
         match self.promise {
-            Promise::Lifetime | Promise::Windows(_) => ([0, 0], 0..=0),
-            Promise::Any(span) => {
-                let horizon = i128::from(window.start()) - i128::from(span);
-                let horizon = i64::try_from(horizon).unwrap_or(i64::MIN);
-                ([horizon, window.end()], window.end()..=i64::MAX)
-            }
+            Promise::Lifetime | Promise::Windows(_) => Fetched::Sums([0, 0], 0..=0),
+            Promise::Any(span) => Fetched::Windows(nearby(span, window)),
             Promise::Each(span) => {
                 let (first, last) = window.blocks(span);
-                ([first, last + 1], first..=last + 1)
+                Fetched::Sums([first, last + 1], first..=last + 1)
             }
         }
     }
@@ -155,22 +160,53 @@ impl Account {
         self.promise
     }
 
-    /// Charges a release that reads `window`, if it fits: under [`Promise::Lifetime`] beside everything; under
-    /// [`Promise::Any`] beside all windows that end after this one's start less the span (so that the promise holds
-    /// for spans that start between two whole times, too); under [`Promise::Each`]
-    /// in every aligned span that the window overlaps. Under [`Promise::Windows`] charge [`reservation`], once.
+    /// Charges a release that reads `window`, if it fits.
+    ///
+    /// Under [`Promise::Lifetime`] it is added to everything. Under [`Promise::Any`] it fits when for every stretch of the
+    /// span's length that overlaps the window, what all windows cost that overlap the stretch is within the cap: a
+    /// window inside of the stretch its whole price, one that the stretch cuts its [partial one](Cost::partial). Windows
+    /// may be charged in any order. Under [`Promise::Each`] it is added in every aligned span that the window overlaps,
+    /// at the partial price where there are several. Under [`Promise::Windows`] charge [`reservation`], once.
     ///
     /// # Errors
     /// [`Refused`], with nothing changed.
     pub fn charge(&mut self, window: Interval, cost: &Cost) -> Result<(), Refused> {
-        let asked = self.cap.asked(cost).map_err(Refused::Uncountable)?;
-        let spent = self.spent(window).map_err(Refused::Uncountable)?;
-        self.cap.having_spent(spent).after(cost)?;
+        let asked = self.asked(cost).map_err(Refused::Uncountable)?;
+        let limit = self.cap.limit();
+        if let (Kept::Windows(windows), Promise::Any(span)) = (&self.kept, self.promise) {
+            let refusal = windows.refusal(span, window, &asked, limit).map_err(Refused::Uncountable)?;
+            if let Some((spent, asked)) = refusal {
+                let (spent, asked, limit) = (Box::new(spent), Box::new(asked), Box::new(limit.clone()));
+                return Err(Refused::Budget { spent, asked, limit });
+            }
+        } else {
+            let spent = self.spent(window).map_err(Refused::Uncountable)?;
+            let asked = Cost::new(cost.neighbours(), self.price(window, &asked).clone());
+            self.cap.having_spent(spent).after(&asked)?;
+        }
         self.add(window, &asked).map_err(Refused::Uncountable)
     }
 
-    /// What already counts against a release that reads `window`; under [`Promise::Each`] the most in any span it
-    /// overlaps.
+    /// Both prices of a cost in the currency of the cap.
+    pub(crate) fn asked(&self, cost: &Cost) -> Result<Prices, Invalid> {
+        let whole = self.cap.asked(cost)?;
+        if !matches!(self.promise, Promise::Any(_) | Promise::Each(_)) {
+            return Ok(Prices::same(whole));
+        }
+        let partial = self.cap.asked(&Cost::new(cost.neighbours(), cost.partial()?))?;
+        Ok(Prices { partial: partial.larger(&whole)?, whole })
+    }
+
+    /// What of two prices counts where all charges of a place are one sum.
+    fn price<'a>(&self, window: Interval, prices: &'a Prices) -> &'a Amount {
+        match self.promise {
+            Promise::Each(span) if window.blocks(span).0 != window.blocks(span).1 => &prices.partial,
+            _ => &prices.whole,
+        }
+    }
+
+    /// What already counts against a release that reads `window`; under [`Promise::Any`] and [`Promise::Each`] the most
+    /// in any stretch or span that it overlaps.
     ///
     /// # Errors
     /// [`Kind::Overflow`] where charges of 2^64 and more have come together.
@@ -178,43 +214,32 @@ impl Account {
         let nothing = self.cap.spent();
         match (&self.kept, self.promise) {
             (Kept::Total(total), _) => Ok(total.clone()),
-            (Kept::Ends(ends), Promise::Any(span)) => {
-                let horizon = i64::try_from(i128::from(window.start()) - i128::from(span));
-                let before = horizon.ok().and_then(|horizon| last_until(ends, horizon));
-                let total = last_until(ends, i64::MAX).unwrap_or(nothing);
-                before.map_or(Ok(total.clone()), |before| total.less(before))
-            }
+            (Kept::Windows(windows), Promise::Any(span)) => windows.most(span, window, nothing),
             (Kept::Blocks(blocks), Promise::Each(span)) => {
                 let (first, last) = window.blocks(span);
                 let entering = last_until(blocks, first).unwrap_or(nothing).clone();
                 blocks.range(first..=last).try_fold(entering, |most, (_, spent)| most.larger(spent))
             }
             // The two were chosen together.
-            (Kept::Ends(_) | Kept::Blocks(_), _) => Ok(nothing.clone()),
+            (Kept::Windows(_) | Kept::Blocks(_), _) => Ok(nothing.clone()),
         }
     }
 
     /// Adds a charge, fitting or not. What changes is worked out first: an overflow changes nothing.
-    pub(crate) fn add(&mut self, window: Interval, asked: &Amount) -> Result<(), Invalid> {
+    pub(crate) fn add(&mut self, window: Interval, prices: &Prices) -> Result<(), Invalid> {
         let nothing = self.cap.spent();
         let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
+        let asked = self.price(window, prices).clone();
         match (&mut self.kept, self.promise) {
-            (Kept::Total(total), _) => *total = total.plus(asked)?,
-            (Kept::Ends(ends), _) => {
-                let own = (window.end(), at(ends, window.end()).plus(asked)?);
-                let later = ends.range((Bound::Excluded(window.end()), Bound::Unbounded));
-                let later: Vec<_> =
-                    later.map(|(end, sum)| Ok((*end, sum.plus(asked)?))).collect::<Result<_, Invalid>>()?;
-                ends.extend(later);
-                ends.extend([own]);
-            }
+            (Kept::Total(total), _) => *total = total.plus(&asked)?,
+            (Kept::Windows(windows), _) => windows.add(window, prices)?,
             (Kept::Blocks(blocks), Promise::Each(span)) => {
                 let (first, last) = window.blocks(span);
                 // The last block is below the end of time, so there is one after it.
-                let edges = [(first, at(blocks, first).plus(asked)?), (last + 1, at(blocks, last + 1))];
+                let edges = [(first, at(blocks, first).plus(&asked)?), (last + 1, at(blocks, last + 1))];
                 let inner = blocks.range((Bound::Excluded(first), Bound::Included(last)));
                 let inner: Vec<_> = inner
-                    .map(|(block, sum)| Ok((*block, sum.plus(asked)?)))
+                    .map(|(block, sum)| Ok((*block, sum.plus(&asked)?)))
                     .collect::<Result<_, Invalid>>()?;
                 blocks.extend(inner);
                 blocks.extend(edges);
@@ -225,11 +250,12 @@ impl Account {
     }
 
     /// An account of the same promise that holds these entries.
-    pub(crate) fn holding(&self, entries: BTreeMap<i64, Amount>) -> Account {
+    pub(crate) fn holding(&self, entries: BTreeMap<Place, Prices>) -> Account {
+        let sums = entries.iter().map(|(place, prices)| (place.start, prices.whole.clone()));
         let kept = match self.kept {
-            Kept::Total(_) => Kept::Total(entries.into_values().last().unwrap_or_else(|| self.nothing())),
-            Kept::Ends(_) => Kept::Ends(entries),
-            Kept::Blocks(_) => Kept::Blocks(entries),
+            Kept::Total(_) => Kept::Total(sums.last().map_or_else(|| self.nothing(), |(_, total)| total)),
+            Kept::Blocks(_) => Kept::Blocks(sums.collect()),
+            Kept::Windows(_) => Kept::Windows(Stretches(entries)),
         };
         Account { kept, ..self.clone() }
     }
@@ -239,24 +265,23 @@ impl Account {
     /// # Errors
     ///
     /// If the two are of different currencies or promises.
-    pub(crate) fn shortfall(&self, held: &Account) -> Result<Vec<(Interval, Amount)>, Invalid> {
+    pub(crate) fn shortfall(&self, held: &Account) -> Result<Vec<(Interval, Prices)>, Invalid> {
         let nothing = self.cap.spent();
         let over = |held: &Amount, own: &Amount| held.larger(own)?.less(own);
         let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
         let mut missing = Vec::new();
         match (&self.kept, &held.kept, self.promise) {
             (Kept::Total(own), Kept::Total(held), _) => {
-                missing.push((Interval::new(0, 1)?, over(held, own)?));
+                missing.push((Interval::new(0, 1)?, Prices::same(over(held, own)?)));
             }
-            (Kept::Ends(own), Kept::Ends(held), _) => {
-                // What was spent between one end and the next, each for itself: a later surplus makes up for nothing.
-                let mut last = (nothing.clone(), nothing.clone());
-                let ends: BTreeSet<i64> = own.keys().chain(held.keys()).copied().collect();
-                for end in ends {
-                    let now = (at(own, end), at(held, end));
-                    let spent = (over(&now.0, &last.0)?, over(&now.1, &last.1)?);
-                    missing.push((Interval::new(end - 1, end)?, over(&spent.1, &spent.0)?));
-                    last = now;
+            (Kept::Windows(own), Kept::Windows(held), _) => {
+                let none = Prices::same(nothing.clone());
+                for (place, held) in &held.0 {
+                    let Some(window) = place.window() else { continue };
+                    let own = own.0.get(place).unwrap_or(&none);
+                    let (whole, partial) =
+                        (over(&held.whole, &own.whole)?, over(&held.partial, &own.partial)?);
+                    missing.push((window, Prices { whole, partial }));
                 }
             }
             (Kept::Blocks(own), Kept::Blocks(held), Promise::Each(span)) => {
@@ -267,14 +292,22 @@ impl Account {
                     let short = over(&at(held, first), &at(own, first))?;
                     let edge = |block: i64| (i128::from(block) * i128::from(span)).clamp(MIN, MAX) as i64;
                     let (start, end) = (edge(first), next.map_or(i64::MAX, edge));
-                    missing.push((Interval::new(start, end)?, short));
+                    missing.push((Interval::new(start, end)?, Prices::same(short)));
                 }
             }
             _ => return Err(Invalid::new("promise", Kind::Mixed, "two accounts of one domain")),
         }
-        missing.retain(|(_, amount)| amount != nothing);
+        missing.retain(|(_, prices)| prices.partial != *nothing || prices.whole != *nothing);
         Ok(missing)
     }
+}
+
+/// Which entries of an account a charge may read or change.
+pub(crate) enum Fetched {
+    /// Sums: the last at or before each of two places, and all within a range.
+    Sums([i64; 2], RangeInclusive<i64>),
+    /// The windows that overlap a time.
+    Windows(Interval),
 }
 
 const MIN: i128 = i64::MIN as i128;

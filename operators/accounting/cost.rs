@@ -10,16 +10,39 @@ use super::units::Units;
 use crate::invalid::{Invalid, Kind};
 
 /// An amount about the neighbours for which it holds.
+///
+/// The amount is the price of removing (or replacing) all that a unit has in a window. A stretch of time may hold a part of
+/// it: see [`partial`](Cost::partial).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
     neighbours: Neighbours,
     amount: Amount,
+    partial: Option<Amount>,
 }
 
 impl Cost {
     /// This amount, for these neighbours.
     pub fn new(neighbours: Neighbours, amount: Amount) -> Cost {
-        Cost { neighbours, amount }
+        Cost { neighbours, amount, partial: None }
+    }
+
+    /// The same with a price for the removal of a part of what a unit has in the window.
+    ///
+    /// # Errors
+    /// [`Kind::Mixed`] for another currency than the amount's.
+    pub fn with_partial(self, partial: Amount) -> Result<Cost, Invalid> {
+        let partial = partial.larger(&self.amount)?;
+        Ok(Cost { partial: Some(partial), ..self })
+    }
+
+    /// The price of removing a part of what a unit has in the window, such as all before a moment: what a bound keeps of
+    /// the rest may then be something else. Never less than the [`amount`](Cost::amount), and the amount where no other
+    /// was stated.
+    ///
+    /// # Errors
+    /// None yet; a currency without such a price will have one.
+    pub fn partial(&self) -> Result<Amount, Invalid> {
+        Ok(self.partial.clone().unwrap_or_else(|| self.amount.clone()))
     }
 
     /// The neighbours it speaks about.
@@ -38,7 +61,11 @@ impl Cost {
     /// [`Kind::Mixed`] for other neighbours or another currency, [`Kind::Overflow`] from 2^64 on.
     pub fn plus(&self, other: &Cost) -> Result<Cost, Invalid> {
         self.neighbours.same(other.neighbours)?;
-        Ok(Cost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)? })
+        let partial = match (&self.partial, &other.partial) {
+            (None, None) => None,
+            _ => Some(self.partial()?.plus(&other.partial()?)?),
+        };
+        Ok(Cost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)?, partial })
     }
 
     /// What all of them cost together when each reads another part of a public partition of the protected units, so
@@ -66,7 +93,7 @@ impl Cost {
             (Relation::Replace, Some(second)) => largest.plus(&second)?,
             _ => largest,
         };
-        Ok(Cost { neighbours: first.neighbours, amount })
+        Ok(Cost::new(first.neighbours, amount))
     }
 
     /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such steps.
@@ -100,7 +127,7 @@ impl Cost {
             }
         };
         let neighbours = Neighbours { relation: Relation::Replace, ..self.neighbours };
-        Ok(Cost { neighbours, amount })
+        Ok(Cost::new(neighbours, amount))
     }
 }
 

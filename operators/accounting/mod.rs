@@ -62,6 +62,7 @@ pub(crate) mod unbiased;
 mod units;
 
 pub use accounts::{Account, Promise, reservation};
+pub(crate) use accounts::{Fetched, Place, Prices};
 pub use amount::Amount;
 pub use bounded::BoundedNoise;
 pub use budget::{Budget, limit};
@@ -83,5 +84,3 @@ pub use units::Units;
 mod any_input;
 #[cfg(test)]
 mod dice;
-#[cfg(test)]
-mod resonance;

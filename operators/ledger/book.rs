@@ -20,7 +20,7 @@ use super::verify;
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 5;
+const FORMAT: i64 = 6;
 
 /// An open ledger.
 ///

@@ -1,6 +1,7 @@
 //! The one place where budget is spent: inside the transaction that writes what it is spent on.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
@@ -13,7 +14,7 @@ use super::rows::{Charge, Fate, Release, Row};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
-use crate::accounting::{Account, Amount, Interval, Refused};
+use crate::accounting::{Account, Fetched, Interval, Place, Prices, Refused};
 use crate::canonical::Digest;
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
@@ -30,6 +31,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         generation: claim.generation(),
         fate: sealing.fate,
         cost: None,
+        partial: None,
         life: None,
         prepaid: None,
         state: None,
@@ -78,7 +80,9 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
     let before = account.entries();
     match account.charge(time, charge.cost()) {
         Ok(()) => {
-            row.cost = Some(charge.cost().amount().in_currency_of(&domain.cap)?);
+            let prices = account.asked(charge.cost())?;
+            row.partial = (prices.partial != prices.whole).then_some(prices.partial);
+            row.cost = Some(prices.whole);
             keep(store, &domain.name, &before, &account.entries())?;
             failpoint::reached("after-spent", TroubleKind::Unknown)
         }
@@ -96,14 +100,23 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
 pub(super) fn keep(
     store: &mut dyn Store,
     domain: &Name,
-    before: &BTreeMap<i64, Amount>,
-    after: &BTreeMap<i64, Amount>,
+    before: &BTreeMap<Place, Prices>,
+    after: &BTreeMap<Place, Prices>,
 ) -> Result<(), Trouble> {
-    for (place, spent) in after.iter().filter(|(place, spent)| before.get(place) != Some(spent)) {
-        let spent = encode(spent).unwrap_or_default();
+    for (place, prices) in after.iter().filter(|(place, prices)| before.get(place) != Some(prices)) {
+        let [whole, partial] =
+            [&prices.whole, &prices.partial].map(|spent| encode(spent).unwrap_or_default());
         store.execute(
-            "INSERT INTO account VALUES (?1, ?2, ?3) ON CONFLICT (domain, place) DO UPDATE SET spent = excluded.spent",
-            &[Value::Text(domain.as_str()), Value::Number(*place), Value::Bytes(&spent)],
+            "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (domain, reach, place, until) DO UPDATE SET spent = excluded.spent, partial = excluded.partial",
+            &[
+                Value::Text(domain.as_str()),
+                Value::Number(place.reach),
+                Value::Number(place.start),
+                Value::Number(place.end),
+                Value::Bytes(&whole),
+                Value::Bytes(&partial),
+            ],
         )?;
     }
     Ok(())
@@ -144,14 +157,29 @@ pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, T
 /// As much of a domain's account as a charge for the window can touch.
 pub(super) fn fetch(store: &mut dyn Store, domain: &Domain, window: Interval) -> Result<Account, Trouble> {
     let empty = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
-    let (floors, range) = empty.places(window);
+    let entries = match empty.fetched(window) {
+        Fetched::Sums(floors, range) => fetch_sums(store, &domain.name, floors, range)?,
+        Fetched::Windows(time) => fetch_windows(store, &domain.name, time)?,
+    };
+    Ok(empty.holding(entries))
+}
+
+fn fetch_sums(
+    store: &mut dyn Store,
+    domain: &Name,
+    floors: [i64; 2],
+    range: RangeInclusive<i64>,
+) -> Result<BTreeMap<Place, Prices>, Trouble> {
     let entries = all(
         store,
-        "SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1) AS a
-         UNION SELECT place, spent FROM (SELECT * FROM account WHERE domain = ?1 AND place <= ?3 ORDER BY place DESC LIMIT 1) AS b
-         UNION SELECT place, spent FROM account WHERE domain = ?1 AND place BETWEEN ?4 AND ?5",
+        "SELECT reach, place, until, spent, partial FROM
+           (SELECT * FROM account WHERE domain = ?1 AND reach = 0 AND place <= ?2 ORDER BY place DESC LIMIT 1) AS a
+         UNION SELECT reach, place, until, spent, partial FROM
+           (SELECT * FROM account WHERE domain = ?1 AND reach = 0 AND place <= ?3 ORDER BY place DESC LIMIT 1) AS b
+         UNION SELECT reach, place, until, spent, partial FROM account
+           WHERE domain = ?1 AND reach = 0 AND place BETWEEN ?4 AND ?5",
         &[
-            Value::Text(domain.name.as_str()),
+            Value::Text(domain.as_str()),
             Value::Number(floors[0]),
             Value::Number(floors[1]),
             Value::Number(*range.start()),
@@ -159,8 +187,35 @@ pub(super) fn fetch(store: &mut dyn Store, domain: &Domain, window: Interval) ->
         ],
         read_entry,
     )?;
-    let entries = entries.into_iter().collect();
-    Ok(Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?)
+    Ok(entries.into_iter().collect())
+}
+
+/// The windows that overlap a time: for each reach there is, by a range of starts.
+fn fetch_windows(
+    store: &mut dyn Store,
+    domain: &Name,
+    time: Interval,
+) -> Result<BTreeMap<Place, Prices>, Trouble> {
+    let reaches = "WITH RECURSIVE known (reach) AS (
+           SELECT min(reach) FROM account WHERE domain = ?1 AND reach > 0
+           UNION ALL SELECT (SELECT min(reach) FROM account WHERE domain = ?1 AND reach > known.reach)
+             FROM known WHERE known.reach IS NOT NULL)
+         SELECT reach FROM known WHERE reach IS NOT NULL";
+    let mut entries = BTreeMap::new();
+    for reach in all(store, reaches, &[Value::Text(domain.as_str())], |row| number(row, 0))? {
+        let (first, last) = Place::starts(reach, time);
+        let values = [
+            Value::Text(domain.as_str()),
+            Value::Number(reach),
+            Value::Number(first),
+            Value::Number(last),
+            Value::Number(time.start()),
+        ];
+        let overlapping = "SELECT reach, place, until, spent, partial FROM account
+             WHERE domain = ?1 AND reach = ?2 AND place BETWEEN ?3 AND ?4 AND until > ?5";
+        entries.extend(all(store, overlapping, &values, read_entry)?);
+    }
+    Ok(entries)
 }
 
 pub(super) fn unknown_domain(name: &Name) -> Trouble {

@@ -28,10 +28,10 @@ const TABLES: [Table; 11] = [
     ),
     (
         "SELECT * FROM release ORDER BY sequence",
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
         &[
-            Bytes, Number, Text, Text, Bytes, Text, Number, Number, Bytes, Number, Text, Bytes, Number,
-            Number, Bytes, Bytes, Text, Number, Bytes,
+            Bytes, Number, Text, Text, Bytes, Text, Number, Number, Bytes, Number, Text, Bytes, Bytes,
+            Number, Number, Bytes, Bytes, Text, Number, Bytes,
         ],
     ),
     (
@@ -47,7 +47,11 @@ const TABLES: [Table; 11] = [
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM agreed", "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Text, Bytes]),
-    ("SELECT * FROM account", "INSERT INTO account VALUES (?1, ?2, ?3)", &[Text, Number, Bytes]),
+    (
+        "SELECT * FROM account",
+        "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[Text, Number, Number, Number, Bytes, Bytes],
+    ),
 ];
 
 /// Copies every row to a store with empty tables.

@@ -27,6 +27,8 @@ pub struct Pace {
     pub step: u64,
     /// What its newest window cost; `None` where its windows are prepaid.
     pub price: Option<Amount>,
+    /// What it cost where a stretch of time cuts the window.
+    pub partial: Option<Amount>,
 }
 
 /// How long a domain lasts, at the pace of the releases so far.
@@ -103,14 +105,16 @@ pub(super) fn foretell(
     }
     let (windows, last, outlook) = match domain.promise {
         Promise::Lifetime | Promise::Windows(_) => counted(domain, &account, &paces)?,
-        // What was charged before counts from the first window on, and only ever ends.
-        Promise::Any(span) => charged(domain, account, &paces, None, (span, 1), most)?,
+        Promise::Any(span) => {
+            let entries = account.entries();
+            let settled = entries.keys().map(|window| window.end).filter(|end| *end < LIMIT).max();
+            charged(domain, account, &paces, settled, (span, 1), most)?
+        }
         // What was charged before may lie in a block that is still to come.
         Promise::Each(span) => {
             let kept = account.entries();
-            let start =
-                |block: &i64| i64::try_from(i128::from(*block) * i128::from(span)).unwrap_or(i64::MAX);
-            let settled = kept.keys().map(start).filter(|start| *start < LIMIT).max();
+            let start = |block: i64| i64::try_from(i128::from(block) * i128::from(span)).unwrap_or(i64::MAX);
+            let settled = kept.keys().map(|block| start(block.start)).filter(|start| *start < LIMIT).max();
             charged(domain, account, &paces, settled, (span, span), most)?
         }
     };
@@ -218,7 +222,11 @@ fn charged(
         }
         let pace = &paces[index];
         let (Some(window), Some(price)) = (window(pace, count), &pace.price) else { continue };
-        match account.charge(window, &Cost::new(domain.neighbours, price.clone())) {
+        let mut cost = Cost::new(domain.neighbours, price.clone());
+        if let Some(partial) = &pace.partial {
+            cost = cost.with_partial(partial.clone())?;
+        }
+        match account.charge(window, &cost) {
             Ok(()) => (windows, last) = (windows + 1, Some(end)),
             Err(Refused::Budget { .. }) => {
                 return Ok((windows, last, Outlook::Refused { pace: index, window }));

@@ -1,7 +1,8 @@
 //! An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
 //! its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
 //!
-//! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost. A
+//! One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost and,
+//! where that is another, its cost where a stretch of time cuts the window. A
 //! torn last line was never told. It is ended and passed over, and not cut: whoever cuts may have been suspended since it
 //! looked, and would cut what its successor wrote.
 
@@ -16,10 +17,10 @@ use super::durable::sync_name;
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Amount, Interval, Prices};
 use crate::canonical::Digest;
 
-const TITLE: &str = "discreet anchor 1, ledger";
+const TITLE: &str = "discreet anchor 2, ledger";
 
 /// How a line ends that was torn.
 const TORN: &str = " torn";
@@ -46,6 +47,16 @@ pub struct Entry {
     pub time: Interval,
     /// What it cost, if anything.
     pub cost: Option<Amount>,
+    /// What it cost where a stretch of time cuts its window, if that is another amount.
+    pub partial: Option<Amount>,
+}
+
+impl Entry {
+    /// Both prices, of what cost something.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        let whole = self.cost.clone()?;
+        Some(Prices { partial: self.partial.clone().unwrap_or_else(|| whole.clone()), whole })
+    }
 }
 
 impl Journal {
@@ -117,10 +128,12 @@ impl Journal {
 
 fn line(row: &Row) -> String {
     let time = row.charged();
-    let cost = row.cost().and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes));
+    let word =
+        |amount: Option<&Amount>| amount.and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes));
+    let (cost, partial) = (word(row.cost()), word(row.partial.as_ref()));
     let (domain, window) = (&row.release().domain, row.release().window);
     let [from, until, start, end] = [window.start(), window.end(), time.start(), time.end()];
-    format!("{} {} {domain} {from} {until} {start} {end} {cost}\n", row.sequence(), row.chain())
+    format!("{} {} {domain} {from} {until} {start} {end} {cost} {partial}\n", row.sequence(), row.chain())
 }
 
 fn entry(ledger: Digest, line: &str) -> Option<Entry> {
@@ -130,11 +143,12 @@ fn entry(ledger: Digest, line: &str) -> Option<Entry> {
     let domain = Name::new("domain", word()?).ok()?;
     let mut interval = || Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok();
     let (window, time) = (interval()?, interval()?);
-    let cost = match word()? {
-        "-" => None,
-        cost => Some(decode(&unhex(cost)?)?),
+    let amount = |word: &str| match word {
+        "-" => Some(None),
+        amount => Some(Some(decode(&unhex(amount)?)?)),
     };
-    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost })
+    let (cost, partial) = (amount(word()?)?, amount(word()?)?);
+    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost, partial })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -12,9 +12,9 @@ use super::name::Name;
 use super::records::{amended_domain, read_entry, read_row, rows};
 use super::repair;
 use super::rows::{Release, Row};
-use super::store::{Transaction, Value, all};
+use super::store::{Store, Transaction, Value, all};
 use super::trouble::Trouble;
-use crate::accounting::{Account, Amount, Interval, Promise};
+use crate::accounting::{Account, Interval, Prices, Promise};
 use crate::time::LIMIT;
 
 /// The rows among which a statistic that goes on is found.
@@ -33,15 +33,21 @@ impl Ledger {
         let store = snapshot.store();
         let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
         let name = [Value::Text(domain.name.as_str())];
-        let entries = all(store, "SELECT place, spent FROM account WHERE domain = ?1", &name, read_entry)?;
-        let entries = entries.into_iter().collect();
-        let account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
         let mut pacing = Pacing::default();
         store.read(rows!("WHERE domain = ?1 ORDER BY sequence"), &name, &mut |columns| {
             pacing.row(&read_row(columns)?);
             Ok(())
         })?;
-        foretell(&domain, account, pacing.of(&domain), LOOKED_AT)
+        let paces = pacing.of(&domain);
+        let account = match domain.promise {
+            Promise::Any(_) => coming(store, &domain, &paces)?,
+            _ => {
+                let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
+                let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
+                Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?
+            }
+        };
+        foretell(&domain, account, paces, LOOKED_AT)
     }
 
     /// At which pace each budget is being spent, by its newest rows: opening has read all of them once already.
@@ -63,10 +69,20 @@ impl Ledger {
     pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, Trouble> {
         let name = &row.release.domain;
         let domain = amended_domain(self.store(), name)?.ok_or_else(|| unknown_domain(name))?;
-        // What comes after a window is decided by as much of the account as the window's own charge.
-        let account = fetch(self.store(), &domain, row.release.window)?;
-        foretell(&domain, account, pacing.of(&domain), 1_000)
+        let paces = pacing.of(&domain);
+        let account = match domain.promise {
+            Promise::Any(_) => coming(self.store(), &domain, &paces)?,
+            // What comes after a window is decided by as much of the account as the window's own charge.
+            _ => fetch(self.store(), &domain, row.release.window)?,
+        };
+        foretell(&domain, account, paces, 1_000)
     }
+}
+
+/// As much of an account as the windows to come can share a stretch with.
+fn coming(store: &mut dyn Store, domain: &Domain, paces: &[Pace]) -> Result<Account, Trouble> {
+    let first = paces.iter().map(|pace| pace.next.start()).min().unwrap_or(LIMIT);
+    fetch(store, domain, Interval::since(first)?)
 }
 
 /// The newest rows of each statistic, by budget, job and name.
@@ -80,7 +96,7 @@ impl Pacing {
         // What a repair charged is no statistic.
         if job.as_str() != repair::JOB {
             let seen = self.0.entry((domain.clone(), job.clone(), name.clone())).or_default();
-            seen.row(*window, row.cost.clone(), row.prepaid.is_some());
+            seen.row(*window, row.prices(), row.prepaid.is_some());
         }
     }
 
@@ -101,12 +117,12 @@ struct Seen {
     /// The start of the one before it.
     before: Option<i64>,
     /// The newest window that was paid for, and how: by a charge of its own, or by an earlier one's.
-    paid: Option<(Interval, Option<Amount>)>,
+    paid: Option<(Interval, Option<Prices>)>,
 }
 
 impl Seen {
     /// One more row; rows come in the order in which they were written.
-    fn row(&mut self, window: Interval, cost: Option<Amount>, prepaid: bool) {
+    fn row(&mut self, window: Interval, prices: Option<Prices>, prepaid: bool) {
         // What lasts for ever has no next one.
         if window.end() > LIMIT {
             return;
@@ -119,14 +135,14 @@ impl Seen {
             Ordering::Less => self.before = self.before.max(Some(window.start())),
         }
         let newer = self.paid.as_ref().is_none_or(|(paid, _)| paid.start() <= window.start());
-        if (cost.is_some() || prepaid) && newer {
-            self.paid = Some((window, cost));
+        if (prices.is_some() || prepaid) && newer {
+            self.paid = Some((window, prices));
         }
     }
 
     /// `None` where nothing was paid yet.
     fn pace(self, (job, release): (Name, Name), promise: Promise) -> Option<Pace> {
-        let (newest, (_, price)) = (self.newest?, self.paid?);
+        let (newest, (_, prices)) = (self.newest?, self.paid?);
         // A window without one before it is taken to be followed at once. Above zero either way.
         let step = match self.before {
             Some(before) => newest.start().abs_diff(before),
@@ -135,15 +151,16 @@ impl Seen {
         let shifted = |time: i64| time.checked_add_unsigned(step);
         let next = Interval::new(shifted(newest.start())?, shifted(newest.end())?).ok()?;
         // A statistic that counts so many windows of a person has paid for all of them with its first.
-        let price = if let Promise::Windows(_) = promise { None } else { price };
-        Some(Pace { job, release, next, step, price })
+        let prices = if let Promise::Windows(_) = promise { None } else { prices };
+        let (price, partial) = prices.map(|prices| (prices.whole, prices.partial)).unzip();
+        Some(Pace { job, release, next, step, price, partial })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::Units;
+    use crate::accounting::{Amount, Units};
 
     fn amount(units: u128) -> Amount {
         Amount::Pure { epsilon: Units::from_bits(units) }
@@ -153,7 +170,7 @@ mod tests {
     fn pace(rows: &[(i64, i64, u128, bool)], promise: Promise) -> Option<(i64, i64, u64, Option<Amount>)> {
         let mut seen = Seen::default();
         for (start, end, units, prepaid) in rows {
-            let cost = (*units > 0).then(|| amount(*units));
+            let cost = (*units > 0).then(|| Prices::same(amount(*units)));
             seen.row(Interval::new(*start, *end).unwrap(), cost, *prepaid);
         }
         let name = |name| Name::new("name", name).unwrap();

@@ -7,13 +7,14 @@ use super::name::Name;
 use super::rows::{Amendment, Release, Repair, Row};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
-use crate::accounting::{Amount, Interval, Neighbours};
+use crate::accounting::{Amount, Interval, Neighbours, Place, Prices};
 use crate::canonical::Digest;
 
 pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
     let cost = row.cost.as_ref().and_then(encode);
+    let partial = row.partial.as_ref().and_then(encode);
     store.execute(
-        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18)",
+        "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, ?19)",
         &[
             Value::Bytes(row.release.id().bytes()),
             Value::Number(row.sequence),
@@ -27,6 +28,7 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
             Value::Number(row.generation),
             Value::Text(fate_column(row.fate)),
             Value::bytes(cost.as_deref()),
+            Value::bytes(partial.as_deref()),
             Value::number(row.life.map(|life| life.start())),
             Value::number(row.life.map(|life| life.end())),
             Value::bytes(row.prepaid.as_ref().map(|by| &by.bytes()[..])),
@@ -100,7 +102,7 @@ macro_rules! rows {
     ($rest:literal) => {
         concat!(
             "SELECT sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, ",
-            "life_start, life_end, prepaid, state, line, delivered, chain, part, id FROM release ",
+            "life_start, life_end, prepaid, state, line, delivered, chain, part, id, partial FROM release ",
             $rest
         )
     };
@@ -131,7 +133,8 @@ pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
         },
         generation: number(row, 7)?,
         fate: read_fate(&row.text(8)?).ok_or_else(|| odd(8))?,
-        cost: row.bytes(9)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(9))).transpose()?,
+        cost: perhaps_amount(row, 9)?,
+        partial: perhaps_amount(row, 19)?,
         life,
         prepaid: perhaps_digest(row, 12)?,
         state: perhaps_digest(row, 13)?,
@@ -180,9 +183,10 @@ pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble
     Ok((repair, digest(row, 5)?))
 }
 
-/// A place of an account, and what is spent there.
-pub(super) fn read_entry(row: &dyn Columns) -> Result<(i64, Amount), Trouble> {
-    Ok((number(row, 0)?, amount(row, 1)?))
+/// An entry of an account, and what is spent there.
+pub(super) fn read_entry(row: &dyn Columns) -> Result<(Place, Prices), Trouble> {
+    let place = Place { reach: number(row, 0)?, start: number(row, 1)?, end: number(row, 2)? };
+    Ok((place, Prices { whole: amount(row, 3)?, partial: amount(row, 4)? }))
 }
 
 pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<Domain>, Trouble> {
@@ -233,6 +237,9 @@ fn perhaps_digest(row: &dyn Columns, column: usize) -> Result<Option<Digest>, Tr
 }
 
 fn amount(row: &dyn Columns, column: usize) -> Result<Amount, Trouble> {
-    let bytes = row.bytes(column)?.ok_or_else(|| odd(column))?;
-    decode(&bytes).ok_or_else(|| odd(column))
+    perhaps_amount(row, column)?.ok_or_else(|| odd(column))
+}
+
+fn perhaps_amount(row: &dyn Columns, column: usize) -> Result<Option<Amount>, Trouble> {
+    row.bytes(column)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(column))).transpose()
 }

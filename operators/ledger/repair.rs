@@ -25,7 +25,7 @@ use super::sqlite::Sqlite;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify::Chain;
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Amount, Interval, Place, Prices};
 use crate::canonical::Digest;
 
 /// What the operator accepts.
@@ -56,7 +56,7 @@ pub struct Repaired {
 pub(super) const JOB: &str = "repair";
 
 /// A charge for what is lost.
-type Debt = (Name, Interval, Amount);
+type Debt = (Name, Interval, Prices);
 
 impl Ledger {
     /// Makes a ledger in doubt usable again.
@@ -100,8 +100,7 @@ fn give_up(
     if missing.iter().any(|entry| entry.anchor.ledger != *ledger) {
         return Err(Trouble::refused("anchor: it is of another ledger; give the one of this"));
     }
-    let known =
-        missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.cost.clone()?)));
+    let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
     let debts: Vec<Debt> = debts.into_iter().chain(known).collect();
 
     let mut transaction = Transaction::begin(store)?;
@@ -122,9 +121,9 @@ fn give_up(
     };
     chain = repair.chained(&chain);
     write_repair(tables, &repair, &chain)?;
-    for (domain, time, amount) in &debts {
+    for (domain, time, prices) in &debts {
         sequence += 1;
-        chain = owe(tables, sequence, &chain, domain, *time, amount)?;
+        chain = owe(tables, sequence, &chain, domain, *time, prices)?;
     }
     tables.execute("DELETE FROM state", &[])?;
     tables.execute("DELETE FROM noted", &[])?;
@@ -141,13 +140,16 @@ fn owe(
     previous: &Digest,
     domain: &Name,
     time: Interval,
-    amount: &Amount,
+    prices: &Prices,
 ) -> Result<Digest, Trouble> {
     let known = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-    let amount = &of_all_orders(amount, &known.cap);
+    let prices = Prices {
+        whole: of_all_orders(&prices.whole, &known.cap),
+        partial: of_all_orders(&prices.partial, &known.cap),
+    };
     let mut account = fetch(store, &known, time)?;
     let before = account.entries();
-    account.add(time, amount)?;
+    account.add(time, &prices)?;
     keep(store, domain, &before, &account.entries())?;
     let release = Release {
         domain: domain.clone(),
@@ -161,7 +163,8 @@ fn owe(
         sequence,
         generation: 0,
         fate: Fate::Lost,
-        cost: Some(amount.clone()),
+        partial: (prices.partial != prices.whole).then_some(prices.partial),
+        cost: Some(prices.whole),
         life: None,
         prepaid: None,
         state: None,
@@ -306,21 +309,22 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
     });
     for row in rest {
         let (domain, time) = (row.release.domain.clone(), row.charged());
-        if let Some(cost) = row.cost {
-            accounts.get_mut(&domain).ok_or_else(|| unproven(&domain))?.add(time, &cost)?;
-            debts.push((domain, time, cost));
+        if let Some(prices) = row.prices() {
+            accounts.get_mut(&domain).ok_or_else(|| unproven(&domain))?.add(time, &prices)?;
+            debts.push((domain, time, prices));
         }
     }
-    let entry = |row: &dyn Columns| Ok((name(row, 2)?, read_entry(row)?));
-    let entries = all(torn, "SELECT place, spent, domain FROM account", &[], entry).unwrap_or_default();
-    let mut held: BTreeMap<Name, BTreeMap<i64, Amount>> = BTreeMap::new();
-    for (domain, (place, spent)) in entries {
-        held.entry(domain).or_default().insert(place, spent);
+    let entry = |row: &dyn Columns| Ok((name(row, 5)?, read_entry(row)?));
+    let entries = all(torn, "SELECT reach, place, until, spent, partial, domain FROM account", &[], entry)
+        .unwrap_or_default();
+    let mut held: BTreeMap<Name, BTreeMap<Place, Prices>> = BTreeMap::new();
+    for (domain, (place, prices)) in entries {
+        held.entry(domain).or_default().insert(place, prices);
     }
     for (domain, entries) in held {
         let own = accounts.get(&domain).ok_or_else(|| unproven(&domain))?;
-        for (time, amount) in own.shortfall(&own.holding(entries))? {
-            debts.push((domain.clone(), time, amount));
+        for (time, prices) in own.shortfall(&own.holding(entries))? {
+            debts.push((domain.clone(), time, prices));
         }
     }
     Ok(debts)

@@ -7,7 +7,7 @@
 use super::columns::{encode, fate_column};
 use super::lines;
 use super::name::Name;
-use crate::accounting::{Amount, Cost, Interval};
+use crate::accounting::{Amount, Cost, Interval, Prices};
 use crate::canonical::{Canonical, Digest};
 
 /// What is released: a job's statistic over one window, or one of several answers over it.
@@ -99,6 +99,8 @@ pub struct Row {
     pub(crate) generation: i64,
     pub(crate) fate: Fate,
     pub(crate) cost: Option<Amount>,
+    /// The price where a stretch of time cuts the window, where it is not the cost.
+    pub(crate) partial: Option<Amount>,
     pub(crate) life: Option<Interval>,
     pub(crate) prepaid: Option<Digest>,
     pub(crate) state: Option<Digest>,
@@ -126,6 +128,17 @@ impl Row {
     /// What it cost, in the domain's currency; `None` for what cost nothing or was prepaid.
     pub fn cost(&self) -> Option<&Amount> {
         self.cost.as_ref()
+    }
+
+    /// What it cost where a stretch of time cuts its window ([`Cost::partial`]), in the domain's currency; `None` for what
+    /// cost nothing or was prepaid.
+    pub fn partial(&self) -> Option<&Amount> {
+        self.partial.as_ref().or(self.cost.as_ref())
+    }
+
+    /// Both prices, of what cost something.
+    pub(crate) fn prices(&self) -> Option<Prices> {
+        Some(Prices { whole: self.cost.clone()?, partial: self.partial()?.clone() })
     }
 
     /// The time against which its cost counts: its window, or the life that it paid for.
@@ -164,7 +177,7 @@ impl Row {
     }
 
     pub(crate) fn chained(&self, previous: &Digest) -> Digest {
-        Canonical::new("discreet row 1")
+        Canonical::new("discreet row 2")
             .digest(previous)
             .number(self.sequence)
             .digest(&self.release.id())
@@ -177,6 +190,7 @@ impl Row {
             .number(self.generation)
             .text(fate_column(self.fate))
             .bytes(&self.cost.as_ref().and_then(encode).unwrap_or_default())
+            .bytes(&self.partial.as_ref().and_then(encode).unwrap_or_default())
             .number(self.charged().start())
             .number(self.charged().end())
             .bytes(self.life.map_or(&[][..], |_| &[1]))

@@ -282,7 +282,7 @@ fn rivals_are_granted_exactly_the_cap(at: At) {
     }
 }
 
-/// The slow account: every charge that was granted, and for a new one the sum of those it shares a span with.
+/// The slow account: every charge that was granted, and for a new one the sum of those in each stretch that it overlaps.
 fn fits(
     promise: Promise,
     granted: &[((i64, i64), u128)],
@@ -296,7 +296,10 @@ fn fits(
     };
     match promise {
         Promise::Lifetime | Promise::Windows(_) => sum(&|_| true),
-        Promise::Any(span) => sum(&|other| other.1 > window.0 - span as i64),
+        Promise::Any(span) => {
+            let span = span as i64;
+            (window.0 - span + 1..window.1).all(|at| sum(&|other| other.0 < at + span && other.1 > at))
+        }
         Promise::Each(span) => {
             let span = span as i64;
             let (first, last) = (window.0.div_euclid(span), (window.1 - 1).div_euclid(span));

@@ -13,7 +13,7 @@ use super::rows::{Amendment, Repair, Row};
 use super::state;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
-use crate::accounting::{Account, Amount};
+use crate::accounting::{Account, Place, Prices};
 use crate::canonical::Digest;
 
 /// Recomputes everything that is not a row itself, and compares.
@@ -43,8 +43,8 @@ impl Due {
         let account = self.accounts.get_mut(&row.release.domain);
         let account =
             account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
-        if let Some(cost) = &row.cost {
-            account.add(row.charged(), cost)?;
+        if let Some(prices) = row.prices() {
+            account.add(row.charged(), &prices)?;
         }
         if let Some(state) = row.state {
             self.states.insert((row.release.job, row.release.name), state);
@@ -164,13 +164,13 @@ impl Chain {
 fn accounts_are_the_rows(store: &mut dyn Store, accounts: BTreeMap<Name, Account>) -> Result<(), Trouble> {
     let mut kept = 0;
     for (domain, account) in &accounts {
-        let entries = "SELECT place, spent FROM account WHERE domain = ?1";
+        let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
         let entries = all(store, entries, &[Value::Text(domain.as_str())], read_entry)?;
-        let entries: BTreeMap<i64, Amount> = entries.into_iter().collect();
+        let entries: BTreeMap<Place, Prices> = entries.into_iter().collect();
         kept += entries.len();
         // An account that was never charged may have no entry.
-        let (due, nothing) = (account.entries(), account.nothing());
-        let differs = |(place, spent): (&i64, &Amount)| entries.get(place).unwrap_or(&nothing) != spent;
+        let (due, nothing) = (account.entries(), Prices::same(account.nothing()));
+        let differs = |(place, spent): (&Place, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
         if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
             return Err(Trouble::doubt(format!(
                 "ledger: the account of {domain} is not the sum of its rows"

@@ -168,3 +168,61 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     assert_eq!(told["domains"]["reviews"]["windows"], 21);
     assert_eq!(told["domains"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
 }
+
+/// A job that counts all records of each window for two months, at a share of a budget for any two days.
+fn counting(name: &str, every: &str, share: &str) -> String {
+    format!(
+        r#"
+        [job]
+        name = "{name}"
+        version = 1
+        from = "2026-01-01T00:00:00Z"
+        until = "2026-03-01T00:00:00Z"
+        [source]
+        type = "synthetic"
+        people = 20
+        rows = 400
+        keys = 3
+        seed = 7
+        [privacy]
+        person = {{ field = "user", missing = "drop" }}
+        promise = "any 2 days"
+        budget = {{ epsilon = 1.0, delta = 1e-6 }}
+        ledger = "state/shared.ledger"
+        domain = "shared"
+        [[release]]
+        name = "visits"
+        every = "{every}"
+        count = {{}}
+        bound = {{ per_key = 1 }}
+        noise = "gaussian"
+        share = {share}
+        "#
+    )
+}
+
+// Refutes an account that counts windows which share no stretch of two days: the second job's 59 windows were charged
+// beside all that the first one had charged for later days.
+#[test]
+fn a_second_job_has_room_for_its_share_whichever_comes_first() {
+    for (index, order) in [["hourly", "daily"], ["daily", "hourly"]].into_iter().enumerate() {
+        let jobs = Jobs::new(&format!("second-{index}"), "quickstart.toml");
+        for name in order {
+            let (every, share) = if name == "hourly" { ("1h", "0.5") } else { ("1 day", "0.3") };
+            let config = jobs.path(&format!("{name}.toml"));
+            std::fs::write(&config, counting(name, every, share)).unwrap();
+            let ledger = jobs.path("state/shared.ledger");
+            assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+            let out = jobs.path(&format!("{name}.jsonl"));
+            let (code, _, error) = discreet(&["replay", &config, "--out", &out]);
+            assert_eq!(code, 0, "{name}: {error}");
+            let lines = std::fs::read_to_string(&out).unwrap();
+            let windows = if name == "hourly" { 59 * 24 } else { 59 };
+            assert_eq!(
+                (lines.matches("\"closed\":true").count(), lines.matches("refused").count()),
+                (windows, 0)
+            );
+        }
+        assert_eq!(discreet(&["ledger", "verify", &jobs.path("state/shared.ledger")]).0, 0);
+    }
+}

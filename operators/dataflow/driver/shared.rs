@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::failure::{Failure, Finished};
 use crate::dataflow::engine::Probe;
-use crate::dataflow::release::Order;
 use crate::ledger::{Fate, Name};
 use crate::time::Time;
 
@@ -135,20 +134,13 @@ pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     /// One for each operator that releases: how far everything is settled, durably.
     probes: RefCell<Vec<Probe<Time>>>,
-    /// In which order those release that keep one.
-    pub(crate) order: Rc<Order>,
     /// The statistics that are released here, by job and name.
     names: RefCell<BTreeSet<(Name, Name)>>,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
-        Rc::new(Context {
-            shared,
-            probes: RefCell::default(),
-            order: Rc::default(),
-            names: RefCell::default(),
-        })
+        Rc::new(Context { shared, probes: RefCell::default(), names: RefCell::default() })
     }
 
     /// Takes a name for a statistic, once.

@@ -159,16 +159,6 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
         self.schedule.window(self.next).and_then(|window| self.deadline(window)).filter(|_| !self.ended)
     }
 
-    /// The end of the first window that was not told; none once there are no more.
-    pub(crate) fn first_end(&self) -> Option<Time> {
-        self.settled().map(|close| close - self.late)
-    }
-
-    /// The end of the next window that is handed in.
-    pub(crate) fn next_end(&self) -> Option<Time> {
-        self.schedule.window(self.next).map(|window| window.end())
-    }
-
     /// How many windows the gate has not answered for.
     pub(crate) fn awaited(&self) -> usize {
         self.numbers.len()

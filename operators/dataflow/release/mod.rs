@@ -5,7 +5,6 @@ mod desk;
 mod docket;
 mod leaving;
 mod operator;
-mod order;
 mod questions;
 mod statistic;
 
@@ -16,7 +15,6 @@ pub(super) use desk::{Desk, Wake};
 pub use leaving::Release;
 pub use operator::Plan;
 pub(super) use operator::{Waker, release};
-pub(super) use order::Order;
 pub use questions::Unanswered;
 pub(in crate::dataflow) use questions::{Answering, Posed, sealed, sought};
 pub use statistic::{Statistic, Title};

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
 use super::leaving::{Release, SharedDesk, lock};
-use super::order::Place;
 use super::statistic::{Statistic, Title};
 use crate::dataflow::driver::{Failure, Fed, Shared, draws_for_a_dataflow};
 use crate::dataflow::engine::{
@@ -36,7 +35,6 @@ pub struct Plan<S> {
     late: Option<Span>,
     skipping: Option<(Arc<dyn Clock>, Span)>,
     at_end: bool,
-    in_order: bool,
 }
 
 impl<S> fmt::Debug for Plan<S> {
@@ -52,7 +50,7 @@ impl<S> fmt::Debug for Plan<S> {
 impl<S: Statistic> Plan<S> {
     /// Every window of the schedule, as soon as it is complete.
     pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
-        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false, in_order: false }
+        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false }
     }
 
     pub(in crate::dataflow) fn of(
@@ -61,8 +59,8 @@ impl<S: Statistic> Plan<S> {
         schedule: Schedule,
         statistic: S,
     ) -> Plan<S> {
-        let Windows { late, skipping, at_end, in_order, .. } = windows.clone();
-        Plan { title, schedule, statistic, late, skipping, at_end, in_order }
+        let Windows { late, skipping, at_end, .. } = windows.clone();
+        Plan { title, schedule, statistic, late, skipping, at_end }
     }
 
     /// Windows stay open for so long after their end.
@@ -166,13 +164,9 @@ pub(crate) fn release<'scope, S: Statistic>(
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
     }
 
-    let (shared, order) = (Arc::clone(&context.shared), Rc::clone(&context.order));
-    let waker = scope.activator_for(Rc::clone(&address));
+    let shared = Arc::clone(&context.shared);
     builder.build(move |mut capabilities| {
-        let mut clerk = at_desk.map(|(plan, desk, _)| {
-            let place = plan.in_order.then(|| Place::new(order, waker));
-            Clerk::new(plan, desk, shared, (capabilities.pop(), place))
-        });
+        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, shared, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -207,7 +201,6 @@ struct Clerk<S: Statistic> {
     clock: Option<Arc<dyn Clock>>,
     /// When each window was handed in that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
-    place: Option<Place>,
     /// Gone when nothing more can come.
     capability: Option<Capability<Time>>,
 }
@@ -220,7 +213,7 @@ impl<S: Statistic> Clerk<S> {
         plan: Plan<S>,
         desk: Box<dyn Desk>,
         shared: Arc<Shared>,
-        (capability, place): (Option<Capability<Time>>, Option<Place>),
+        capability: Option<Capability<Time>>,
     ) -> Clerk<S> {
         let Plan { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, patience) = skipping.unzip();
@@ -230,7 +223,6 @@ impl<S: Statistic> Clerk<S> {
             shared,
             clock,
             asked: HashMap::new(),
-            place,
             capability,
         }
     }
@@ -247,9 +239,6 @@ impl<S: Statistic> Clerk<S> {
             }
         }
         self.shared.awaits(before, self.docket.awaited());
-        if let Some(place) = &self.place {
-            place.stands_at(self.docket.first_end());
-        }
         self.capability = self.docket.settled().map(|settled| {
             capability.downgrade(&settled);
             capability
@@ -284,7 +273,6 @@ impl<S: Statistic> Clerk<S> {
     fn submit(&mut self, complete: Option<Time>) {
         let now = self.clock.as_ref().map(|clock| clock.now());
         while !self.shared.is_over()
-            && self.may_go_on()
             && let Some(word) = self.docket.next(complete, now)
         {
             match word {
@@ -296,17 +284,6 @@ impl<S: Statistic> Clerk<S> {
                     }
                 }
             }
-        }
-    }
-
-    /// Whether it is this statistic's turn.
-    fn may_go_on(&self) -> bool {
-        match (&self.place, self.docket.next_end()) {
-            (Some(place), Some(next)) => {
-                place.stands_at(self.docket.first_end());
-                place.is_clear_before(next)
-            }
-            _ => true,
         }
     }
 

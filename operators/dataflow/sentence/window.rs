@@ -53,7 +53,7 @@ impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
             Ok(schedule) => (Some(schedule), None),
             Err(refused) => (None, Some(refused)),
         };
-        let windows = Windows { schedule, late: None, skipping: None, at_end: false, in_order: false };
+        let windows = Windows { schedule, late: None, skipping: None, at_end: false };
         Windowed { items, unit: Rc::new(unit), time, windows, refused }
     }
 
@@ -88,14 +88,6 @@ impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
     #[cfg(feature = "cli")]
     pub(crate) fn at_the_end(mut self) -> Self {
         self.windows.at_end = true;
-        self
-    }
-
-    /// Windows wait for those of other statistics that end before them, so that a promise about any span of time refuses
-    /// none that fits.
-    #[cfg(feature = "cli")]
-    pub(crate) fn in_order(mut self) -> Self {
-        self.windows.in_order = true;
         self
     }
 

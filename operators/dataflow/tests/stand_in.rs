@@ -21,6 +21,7 @@ pub(in super::super) fn row(release: Release, fate: Fate, line: String) -> Row {
         generation,
         fate,
         cost: None,
+        partial: None,
         life: None,
         prepaid: None,
         state: None,

@@ -15,6 +15,4 @@ pub(in crate::dataflow) struct Windows {
     pub(in crate::dataflow) skipping: Option<(Arc<dyn Clock>, Span)>,
     /// Whether nothing is released before the input has ended.
     pub(in crate::dataflow) at_end: bool,
-    /// Whether windows wait for those of other statistics that end before them.
-    pub(in crate::dataflow) in_order: bool,
 }

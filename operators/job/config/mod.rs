@@ -14,7 +14,6 @@ mod catalogue;
 #[cfg(test)]
 mod disagreements;
 mod every;
-mod grammar;
 mod limits;
 mod located;
 mod node;
@@ -40,7 +39,6 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub use every::{CalendarUnit, Every};
-pub use grammar::{JOB_FIELDS, JobField};
 pub use limits::Limits;
 pub use located::{Mistake, MistakeKind, Mistakes};
 pub use number::{Fraction, Number, Share};

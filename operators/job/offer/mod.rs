@@ -31,7 +31,7 @@ use crate::job::config::{CalendarUnit, Every, Job, Price, Protected, Release};
 use crate::ledger::Name;
 use crate::mechanisms::{Bound, Limits, Point};
 use crate::time::{LIMIT, Time};
-use together::{Windows, together};
+use together::{Weight, Windows, together};
 
 /// A release with everything settled.
 #[derive(Clone, Debug)]
@@ -97,7 +97,10 @@ impl Job {
             .map(|(release, counted)| match release.running {
                 // Paid with the first of them, for the whole time that they are about.
                 Some(_) => 1,
-                None => together(counted, &windows, self.domain().promise()),
+                None => {
+                    let held = together(counted, self.domain().promise(), Weight::EVEN);
+                    held.whole + held.cut
+                }
             })
             .collect();
         let costs = fit::costs(self, &together, &schedules)?;

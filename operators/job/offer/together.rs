@@ -1,8 +1,11 @@
-//! How many windows of a release one account holds together: what its share of the budget is divided by.
+//! The windows of a release that one account holds together: what its share of the budget is divided by.
+//!
+//! A share is a part of what every stretch or span of time may hold, so it is divided by the heaviest one: the one whose
+//! windows, those that it cuts at their partial price, cost the most. What another release holds there is that release's
+//! share, and shares come to no more than the whole.
 
-use crate::accounting::Promise;
+use crate::accounting::{Interval, Promise};
 use crate::dataflow::Schedule;
-use crate::time::Time;
 
 /// The windows of a release, as an account sees them.
 pub(super) struct Windows<'s> {
@@ -13,115 +16,160 @@ pub(super) struct Windows<'s> {
     pub(super) even: bool,
 }
 
+/// How many windows are held whole, and how many are cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Those inside of a stretch or span.
+    pub(crate) whole: u64,
+    /// Those that only overlap it.
+    pub(crate) cut: u64,
+}
+
+/// How many times its whole price a window costs that is cut: `over / under`, never less than 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Weight {
+    pub(crate) over: u64,
+    pub(crate) under: u64,
+}
+
+impl Weight {
+    /// A window costs the same either way.
+    pub(crate) const EVEN: Weight = Weight { over: 1, under: 1 };
+
+    fn of(self, held: Held) -> u128 {
+        u128::from(held.whole) * u128::from(self.under) + u128::from(held.cut) * u128::from(self.over)
+    }
+}
+
 /// Even schedules of more windows than this are counted by a formula; all others are walked. No calendar has more than a
 /// million windows.
 const WALKED: u64 = 10_000;
 
-/// The most windows of `counted` that any one charge meets, itself included, when all releases of a job charge their windows
-/// in the order of their ends. Under [`Promise::Any`] that is asked of the windows of every release: a day that is charged
-/// meets more hours than an hour does.
-pub(super) fn together(counted: &Windows<'_>, all: &[Windows<'_>], promise: Promise) -> u64 {
-    let count = counted.schedule.count();
-    let most = match promise {
-        Promise::Lifetime | Promise::Windows(_) => counted.most.map_or(count, |most| most.min(count)),
-        Promise::Any(span) => {
-            let met = |asking: &Windows<'_>| met_by(counted, asking, span);
-            all.iter().map(met).max().unwrap_or(count)
+/// The windows of the heaviest stretch or span.
+pub(super) fn together(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Held {
+    let count = windows.schedule.count();
+    match promise {
+        Promise::Lifetime | Promise::Windows(_) => {
+            Held { whole: windows.most.map_or(count, |most| most.min(count)).max(1), cut: 0 }
         }
-        Promise::Each(span) => in_a_block(counted, span),
-    };
-    // A release has a window, and pays for it.
-    most.clamp(1, count.max(1))
+        Promise::Any(span) => match lattice(windows, span) {
+            Some(lattice) => {
+                // The places of one window stand for those of all.
+                let window = (lattice.start, lattice.start + lattice.size);
+                heaviest(places(window, span).into_iter().map(|place| lattice.held(place, span)), weight)
+            }
+            None => Walk::of(windows.schedule).heaviest(span, false, weight),
+        },
+        Promise::Each(span) => match lattice(windows, span) {
+            Some(lattice) => heaviest(lattice.blocks(span).map(|block| lattice.held(block, span)), weight),
+            None => Walk::of(windows.schedule).heaviest(span, true, weight),
+        },
+    }
 }
 
-/// How many windows of `counted` end in `(start - span, end]`, at most, over the windows `start..end` of `asking`.
-fn met_by(counted: &Windows<'_>, asking: &Windows<'_>, span: u64) -> u64 {
-    let ended = |time: i128| ended_by(counted.schedule, clamped(time));
-    let met = |start: Time, end: Time| ended(end.into()) - ended(i128::from(start) - i128::from(span));
-    let [counted_walks, asking_walks] =
-        [counted, asking].map(|windows| windows.schedule.count() <= WALKED || !windows.even);
-    if asking_walks && (!counted_walks || asking.schedule.count() <= counted.schedule.count()) {
-        return walk(asking.schedule).map(|(start, end)| met(start, end)).max().unwrap_or(0);
+fn heaviest(held: impl Iterator<Item = Held>, weight: Weight) -> Held {
+    held.max_by_key(|held| weight.of(*held)).unwrap_or_default()
+}
+
+/// The places at which a stretch of length `span` holds something else of a window than at the one before: it begins to
+/// cut it, to hold it whole, to cut it again, and to leave it.
+fn places(window: (i128, i128), span: u64) -> [i128; 4] {
+    let ((start, end), span) = (window, i128::from(span));
+    [start - span + 1, end - span, start + 1, end]
+}
+
+/// All windows, one by one.
+struct Walk {
+    starts: Vec<i128>,
+    ends: Vec<i128>,
+}
+
+impl Walk {
+    fn of(schedule: &Schedule) -> Walk {
+        let windows: Vec<Interval> =
+            (0..schedule.count()).map_while(|number| schedule.window(number)).collect();
+        Walk {
+            starts: windows.iter().map(|window| window.start().into()).collect(),
+            ends: windows.iter().map(|window| window.end().into()).collect(),
+        }
     }
-    if counted_walks {
-        // The most is met by the first window that ends no sooner than some window of those counted.
-        let asked = |(_, end): (Time, Time)| {
-            let window = asking.schedule.window(ended_by(asking.schedule, end.saturating_sub(1)))?;
-            Some(met(window.start(), window.end()))
+
+    /// What is held at the heaviest place: starts and ends both ascend, so each kind of place is one pass.
+    fn heaviest(&self, span: u64, aligned: bool, weight: Weight) -> Held {
+        let windows = || self.starts.iter().copied().zip(self.ends.iter().copied());
+        if aligned {
+            // In a block in which none starts, no more is held or cut than in the one before.
+            let block = |(start, _): (i128, i128)| start.div_euclid(span.into()) * i128::from(span);
+            return self.along(windows().map(block), span, weight);
+        }
+        let passes =
+            (0..4).map(|kind| self.along(windows().map(|window| places(window, span)[kind]), span, weight));
+        heaviest(passes, weight)
+    }
+
+    /// The heaviest of places that ascend.
+    fn along(&self, places: impl Iterator<Item = i128>, span: u64, weight: Weight) -> Held {
+        let pass = |times: &[i128], passed: &mut usize, until: i128| {
+            *passed += times[*passed..].iter().take_while(|time| **time <= until).count();
+            *passed as u64
         };
-        return walk(counted.schedule).filter_map(asked).max().unwrap_or(0);
+        let [mut begun, mut over, mut ended, mut before] = [0; 4];
+        let held = places.map(|place| {
+            let last = place + i128::from(span);
+            let overlapping = pass(&self.starts, &mut begun, last - 1) - pass(&self.ends, &mut over, place);
+            let ended = pass(&self.ends, &mut ended, last);
+            let whole = ended.saturating_sub(pass(&self.starts, &mut before, place - 1));
+            Held { whole, cut: overlapping - whole }
+        });
+        heaviest(held, weight)
     }
-    let (Some(own), Some(other)) = (Lattice::of(counted.schedule), Lattice::of(asking.schedule)) else {
-        return counted.schedule.count();
-    };
-    // Ends of the one are `own.end + k own.step`, of the other `other.end + m other.step`; the first lie at most `gap`
-    // before the second, and `gap` is any number that the two steps reach.
-    let gap = (other.end - own.end).rem_euclid(common(own.step, other.step));
-    let length = other.size + i128::from(span);
-    u64::try_from((length - gap + own.step - 1) / own.step).unwrap_or(u64::MAX)
 }
 
-/// How many windows overlap one aligned block of `span`, at most.
-fn in_a_block(counted: &Windows<'_>, span: u64) -> u64 {
-    let (schedule, span) = (counted.schedule, i128::from(span));
-    if !counted.even || schedule.count() <= WALKED {
-        // In a block in which none starts there are no more than in the one before.
-        let at = |(start, _): (Time, Time)| {
-            let block = i128::from(start).div_euclid(span) * span;
-            started_by(schedule, clamped(block + span - 1)) - ended_by(schedule, clamped(block))
-        };
-        return walk(schedule).map(at).max().unwrap_or(0);
-    }
-    let Some(Lattice { step, size, .. }) = Lattice::of(schedule) else { return schedule.count() };
-    // Windows start at multiples of their step, as blocks do of theirs, so a block starts `r` after one, `r` a multiple of what
-    // divides both. It meets the windows that start after `r - size` and up to `r + span - 1`: the most at `r = 0`, or where
-    // the last of these just reaches the next multiple.
-    let grid = common(step, span);
-    let met = |r: i128| (r + span - 1).div_euclid(step) - (r - size).div_euclid(step);
-    let short = step - (span - 1).rem_euclid(step);
-    let reaches = (short + grid - 1) / grid * grid;
-    let later = if reaches < step { met(reaches) } else { 0 };
-    u64::try_from(met(0).max(later)).unwrap_or(u64::MAX)
-}
-
-/// Windows of one size, one every step: when the first ends.
+/// Windows of one size, one every step, of which there are enough to count as endless.
 struct Lattice {
-    end: i128,
+    start: i128,
     size: i128,
     step: i128,
 }
 
+/// None where the windows must be walked.
+fn lattice(windows: &Windows<'_>, span: u64) -> Option<Lattice> {
+    let (schedule, count) = (windows.schedule, windows.schedule.count());
+    if !windows.even || count <= WALKED {
+        return None;
+    }
+    let (first, second) = (schedule.window(0)?, schedule.window(1)?);
+    let [start, end, next] = [first.start(), first.end(), second.start()].map(i128::from);
+    let lattice = Lattice { start, size: end - start, step: next - start };
+    // Where the windows end soon after a stretch of them, fewer may be held than of endless ones. More than ten million
+    // are not walked: then the share is divided by a few windows too many.
+    let enough = i128::from(span) + 3 * lattice.size + 3 * lattice.step;
+    (i128::from(count) * lattice.step >= enough || count > 10_000_000).then_some(lattice)
+}
+
 impl Lattice {
-    fn of(schedule: &Schedule) -> Option<Lattice> {
-        let (first, second) = (schedule.window(0)?, schedule.window(1)?);
-        let [start, end, next] = [first.start(), first.end(), second.start()].map(i128::from);
-        Some(Lattice { end, size: end - start, step: next - start })
+    /// What a stretch from `place` on holds.
+    fn held(&self, place: i128, span: u64) -> Held {
+        let span = i128::from(span);
+        let number = |time: i128| (time - self.start).div_euclid(self.step);
+        let overlapping = number(place + span - 1) - number(place - self.size);
+        let whole = (number(place + span - self.size) - number(place - 1)).max(0);
+        let count = |number: i128| u64::try_from(number).unwrap_or(u64::MAX);
+        Held { whole: count(whole), cut: count(overlapping - whole) }
     }
-}
 
-fn walk(schedule: &Schedule) -> impl Iterator<Item = (Time, Time)> {
-    (0..schedule.count())
-        .map_while(|number| schedule.window(number))
-        .map(|window| (window.start(), window.end()))
-}
-
-/// How many windows end at a moment or before it.
-fn ended_by(schedule: &Schedule, time: Time) -> u64 {
-    schedule.first_ending_after(time)
-}
-
-/// How many windows start at a moment or before it.
-fn started_by(schedule: &Schedule, time: Time) -> u64 {
-    let holding = schedule.holding(time);
-    match schedule.window(0) {
-        _ if !holding.is_empty() => holding.end,
-        Some(first) if time < first.start() => 0,
-        _ => schedule.count(),
+    /// Blocks that stand for all: where a block begins after the start of a window, counted modulo the step, decides what
+    /// it holds, and that changes at four places at most. All such distances are multiples of what divides both.
+    fn blocks(&self, span: u64) -> impl Iterator<Item = i128> + use<> {
+        let (start, step, span) = (self.start, self.step, i128::from(span));
+        let grid = common(step, span);
+        let offset = (-start).rem_euclid(grid);
+        let changes = [0, 1, self.size, 1 - span, self.size - span];
+        changes.into_iter().map(move |change| {
+            let least = change.rem_euclid(step);
+            start + least + (offset - least).rem_euclid(grid)
+        })
     }
-}
-
-fn clamped(time: i128) -> Time {
-    time.clamp(Time::MIN.into(), Time::MAX.into()) as Time
 }
 
 /// The largest number that divides both, by Euclid.

@@ -31,8 +31,6 @@ pub(crate) struct Graph {
     pub(crate) at_end: bool,
     /// After which nothing is in time for any window.
     pub(crate) last: Option<Time>,
-    /// Whether windows wait for those of other releases that end before them.
-    pub(crate) in_order: bool,
     pub(crate) gate: Gate,
     pub(crate) demo: Option<Demo>,
     /// Where releases go.
@@ -108,9 +106,6 @@ impl Graph {
             }
             if self.at_end {
                 windowed = windowed.at_the_end();
-            }
-            if self.in_order {
-                windowed = windowed.in_order();
             }
             let bounded = bound(windowed, bundle.bound);
             for &at in &bundle.offers {

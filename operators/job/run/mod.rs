@@ -26,7 +26,6 @@ use super::config::{Every, Job, Place, Protected, Records};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Pace, Progress, Wanted};
-use crate::accounting::Promise;
 use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
@@ -171,7 +170,6 @@ impl Run<'_> {
             late: job.source.late,
             at_end,
             last,
-            in_order: matches!(job.domain().promise(), Promise::Any(_)),
             gate,
             demo,
             releases: publisher.inlet(),

@@ -48,7 +48,20 @@ fn row(sequence: i64, fate: Fate, line: impl FnOnce(&str) -> String) -> Row {
     let line = line(&crate::ledger::lines::window(window));
     let chain = Digest::of(&sequence.to_be_bytes());
     let (cost, life, prepaid, state) = (None, None, None, None);
-    Row { sequence, release, generation: 1, fate, cost, life, prepaid, state, line, delivered: false, chain }
+    Row {
+        sequence,
+        release,
+        generation: 1,
+        fate,
+        cost,
+        partial: None,
+        life,
+        prepaid,
+        state,
+        line,
+        delivered: false,
+        chain,
+    }
 }
 
 fn cell(window: &str, key: &str, value: &str) -> String {

@@ -20,6 +20,7 @@ fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
         next: Interval::new(start, start + length).unwrap(),
         step,
         price: (price > 0).then(|| amount(price)),
+        partial: (price > 0).then(|| amount(price)),
     }
 }
 
@@ -34,7 +35,10 @@ fn fits(promise: Promise, cap: u64, charges: &Charges, (start, end, price): (i64
     };
     match promise {
         Promise::Lifetime | Promise::Windows(_) => sum(&|_, _| true),
-        Promise::Any(span) => sum(&|_, other| other > start - span as i64),
+        Promise::Any(span) => {
+            let span = span as i64;
+            (start - span + 1..end).all(|at| sum(&|start, end| start < at + span && end > at))
+        }
         Promise::Each(span) => {
             let block = |time: i64| time.div_euclid(span as i64);
             (block(start)..=block(end - 1))

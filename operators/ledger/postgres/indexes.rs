@@ -11,7 +11,7 @@ use super::session::Session;
 const INDEXES: [(&str, &str); 9] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
-    ("account", "domain, place"),
+    ("account", "domain, reach, place, until"),
     ("fence", "job"),
     ("state", "job, name"),
     ("domain", "name"),

@@ -15,7 +15,7 @@ CREATE TABLE release (
   id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name),
   job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
   window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, part BYTEA, generation BIGINT NOT NULL,
-  fate TEXT NOT NULL, cost BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
+  fate TEXT NOT NULL, cost BYTEA, partial BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
   line TEXT NOT NULL, delivered BIGINT NOT NULL, chain BYTEA NOT NULL,
   CONSTRAINT one_row UNIQUE (window_start, id));
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
@@ -33,8 +33,8 @@ CREATE TABLE noted (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, place BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name, place));
 CREATE TABLE account (
-  domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), place BIGINT NOT NULL, spent BYTEA NOT NULL,
-  PRIMARY KEY (domain, place));
+  domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), reach BIGINT NOT NULL, place BIGINT NOT NULL, until BIGINT NOT NULL,
+  spent BYTEA NOT NULL, partial BYTEA NOT NULL, PRIMARY KEY (domain, reach, place, until));
 CREATE TABLE agreed (
   job TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, name TEXT COLLATE "C" NOT NULL, parameters BYTEA NOT NULL,
   PRIMARY KEY (job, version, name));
@@ -52,7 +52,7 @@ CREATE TRIGGER fence_kept BEFORE DELETE ON fence FOR EACH ROW EXECUTE FUNCTION r
 CREATE TRIGGER domain_stays BEFORE UPDATE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
 CREATE TRIGGER domain_kept BEFORE DELETE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost,
+  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW
@@ -67,7 +67,8 @@ CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.vers
   EXECUTE FUNCTION refuse('a state only moves on');
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION refuse('a note is written once');
 CREATE TRIGGER account_grows BEFORE UPDATE ON account FOR EACH ROW
-  WHEN (new.spent < old.spent OR new.domain <> old.domain OR new.place <> old.place)
+  WHEN (new.spent < old.spent OR new.partial < old.partial OR new.domain <> old.domain OR new.reach <> old.reach
+    OR new.place <> old.place OR new.until <> old.until)
   EXECUTE FUNCTION refuse('what is spent is never given back');
 CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');

@@ -19,7 +19,7 @@ CREATE TABLE domain (
 CREATE TABLE release (
   id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
-  window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB,
+  window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB, partial BLOB,
   life_start INTEGER, life_end INTEGER, prepaid BLOB, state BLOB,
   line TEXT NOT NULL, delivered INTEGER NOT NULL, chain BLOB NOT NULL,
   UNIQUE (window_start, id)) STRICT;
@@ -38,8 +38,8 @@ CREATE TABLE noted (
   job TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name, place)) STRICT, WITHOUT ROWID;
 CREATE TABLE account (
-  domain TEXT NOT NULL REFERENCES domain (name), place INTEGER NOT NULL, spent BLOB NOT NULL,
-  PRIMARY KEY (domain, place)) STRICT, WITHOUT ROWID;
+  domain TEXT NOT NULL REFERENCES domain (name), reach INTEGER NOT NULL, place INTEGER NOT NULL, until INTEGER NOT NULL,
+  spent BLOB NOT NULL, partial BLOB NOT NULL, PRIMARY KEY (domain, reach, place, until)) STRICT, WITHOUT ROWID;
 CREATE TABLE agreed (
   job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
@@ -51,7 +51,7 @@ CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.gen
 CREATE TRIGGER domain_stays BEFORE UPDATE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER domain_kept BEFORE DELETE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost,
+  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
@@ -64,7 +64,7 @@ CREATE TRIGGER repair_kept BEFORE DELETE ON repair BEGIN SELECT raise(ABORT, 'a 
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
   BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a note is written once'); END;
-CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent
+CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent OR new.partial < old.partial
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;

@@ -249,10 +249,14 @@ fn an_index_that_misses_a_row_is_noticed() {
         (
             "one_row",
             "release (window_start, id)",
-            "INSERT INTO release SELECT id, 99, domain, job, version, name, 7, 8, part, 1, fate, cost, life_start, life_end,
+            "INSERT INTO release SELECT id, 99, domain, job, version, name, 7, 8, part, 1, fate, cost, partial, life_start, life_end,
              prepaid, state, line, 0, chain FROM release",
         ),
-        ("account_pkey", "account (domain, place)", "INSERT INTO account SELECT name, 77, cap FROM domain"),
+        (
+            "account_pkey",
+            "account (domain, reach, place, until)",
+            "INSERT INTO account SELECT name, 0, 77, 0, cap, cap FROM domain",
+        ),
         (
             "agreed_pkey",
             "agreed (job, version, name)",

@@ -6,6 +6,7 @@ use crate::dataflow::Calendar;
 use crate::time::{at, days, hours, seconds};
 
 const SECOND: u64 = 1_000_000;
+const TWICE: Weight = Weight { over: 2, under: 1 };
 
 fn even(size: i64, step: i64, from: i64, until: Option<i64>) -> Schedule {
     let time = |time: i64| time * SECOND as i64;
@@ -16,38 +17,41 @@ fn seen<'s>(schedule: &'s Schedule, even: bool) -> Windows<'s> {
     Windows { schedule, most: None, even }
 }
 
-/// Charges all windows in the order of their ends, each at its release's cost. Gives back how many were refused.
-fn refused(promise: Promise, releases: &[(&Schedule, u128)], cap: u128) -> usize {
+/// Charges all windows in an order that has nothing to do with time, each at its release's whole price and at `weight`
+/// times as much where it is cut. Gives back how many were refused.
+fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) -> usize {
     let pure = |units| Amount::Pure { epsilon: Units::from_bits(units) };
     let mut account = Account::new(promise, Neighbours::PERSON, pure(cap)).unwrap();
-    let mut windows: Vec<(Interval, u128)> = Vec::new();
-    for (schedule, cost) in releases {
-        windows.extend((0..schedule.count()).map(|number| (schedule.window(number).unwrap(), *cost)));
+    let mut windows: Vec<(Interval, Cost)> = Vec::new();
+    for (schedule, units, weight) in releases {
+        let partial = units * u128::from(weight.over) / u128::from(weight.under);
+        let cost = Cost::new(Neighbours::PERSON, pure(*units)).with_partial(pure(partial)).unwrap();
+        windows.extend((0..schedule.count()).map(|number| (schedule.window(number).unwrap(), cost.clone())));
     }
-    windows.sort_by_key(|(window, _)| window.end());
-    let charged = |(window, cost): &(Interval, u128)| {
-        account.charge(*window, &Cost::new(Neighbours::PERSON, pure(*cost))).is_err()
-    };
-    windows.iter().map(charged).filter(|refused| *refused).count()
+    windows.sort_by_key(|(window, _)| window.end().wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
+    windows.iter().filter(|(window, cost)| account.charge(*window, cost).is_err()).count()
 }
 
 fn holds_exactly(promise: Promise, schedule: &Schedule, is_even: bool) {
-    let own = [seen(schedule, is_even)];
-    let together = u128::from(together(&own[0], &own, promise));
-    for cap in [1_000_003, 7_919_000_000_000_000] {
-        assert_eq!(refused(promise, &[(schedule, cap / together)], cap), 0, "{promise:?} {schedule:?}");
-        assert!(refused(promise, &[(schedule, cap / together + 1)], cap) > 0, "{promise:?} {schedule:?}");
+    for weight in [Weight::EVEN, TWICE, Weight { over: 4, under: 1 }] {
+        let held = together(&seen(schedule, is_even), promise, weight);
+        let windows = weight.of(held);
+        for cap in [1_000_003, 7_919_000_000_000_000] {
+            let all = |units| refused(promise, &[(schedule, units, weight)], cap);
+            assert_eq!(all(cap / windows), 0, "{promise:?} {schedule:?} {held:?}");
+            assert!(all(cap / windows + 1) > 0, "{promise:?} {schedule:?} {held:?}");
+        }
     }
 }
 
 // Refutes a divisor that is one too small or one too large, against the account that decides.
 #[test]
 fn one_release_is_divided_as_the_account_counts() {
-    let (from, until) = (at("2025-03-01").unwrap(), at("2025-12-01").unwrap());
+    let (from, until) = (at("2025-03-01").unwrap(), at("2025-09-01").unwrap());
     let daily = Schedule::calendar(&Calendar::days(1).in_zone("Europe/Berlin"), from, Some(until)).unwrap();
     let monthly = Schedule::calendar(&Calendar::months(1), from, Some(until)).unwrap();
     let quarters = Schedule::calendar(&Calendar::months(1).over(3), from, Some(until)).unwrap();
-    let hourly = Schedule::sliding(hours(6), hours(1), from, Some(from + 864_000_000_000)).unwrap();
+    let hourly = Schedule::sliding(hours(6), hours(1), from, Some(from + 400_000_000_000)).unwrap();
     let whole = Schedule::whole(from, until).unwrap();
     let day = days(1).unwrap().as_microseconds().unsigned_abs();
     for (schedule, even) in
@@ -72,65 +76,93 @@ fn a_person_in_few_windows_divides_by_them() {
     let schedule = even(10, 10, 0, Some(200));
     let most = |most| {
         let windows = Windows { most: Some(most), ..seen(&schedule, true) };
-        together(&windows, &[], Promise::Windows(12))
+        together(&windows, Promise::Windows(12), TWICE).whole
     };
     assert_eq!((most(12), most(1), most(50)), (12, 1, 20));
-    assert_eq!(together(&seen(&schedule, true), &[], Promise::Lifetime), 20);
+    let all = together(&seen(&schedule, true), Promise::Lifetime, TWICE);
+    assert_eq!(all, Held { whole: 20, cut: 0 });
 }
 
-// By hand: 30 days from the start of a day, and that day, are 31; an hour of any day meets 30 * 24 hours and itself; the day
-// that holds it as its last meets 24 more, less itself.
+// By hand: a stretch of 30 days holds 30 days or cuts two of 31; of hours it holds 720 or cuts two of 721.
 #[test]
-fn long_windows_meet_more_short_ones() {
+fn a_stretch_cuts_a_window_at_either_end() {
     let day = 86_400 * SECOND;
-    let daily = even(86_400, 86_400, 0, None);
-    let hourly = even(3_600, 3_600, 0, None);
-    let (days, hours) = ([seen(&daily, true)], [seen(&hourly, true)]);
-    assert_eq!(together(&days[0], &days, Promise::Any(30 * day)), 31);
-    assert_eq!(together(&hours[0], &hours, Promise::Any(30 * day)), 721);
-    let both = [seen(&daily, true), seen(&hourly, true)];
-    assert_eq!(together(&both[1], &both, Promise::Any(30 * day)), 744);
-    assert_eq!(together(&both[0], &both, Promise::Any(30 * day)), 31);
-    assert_eq!(together(&both[1], &both, Promise::Each(day)), 24);
+    let (daily, hourly) = (even(86_400, 86_400, 0, None), even(3_600, 3_600, 0, None));
+    let held = |schedule, promise, weight| together(&seen(schedule, true), promise, weight);
+    assert_eq!(held(&daily, Promise::Any(30 * day), Weight::EVEN), Held { whole: 29, cut: 2 });
+    assert_eq!(held(&hourly, Promise::Any(30 * day), TWICE), Held { whole: 719, cut: 2 });
+    assert_eq!(held(&hourly, Promise::Each(day), TWICE), Held { whole: 24, cut: 0 });
+    assert_eq!(held(&daily, Promise::Each(3_600 * SECOND), TWICE), Held { whole: 0, cut: 1 });
+}
+
+fn weights() -> impl Strategy<Value = Weight> {
+    prop::sample::select(vec![
+        Weight::EVEN,
+        TWICE,
+        Weight { over: 3, under: 1 },
+        Weight { over: 4, under: 1 },
+    ])
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    // Refutes a release that is refused by what others of its job were given.
+    // Refutes a release that is refused by what others of its job were given, in whatever order they come.
     #[test]
     fn several_releases_fit_together(
-        shapes in prop::collection::vec((1i64..8, 1i64..4, 0i64..9, 1u128..50), 1..4),
+        shapes in prop::collection::vec((1i64..8, 1i64..4, 0i64..9, 1u128..50, weights()), 1..4),
         span in 1u64..60_000_000,
         each: bool,
     ) {
         let span = if span % 3 == 0 { span.div_ceil(SECOND) * SECOND } else { span };
         let promise = if each { Promise::Each(span) } else { Promise::Any(span) };
         let schedules: Vec<Schedule> =
-            shapes.iter().map(|(step, times, from, _)| even(step * times, *step, *from, Some(120))).collect();
-        let windows: Vec<Windows<'_>> = schedules.iter().map(|schedule| seen(schedule, true)).collect();
-        let cap = windows.iter().zip(&shapes).map(|(own, shape)| u128::from(together(own, &windows, promise)) * shape.3).sum();
-        let charged: Vec<(&Schedule, u128)> = schedules.iter().zip(&shapes).map(|(schedule, shape)| (schedule, shape.3)).collect();
-        prop_assert_eq!(refused(promise, &charged, cap), 0);
+            shapes.iter().map(|(step, times, from, ..)| even(step * times, *step, *from, Some(120))).collect();
+        let cap = schedules.iter().zip(&shapes).map(|(own, (_, _, _, units, weight))| {
+            weight.of(together(&seen(own, true), promise, *weight)) * units
+        });
+        let charged: Vec<(&Schedule, u128, Weight)> =
+            schedules.iter().zip(&shapes).map(|(schedule, shape)| (schedule, shape.3, shape.4)).collect();
+        prop_assert_eq!(refused(promise, &charged, cap.sum()), 0);
+    }
+
+    // Refutes a place that is not looked at, against every place of a stretch.
+    #[test]
+    fn the_heaviest_place_is_found(
+        shape in (1i64..9, 1i64..5, 0i64..9),
+        span in 1u64..40,
+        weight in weights(),
+        each: bool,
+    ) {
+        let (step, times, from) = shape;
+        let micro = |span: i64| crate::time::Span::microseconds(span);
+        let schedule = Schedule::sliding(micro(step * times), micro(step), from, Some(from + 70)).unwrap();
+        let windows: Vec<Interval> = (0..schedule.count()).map(|number| schedule.window(number).unwrap()).collect();
+        let length = span as i64;
+        let of = |place: i64| {
+            let over = windows.iter().filter(|window| window.start() < place + length && window.end() > place);
+            let inside = |window: &&Interval| window.start() >= place && window.end() <= place + length;
+            let (whole, cut): (Vec<&Interval>, Vec<&Interval>) = over.partition(inside);
+            weight.of(Held { whole: whole.len() as u64, cut: cut.len() as u64 })
+        };
+        let most = (-50..130).filter(|place| !each || place % length == 0).map(of).max().unwrap();
+        let promise = if each { Promise::Each(span) } else { Promise::Any(span) };
+        prop_assert_eq!(weight.of(together(&seen(&schedule, true), promise, weight)), most);
     }
 
     // Refutes the formulas for schedules without end, against a walk over all of their common period.
     #[test]
     fn endless_schedules_are_as_long_ones(
-        one in (1i64..13, 1i64..5),
-        other in (1i64..13, 1i64..5),
-        from in (0i64..13, 0i64..13),
+        shape in (1i64..13, 1i64..5),
+        from in 0i64..13,
         halves in 1u64..80,
+        weight in weights(),
     ) {
         let span = halves * SECOND / 2;
-        let of = |(step, times): (i64, i64), from, until| even(step * times, step, from, until);
-        let pair = |until| [of(one, from.0, until), of(other, from.1, until)];
-        let (endless, long) = (pair(None), pair(Some(2_000)));
+        let of = |until| even(shape.0 * shape.1, shape.0, from, until);
+        let (endless, long) = (of(None), of(Some(2_000)));
         for promise in [Promise::Any(span), Promise::Each(span)] {
-            let count = |schedules: &[Schedule; 2]| {
-                let windows = [seen(&schedules[0], true), seen(&schedules[1], true)];
-                together(&windows[0], &windows, promise)
-            };
+            let count = |schedule: &Schedule| weight.of(together(&seen(schedule, true), promise, weight));
             prop_assert_eq!(count(&endless), count(&long), "{:?}", promise);
         }
     }
