@@ -183,8 +183,10 @@ mod windows;
 
 pub use driver::{
     All, BATCH, Config, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled, Source, Stop,
-    Word, execute,
+    Word, announce_end, execute,
 };
+#[cfg(feature = "cli")]
+pub(crate) use driver::{Joined, Peers};
 pub use engine::{Scope, StreamVec, Travels, Worker};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;

@@ -1,8 +1,14 @@
 //! How many threads and processes share the work.
 
+use std::fmt;
+use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::shared::Stop;
+use super::connect::{Sockets, connect};
+use super::failure::Failure;
+use super::peers::Peers;
+use super::shared::{Shared, Stop};
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::Digest;
 
@@ -10,16 +16,55 @@ use crate::ledger::Digest;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) threads: usize,
-    pub(crate) cluster: Option<Cluster>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) stop: Stop,
 }
 
-#[derive(Clone, Debug)]
+/// The processes of a job that is more than one.
+#[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) process: usize,
     pub(crate) addresses: Vec<String>,
     pub(crate) within: Duration,
     pub(crate) agreement: Digest,
+    /// Called with what the operator should know while the run goes on.
+    pub(crate) notice: Notice,
+}
+
+/// What is called with words for the operator.
+pub(crate) type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl Cluster {
+    /// How a process is named to the operator.
+    pub(crate) fn name(&self, process: usize) -> String {
+        let address = self.addresses.get(process).map_or("of no address", String::as_str);
+        format!("process {process} ({address})")
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("process", &self.process)
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run whose processes have found together, and that has not begun.
+pub(crate) struct Joined {
+    pub(super) config: Config,
+    pub(super) shared: Arc<Shared>,
+    pub(super) peers: Option<Arc<Peers>>,
+    /// The connections for records.
+    pub(super) sockets: Vec<Option<TcpStream>>,
+}
+
+impl Joined {
+    /// The other processes, where there are some.
+    pub(crate) fn peers(&self) -> Option<&Arc<Peers>> {
+        self.peers.as_ref()
+    }
 }
 
 impl Config {
@@ -56,14 +101,15 @@ impl Config {
             ));
         }
         let within = Duration::from_secs(30);
-        let cluster = Cluster { process, addresses, within, agreement: Digest::of(b"") };
-        Ok(Config { cluster: Some(cluster), ..Config::threads(threads)? })
+        let (agreement, notice): (_, Notice) = (Digest::of(b""), Arc::new(|_| {}));
+        let cluster = Cluster { process, addresses, within, agreement, notice };
+        Ok(Config { cluster: Some(Arc::new(cluster)), ..Config::threads(threads)? })
     }
 
     /// How long the processes may take to find together: 30 s unless said. In a single process nothing waits.
     pub fn connect_within(mut self, within: Duration) -> Config {
         if let Some(cluster) = &mut self.cluster {
-            cluster.within = within;
+            Arc::make_mut(cluster).within = within;
         }
         self
     }
@@ -71,15 +117,37 @@ impl Config {
     /// What all processes must agree on, such as a hash of their configuration: one that differs is not let in.
     pub fn agreeing_on(mut self, agreement: Digest) -> Config {
         if let Some(cluster) = &mut self.cluster {
-            cluster.agreement = agreement;
+            Arc::make_mut(cluster).agreement = agreement;
         }
         self
     }
 
-    /// A switch that stops the run. In a cluster it stops this process, and the others see it go: stop process 0, which
-    /// holds the gate, and expect the others to end with exit code 70.
+    /// What is called with words for the operator while the run goes on: which process has not come, does not answer, or
+    /// answers again. In a single process there is nothing to say.
+    pub fn noting(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Config {
+        if let Some(cluster) = &mut self.cluster {
+            Arc::make_mut(cluster).notice = Arc::new(notice);
+        }
+        self
+    }
+
+    /// A switch that stops the run. In a cluster it stops all processes: each of them drains, and ends as a run does that
+    /// was asked to stop.
     pub fn stopped_by(mut self, stop: &Stop) -> Config {
         self.stop = stop.clone();
         self
+    }
+
+    /// Finds the other processes, where there are some; `None` where the run was stopped before all had come.
+    pub(crate) fn join(self) -> Result<Option<Joined>, Failure> {
+        let shared = Shared::new(self.stop.clone());
+        let Some(cluster) = &self.cluster else {
+            return Ok(Some(Joined { config: self, shared, peers: None, sockets: Vec::new() }));
+        };
+        let Some(Sockets { records, control }) = connect(cluster, self.threads, &self.stop)? else {
+            return Ok(None);
+        };
+        let peers = Peers::start(Arc::clone(cluster), Arc::clone(&shared), control)?;
+        Ok(Some(Joined { config: self, shared, peers: Some(peers), sockets: records }))
     }
 }

@@ -3,106 +3,231 @@
 //! Timely's own way retries for ever, and takes whoever connects at its word. Here each connection begins with a hello
 //! of fixed length that must be right in every byte; a stranger's is closed and forgotten. It is no protection against
 //! an attacker, who may read and write everything that follows.
+//!
+//! Each pair of processes has two connections: one for the records, which timely owns, and one for [`Peers`], on which
+//! each says whether it still runs and why it ended. A process that fails before it can connect [says so](announce_end)
+//! to the others, so that they need not wait for their deadline.
+//!
+//! [`Peers`]: super::peers::Peers
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, unbounded};
+
 use super::config::Cluster;
-use super::failure::Failure;
+use super::failure::{Failure, FailureKind};
+use super::shared::Stop;
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// For a stranger that connects and says nothing.
 const HELLO: Duration = Duration::from_millis(500);
+/// From when on the operator is told which process has not come.
+const SILENCE: Duration = Duration::from_secs(5);
 
-/// One connection to every other process, in their order; `None` in this one's place.
-pub(crate) fn connect(cluster: &Cluster, threads: usize) -> Result<Vec<Option<TcpStream>>, Failure> {
-    let deadline = Instant::now() + cluster.within;
+/// How far apart the processes of a job are started.
+const TOGETHER: Duration = Duration::from_secs(2);
+
+/// One connection of each kind to every other process, in their order; `None` in this one's place.
+pub(super) struct Sockets {
+    pub(super) records: Vec<Option<TcpStream>>,
+    pub(super) control: Vec<Option<TcpStream>>,
+}
+
+impl Sockets {
+    fn slot(&mut self, peer: usize, kind: u64) -> Option<&mut Option<TcpStream>> {
+        if kind == CONTROL { self.control.get_mut(peer) } else { self.records.get_mut(peer) }
+    }
+
+    /// The first process to which a connection is missing.
+    fn missing(&self, own: usize) -> Option<usize> {
+        let lacks = |peer: &usize| self.records[*peer].is_none() || self.control[*peer].is_none();
+        (0..self.records.len()).filter(|peer| *peer != own).find(lacks)
+    }
+}
+
+/// Connects to every other process; `None` where the run was stopped before all had come.
+pub(super) fn connect(
+    cluster: &Arc<Cluster>,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Option<Sockets>, Failure> {
+    let (began, deadline) = (Instant::now(), Instant::now() + cluster.within);
     let own = &cluster.addresses[cluster.process];
     // Bound before anything waits, so that those who come early find the door.
     let listener = TcpListener::bind(own.as_str())
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(|error| Failure::configuration(format!("hosts: cannot listen on {own}: {error}")))?;
 
-    let mut sockets: Vec<Option<TcpStream>> = cluster.addresses.iter().map(|_| None).collect();
-    for (peer, address) in cluster.addresses.iter().enumerate().take(cluster.process) {
-        sockets[peer] = Some(call(cluster, threads, address, deadline)?);
-    }
-    let mut others = 0u64;
-    while let Some(missing) = (cluster.process + 1..sockets.len()).find(|peer| sockets[*peer].is_none()) {
+    let none = || cluster.addresses.iter().map(|_| None).collect::<Vec<Option<TcpStream>>>();
+    let mut sockets = Sockets { records: none(), control: none() };
+    let over = Over(Arc::default());
+    let called = call_all(cluster, threads, deadline, &over.0)?;
+    let (mut others, mut noticed) = (0u64, false);
+    while let Some(missing) = sockets.missing(cluster.process) {
+        let name = cluster.name(missing);
+        if stop.is_stopped() {
+            for peer in (0..cluster.addresses.len()).filter(|peer| *peer != cluster.process) {
+                // Who does not listen yet waits until its deadline, or is stopped as well.
+                let _ = announce(&cluster.addresses, cluster.process, peer, STOPPED);
+            }
+            return Ok(None);
+        }
         if Instant::now() > deadline {
-            let address = &cluster.addresses[missing];
             let unlike = if others > 0 { format!("; one has come that {UNLIKE}") } else { String::new() };
-            return Err(Failure::configuration(format!(
-                "hosts: process {missing} ({address}) has not come in time{unlike}"
-            )));
+            return Err(Failure::configuration(format!("hosts: {name} has not come in time{unlike}")));
+        }
+        if !noticed && began.elapsed() > SILENCE {
+            let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+            (cluster.notice)(&format!("{name} has not come yet; waiting for it for {left} s more"));
+            noticed = true;
+        }
+        for call in called.try_iter() {
+            let (peer, kind, stream) = call?;
+            if let Some(slot) = sockets.slot(peer, kind) {
+                *slot = Some(stream);
+            }
         }
         match listener.accept() {
-            Ok((stream, _)) => match answer(cluster, threads, &stream) {
-                Some(Caller::Peer(peer)) if peer > cluster.process && sockets[peer].is_none() => {
-                    sockets[peer] = Some(stream);
+            Ok((stream, _)) => match answer(cluster, threads, &stream, &sockets) {
+                Some(Caller::Peer(peer, kind)) => {
+                    if let Some(slot) = sockets.slot(peer, kind) {
+                        *slot = Some(stream);
+                    }
                 }
                 Some(Caller::Unlike) => others += 1,
-                _ => {}
+                Some(Caller::Ended(peer)) => return Err(gone_before(cluster, peer)),
+                Some(Caller::Stopped) => return Ok(None),
+                None => {}
             },
             Err(_) => thread::sleep(PAUSE),
         }
     }
-    Ok(sockets)
+    Ok(Some(sockets))
+}
+
+fn gone_before(cluster: &Cluster, peer: usize) -> Failure {
+    let message = format!("{} has ended before it could join; see what it said", cluster.name(peer));
+    Failure::new(FailureKind::Peer, message)
+}
+
+/// Stops calling once it is dropped.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+type Called = Result<(usize, u64, TcpStream), Failure>;
+
+/// Calls every process that comes before this one, each on a thread, so that the end of one is not missed while another
+/// is waited for.
+fn call_all(
+    cluster: &Arc<Cluster>,
+    threads: usize,
+    deadline: Instant,
+    over: &Arc<AtomicBool>,
+) -> Result<Receiver<Called>, Failure> {
+    let (sender, called) = unbounded();
+    for peer in 0..cluster.process {
+        let (cluster, over, sender) = (Arc::clone(cluster), Arc::clone(over), sender.clone());
+        let calling = move || {
+            for kind in [RECORDS, CONTROL] {
+                let stream = call(&cluster, threads, (peer, kind), deadline, &over);
+                let failed = stream.is_err();
+                // The receiver is gone where nobody waits any more.
+                let _ = sender.send(stream.map(|stream| (peer, kind, stream)));
+                if failed {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name("discreet-call".into())
+            .spawn(calling)
+            .map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+    }
+    Ok(called)
 }
 
 /// Calls a process that comes before this one, until it answers.
-fn call(cluster: &Cluster, threads: usize, address: &str, deadline: Instant) -> Result<TcpStream, Failure> {
+fn call(
+    cluster: &Cluster,
+    threads: usize,
+    (peer, kind): (usize, u64),
+    deadline: Instant,
+    over: &AtomicBool,
+) -> Result<TcpStream, Failure> {
+    let name = cluster.name(peer);
     loop {
-        match greet(cluster, threads, address, deadline) {
+        match greet(cluster, threads, (peer, kind), deadline) {
             Ok(stream) => return Ok(stream),
             // It will say nothing else next time.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(Failure::configuration(format!("hosts: the process at {address} {UNLIKE}")));
+                return Err(Failure::configuration(format!("hosts: {name} {UNLIKE}")));
             }
-            Err(error) if Instant::now() > deadline => {
-                return Err(Failure::configuration(format!("hosts: no answer from {address}: {error}")));
+            Err(error) if Instant::now() > deadline || over.load(Ordering::SeqCst) => {
+                return Err(Failure::configuration(format!("hosts: no answer from {name}: {error}")));
             }
             Err(_) => thread::sleep(PAUSE),
         }
     }
 }
 
-fn greet(cluster: &Cluster, threads: usize, address: &str, deadline: Instant) -> io::Result<TcpStream> {
-    let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-    let mut stream = TcpStream::connect_timeout(&address, HELLO)?;
-    stream.set_nodelay(true)?;
-    stream.write_all(&hello(cluster, threads, cluster.process))?;
-    // The other side says the same for itself once it lets this one in, which may wait for others. To give up and call
-    // again would leave it with a connection that is dead.
+fn greet(
+    cluster: &Cluster,
+    threads: usize,
+    (peer, kind): (usize, u64),
+    deadline: Instant,
+) -> io::Result<TcpStream> {
+    let mut stream = reach(&cluster.addresses[peer])?;
+    stream.write_all(&hello(cluster, threads, cluster.process, kind))?;
+    // The other side says the same for itself once it lets this one in. To give up and call again would leave it with a
+    // connection that is dead.
     let wait = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
     stream.set_read_timeout(Some(wait))?;
     let mut said = [0; LENGTH];
     stream.read_exact(&mut said)?;
     stream.set_read_timeout(None)?;
-    let known = (0..cluster.process).any(|peer| said == hello(cluster, threads, peer));
     match said {
-        _ if known => Ok(stream),
+        _ if said == hello(cluster, threads, peer, kind) => Ok(stream),
         _ if said.starts_with(WORD) => Err(io::ErrorKind::InvalidData.into()),
         _ => Err(io::ErrorKind::ConnectionRefused.into()),
     }
 }
 
+fn reach(address: &str) -> io::Result<TcpStream> {
+    let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    let stream = TcpStream::connect_timeout(&address, HELLO)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 /// Who has called.
 enum Caller {
-    Peer(usize),
+    /// A process after this one, with the kind of its connection.
+    Peer(usize, u64),
     /// A process of some job, which is not this one.
     Unlike,
+    /// A process of this job that has failed before it could connect.
+    Ended(usize),
+    /// A process of this job that was asked to stop before all had come, as all of them are by that.
+    Stopped,
 }
 
 /// What is wrong with such a process.
 const UNLIKE: &str =
     "runs another job file, or with another key, -n, -p or -w; give all processes the same files and counts";
 
-/// Which process has called; `None` for whoever is none.
-fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<Caller> {
+/// Which process has called; `None` for whoever is none, or has called before.
+fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Sockets) -> Option<Caller> {
     let heard = || -> io::Result<[u8; LENGTH]> {
         let mut stream = stream;
         let mut said = [0; LENGTH];
@@ -114,29 +239,83 @@ fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream) -> Option<Calle
         Ok(said)
     };
     let said = heard().ok()?;
-    let peer = (0..cluster.addresses.len()).find(|peer| said == hello(cluster, threads, *peer));
-    if peer.is_none() && !said.starts_with(WORD) {
+    let count = cluster.addresses.len();
+    let waited_for = (0..count).filter(|peer| *peer != cluster.process && sockets.control[*peer].is_none());
+    for peer in waited_for {
+        match said {
+            _ if said == last_words(count, peer, ENDED) => return Some(Caller::Ended(peer)),
+            _ if said == last_words(count, peer, STOPPED) => return Some(Caller::Stopped),
+            _ => {}
+        }
+    }
+    let later = cluster.process + 1..count;
+    let caller = [RECORDS, CONTROL].into_iter().find_map(|kind| {
+        later.clone().find(|peer| said == hello(cluster, threads, *peer, kind)).map(|peer| (peer, kind))
+    });
+    if caller.is_none() && !said.starts_with(WORD) {
+        return None;
+    }
+    let slots = |kind| if kind == CONTROL { &sockets.control } else { &sockets.records };
+    if caller.is_some_and(|(peer, kind)| slots(kind)[peer].is_some()) {
         return None;
     }
     // Who is unlike this one sees it by this.
     let mut stream = stream;
-    stream.write_all(&hello(cluster, threads, cluster.process)).ok()?;
-    Some(peer.map_or(Caller::Unlike, Caller::Peer))
+    let kind = caller.map_or(RECORDS, |(_, kind)| kind);
+    stream.write_all(&hello(cluster, threads, cluster.process, kind)).ok()?;
+    Some(caller.map_or(Caller::Unlike, |(peer, kind)| Caller::Peer(peer, kind)))
+}
+
+/// Tells the processes of a job that wait for this one that it has failed before it could connect. Processes of a job are
+/// started together: for a moment those are waited for that do not listen yet. Who comes later waits until its deadline.
+pub fn announce_end(addresses: &[String], process: usize) {
+    let began = Instant::now();
+    let mut untold: Vec<usize> = (0..addresses.len()).filter(|peer| *peer != process).collect();
+    loop {
+        untold.retain(|peer| announce(addresses, process, *peer, ENDED).is_err());
+        if untold.is_empty() || began.elapsed() > TOGETHER {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn announce(addresses: &[String], process: usize, peer: usize, kind: u64) -> io::Result<()> {
+    let address = addresses.get(peer).ok_or(io::ErrorKind::AddrNotAvailable)?;
+    reach(address)?.write_all(&last_words(addresses.len(), process, kind))
 }
 
 /// With which every process begins.
 const WORD: &[u8; 8] = b"discreet";
 
-const LENGTH: usize = 8 + 3 * 8 + 32;
+const LENGTH: usize = 8 + 4 * 8 + 32;
 
-fn hello(cluster: &Cluster, threads: usize, process: usize) -> [u8; LENGTH] {
+/// The kinds of connections.
+const RECORDS: u64 = 0;
+const CONTROL: u64 = 1;
+/// Of a process that has failed, and connects no more.
+const ENDED: u64 = 2;
+/// Of a process that was asked to stop.
+const STOPPED: u64 = 3;
+
+fn hello(cluster: &Cluster, threads: usize, process: usize, kind: u64) -> [u8; LENGTH] {
+    greeting([cluster.addresses.len(), threads, process], kind, cluster.agreement.bytes())
+}
+
+/// It carries no agreement: what failed may be what it would be made of.
+fn last_words(processes: usize, process: usize, kind: u64) -> [u8; LENGTH] {
+    greeting([processes, 0, process], kind, &[0; 32])
+}
+
+fn greeting(numbers: [usize; 3], kind: u64, agreement: &[u8; 32]) -> [u8; LENGTH] {
     let mut hello = [0; LENGTH];
     let (word, rest) = hello.split_at_mut(8);
-    let (numbers, agreement) = rest.split_at_mut(24);
+    let (places, agreed) = rest.split_at_mut(32);
     word.copy_from_slice(WORD);
-    for (place, number) in numbers.chunks_exact_mut(8).zip([cluster.addresses.len(), threads, process]) {
-        place.copy_from_slice(&(number as u64).to_be_bytes());
+    let numbers = numbers.map(|number| number as u64);
+    for (place, number) in places.chunks_exact_mut(8).zip(numbers.into_iter().chain([kind])) {
+        place.copy_from_slice(&number.to_be_bytes());
     }
-    agreement.copy_from_slice(cluster.agreement.bytes());
+    agreed.copy_from_slice(agreement);
     hello
 }

@@ -12,6 +12,8 @@ use crate::ledger::{Trouble, TroubleKind};
 pub struct Failure {
     kind: FailureKind,
     message: String,
+    /// Whether all processes of a cluster end by it, each with the same words and code.
+    of_all: bool,
 }
 
 /// What ended a run.
@@ -31,11 +33,22 @@ pub enum FailureKind {
     Ledger,
     /// The job cannot run as it is configured, or its processes do not find together.
     Configuration,
+    /// Another process of the cluster has failed, or is gone.
+    Peer,
 }
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into() }
+        Failure { kind, message: message.into(), of_all: false }
+    }
+
+    /// The processes of a cluster have found out together that their inputs differ.
+    pub(crate) fn of_all(message: impl Into<String>) -> Failure {
+        Failure { of_all: true, ..Failure::new(FailureKind::Refused, message) }
+    }
+
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.of_all
     }
 
     pub(crate) fn abandoned(message: impl Into<String>) -> Failure {
@@ -61,7 +74,7 @@ impl Failure {
         match self.kind {
             FailureKind::Refused => 65,
             FailureKind::Gone => 69,
-            FailureKind::Abandoned | FailureKind::Sink => 70,
+            FailureKind::Abandoned | FailureKind::Sink | FailureKind::Peer => 70,
             FailureKind::Ledger => 74,
             FailureKind::Configuration => 78,
         }
@@ -94,6 +107,9 @@ impl From<Trouble> for Failure {
 
 impl From<Gone> for Failure {
     fn from(gone: Gone) -> Failure {
+        if gone.is_of_all() {
+            return Failure::of_all(gone.to_string());
+        }
         let kind = if gone.is_refused() { FailureKind::Refused } else { FailureKind::Gone };
         Failure::new(kind, gone.to_string())
     }
@@ -137,6 +153,11 @@ impl fmt::Display for Finished {
 }
 
 impl Finished {
+    /// A run that was stopped before it began.
+    pub(crate) fn stopped() -> Finished {
+        Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: true }
+    }
+
     /// How many windows were released.
     pub fn released(&self) -> u64 {
         self.released

@@ -11,6 +11,7 @@ use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Set once this process ends its run by itself: then its connections may break without a word.
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -34,8 +35,9 @@ pub(crate) fn end_the_process_on_panic() {
         panic::set_hook(Box::new(move |panicked| {
             let thread = thread::current();
             let name = thread.name().unwrap_or_default();
-            if is_connection(name) && ENDING.load(Ordering::SeqCst) {
-                return;
+            let peer = name.strip_prefix("timely:recv-").or(name.strip_prefix("timely:send-"));
+            if peer.is_some() {
+                wait_for_a_reason();
             }
             if !name.starts_with("timely:") && !DRAWS.get() {
                 return before(panicked);
@@ -43,10 +45,10 @@ pub(crate) fn end_the_process_on_panic() {
             // The library's own tests may know.
             #[cfg(test)]
             before(panicked);
+            let what =
+                peer.map_or("internal fault".into(), |peer| format!("process {peer} of the job is gone"));
             // The one place of the library that prints: whoever waits for this process is told nothing else.
-            let _ = std::io::stderr().write_all(
-                b"discreet: internal fault, or a process of the job is gone; nothing incomplete was released\n",
-            );
+            let _ = writeln!(std::io::stderr(), "discreet: {what}; nothing incomplete was released");
             process::exit(70);
         }));
     });
@@ -57,6 +59,17 @@ pub(crate) fn expect_connections_to_break() {
     ENDING.store(true, Ordering::SeqCst);
 }
 
-fn is_connection(thread: &str) -> bool {
-    thread.starts_with("timely:send-") || thread.starts_with("timely:recv-")
+/// For so long a connection that has broken waits for what another one says of it.
+const REASON: Duration = Duration::from_secs(2);
+
+/// Holds a connection that has broken. Where somebody says why within a moment, the run ends by that, and this thread
+/// stays where it is: to unwind would spoil what it shares with the workers.
+fn wait_for_a_reason() {
+    let broke = Instant::now();
+    while broke.elapsed() < REASON {
+        while ENDING.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        thread::sleep(REASON / 100);
+    }
 }

@@ -7,8 +7,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::config::Config;
-use super::connect::connect;
+use crossbeam_channel::{RecvTimeoutError, bounded};
+
+use super::config::{Config, Joined};
 use super::failure::{Failure, Finished};
 use super::faults;
 use super::feed::{Feeds, Turn};
@@ -44,17 +45,41 @@ pub fn execute(
     config: Config,
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
 ) -> Result<Finished, Failure> {
-    faults::end_the_process_on_panic();
-    let Config { threads, cluster, stop } = config;
-    let shared = Shared::new(stop);
-    let (builders, connections) = match cluster {
-        None if threads == 1 => (vec![AllocatorBuilder::Thread(ThreadBuilder)], None),
-        None => (in_process(threads).into_iter().map(AllocatorBuilder::Process).collect(), None),
-        Some(cluster) => {
-            let sockets = connect(&cluster, threads)?;
-            let (builders, connections) = Connections::open(sockets, cluster.process, threads)?;
-            (builders, Some(connections))
+    match config.join()? {
+        Some(joined) => joined.execute(build),
+        None => Ok(Finished::stopped()),
+    }
+}
+
+impl Joined {
+    /// As [`execute`], of processes that have found together.
+    pub(crate) fn execute(
+        self,
+        build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Result<Finished, Failure> {
+        let peers = self.peers().cloned();
+        let ended = run(self, build);
+        // Where it went well, it has said so.
+        if let (Some(peers), Err(failure)) = (peers, &ended) {
+            peers.leave(Some(failure));
         }
+        ended
+    }
+}
+
+fn run(
+    joined: Joined,
+    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
+) -> Result<Finished, Failure> {
+    faults::end_the_process_on_panic();
+    let Joined { config: Config { threads, cluster, .. }, shared, peers, sockets } = joined;
+    let (builders, connections) = match (cluster, &peers) {
+        (Some(cluster), Some(peers)) => {
+            let (builders, sockets) = Connections::open(sockets, cluster.process, threads)?;
+            (builders, Some((sockets, Arc::clone(peers))))
+        }
+        _ if threads == 1 => (vec![AllocatorBuilder::Thread(ThreadBuilder)], None),
+        _ => (in_process(threads).into_iter().map(AllocatorBuilder::Process).collect(), None),
     };
 
     let inside = Arc::clone(&shared);
@@ -77,9 +102,18 @@ pub fn execute(
     // A worker that panicked has ended the process.
     drop(workers.join());
 
+    let closing = connections.map(|(mut connections, peers)| {
+        if !shared.is_over() && connections.close(&shared) {
+            peers.leave(None);
+            return None;
+        }
+        Some((connections, peers))
+    });
     let failure = shared.take_failure();
-    if let Some(connections) = connections {
-        if failure.is_some() || shared.is_stopped() { connections.cut() } else { connections.close() }
+    if let Some((connections, peers)) = closing.flatten() {
+        // The reason goes first: whoever sees a connection break looks for it.
+        peers.leave(failure.as_ref());
+        connections.cut();
     }
     match failure {
         Some(failure) => Err(failure),
@@ -95,7 +129,8 @@ fn in_process(threads: usize) -> Vec<ProcessBuilder> {
 /// What connects this process to the others.
 struct Connections {
     sockets: Vec<TcpStream>,
-    threads: CommsGuard,
+    /// Timely's threads; `None` once somebody waits for them.
+    threads: Option<CommsGuard>,
 }
 
 impl Connections {
@@ -112,18 +147,32 @@ impl Connections {
             initialize_networking_from_sockets(local, sockets, process, threads, Hooks::default())
                 .map_err(broken)?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
-        Ok((builders, Connections { sockets: ours, threads }))
+        Ok((builders, Connections { sockets: ours, threads: Some(threads) }))
     }
 
-    /// Waits until everybody has said goodbye.
-    fn close(self) {
-        drop(self.threads);
+    /// Waits until everybody has said goodbye; false where the run ends otherwise before that.
+    fn close(&mut self, shared: &Shared) -> bool {
+        let (said, goodbye) = bounded::<()>(0);
+        let threads = self.threads.take();
+        let waiting = std::thread::Builder::new().name("discreet-goodbye".into()).spawn(move || {
+            drop(threads);
+            drop(said);
+        });
+        // Without a thread that waits nobody can say that all went well.
+        while waiting.is_ok() && !shared.is_over() {
+            if goodbye.recv_timeout(SLEEP) == Err(RecvTimeoutError::Disconnected) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Leaves without a word: the others notice, and end.
     fn cut(self) {
         faults::expect_connections_to_break();
-        mem::forget(self.threads);
+        if let Some(threads) = self.threads {
+            mem::forget(threads);
+        }
         for socket in &self.sockets {
             // One that is broken already is what was wanted.
             let _ = socket.shutdown(Shutdown::Both);
@@ -190,6 +239,10 @@ impl Run {
     fn close(&mut self, engine: &mut Engine) {
         self.feeds.pumps.clear();
         while engine.has_dataflows() && !self.shared.has_failed() {
+            // Who was asked to stop does not wait for processes that have left.
+            if self.shared.is_stopped() {
+                return self.drain(engine);
+            }
             engine.step_or_park(Some(SLEEP));
         }
         self.is_over = !self.shared.has_failed();

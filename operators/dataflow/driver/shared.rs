@@ -36,6 +36,8 @@ impl Stop {
 /// Of one process, for all of its workers.
 pub(crate) struct Shared {
     stop: Stop,
+    /// Whether another process was asked to stop, and this one by it.
+    stopped_with_others: AtomicBool,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
@@ -50,6 +52,7 @@ impl Shared {
     pub(crate) fn new(stop: Stop) -> Arc<Shared> {
         Arc::new(Shared {
             stop,
+            stopped_with_others: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
             halts: Mutex::new(Vec::new()),
@@ -77,7 +80,12 @@ impl Shared {
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.is_stopped()
+        self.stop.is_stopped() || self.stopped_with_others.load(Ordering::SeqCst)
+    }
+
+    /// Stops this process because another one of the job was asked to.
+    pub(crate) fn stop_with_the_others(&self) {
+        self.stopped_with_others.store(true, Ordering::SeqCst);
     }
 
     /// Whether nothing more may be handed to a gate.

@@ -44,6 +44,7 @@ pub enum Pulled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     refused: bool,
+    of_all: bool,
     place: String,
     why: Option<String>,
 }
@@ -51,18 +52,27 @@ pub struct Gone {
 impl Gone {
     /// What was read from cannot be read any more.
     pub fn lost(place: impl Into<String>) -> Gone {
-        Gone { refused: false, place: place.into(), why: None }
+        Gone { refused: false, of_all: false, place: place.into(), why: None }
     }
 
     /// What was read cannot be accepted: it is out of its declared order, or not decodable past its declared limit.
     pub fn refused(place: impl Into<String>) -> Gone {
-        Gone { refused: true, place: place.into(), why: None }
+        Gone { refused: true, of_all: false, place: place.into(), why: None }
+    }
+
+    /// Processes that share the work read different things there. Each of them finds it out, and ends by it.
+    pub(crate) fn differs(place: impl Into<String>) -> Gone {
+        Gone { of_all: true, ..Gone::refused(place) }
     }
 
     /// With what is wrong there, and what to do about it: "what; remedy".
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Gone {
         Gone { why: Some(why.into()), ..self }
+    }
+
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.of_all
     }
 
     /// Whether it was there and could not be accepted.

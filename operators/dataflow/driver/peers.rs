@@ -1,0 +1,361 @@
+//! What the processes of a cluster say to each other beside the records: that they run, that they stop, why they ended,
+//! and what they have read.
+//!
+//! Timely knows that a connection broke, and neither whose fault it was nor that a peer hangs. So each pair of processes
+//! has a second connection, for frames of a kind, a length and a few bytes. A process that ends says how; one that is
+//! asked to stop asks all others to stop; one that says nothing for a while is named to the operator, and waited for.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use super::config::Cluster;
+use super::failure::{Failure, FailureKind};
+use super::faults;
+use super::shared::Shared;
+
+/// How often a process says that it runs.
+const PULSE: Duration = Duration::from_secs(1);
+/// The same to one that has not answered, which may be stopped for days: what nobody reads must fit in the buffers.
+const FAINT_PULSE: Duration = Duration::from_secs(60);
+/// How often is looked for silence, and for the word to stop.
+const GLANCE: Duration = Duration::from_millis(50);
+/// From when on a process that says nothing is named to the operator.
+const SILENCE: Duration = Duration::from_secs(5);
+/// For how long a process that does not read may hold up the others with one frame.
+const STUCK: Duration = Duration::from_secs(5);
+/// The longest frame: 100,000 files of 64 bytes, and some.
+const LONGEST: usize = 16 << 20;
+/// The longest reason that is passed on.
+const LONGEST_REASON: usize = 4 << 10;
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The process runs.
+    Alive = 0,
+    /// What the sources of the process have read, in their own words.
+    Note = 1,
+    /// The process was asked to stop, and with it all others.
+    Stop = 2,
+    /// The process has failed: its exit code, then the reason.
+    Failed = 3,
+    /// The process has done all its work.
+    Done = 4,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Option<Kind> {
+        [Kind::Alive, Kind::Note, Kind::Stop, Kind::Failed, Kind::Done]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// The other processes of a job.
+pub(crate) struct Peers {
+    cluster: Arc<Cluster>,
+    shared: Arc<Shared>,
+    links: Vec<Option<Link>>,
+    began: Instant,
+    /// Set once this process has said how it ends.
+    left: AtomicBool,
+    notes: Receiver<(usize, Vec<u8>)>,
+}
+
+/// The connection to one process.
+struct Link {
+    writer: Mutex<TcpStream>,
+    /// When the process was heard last, in milliseconds since this one began.
+    heard: AtomicU64,
+    /// Whether nothing can be written to it any more.
+    broken: AtomicBool,
+}
+
+impl fmt::Debug for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peers").field("addresses", &self.cluster.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Peers {
+    /// Begins to listen to all other processes, on one connection each.
+    pub(super) fn start(
+        cluster: Arc<Cluster>,
+        shared: Arc<Shared>,
+        sockets: Vec<Option<TcpStream>>,
+    ) -> Result<Arc<Peers>, Failure> {
+        let broken = |error: io::Error| Failure::configuration(format!("hosts: {error}"));
+        let (sender, notes) = unbounded();
+        let (mut links, mut readers) = (Vec::new(), Vec::new());
+        for (peer, socket) in sockets.into_iter().enumerate() {
+            let Some(writer) = socket else {
+                links.push(None);
+                continue;
+            };
+            writer.set_nonblocking(false).map_err(broken)?;
+            writer.set_write_timeout(Some(STUCK)).map_err(broken)?;
+            readers.push((peer, writer.try_clone().map_err(broken)?));
+            let (heard, broken) = (AtomicU64::new(0), AtomicBool::new(false));
+            links.push(Some(Link { writer: Mutex::new(writer), heard, broken }));
+        }
+        let (began, left) = (Instant::now(), AtomicBool::new(false));
+        let peers = Arc::new(Peers { cluster, shared, links, began, left, notes });
+        for (peer, reader) in readers {
+            let (weak, sender) = (Arc::downgrade(&peers), sender.clone());
+            spawn("discreet-peer", move || listen(&weak, peer, reader, &sender))?;
+        }
+        let weak = Arc::downgrade(&peers);
+        spawn("discreet-pulse", move || pulse(&weak))?;
+        Ok(peers)
+    }
+
+    /// How a process is named to the operator.
+    pub(crate) fn name(&self, process: usize) -> String {
+        self.cluster.name(process)
+    }
+
+    /// Tells the operator something.
+    pub(crate) fn notice(&self, text: &str) {
+        (self.cluster.notice)(text);
+    }
+
+    /// Sends a note to all others.
+    pub(crate) fn tell(&self, note: &[u8]) {
+        self.say(Kind::Note, note);
+    }
+
+    /// The notes of the others, each with its process. One taker gets all of them.
+    pub(crate) fn notes(&self) -> &Receiver<(usize, Vec<u8>)> {
+        &self.notes
+    }
+
+    /// Says to all others how this process ends: once, and nothing after it.
+    pub(crate) fn leave(&self, failure: Option<&Failure>) {
+        if self.left.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        match failure {
+            Some(failure) => {
+                let mut reason = vec![failure.exit_code(), u8::from(failure.is_of_all())];
+                reason.extend(failure.to_string().bytes().take(LONGEST_REASON));
+                self.say(Kind::Failed, &reason);
+            }
+            None if self.shared.is_stopped() => self.say(Kind::Stop, &[]),
+            None => self.say(Kind::Done, &[]),
+        }
+        for link in self.links.iter().flatten() {
+            let writer = link.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            // One that is broken already has nothing more to say either.
+            let _ = writer.shutdown(Shutdown::Write);
+        }
+    }
+
+    fn say(&self, kind: Kind, bytes: &[u8]) {
+        for link in self.links.iter().flatten() {
+            link.say(kind, bytes);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Acts on what a process said; false where it says nothing more.
+    fn hear(&self, peer: usize, kind: Kind, bytes: Vec<u8>, notes: &Sender<(usize, Vec<u8>)>) -> bool {
+        match kind {
+            Kind::Alive => true,
+            Kind::Note => notes.send((peer, bytes)).is_ok(),
+            Kind::Done => false,
+            Kind::Stop => {
+                faults::expect_connections_to_break();
+                self.shared.stop_with_the_others();
+                false
+            }
+            Kind::Failed => {
+                self.fail(ended(&self.name(peer), &bytes));
+                false
+            }
+        }
+    }
+
+    /// Ends this run for what became of another process.
+    fn fail(&self, failure: Failure) {
+        // A run that is over has its outcome.
+        if !self.left.load(Ordering::SeqCst) && !self.shared.is_over() {
+            faults::expect_connections_to_break();
+            self.shared.fail(failure);
+        }
+    }
+}
+
+impl Link {
+    fn say(&self, kind: Kind, bytes: &[u8]) {
+        let mut frame = vec![kind as u8];
+        frame.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+        frame.extend(bytes);
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // A frame that was written in part makes the rest unreadable. The reader of the connection sees why.
+        if !self.broken.load(Ordering::SeqCst) && writer.write_all(&frame).is_err() {
+            self.broken.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// What is known of the end of a process, from the bytes that it sent.
+fn ended(name: &str, bytes: &[u8]) -> Failure {
+    let (code, of_all, reason) = match bytes {
+        [code, of_all, reason @ ..] => (*code, *of_all == 1, String::from_utf8_lossy(reason)),
+        _ => (70, false, "".into()),
+    };
+    // What all processes found out together each of them says in the same words.
+    if of_all {
+        return Failure::of_all(reason.into_owned());
+    }
+    Failure::new(FailureKind::Peer, format!("{name} has ended with exit code {code}: {reason}"))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let spawned = thread::Builder::new().name(name.into()).spawn(work);
+    spawned.map(drop).map_err(|error| Failure::configuration(format!("threads: {error}")))
+}
+
+/// Listens to one process until it has said how it ends, or is gone.
+fn listen(peers: &Weak<Peers>, peer: usize, mut reader: TcpStream, notes: &Sender<(usize, Vec<u8>)>) {
+    loop {
+        let frame = read_frame(&mut reader);
+        let Some(peers) = peers.upgrade() else { return };
+        match frame {
+            Ok((kind, bytes)) => {
+                if let Some(Some(link)) = peers.links.get(peer) {
+                    link.heard.store(peers.now(), Ordering::SeqCst);
+                }
+                if !peers.hear(peer, kind, bytes, notes) {
+                    return;
+                }
+            }
+            Err(_) => {
+                let message = format!("{} is gone; start all processes again", peers.name(peer));
+                return peers.fail(Failure::new(FailureKind::Peer, message));
+            }
+        }
+    }
+}
+
+fn read_frame(reader: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
+    let mut head = [0; 5];
+    reader.read_exact(&mut head)?;
+    let [kind, length @ ..] = head;
+    let length = u32::from_be_bytes(length) as usize;
+    let kind = Kind::of(kind).filter(|_| length <= LONGEST).ok_or(io::ErrorKind::InvalidData)?;
+    let mut bytes = vec![0; length];
+    reader.read_exact(&mut bytes)?;
+    Ok((kind, bytes))
+}
+
+/// Says that this process runs, and looks who has not said so.
+fn pulse(peers: &Weak<Peers>) {
+    let mut silences = Vec::new();
+    loop {
+        {
+            let Some(peers) = peers.upgrade() else { return };
+            if peers.left.load(Ordering::SeqCst) {
+                return;
+            }
+            silences.resize_with(peers.links.len(), Silence::default);
+            let now = peers.now();
+            for ((peer, link), silence) in peers.links.iter().enumerate().zip(&mut silences) {
+                let Some(link) = link else { continue };
+                let quiet = Duration::from_millis(now.saturating_sub(link.heard.load(Ordering::SeqCst)));
+                if silence.is_time_to_speak(quiet) {
+                    link.say(Kind::Alive, &[]);
+                }
+                if let Some(text) = silence.notice(quiet) {
+                    peers.notice(&format!("{} {text}", peers.name(peer)));
+                }
+            }
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+/// What is known of the silence of one process.
+#[derive(Default)]
+struct Silence {
+    spoke: Option<Instant>,
+    /// For how long it has been silent, where the operator was told.
+    longest: Option<Duration>,
+}
+
+impl Silence {
+    fn is_time_to_speak(&mut self, quiet: Duration) -> bool {
+        let between = if quiet > SILENCE { FAINT_PULSE } else { PULSE };
+        let due = self.spoke.is_none_or(|spoke| spoke.elapsed() >= between);
+        if due {
+            self.spoke = Some(Instant::now());
+        }
+        due
+    }
+
+    /// What there is to say of a process that has been quiet for so long.
+    fn notice(&mut self, quiet: Duration) -> Option<String> {
+        match self.longest {
+            None if quiet > SILENCE => {
+                self.longest = Some(quiet);
+                Some(format!("has not answered for {} s; waiting for it", quiet.as_secs()))
+            }
+            Some(longest) if quiet <= SILENCE => {
+                self.longest = None;
+                Some(format!("answers again, after {} s", longest.as_secs()))
+            }
+            Some(longest) => {
+                self.longest = Some(longest.max(quiet));
+                None
+            }
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn silence_is_told_once_and_so_is_its_end() {
+        let (mut silence, seconds) = (Silence::default(), Duration::from_secs);
+        assert_eq!(silence.notice(seconds(5)), None);
+        assert_eq!(silence.notice(seconds(6)).unwrap(), "has not answered for 6 s; waiting for it");
+        assert_eq!(silence.notice(seconds(7)), None);
+        assert_eq!(silence.notice(seconds(0)).unwrap(), "answers again, after 7 s");
+        assert_eq!(silence.notice(seconds(1)), None);
+    }
+
+    // Refutes a stranger's bytes that are taken for a frame, and a length that would take all memory.
+    #[test]
+    fn a_frame_is_of_a_known_kind_and_length() {
+        let frame = |bytes: &[u8]| read_frame(&mut &bytes[..]).map_err(|error| error.kind());
+        assert_eq!(frame(&[1, 0, 0, 0, 2, 7, 8]), Ok((Kind::Note, vec![7, 8])));
+        assert_eq!(frame(&[9, 0, 0, 0, 0]), Err(io::ErrorKind::InvalidData));
+        assert_eq!(frame(&[1, 255, 255, 255, 255]), Err(io::ErrorKind::InvalidData));
+        assert_eq!(frame(&[1, 0, 0, 0, 2, 7]), Err(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_told_with_its_name() {
+        let failure = ended("process 1 (a:1)", b"\x45\x00visits.csv: the source is gone");
+        assert_eq!(failure.exit_code(), 70);
+        let said = "process 1 (a:1) has ended with exit code 69: visits.csv: the source is gone";
+        assert_eq!(failure.to_string(), said);
+        let failure = ended("process 1 (a:1)", b"\x41\x01visits.csv differs");
+        assert_eq!((failure.exit_code(), failure.to_string().as_str()), (65, "visits.csv differs"));
+        assert_eq!(ended("process 1 (a:1)", b"").exit_code(), 70);
+    }
+}
