@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "job/agreement.rs"]
+mod agreement;
 #[path = "job/cluster.rs"]
 mod cluster;
 mod common;
@@ -13,6 +15,10 @@ mod jobs;
 mod killed;
 #[path = "job/memory.rs"]
 mod memory;
+#[path = "job/packed.rs"]
+mod packed;
+#[path = "job/peers.rs"]
+mod peers;
 #[path = "job/refusals.rs"]
 mod refusals;
 #[path = "job/replays.rs"]

@@ -5,6 +5,7 @@ mod adaptive;
 mod bounded;
 mod calibrate;
 mod check;
+mod cluster;
 mod ledger;
 mod live;
 mod lookers;

@@ -7,6 +7,7 @@ use clap::Args;
 use discreet::dataflow::Stop;
 use discreet::job::{Job, Onlooker, Replay as Replayed};
 
+use super::cluster::{self, Cluster};
 use super::lookers::{self, Look};
 use super::{Done, Refusal, signals};
 
@@ -22,14 +23,20 @@ pub(crate) struct Replay {
     demo: bool,
     #[command(flatten)]
     look: Look,
+    #[command(flatten)]
+    cluster: Cluster,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
-        let mut job = Job::open(&self.config)?;
-        if let Some(from) = &self.from {
-            job.read_from(from)?;
-        }
+        let open = || {
+            let mut job = Job::open(&self.config)?;
+            if let Some(from) = &self.from {
+                job.read_from(from)?;
+            }
+            Ok(job)
+        };
+        let (job, processes) = self.cluster.with(open)?;
         let Look { out, report, workers, json } = self.look;
         let page = report.map(|path| lookers::Page::new(path, &job, self.demo)).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
@@ -37,6 +44,7 @@ impl Replay {
         signals::stop_on_request(&stop, None)?;
         let mut replay = Replayed::default();
         replay.workers = workers;
+        replay.processes = processes;
         replay.demo = self.demo;
         replay.out = out;
         replay.stop = stop;
@@ -44,6 +52,7 @@ impl Replay {
             told: page.clone().map(lookers::told),
             reading: lookers::bar(),
             ending: Some(Box::new(lookers::end_at_once)),
+            notice: Some(cluster::notice()),
         };
         let finished = job.replay(replay)?;
         if let Some(page) = page {

@@ -18,12 +18,17 @@ pub(crate) fn stop_on_request(stop: &Stop, vitals: Option<Vitals>) -> Result<(),
     let mut signals = Signals::new(asked).map_err(refuse)?;
     let stop = stop.clone();
     let listen = move || {
+        // By signals to this process alone: a process of a cluster is stopped by the others, too.
+        let mut asked = false;
         for signal in signals.forever() {
             match (signal, &vitals) {
                 (SIGUSR1, Some(vitals)) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
                 // Who asks twice does not want to wait.
-                _ if stop.is_stopped() => std::process::exit(128 + signal),
-                _ => stop.stop(),
+                _ if asked => std::process::exit(128 + signal),
+                _ => {
+                    asked = true;
+                    stop.stop();
+                }
             }
         }
     };

@@ -53,6 +53,9 @@
 //!
 //! * **What is read.** One thread a process reads and unpacks, cuts into whole lines and deals them to the workers, which
 //!   parse. A line that cannot be read is left out, up to a declared number. Nothing of a record reaches an error.
+//! * **What several processes read.** The same files, wherever they lie for each: lengths and digests are compared before
+//!   anything is complete, and a difference ends all of them (65). A process that is asked to stop stops all; one that fails or
+//!   is gone ends all, and is named; one that does not answer is named, and waited for.
 //! * **What is complete.** A replay's input is complete at its end, and nothing is sealed before. A live run's is complete
 //!   up to the moment at which everything that was there had been read, by a clock that is checked against another.
 //! * **When lines leave.** A replay tells what it knows. A live run tells a window at its end, its lateness and one slack,
@@ -76,5 +79,5 @@ mod text;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use offer::Refused;
 pub use plan::Plan;
-pub use run::{Live, Onlooker, Processes, Replay, Told, Vitals};
+pub use run::{Live, Notice, Onlooker, Processes, Replay, Told, Vitals};
 pub use sources::{MadeUp, Progress, Row};

@@ -9,7 +9,7 @@ use crate::scene::{Life, Scene, Told, now, until};
 
 /// When the windows of these jobs are: all of them are over.
 const FROM: i64 = 1_500_000_000 * SECOND;
-const WINDOWS: i64 = 6;
+pub(crate) const WINDOWS: i64 = 6;
 
 /// Two addresses that nobody listens on, in a file.
 pub(crate) fn hosts(scene: &Scene) {
@@ -19,13 +19,18 @@ pub(crate) fn hosts(scene: &Scene) {
 }
 
 pub(crate) fn start(scene: &Scene, process: usize, workers: &str) -> Life {
+    start_as(scene, process, &["run", "job.toml", "-w", workers])
+}
+
+/// One of two processes that do this.
+pub(crate) fn start_as(scene: &Scene, process: usize, arguments: &[&str]) -> Life {
     let (process, out) = (["0", "1"][process], ["told.jsonl", "other.jsonl"][process]);
-    let own = ["-n", "2", "-p", process, "--hosts", "hosts", "-w", workers, "--out", out];
-    scene.start(&[&["run", "job.toml"][..], &own].concat())
+    let own = ["-n", "2", "-p", process, "--hosts", "hosts", "--out", out];
+    scene.start(&[arguments, &own].concat())
 }
 
 /// A job in which the key decides who counts where: people on three pages, of whom two count, and with two of three visits.
-fn chosen() -> String {
+pub(crate) fn chosen() -> String {
     let text = exact(FROM, Some(FROM + WINDOWS * SECOND));
     text.replace("bound = { keys = 1, per_key = 1 }", "bound = { keys = 2, per_key = 2 }")
         // Four times as much of a person for four times the price: the noise stays the same.
@@ -33,7 +38,7 @@ fn chosen() -> String {
 }
 
 /// More than one chunk of 256 KiB, so that both processes read some.
-fn crowd() -> String {
+pub(crate) fn crowd() -> String {
     let mut text = HEADER.to_owned();
     for person in 0..3_000 {
         for visit in 0..9 {
@@ -45,17 +50,18 @@ fn crowd() -> String {
 }
 
 /// The same job and log somewhere else, with another ledger under the same key.
-fn beside(scene: &Scene) -> Scene {
+pub(crate) fn beside(scene: &Scene) -> Scene {
     let other = Scene::new("beside");
     for name in ["job.toml", "visits.csv"] {
         other.write(name, scene.read(name));
     }
     fs::copy(scene.at("job.ledger.key"), other.at("job.ledger.key")).unwrap();
     other.init();
+    hosts(&other);
     other
 }
 
-fn set(job: &str, log: &str) -> Scene {
+pub(crate) fn set(job: &str, log: &str) -> Scene {
     let scene = Scene::new("cluster");
     scene.write("job.toml", job);
     scene.write("visits.csv", log);

@@ -14,6 +14,7 @@ use crate::dataflow::Failure;
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
 use crate::job::offer::Offer;
+use crate::job::sources::Crew;
 use crate::ledger::{Digest, Key, Ledger};
 use crate::told::{Line, Says};
 
@@ -84,8 +85,11 @@ impl ThrownAway {
         Key::beside(&self.ledger())
     }
 
-    /// A gate to it.
-    pub(crate) fn open(&self, job: &Job) -> Result<Gate, Failure> {
+    /// A gate to it. Of several processes each has the same key, and the ledger of the first is the one that is charged.
+    pub(crate) fn open(&self, job: &Job, crew: Crew) -> Result<Gate, Failure> {
+        if crew.process > 0 {
+            return Ok(Gate::elsewhere(job.name.as_str(), self.key())?);
+        }
         Ok(Opening::new(self.ledger(), job.name.as_str())?.key(self.key()).open()?)
     }
 }

@@ -1,12 +1,11 @@
 //! A long-lived run: windows close by the clock.
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use super::crew::{Notice, announced};
 use super::vitals::Vitals;
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
-use crate::ledger::{Digest, Key};
 
 /// How a job is run for as long as its stream goes on.
 #[derive(Debug)]
@@ -33,16 +32,7 @@ impl Default for Live {
     }
 }
 
-/// The processes of a job that is more than one.
-#[derive(Clone, Debug)]
-pub struct Processes {
-    /// Which of them this is.
-    pub process: usize,
-    /// Where each is reached, `host:port`, in one order for all.
-    pub addresses: Vec<String>,
-    /// Whether records may cross a network in the clear.
-    pub insecure: bool,
-}
+type Prepared = (Horizon, Crew, Option<Sink>, Vec<Offer>, Gate, Config);
 
 impl Job {
     /// Runs the job until it is stopped, its source is gone, or its last window is told.
@@ -55,30 +45,10 @@ impl Job {
     /// As [`execute`], and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, Failure> {
         let Live { workers, processes, out, stop, onlooker, vitals } = live;
-        let Onlooker { told, reading, ending } = onlooker;
-        let horizon = self.horizon();
-        if !self.is_timed() && horizon.until.is_none() {
-            let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \
-                           run has no other end, so it would never be told";
-            return Err(Failure::configuration(message));
-        }
-        let offers = self.offers(horizon)?;
-        if let Some(Processes { addresses, insecure: false, .. }) = &processes {
-            addresses.iter().try_for_each(|address| private(address))?;
-        }
-        let crew = Crew {
-            process: processes.as_ref().map_or(0, |processes| processes.process),
-            processes: processes.as_ref().map_or(1, |processes| processes.addresses.len()),
-            threads: workers,
-        };
-        // The first process holds the ledger and tells the lines; the others count.
-        let first = crew.process == 0;
-        let sink = if first { Some(sink(out.as_deref(), false)?) } else { None };
-        let gate = match &sink {
-            Some(sink) => self.open_gate(Some(sink))?,
-            None => Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered()),
-        };
-        let config = self.crewed(workers, processes.as_ref(), &offers, gate.key())?;
+        let Onlooker { told, reading, ending, notice } = onlooker;
+        let others = processes.as_ref();
+        let (horizon, crew, sink, offers, gate, config) =
+            announced(others, self.prepared(workers, others, out.as_deref(), notice))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
         let told = watched(told, vitals.clone());
@@ -98,46 +68,28 @@ impl Job {
         run.go(way).map(|(finished, _, _)| finished)
     }
 
-    fn crewed(
+    /// All that can be wrong with a live run before it joins the others.
+    fn prepared(
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        offers: &[Offer],
-        key: &Key,
-    ) -> Result<Config, Failure> {
-        let Some(Processes { process, addresses, .. }) = processes else {
-            return Ok(Config::threads(workers)?);
-        };
-        // By the key it is decided which worker bounds whom: with two of them, a person would be bounded twice. The same files
-        // may lie elsewhere on another machine.
-        let source = &self.source;
-        let kind = match &source.records {
-            Records::Csv(_) => "csv".to_owned(),
-            Records::Jsonl(_) => "jsonl".to_owned(),
-            Records::Combined(_) => "combined".to_owned(),
-            Records::Synthetic(made_up) => format!("{made_up:?}"),
-        };
-        let read = (kind, &source.time, source.zone.name(), source.order, source.late, &source.id);
-        let agreed = (key.fingerprint(), &self.name, self.version, self.domain(), &self.privacy.protected);
-        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
-        Ok(Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement))
+        out: Option<&Path>,
+        notice: Option<Notice>,
+    ) -> Result<Prepared, Failure> {
+        let horizon = self.horizon();
+        if !self.is_timed() && horizon.until.is_none() {
+            let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \
+                           run has no other end, so it would never be told";
+            return Err(Failure::configuration(message));
+        }
+        let offers = self.offers(horizon)?;
+        let crew = self.crew(workers, processes)?;
+        // The first process holds the ledger and tells the lines; the others count.
+        let sink = if crew.process == 0 { Some(sink(out, false)?) } else { None };
+        let gate = self.gate_of(crew, sink.as_ref())?;
+        let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
+        Ok((horizon, crew, sink, offers, gate, config))
     }
-}
-
-/// Refuses an address that somebody else could listen at: what passes between processes is private, and in the clear.
-fn private(address: &str) -> Result<(), Failure> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
-    let loopback = match address.parse::<SocketAddr>() {
-        Ok(address) => address.ip().is_loopback(),
-        Err(_) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
-    };
-    if loopback {
-        return Ok(());
-    }
-    Err(Failure::configuration(format!(
-        "hosts: {address} is not of this machine, and records travel between processes in the clear; give addresses of \
-         127.0.0.1, or say --insecure-cluster where nobody else can read or join the network"
-    )))
 }
 
 /// Takes note of what was told.

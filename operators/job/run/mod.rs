@@ -4,6 +4,7 @@
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
 mod added;
+mod crew;
 mod demo;
 mod ending;
 mod exact;
@@ -25,8 +26,8 @@ use super::bundle::bundles;
 use super::config::{Every, Job, Place, Protected, Records};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
-use super::sources::{self, Brake, Crew, Pace, Progress, Wanted};
-use crate::dataflow::{Config, Failure, Finished, Release, Stop, execute};
+use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Wanted};
+use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
 use crate::gate::{Gate, Opening, Standing};
 use crate::time::Time;
 use demo::Demo;
@@ -35,7 +36,8 @@ use graph::{Graph, Shape};
 use memory::Guard;
 use publish::{Outlet, Publisher, When};
 
-pub use live::{Live, Processes};
+pub use crew::{Notice, Processes};
+pub use live::Live;
 pub use replay::Replay;
 pub use vitals::Vitals;
 
@@ -48,6 +50,8 @@ pub struct Onlooker {
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
+    /// Called with words for the operator: which process has not come, does not answer, or answers again.
+    pub notice: Option<Notice>,
 }
 
 /// What is called with a window's lines.
@@ -104,6 +108,14 @@ impl Job {
         Ok(opening.open()?)
     }
 
+    /// The gate of a process: the first holds the ledger.
+    fn gate_of(&self, crew: Crew, sink: Option<&Sink>) -> Result<Gate, Failure> {
+        match crew.process {
+            0 => self.open_gate(sink),
+            _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
+        }
+    }
+
     /// Its version: the file allows no other.
     fn numbered(&self) -> u32 {
         u32::try_from(self.version).unwrap_or(u32::MAX)
@@ -134,8 +146,21 @@ struct Way {
 impl Run<'_> {
     /// Runs it to its end; gives back what its truth was, where it is a demonstration.
     fn go(self, way: Way) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
+        let Some(joined) = way.config.clone().stopped_by(&way.stop).join()? else {
+            return Ok((Finished::stopped(), self.offers, self.demo));
+        };
+        let peers = joined.peers().cloned();
+        let ended = self.go_with(way, joined);
+        // What failed before the dataflow ran, nobody else has told the other processes.
+        if let (Some(peers), Err(failure)) = (peers, &ended) {
+            peers.leave(Some(failure));
+        }
+        ended
+    }
+
+    fn go_with(self, way: Way, joined: Joined) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
         let Run { job, offers, horizon, gate, demo, at_end } = self;
-        let Way { config, stop, pace, crew, outlet, reading, ending } = way;
+        let Way { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = bundles(&offers);
         let settled = offers.iter().map(|offer| offer.settled(job)).collect::<Result<_, _>>()?;
         let wanted = Wanted {
@@ -152,6 +177,7 @@ impl Run<'_> {
         });
         let guard = guard.transpose()?;
         let protected = &job.privacy.protected;
+        let crew = Crewed::new(crew, joined.peers());
         let input = Arc::new(sources::open(&job.source, protected, wanted, pace, crew, brake)?);
         if let Some(reading) = reading {
             reading(input.progress());
@@ -175,8 +201,7 @@ impl Run<'_> {
             releases: publisher.inlet(),
         });
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
-        let finished =
-            execute(config.stopped_by(&stop), move |worker, feeds| building.build(worker, feeds, &reading));
+        let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
         // Lines leave while the gate can still hear that they have.
         publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
         drop((input, guard));

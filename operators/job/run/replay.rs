@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::crew::{Notice, announced};
 use super::demo::{Demo, ThrownAway};
 use super::*;
 use crate::ledger::Row;
@@ -11,8 +12,10 @@ use crate::ledger::Row;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Replay {
-    /// How many threads share the work.
+    /// How many threads of this process share the work.
     pub workers: usize,
+    /// The other processes, where there are some.
+    pub processes: Option<Processes>,
     /// Whether it is a demonstration: charged to a ledger that is thrown away, with the truth beside the noise.
     pub demo: bool,
     /// The file that lines go to; standard output where there is none.
@@ -25,8 +28,20 @@ pub struct Replay {
 
 impl Default for Replay {
     fn default() -> Replay {
-        Replay { workers: 1, demo: false, out: None, stop: Stop::new(), onlooker: Onlooker::default() }
+        let (stop, onlooker) = (Stop::new(), Onlooker::default());
+        Replay { workers: 1, processes: None, demo: false, out: None, stop, onlooker }
     }
+}
+
+/// A replay that has not begun.
+struct Ready {
+    horizon: Horizon,
+    crew: Crew,
+    sink: Option<Sink>,
+    offers: Vec<Offer>,
+    gate: Gate,
+    config: Config,
+    thrown_away: Option<ThrownAway>,
 }
 
 /// What a demonstration was told, until its truth is known.
@@ -42,22 +57,17 @@ impl Job {
     ///
     /// As [`execute`], and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, Failure> {
-        let Replay { workers, demo, out, stop, onlooker } = replay;
-        let Onlooker { told, reading, ending } = onlooker;
-        let config = Config::threads(workers)?;
-        let horizon = self.replayed(demo)?;
-        let offers = self.offers(horizon)?;
-        let sink = sink(out.as_deref(), demo)?;
-        let crew = Crew { process: 0, processes: 1, threads: workers };
+        let Replay { workers, processes, demo, out, stop, onlooker } = replay;
+        let Onlooker { told, reading, ending, notice } = onlooker;
+        let others = processes.as_ref();
+        let prepared = self.ready(workers, others, demo, (out.as_deref(), notice));
+        let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let gate = self.open_gate(Some(&sink))?;
-            let outlet = Outlet { sink: Some(sink), only_news: false, when: When::AtOnce, told: tell(told) };
+            let outlet = Outlet { sink, only_news: false, when: When::AtOnce, told: tell(told) };
             let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
-        let thrown_away = ThrownAway::make(self)?;
-        let gate = thrown_away.open(self)?;
         let demo = Some(Demo::new(offers.len(), &gate));
         let kept = Kept::default();
         let keep = Arc::clone(&kept);
@@ -69,8 +79,34 @@ impl Job {
         let run = Run { job: self, offers, horizon, gate, demo, at_end: true };
         let (finished, offers, demo) = run.go(way(outlet))?;
         let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-        show(sink, told, &offers, demo.as_ref(), &kept)?;
+        if let Some(sink) = sink {
+            show(sink, told, &offers, demo.as_ref(), &kept)?;
+        }
+        drop(thrown_away);
         Ok(finished)
+    }
+
+    /// All that can be wrong with a replay before it joins the others.
+    fn ready(
+        &self,
+        workers: usize,
+        processes: Option<&Processes>,
+        demo: bool,
+        (out, notice): (Option<&Path>, Option<Notice>),
+    ) -> Result<Ready, Failure> {
+        let crew = self.crew(workers, processes)?;
+        let horizon = self.replayed(demo)?;
+        let offers = self.offers(horizon)?;
+        // The first process holds the ledger and tells the lines; the others count.
+        let sink = if crew.process == 0 { Some(sink(out, demo)?) } else { None };
+        let thrown_away = demo.then(|| ThrownAway::make(self)).transpose()?;
+        let gate = match &thrown_away {
+            None => self.gate_of(crew, sink.as_ref())?,
+            Some(thrown_away) => thrown_away.open(self, crew)?,
+        };
+        let kind = if demo { "demo" } else { "replay" };
+        let config = self.crewed(workers, processes, (&offers, gate.key()), (kind, notice))?;
+        Ok(Ready { horizon, crew, sink, offers, gate, config, thrown_away })
     }
 
     /// The windows of a replay: those that the file states, or, in a demonstration, those that hold the data.

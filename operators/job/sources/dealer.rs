@@ -1,6 +1,5 @@
 //! Chunks on their way from the reading thread to the workers.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
@@ -69,15 +68,15 @@ impl Dealer {
         Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0, kept: Vec::new() }
     }
 
-    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the file's name
-    /// and the place in it, so that all processes agree, whatever else each has read.
+    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the turn at which
+    /// its file begins and from the place in it, so that all processes agree, whatever else each has read.
     pub(super) fn deal(
         &mut self,
         piece: Piece,
-        file: Option<&Path>,
+        begins: u64,
         columns: Option<&Arc<Columns>>,
     ) -> Result<(), Over> {
-        let turn = file.map_or(0, begins).wrapping_add(piece.chunk);
+        let turn = begins.wrapping_add(piece.chunk);
         let threads = self.workers.len().max(1) as u64;
         let own = if self.alone {
             Some(turn % threads)
@@ -127,9 +126,8 @@ impl Dealer {
     }
 }
 
-/// At whose turn a file begins: files of one chunk are to be many workers' work.
-fn begins(file: &Path) -> u64 {
-    let name = file.file_name().unwrap_or_default();
-    let hash = blake3::hash(name.as_encoded_bytes());
+/// At whose turn a file of this name begins: files of one chunk are to be many workers' work.
+pub(super) fn begins(name: &str) -> u64 {
+    let hash = blake3::hash(name.as_bytes());
     hash.as_bytes().first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) >> 1)
 }

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::accord::{Accord, Behind, Read, Report};
 use super::brake::Progress;
-use super::bytes::Packing;
-use super::dealer::{Dealer, Message};
+use super::bytes::{self, Packing};
+use super::dealer::{Dealer, Message, begins};
 use super::places::files;
-use super::reader::{Stop, Text, Texture, some, unreadable};
+use super::reader::{Hash, Stop, Text, Texture, some, unreadable};
 use crate::dataflow::{Clock, Gone};
 use crate::time::Time;
 
@@ -70,12 +71,31 @@ impl Watch {
     }
 }
 
-/// A file that grows.
+/// A file that grows, or one that is packed, of which all is there.
 struct Growing {
+    path: PathBuf,
     device: u64,
     node: u64,
+    /// The worker at whose turn it begins.
+    turn: u64,
     read: u64,
     text: Text,
+    /// What was read, where several processes compare it.
+    hash: Option<Hash>,
+    packing: Packing,
+    /// How long the packed file was when it was read.
+    packed: Option<u64>,
+    /// How much of it the others were told.
+    told: Option<u64>,
+}
+
+/// The files of a path, as far as they have been read.
+struct Files<'a> {
+    path: &'a Path,
+    texture: &'a Texture,
+    /// By the name that all processes know a file by.
+    known: BTreeMap<String, Growing>,
+    accord: Option<Accord>,
 }
 
 /// Reads what is in the files of a path, and then what comes to be there, until nobody wants it any more.
@@ -85,69 +105,204 @@ pub(super) fn follow_files(
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
+    accord: Option<Accord>,
 ) -> Result<(), Stop> {
     let mut watch = Watch::new(clock);
-    let mut known: BTreeMap<PathBuf, Growing> = BTreeMap::new();
+    let mut files = Files { path, texture, known: BTreeMap::new(), accord };
     loop {
         dealer.wait()?;
         let round = Instant::now();
         let now = watch.now(dealer.fate.place())?;
-        let there = files(path)?;
-        if let Some(gone) = known.keys().find(|file| there.binary_search(file).is_err()) {
-            let why = "the file is not there any more; start again, with a path that old files leave";
-            return Err(Gone::lost(gone.display().to_string()).because(why).into());
+        files.look()?;
+        for growing in files.known.values_mut() {
+            growing.catch_up(u64::MAX, dealer, progress)?;
         }
-        for file in there {
-            let place = file.display().to_string();
-            let facts = fs::metadata(&file).map_err(|error| unreadable(&place, &error))?;
-            if Packing::of(&file) != Packing::Plain {
-                let why = "a packed file cannot be followed; name files that are not packed";
-                return Err(Gone::refused(place).because(why).into());
-            }
-            let growing = known.entry(file.clone()).or_insert_with(|| Growing {
-                device: facts.dev(),
-                node: facts.ino(),
-                read: 0,
-                text: Text::new(texture),
-            });
-            growing.catch_up(&file, &place, dealer, progress)?;
-        }
+        let now = files.agree(now, dealer, progress)?;
         watch.mark(now, dealer, progress)?;
         std::thread::sleep(OFTEN.saturating_sub(round.elapsed()));
     }
 }
 
-impl Growing {
-    /// Reads as far as the file goes now.
-    fn catch_up(
+impl Files<'_> {
+    /// Looks which files there are.
+    fn look(&mut self) -> Result<(), Gone> {
+        let there = files(self.path)?;
+        let gone = self.known.values().find(|known| there.binary_search(&known.path).is_err());
+        if let Some(Growing { path, .. }) = gone {
+            let why = "the file is not there any more; start again, with a path that old files leave";
+            return Err(Gone::lost(path.display().to_string()).because(why));
+        }
+        for path in there {
+            let name = name_within(self.path, &path);
+            if self.known.contains_key(&name) {
+                continue;
+            }
+            let facts =
+                fs::metadata(&path).map_err(|error| unreadable(&path.display().to_string(), &error))?;
+            let growing = Growing {
+                device: facts.dev(),
+                node: facts.ino(),
+                turn: begins(&name),
+                read: 0,
+                text: Text::new(self.texture),
+                hash: self.accord.is_some().then(Hash::new),
+                packing: Packing::of(&path),
+                packed: None,
+                told: None,
+                path,
+            };
+            self.known.insert(name, growing);
+        }
+        Ok(())
+    }
+
+    /// Waits until all processes have read the same; the moment up to which they all have.
+    fn agree(&mut self, now: Time, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Time, Stop> {
+        let Some(mut accord) = self.accord.take() else { return Ok(now) };
+        let report = Report { time: now, files: self.news() };
+        let (mut earliest, mut places) = (now, Vec::new());
+        for (process, other) in accord.exchange(&report, dealer)? {
+            earliest = earliest.min(other.time);
+            places.extend(other.files.into_iter().map(|read| (process, read)));
+        }
+        // Each place once it is come to.
+        places.sort_by_key(|(_, read)| read.length);
+        for (process, read) in &places {
+            self.reach(&accord, (*process, read), dealer, progress)?;
+        }
+        self.accord = Some(accord);
+        Ok(earliest)
+    }
+
+    /// What has been read since the others were told last.
+    fn news(&mut self) -> Vec<Read> {
+        let news = self.known.iter_mut().filter_map(|(name, growing)| {
+            let is_new = growing.told.replace(growing.read) != Some(growing.read);
+            let hash = growing.hash.as_ref().filter(|_| is_new)?;
+            Some(hash.read(name.clone(), growing.packing != Packing::Plain))
+        });
+        news.collect()
+    }
+
+    /// Reads a file as far as another process has read it, and compares it there.
+    fn reach(
         &mut self,
-        file: &Path,
-        place: &str,
+        accord: &Accord,
+        (process, other): (usize, &Read),
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<(), Stop> {
-        let lost = |error: io::Error| unreadable(place, &error);
-        let facts = fs::metadata(file).map_err(lost)?;
-        if (facts.dev(), facts.ino()) != (self.device, self.node) || facts.len() < self.read {
+        let mut behind = Behind::new(0);
+        loop {
+            let known = self.known.get_mut(&other.file);
+            let place = known.as_ref().map_or(self.path, |known| &known.path).display().to_string();
+            let own = match known {
+                Some(growing) => {
+                    if growing.read < other.length {
+                        growing.catch_up(other.length, dealer, progress)?;
+                    }
+                    let whole = growing.packing != Packing::Plain;
+                    growing.hash.as_ref().map(|hash| hash.read(other.file.clone(), whole))
+                }
+                None => None,
+            };
+            let length = own.as_ref().map_or(0, |own| own.length);
+            if let Some(own) = &own {
+                let grows = !own.whole && !other.whole;
+                // The other process is behind, and compares what it has at the place where this one is.
+                if length > other.length && grows {
+                    return Ok(());
+                }
+                if length == other.length || !grows {
+                    return Ok(accord.compare_file(own, (process, other), || place)?);
+                }
+            }
+            if behind.is_too_late(length) {
+                let own = if own.is_some() { format!("{length} bytes") } else { "nothing".to_owned() };
+                let place = if own == "nothing" { format!("{place}: {}", other.file) } else { place };
+                return Err(accord.differ(place, own, (process, format!("{} bytes", other.length))).into());
+            }
+            dealer.wait()?;
+            std::thread::sleep(OFTEN / 5);
+            self.look()?;
+        }
+    }
+}
+
+/// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the path that
+/// has no pattern in it.
+fn name_within(path: &Path, file: &Path) -> String {
+    if path == file {
+        return String::new();
+    }
+    let parts = |path| Path::components(path).filter(|part| *part != Component::CurDir);
+    let is_fixed = |part: &Component<'_>| {
+        path.is_dir() || !part.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
+    };
+    let fixed = parts(path).take_while(is_fixed).count();
+    parts(file).skip(fixed).collect::<PathBuf>().to_string_lossy().into_owned()
+}
+
+impl Growing {
+    /// Reads as far as the file goes now, or up to a place in it.
+    fn catch_up(&mut self, until: u64, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<(), Stop> {
+        let place = self.path.display().to_string();
+        let lost = |error: io::Error| unreadable(&place, &error);
+        let facts = fs::metadata(&self.path).map_err(lost)?;
+        let shorter = self.packed.map_or(facts.len() < self.read, |packed| facts.len() != packed);
+        if (facts.dev(), facts.ino()) != (self.device, self.node) || shorter {
             let why = "another file has its name, or it has become shorter; start again";
             return Err(Gone::lost(place).because(why).into());
         }
-        if facts.len() == self.read {
+        if self.packed.is_some() {
             return Ok(());
         }
-        let mut open = File::open(file).map_err(lost)?;
+        if self.packing != Packing::Plain {
+            self.packed = Some(facts.len());
+            let packed = bytes::of_file(&self.path, progress).map_err(lost)?;
+            return self.read_from(packed, true, &place, dealer, None);
+        }
+        let end = facts.len().min(until);
+        if end <= self.read {
+            return Ok(());
+        }
+        let mut open = File::open(&self.path).map_err(lost)?;
         open.seek(SeekFrom::Start(self.read)).map_err(lost)?;
-        let there = facts.len() - self.read;
-        let mut rest = open.take(there);
+        let rest = open.take(end - self.read);
+        self.read_from(rest, false, &place, dealer, Some(progress))
+    }
+
+    /// Reads these bytes to their end, which is that of the text where it is `whole`.
+    fn read_from(
+        &mut self,
+        mut rest: impl io::Read,
+        whole: bool,
+        place: &str,
+        dealer: &mut Dealer,
+        progress: Option<&Arc<Progress>>,
+    ) -> Result<(), Stop> {
         loop {
             dealer.wait()?;
-            let read = self.text.cutter.fill(|room| some(&mut rest, room)).map_err(lost)?;
+            let hash = &mut self.hash;
+            let read = self.text.cutter.fill(|room| {
+                let read = some(&mut rest, room)?;
+                if let Some(hash) = hash {
+                    hash.add(room.get(..read).unwrap_or_default());
+                }
+                Ok(read)
+            });
+            let read = read.map_err(|error| unreadable(place, &error))?;
             self.read += read as u64;
-            progress.add(read as u64);
-            if self.text.begin(place, false)? {
-                deal(&mut self.text, Some(file), read == 0, dealer)?;
+            if let Some(progress) = progress {
+                progress.add(read as u64);
+            }
+            if self.text.begin(place, whole && read == 0)? {
+                deal(&mut self.text, self.turn, read == 0, dealer)?;
             }
             if read == 0 {
+                if whole && let Some(piece) = self.text.cutter.finish(|| dealer.room()) {
+                    dealer.deal(piece, self.turn, self.text.columns.as_ref())?;
+                }
                 return Ok(());
             }
         }
@@ -155,12 +310,12 @@ impl Growing {
 }
 
 /// Deals what is whole; the last lines of what there is only where nothing follows at the moment.
-fn deal(text: &mut Text, file: Option<&Path>, all: bool, dealer: &mut Dealer) -> Result<(), Stop> {
+fn deal(text: &mut Text, turn: u64, all: bool, dealer: &mut Dealer) -> Result<(), Stop> {
     while let Some(piece) = text.cutter.cut(|| dealer.room()) {
-        dealer.deal(piece, file, text.columns.as_ref())?;
+        dealer.deal(piece, turn, text.columns.as_ref())?;
     }
     if all && let Some(piece) = text.cutter.cut_lines(|| dealer.room()) {
-        dealer.deal(piece, file, text.columns.as_ref())?;
+        dealer.deal(piece, turn, text.columns.as_ref())?;
     }
     Ok(())
 }
@@ -226,7 +381,7 @@ fn follow_stream(
                 return Err(Gone::lost(place).because(why).into());
             }
             if text.begin(&place, false)? {
-                deal(&mut text, None, read == 0, dealer)?;
+                deal(&mut text, 0, read == 0, dealer)?;
             }
             if read == 0 {
                 break;

@@ -8,6 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::accord::{Accord, Others};
 use super::brake::{Brake, Progress};
 use super::cutter::Sizes;
 use super::dealer::{Dealer, Message, WAITING};
@@ -23,7 +24,7 @@ use super::places::some_files;
 use super::reader::{Stop, Texture, read_all, read_input};
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
-use crate::dataflow::{Clock, Gone};
+use crate::dataflow::{Clock, Gone, Peers};
 use crate::job::config::{MADE_UP, Place, Protected, Records, Source};
 
 /// Whether an input has an end.
@@ -49,6 +50,31 @@ impl Crew {
     /// Which of this process's workers has this index among all.
     fn own(self, worker: usize) -> Option<usize> {
         worker.checked_sub(self.process.checked_mul(self.threads)?).filter(|own| *own < self.threads)
+    }
+}
+
+/// Who works, and how the processes reach each other, where they compare what they read.
+pub(crate) struct Crewed {
+    crew: Crew,
+    others: Option<Box<dyn Others>>,
+}
+
+impl Crewed {
+    pub(crate) fn new(crew: Crew, peers: Option<&Arc<Peers>>) -> Crewed {
+        Crewed { crew, others: peers.map(|peers| Box::new(Arc::clone(peers)) as Box<dyn Others>) }
+    }
+}
+
+#[cfg(test)]
+impl Crewed {
+    pub(super) fn between(crew: Crew, others: Box<dyn Others>) -> Crewed {
+        Crewed { crew, others: Some(others) }
+    }
+}
+
+impl std::convert::From<Crew> for Crewed {
+    fn from(crew: Crew) -> Crewed {
+        Crewed { crew, others: None }
     }
 }
 
@@ -93,7 +119,7 @@ pub(crate) fn open(
     person: &Protected,
     wanted: Wanted,
     pace: Pace,
-    crew: Crew,
+    crew: impl Into<Crewed>,
     brake: Arc<Brake>,
 ) -> Result<Input, Gone> {
     open_in(Sizes::USUAL, source, person, wanted, pace, crew, brake)
@@ -105,9 +131,10 @@ pub(super) fn open_in(
     person: &Protected,
     wanted: Wanted,
     pace: Pace,
-    crew: Crew,
+    crew: impl Into<Crewed>,
     brake: Arc<Brake>,
 ) -> Result<Input, Gone> {
+    let Crewed { crew, others } = crew.into();
     let plan = Plan::new(source, person, &wanted)?;
     // What is wrong with the times is told before anything is read.
     Maker::new(plan.clone(), source)?;
@@ -163,7 +190,7 @@ pub(super) fn open_in(
     let stream = files.iter().any(|file| !file.is_file());
     if stream && crew.processes > 1 {
         let why = "no regular file, of which each process would read other parts; \
-                   give a file, or pipe into each process";
+                   give a file that all processes can read";
         return Err(Gone::refused(fate.place()).because(why));
     }
     let total = match (place, &pace) {
@@ -195,6 +222,8 @@ pub(super) fn open_in(
         pace,
         dealer,
         progress: Arc::clone(&progress),
+        // What one process reads by itself there is nothing to compare with.
+        accord: others.filter(|_| !alone).map(|others| Accord::new(others, crew.process, crew.processes)),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         Gone::lost(fate.place()).because("the system gives no thread to read it; raise the limit of threads")
@@ -223,19 +252,20 @@ struct Reading {
     pace: Pace,
     dealer: Dealer,
     progress: Arc<Progress>,
+    accord: Option<Accord>,
 }
 
 impl Reading {
     fn run(self) {
-        let Reading { place, files, stream, texture, pace, mut dealer, progress } = self;
+        let Reading { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
         let ended = match (pace, place) {
-            (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress),
+            (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress, accord),
             (Pace::Bounded, Place::Stdin) => read_input(&texture, &mut dealer, &progress),
             (Pace::Follow(clock), Place::Files(path)) if stream => {
                 follow_pipe(&path, &texture, &mut dealer, clock, &progress)
             }
             (Pace::Follow(clock), Place::Files(path)) => {
-                follow_files(&path, &texture, &mut dealer, clock, &progress)
+                follow_files(&path, &texture, &mut dealer, clock, &progress, accord)
             }
             (Pace::Follow(clock), Place::Stdin) => follow_input(&texture, &mut dealer, clock, &progress),
         };

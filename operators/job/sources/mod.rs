@@ -5,7 +5,8 @@
 //! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line; the
 //! workers read lines while they pull. Chunks go round in channels that hold few of them, so whoever is slow makes the
 //! reading wait, and their memory comes back. Where a chunk ends depends on the text alone ([`cutter`]): several
-//! processes read the same files, each keeps its own workers' chunks, and together they have every line once.
+//! processes read the same files, each keeps its own workers' chunks, and together they have every line once. That the
+//! files are the same is not taken for granted ([`accord`]).
 //!
 //! **A line is read whole or not at all.** One that cannot be read is left out and counted, and past its limit the
 //! source is refused: by then nobody knows what it is. Everything that is read is exact: numbers and times never pass
@@ -17,6 +18,7 @@
 //!
 //! Nothing of a line is in an error: they name places, and fields that the job file names.
 
+mod accord;
 mod brake;
 mod bytes;
 mod cutter;
@@ -44,7 +46,7 @@ mod wanted;
 
 pub(crate) use brake::Brake;
 pub use brake::Progress;
-pub(crate) use input::{Crew, Input, Pace, open};
+pub(crate) use input::{Crew, Crewed, Input, Pace, open};
 pub use made::{MadeUp, Row};
 pub(crate) use number::steps;
 pub(crate) use part::Part;

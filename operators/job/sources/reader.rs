@@ -1,11 +1,13 @@
 //! The reading thread of a replay: file after file to its end.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::accord::{Accord, Read, Report, UNKNOWN};
 use super::brake::Progress;
-use super::bytes;
+use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
 use super::dealer::{Dealer, Message, Over};
 use super::lines::Columns;
@@ -43,14 +45,90 @@ pub(super) fn read_all(
     texture: &Texture,
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
+    mut accord: Option<Accord>,
 ) -> Result<(), Stop> {
-    for file in files {
+    if let Some(accord) = &mut accord {
+        agree(accord, there(files)?, files, dealer)?;
+    }
+    let mut read = Vec::new();
+    for (turn, file) in (0u64..).zip(files) {
         let place = file.display().to_string();
-        let source = bytes::of_file(file, progress).map_err(|error| unreadable(&place, &error))?;
-        read_text(source, Some(file), &place, texture, dealer)?;
+        let mut source = Hashed {
+            inner: bytes::of_file(file, progress).map_err(|error| unreadable(&place, &error))?,
+            hash: accord.is_some().then(Hash::new),
+        };
+        read_text(&mut source, turn, &place, texture, dealer)?;
+        read.extend(source.hash.map(|hash| hash.read(turn.to_string(), true)));
     }
     progress.end();
+    if let Some(accord) = &mut accord {
+        agree(accord, read, files, dealer)?;
+    }
     Ok(dealer.tell(|| Message::End)?)
+}
+
+/// What is known of files before they are read.
+fn there(files: &[PathBuf]) -> Result<Vec<Read>, Gone> {
+    let facts = |(turn, file): (u64, &PathBuf)| {
+        let length = match Packing::of(file) {
+            Packing::Plain => fs::metadata(file).map(|facts| facts.len()),
+            _ => Ok(UNKNOWN),
+        };
+        let length = length.map_err(|error| unreadable(&file.display().to_string(), &error))?;
+        Ok(Read { file: turn.to_string(), length, digest: None, whole: false })
+    };
+    (0u64..).zip(files).map(facts).collect()
+}
+
+/// Compares what this process has of its files with what each other has.
+fn agree(accord: &mut Accord, files: Vec<Read>, paths: &[PathBuf], dealer: &Dealer) -> Result<(), Stop> {
+    let own = Report { time: 0, files };
+    for (process, other) in accord.exchange(&own, dealer)? {
+        let place = |at: usize| match paths.get(at) {
+            Some(path) if own.files.len() == other.files.len() => path.display().to_string(),
+            _ => dealer.fate.place().to_owned(),
+        };
+        accord.compare(&own.files, (process, &other.files), place)?;
+    }
+    Ok(())
+}
+
+/// The hash of the bytes of a file so far.
+pub(super) struct Hash {
+    hasher: blake3::Hasher,
+    length: u64,
+}
+
+impl Hash {
+    pub(super) fn new() -> Hash {
+        Hash { hasher: blake3::Hasher::new(), length: 0 }
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.length += bytes.len() as u64;
+    }
+
+    /// What it says of the file.
+    pub(super) fn read(&self, file: String, whole: bool) -> Read {
+        Read { file, length: self.length, digest: Some(*self.hasher.finalize().as_bytes()), whole }
+    }
+}
+
+/// Bytes that are hashed as they are read, where somebody asks for it.
+struct Hashed<R> {
+    inner: R,
+    hash: Option<Hash>,
+}
+
+impl<R: io::Read> io::Read for Hashed<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(room)?;
+        if let Some(hash) = &mut self.hash {
+            hash.add(room.get(..read).unwrap_or_default());
+        }
+        Ok(read)
+    }
 }
 
 /// Reads standard input to its end.
@@ -61,14 +139,14 @@ pub(super) fn read_input(
 ) -> Result<(), Stop> {
     let place = dealer.fate.place().to_owned();
     let source = bytes::of_input(progress).map_err(|error| unreadable(&place, &error))?;
-    read_text(source, None, &place, texture, dealer)?;
+    read_text(source, 0, &place, texture, dealer)?;
     progress.end();
     Ok(dealer.tell(|| Message::End)?)
 }
 
 fn read_text(
-    mut source: impl Read,
-    file: Option<&Path>,
+    mut source: impl io::Read,
+    turn: u64,
     place: &str,
     texture: &Texture,
     dealer: &mut Dealer,
@@ -82,11 +160,11 @@ fn read_text(
             continue;
         }
         while let Some(piece) = text.cutter.cut(|| dealer.room()) {
-            dealer.deal(piece, file, text.columns.as_ref())?;
+            dealer.deal(piece, turn, text.columns.as_ref())?;
         }
         if read == 0 {
             if let Some(piece) = text.cutter.finish(|| dealer.room()) {
-                dealer.deal(piece, file, text.columns.as_ref())?;
+                dealer.deal(piece, turn, text.columns.as_ref())?;
             }
             return Ok(());
         }
@@ -94,18 +172,18 @@ fn read_text(
 }
 
 /// Reads something, though a signal comes.
-pub(super) fn some(source: &mut impl Read, room: &mut [u8]) -> std::io::Result<usize> {
+pub(super) fn some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(room) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             read => return read,
         }
     }
 }
 
 /// An error of the system, or of a decoder. What a decoder says of its input is left out.
-pub(super) fn unreadable(place: &str, error: &std::io::Error) -> Gone {
-    use std::io::ErrorKind;
+pub(super) fn unreadable(place: &str, error: &io::Error) -> Gone {
+    use io::ErrorKind;
     let what = match error.kind() {
         ErrorKind::OutOfMemory => {
             "it would take more memory to unpack than it may; pack it with a smaller window"

@@ -1,0 +1,110 @@
+//! The processes of a job that is more than one: who they are, and what they must agree on before they begin.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::*;
+use crate::dataflow::announce_end;
+use crate::ledger::{Digest, Key};
+
+/// The processes of a job that is more than one.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    /// Which of them this is.
+    pub process: usize,
+    /// Where each is reached, `host:port`, in one order for all.
+    pub addresses: Vec<String>,
+    /// Whether records may cross a network in the clear.
+    pub insecure: bool,
+}
+
+impl Processes {
+    /// Tells the other processes that this one has failed before it could join them, so that they need not wait for it. A
+    /// job that fails after its file was read says so by itself.
+    pub fn announce_end(&self) {
+        announce_end(&self.addresses, self.process);
+    }
+}
+
+/// What is called with words for the operator.
+pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
+
+impl Job {
+    /// Who shares the work of a run.
+    pub(super) fn crew(&self, workers: usize, processes: Option<&Processes>) -> Result<Crew, Failure> {
+        let crew = Crew {
+            process: processes.map_or(0, |processes| processes.process),
+            processes: processes.map_or(1, |processes| processes.addresses.len()),
+            threads: workers,
+        };
+        if let Some(Processes { addresses, insecure: false, .. }) = processes {
+            addresses.iter().try_for_each(|address| private(address))?;
+        }
+        if let Records::Csv(Place::Stdin) | Records::Jsonl(Place::Stdin) | Records::Combined(Place::Stdin) =
+            &self.source.records
+            && crew.processes > 1
+        {
+            let message = "source.path: found \"-\" for several processes; give a file that all of them can read: of \
+                           standard inputs nobody can say that they are the same";
+            return Err(Failure::configuration(message));
+        }
+        Ok(crew)
+    }
+
+    /// How a run of this job is shared.
+    pub(super) fn crewed(
+        &self,
+        workers: usize,
+        processes: Option<&Processes>,
+        (offers, key): (&[Offer], &Key),
+        (kind, notice): (&str, Option<Notice>),
+    ) -> Result<Config, Failure> {
+        let Some(Processes { process, addresses, .. }) = processes else {
+            return Ok(Config::threads(workers)?);
+        };
+        // By the key it is decided which worker bounds whom: with two of them, a person would be bounded twice. The same files
+        // may lie elsewhere on another machine.
+        let source = &self.source;
+        let records = match &source.records {
+            Records::Csv(_) => "csv".to_owned(),
+            Records::Jsonl(_) => "jsonl".to_owned(),
+            Records::Combined(_) => "combined".to_owned(),
+            Records::Synthetic(made_up) => format!("{made_up:?}"),
+        };
+        let read = (records, &source.time, source.zone.name(), source.order, source.late, &source.id);
+        let agreed =
+            (kind, key.fingerprint(), &self.name, self.version, self.domain(), &self.privacy.protected);
+        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
+        let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
+        Ok(match notice {
+            Some(notice) => config.noting(notice),
+            None => config,
+        })
+    }
+}
+
+/// Tells the others of a run that fails before it could join them.
+pub(super) fn announced<T>(
+    processes: Option<&Processes>,
+    prepared: Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let (Some(processes), Err(_)) = (processes, &prepared) {
+        processes.announce_end();
+    }
+    prepared
+}
+
+/// Refuses an address that somebody else could listen at: what passes between processes is private, and in the clear.
+fn private(address: &str) -> Result<(), Failure> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let loopback = match address.parse::<SocketAddr>() {
+        Ok(address) => address.ip().is_loopback(),
+        Err(_) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
+    };
+    if loopback {
+        return Ok(());
+    }
+    Err(Failure::configuration(format!(
+        "hosts: {address} is not of this machine, and records travel between processes in the clear; give addresses of \
+         127.0.0.1, or say --insecure-cluster where nobody else can read or join the network"
+    )))
+}

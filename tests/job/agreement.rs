@@ -1,0 +1,113 @@
+//! Two processes that read copies of an input: equal ones, wherever they lie, and others.
+
+use std::fs;
+
+use crate::cluster::{WINDOWS, chosen, crowd, set, start_as};
+use crate::in_parallel;
+use crate::jobs::{HEADER, tallies};
+use crate::scene::{Said, Scene, Told};
+
+/// A job for two processes, of which each reads its own directory.
+fn copies(path: &str) -> Scene {
+    let scene = set(&chosen().replace("path = \"visits.csv\"", &format!("path = \"0/{path}\"")), "");
+    scene.write("job-1.toml", scene.read("job.toml").replace("path = \"0/", "path = \"1/"));
+    for process in ["0", "1"] {
+        fs::create_dir(scene.at(process)).unwrap();
+    }
+    scene
+}
+
+/// How both processes end.
+fn both(scene: &Scene, command: &str) -> [Said; 2] {
+    let jobs = ["job.toml", "job-1.toml"];
+    [0, 1]
+        .map(|process| start_as(scene, process, &[command, jobs[process], "-w", "2"]))
+        .map(|life| life.end())
+}
+
+/// The text in two files, each with a header.
+fn halves() -> [String; 2] {
+    let text = crowd();
+    let middle = text.match_indices('\n').nth(13_000).unwrap().0 + 1;
+    [text[..middle].to_owned(), HEADER.to_owned() + &text[middle..]]
+}
+
+// Refutes processes that read different files, and tell what neither of them would: with half a copy at one of them, a
+// total lacks a quarter of the lines, and both end well.
+#[test]
+fn processes_that_read_different_files_end_and_seal_nothing() {
+    type Differ = fn(&Scene);
+    let cases: [(&str, &str, Differ); 4] = [
+        ("a.csv", "a.csv", |scene| {
+            // Half a copy, which ends with a whole line.
+            scene.write("0/a.csv", crowd());
+            scene.write("1/a.csv", &halves()[0]);
+        }),
+        ("a.csv", "a.csv", |scene| {
+            // One byte of one line, in the last chunk.
+            let mut text = crowd().into_bytes();
+            scene.write("0/a.csv", &text);
+            let last = text.len() - 2;
+            text[last] = b'a';
+            scene.write("1/a.csv", &text);
+        }),
+        ("*.csv", "b.csv", |scene| {
+            // A file that is missing.
+            scene.write("0/a.csv", &halves()[0]);
+            scene.write("0/b.csv", &halves()[1]);
+            scene.write("1/a.csv", &halves()[0]);
+        }),
+        ("*.csv", ".csv", |scene| {
+            // The same files in another order.
+            scene.write("0/a.csv", &halves()[0]);
+            scene.write("0/b.csv", &halves()[1]);
+            scene.write("1/a.csv", &halves()[1]);
+            scene.write("1/b.csv", &halves()[0]);
+        }),
+    ];
+    let cases = cases.into_iter().flat_map(|case| ["replay", "run"].map(|command| (case, command)));
+    in_parallel(cases.collect(), |((path, file, differ), command)| {
+        let scene = copies(path);
+        differ(&scene);
+        let file = if (command, path, file) == ("replay", "*.csv", "b.csv") { "2 files" } else { file };
+        for said in both(&scene, command) {
+            assert_eq!(said.code, Some(65), "{command} {path}: {said:?}");
+            for word in [file, "the processes read different files", "process 0 (127.", "process 1 (127."] {
+                assert!(said.err.contains(word), "{command} {path}: {word}: {said:?}");
+            }
+        }
+        assert_eq!(scene.standing("job.ledger").0, 0, "{command} {path}");
+        assert_eq!(scene.read("told.jsonl"), "", "{command} {path}");
+    });
+}
+
+// Refutes a process that is refused because its copy lies elsewhere, or has another name; and lines that are read twice or
+// never because chunks follow from names.
+#[test]
+fn equal_copies_may_lie_anywhere() {
+    let total = |scene: &Scene| tallies(&Told::of(&scene.read("told.jsonl")).values()).values().sum::<i64>();
+    for command in ["replay", "run"] {
+        let scene = copies("*.csv");
+        for (at, half) in halves().iter().enumerate() {
+            scene.write(&format!("0/{at}.csv"), half);
+            // Where files are followed, a new one must have a place among the others.
+            let other = if command == "replay" { format!("1/copy-{at}.csv") } else { format!("1/{at}.csv") };
+            scene.write(&other, half);
+        }
+        for said in both(&scene, command) {
+            assert_eq!(said.code, Some(0), "{command}: {said:?}");
+        }
+        assert_eq!(total(&scene), 3_000 * 4, "{command}");
+        assert_eq!(scene.standing("job.ledger").0, WINDOWS as u64);
+    }
+}
+
+// Refutes several standard inputs, of which nobody can say that they are the same.
+#[test]
+fn several_processes_read_no_standard_input() {
+    let scene = set(&chosen().replace("path = \"visits.csv\"", "path = \"-\""), "");
+    for command in ["replay", "run"] {
+        let said = start_as(&scene, 0, &[command, "job.toml"]).end();
+        assert!(said.code == Some(78) && said.err.contains("source.path: found \"-\""), "{said:?}");
+    }
+}
