@@ -62,12 +62,13 @@ impl Shared {
         })
     }
 
-    /// Ends the run. Gates first, so that nothing is sealed of what is incomplete from now on; the first reason stands.
+    /// Ends the run. The first reason stands: it is noted before gates halt, as another worker may hear from its gate that it
+    /// did, and give that for a reason. Gates halt before any worker acts on it, so that nothing incomplete is sealed.
     pub(crate) fn fail(&self, failure: Failure) {
+        lock(&self.failure).get_or_insert(failure);
         for halt in lock(&self.halts).iter() {
             halt();
         }
-        lock(&self.failure).get_or_insert(failure);
         self.failed.store(true, Ordering::SeqCst);
     }
 
