@@ -44,6 +44,10 @@ pub(super) trait Decay {
 
 /// How many times its reach the blocks of a law cover; beyond is the tail, exact as well but slower.
 const REACHES: u64 = 9;
+/// No block begins where the law has fallen by more than `exp(-64)`. At a scale far below 1 the law falls by much more from
+/// one integer to the next, and every boundary needs as many bits as the last block is unlikely: 23,000 at nine integers
+/// of variance 1/400, which take seconds to compute.
+const DEEPEST: UBig = UBig::from_word(64);
 /// A block is at most one part in this many of the reach wide, so that nearly every place in it is accepted at once.
 const FINENESS: u64 = 64;
 /// The guide sends the leading 12 of the 32 bits to the first block that they may mean.
@@ -68,7 +72,9 @@ pub(super) struct Table<D> {
 impl<D: Decay> Table<D> {
     pub(super) fn new(law: D) -> Table<D> {
         let shift = (law.reach() / FINENESS).checked_ilog2().unwrap_or(0);
-        let blocks = ((law.reach() * REACHES) >> shift) as usize;
+        let most = ((law.reach() * REACHES) >> shift) as usize;
+        let blocks = (1..most).find(|blocks| law.rise(0, (*blocks as u64) << shift).ceiling() >= DEEPEST);
+        let blocks = blocks.unwrap_or(most);
         let (mut edges, mut rests) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
         for boundary in boundaries(&law, shift, blocks, REST) {
             let (edge, rest) = split(&boundary);

@@ -214,3 +214,41 @@ fn the_full_coin_shows_the_probability_of_its_place() {
         }
     }
 }
+
+/// `q(m) = 200 m^2`: Gaussian of variance 1/400, as a rho of 200 buys it.
+struct Steep;
+
+impl Decay for Steep {
+    fn reach(&self) -> u64 {
+        1
+    }
+
+    fn rise(&self, from: u64, to: u64) -> Fraction {
+        Fraction::product(&[200, (to - from).into(), (to + from).into()], &[1])
+    }
+
+    fn curvature(&self, width: u64) -> Fraction {
+        Fraction::product(&[400, width.into(), width.into()], &[1])
+    }
+
+    fn slope(&self, at: u64) -> Fraction {
+        Fraction::product(&[400, at.into()], &[1])
+    }
+
+    fn residual(&self, j: u64) -> Fraction {
+        Fraction::product(&[200, j.into(), j.into()], &[1])
+    }
+}
+
+// Refutes blocks so unlikely that their boundaries take seconds to compute, and a depth that cuts the blocks of usual scales.
+#[test]
+fn no_block_begins_where_nothing_is_left() {
+    assert_consistent(&Steep);
+    let table = Table::new(Steep);
+    assert_eq!(table.edges, [u32::MAX]);
+    let mut noise = Noise::seeded(9);
+    assert!((0..1_000).all(|_| table.draw(&mut noise) == 0));
+    assert_eq!(Table::new(FIFTY).edges.len(), 450);
+    // Nine standard deviations of a scale from 4 on are less deep.
+    assert_eq!(Table::new(Quadratic { reach: 32 }).edges.len(), 288);
+}
