@@ -6,6 +6,7 @@ mod bounded;
 mod calibrate;
 mod check;
 mod cluster;
+mod fields;
 mod ledger;
 mod live;
 mod lookers;
@@ -38,6 +39,8 @@ use serde_json::json;
 pub(crate) enum Command {
     /// Look at a job file, and with --connect at what it needs; nothing is spent
     Check(check::Check),
+    /// List the fields of a job file, each with the value that it takes
+    Fields(fields::FieldsOf),
     /// Say what a job will release and what it costs, before there is data
     Plan(plan::PlanOf),
     /// Run a job file over an input that ends, or show on open data what it would do
@@ -65,6 +68,7 @@ impl Command {
     pub(crate) fn run(self) -> ExitCode {
         let answer = match self {
             Command::Check(check) => check.run().map(Done::Said),
+            Command::Fields(fields) => Ok(Done::Said(fields.run())),
             Command::Plan(plan) => plan.run().map(Done::Said),
             Command::Replay(replay) => replay.run(),
             Command::Run(run) => run.run(),

@@ -96,3 +96,19 @@ fn what_is_printed_is_the_same_job() {
         assert_eq!(discreet(&["check", &jobs.path("job.toml"), "--print"]).1, printed);
     }
 }
+
+// Refutes a list that lacks the fields of the files that teach, and a form of it that lacks some of the other.
+#[test]
+fn every_field_is_listed() {
+    let (code, page, error) = discreet(&["fields"]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    let line = crate::json(&["fields", "--json"]);
+    let paths: Vec<&str> =
+        line["fields"].as_array().unwrap().iter().map(|field| field["path"].as_str().unwrap()).collect();
+    let printed: Vec<&str> = page.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(printed, paths);
+    assert!(page.contains("\nsource.order                a word: any, sorted\n"), "{page}");
+    for path in ["job.name", "privacy.budget.omega", "release.max.grid.log", "release.cost.delta"] {
+        assert!(paths.contains(&path), "{path}");
+    }
+}

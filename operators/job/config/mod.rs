@@ -14,6 +14,7 @@ mod catalogue;
 #[cfg(test)]
 mod disagreements;
 mod every;
+mod grammar;
 mod limits;
 mod located;
 mod node;
@@ -39,6 +40,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub use every::{CalendarUnit, Every};
+pub use grammar::{JOB_FIELDS, JobField};
 pub use limits::Limits;
 pub use located::{Mistake, MistakeKind, Mistakes};
 pub use number::{Fraction, Number, Share};

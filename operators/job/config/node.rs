@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+use super::grammar;
 use super::located::{Page, Wrong, listed, quoted};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
@@ -47,6 +48,10 @@ impl<'a> Fields<'a> {
     /// Refuses fields that are neither required nor optional, and those required that are not there.
     fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> Fields<'a> {
         let known: Vec<&str> = required.iter().chain(optional).copied().collect();
+        for name in &known {
+            let path = self.name(name);
+            debug_assert!(grammar::row(&path).is_some(), "{path}: a field without a row in JOB_FIELDS");
+        }
         let mut misspelt = Vec::new();
         for (key, _) in self.table.iter() {
             let name: &str = key.get_ref();
@@ -212,6 +217,12 @@ impl<'a> Node<'a> {
 
     /// What is meant by a word.
     pub(super) fn choose<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        debug_assert!(
+            grammar::row(&self.field)
+                .is_some_and(|row| row.words.iter().eq(words.iter().map(|(word, _)| word))),
+            "{}: other words than in JOB_FIELDS",
+            self.field
+        );
         let text = self.text()?;
         if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
             return Some(meaning.clone());

@@ -18,7 +18,8 @@ pub struct Running {
     pub strategy: Option<Strategy>,
 }
 
-const STRATEGIES: [Strategy; 4] = [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
+pub(super) const STRATEGIES: [Strategy; 4] =
+    [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
 
 /// `running` and `strategy` of a release; nothing where it does not run.
 #[expect(clippy::option_option, reason = "whether it is right, and whether it runs, are two things")]

@@ -1,0 +1,240 @@
+//! The list of all fields of a job file, for `discreet fields` and for tests of every option.
+//!
+//! Each reader of this directory decides itself which fields are required and what a value must be. With debug assertions on,
+//! a table that reads a field without a row here, or a choice between other words than those of its row, panics: so
+//! a field without a row fails the first test that reads its table.
+
+use serde::Serialize;
+
+/// One field of a job file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub struct JobField {
+    /// The path of the field, such as `release.bound.keys`; an entry of a list has no number.
+    pub path: &'static str,
+    /// The kind of value that it takes.
+    pub value: &'static str,
+    /// The words that it takes, where these can be listed.
+    pub words: &'static [&'static str],
+}
+
+const fn field(path: &'static str, value: &'static str) -> JobField {
+    JobField { path, value, words: &[] }
+}
+
+const fn words(path: &'static str, words: &'static [&'static str]) -> JobField {
+    JobField { path, value: "a word", words }
+}
+
+const fn text(path: &'static str) -> JobField {
+    field(path, "a text")
+}
+
+const fn whole(path: &'static str) -> JobField {
+    field(path, "a whole number")
+}
+
+const fn number(path: &'static str) -> JobField {
+    field(path, "a number")
+}
+
+const fn table(path: &'static str) -> JobField {
+    field(path, "a table")
+}
+
+/// The keys of a statistic: a list, a table with a file, or a word.
+const fn keys(path: &'static str) -> JobField {
+    JobField { path, value: "a list of texts, a table, or a word", words: &["discover"] }
+}
+
+const RANGE: &str = "a list of two numbers";
+const MOMENT: &str = "a time with its zone";
+const SPAN: &str = "a length of time";
+
+/// Every field of a job file, table by table.
+pub const JOB_FIELDS: &[JobField] = &[
+    table("job"),
+    text("job.name"),
+    whole("job.version"),
+    field("job.from", MOMENT),
+    field("job.until", MOMENT),
+    field("job.slack", SPAN),
+    table("source"),
+    words("source.type", &["csv", "jsonl", "combined", "synthetic"]),
+    field("source.path", "a path, or \"-\""),
+    whole("source.people"),
+    whole("source.rows"),
+    whole("source.keys"),
+    number("source.skew"),
+    whole("source.seed"),
+    table("source.time"),
+    text("source.time.field"),
+    JobField {
+        path: "source.time.format",
+        value: "a word, or a pattern such as \"%Y-%m-%d\"",
+        words: &["unix", "unix-ms", "rfc3339", "clf"],
+    },
+    field("source.time.zone", "the name of a time zone"),
+    field("source.zone", "the name of a time zone"),
+    words("source.order", &["any", "sorted"]),
+    field("source.late", SPAN),
+    table("source.bad"),
+    whole("source.bad.lines"),
+    table("source.id"),
+    text("source.id.field"),
+    table("privacy"),
+    table("privacy.person"),
+    text("privacy.person.field"),
+    words("privacy.person.missing", &["drop", "reject", "shared"]),
+    words("privacy.unit", &["record"]),
+    JobField {
+        path: "privacy.promise",
+        value: "a word, the last two with a length of time",
+        words: &["lifetime", "any", "each"],
+    },
+    table("privacy.budget"),
+    number("privacy.budget.epsilon"),
+    number("privacy.budget.delta"),
+    number("privacy.budget.rho"),
+    number("privacy.budget.omega"),
+    field("privacy.ledger", "a path, or an address of postgres://"),
+    text("privacy.domain"),
+    field("privacy.key", "a path"),
+    field("privacy.anchor", "a path"),
+    table("limits"),
+    field("limits.memory", "a size such as \"2 GB\""),
+    field("release", "a list of tables"),
+    text("release.name"),
+    JobField { path: "release.every", value: "a length of time, or a word", words: &["all"] },
+    field("release.over", SPAN),
+    field("release.running", "true or false"),
+    words("release.strategy", &["buffered", "square-root", "tree", "fresh"]),
+    table("release.count"),
+    text("release.count.by"),
+    keys("release.count.keys"),
+    field("release.count.keys.file", "a path"),
+    table("release.people"),
+    text("release.people.by"),
+    keys("release.people.keys"),
+    field("release.people.keys.file", "a path"),
+    table("release.sum"),
+    text("release.sum.of"),
+    field("release.sum.range", RANGE),
+    text("release.sum.by"),
+    keys("release.sum.keys"),
+    field("release.sum.keys.file", "a path"),
+    table("release.mean"),
+    text("release.mean.of"),
+    field("release.mean.range", RANGE),
+    text("release.mean.by"),
+    keys("release.mean.keys"),
+    field("release.mean.keys.file", "a path"),
+    table("release.histogram"),
+    text("release.histogram.of"),
+    field("release.histogram.edges", "a list of numbers"),
+    table("release.max"),
+    text("release.max.of"),
+    words("release.max.each", &["greatest", "sum", "count"]),
+    JobField {
+        path: "release.max.grid",
+        value: "a list of numbers, a table, or a word",
+        words: &["log", "signed log"],
+    },
+    number("release.max.grid.log"),
+    number("release.max.grid.from"),
+    number("release.max.grid.to"),
+    number("release.max.grid.step"),
+    text("release.max.by"),
+    keys("release.max.keys"),
+    field("release.max.keys.file", "a path"),
+    table("release.quantile"),
+    text("release.quantile.of"),
+    field("release.quantile.q", "a number, or a list of numbers"),
+    field("release.quantile.range", RANGE),
+    number("release.quantile.step"),
+    text("release.quantile.by"),
+    keys("release.quantile.keys"),
+    field("release.quantile.keys.file", "a path"),
+    table("release.bound"),
+    whole("release.bound.keys"),
+    whole("release.bound.per_key"),
+    whole("release.bound.windows"),
+    words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
+    field("release.share", "a number above 0 and at most 1"),
+    table("release.cost"),
+    number("release.cost.epsilon"),
+    number("release.cost.rho"),
+    number("release.cost.delta"),
+];
+
+/// Returns the row of a field as a mistake names it: `release[2].bound.keys`.
+pub(super) fn row(named: &str) -> Option<&'static JobField> {
+    let mut path = String::with_capacity(named.len());
+    let mut inside = false;
+    for character in named.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ if inside => {}
+            plain => path.push(plain),
+        }
+    }
+    JOB_FIELDS.iter().find(|field| field.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::release::NoiseKind;
+    use super::super::time::TimeFormat;
+    use super::super::{Job, running, statistic};
+    use super::*;
+
+    // Refutes a row whose words are not those that its reader takes.
+    #[test]
+    fn rows_have_the_words_of_their_readers() {
+        let of = |path| row(path).unwrap().words;
+        assert_eq!(of("release[1].noise"), NoiseKind::WORDS.map(|(word, _)| word));
+        assert_eq!(of("release[1].strategy"), running::STRATEGIES.map(|strategy| strategy.name()));
+        assert_eq!(of("source.time.format"), TimeFormat::WORDS);
+        for word in statistic::WORDS {
+            assert!(row(&format!("release[12].{word}")).is_some(), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_field_has_one_row() {
+        let paths: BTreeSet<&str> = JOB_FIELDS.iter().map(|field| field.path).collect();
+        assert_eq!(paths.len(), JOB_FIELDS.len());
+        assert_eq!(row("release[1].bound.key"), None);
+    }
+
+    // Refutes a table whose fields are read without being listed: the reader of each table must find all of them here.
+    #[test]
+    #[should_panic(expected = "without a row")]
+    fn a_field_without_a_row_is_found() {
+        let table = toml::de::DeTable::parse("name = 1").unwrap();
+        let page = super::super::located::Page::new("job.toml", "name = 1");
+        super::super::node::Fields::root(&page, table.get_ref(), &["name"], &[]);
+    }
+
+    // Refutes a row that no reader knows: a table with that field alone is refused for another reason than the field.
+    #[test]
+    fn every_row_is_known_to_a_reader() {
+        for field in JOB_FIELDS.iter().filter(|field| field.path.contains('.')) {
+            let parts: Vec<&str> = field.path.split('.').collect();
+            let inner = parts[1..].join(".");
+            let head = if parts[0] == "release" { "[[release]]" } else { &format!("[{}]", parts[0]) };
+            // A grid and a source have other fields under another word.
+            let made_up = ["people", "rows", "keys", "skew", "seed"].contains(&inner.as_str());
+            let kind = if made_up { "\ntype = \"synthetic\"" } else { "" };
+            let text = format!("{head}{kind}\n{inner} = {{}}\n");
+            let mistakes = Job::parse("job.toml", &text).unwrap_err();
+            let unknown = mistakes.iter().find(|mistake| {
+                mistake.kind() == crate::job::MistakeKind::Unknown && mistake.field().ends_with(&inner)
+            });
+            assert!(unknown.is_none(), "{unknown:?}");
+        }
+    }
+}
