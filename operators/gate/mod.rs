@@ -43,7 +43,7 @@
 //!
 //! The argument is checked: [`Core`] holds every decision and is explored over all orders of two processes, up to three
 //! crashes, and lost answers, hundreds of thousands of states in an ordinary test run and millions in
-//! `bash .ci/run --full`; seven shortcuts that look harmless are each found to break it.
+//! `bash .ci/run --full`; eleven shortcuts that look harmless are each found to break it.
 //!
 //! # How to use it
 //!

@@ -4,6 +4,7 @@
 //!
 //! Each of the shortcuts that look harmless is built into that [`World`], and the exploration finds what it breaks.
 
+mod versions;
 mod world;
 
 use std::collections::{HashSet, VecDeque};
@@ -29,6 +30,12 @@ enum Flaw {
     NoUniqueName,
     BudgetOutsideTheTransaction,
     UnknownMeansFailed,
+    /// One file under two names, as a hard link or a bind mount gives it: each name has its own write-ahead log and lock.
+    TwoNames,
+    /// A pooler hands a transaction the connection of another ledger that has the same job and accounts.
+    SwappedConnection,
+    /// The same, and each transaction checks in which ledger it is.
+    SwapNoticed,
     /// The ledger loses its last commit, and nobody asks the sink.
     Rollback,
     /// The ledger loses its last commit, and the gate compares it with what the sink holds.
@@ -61,7 +68,7 @@ impl Setting {
 
 /// Every reachable world; how many there are, and what is wrong in any of them.
 fn explore(setting: Setting) -> (usize, Vec<Violation>) {
-    let start = World::new();
+    let start = World::new(setting);
     let mut seen = HashSet::from([start.clone()]);
     let mut queue = VecDeque::from([start]);
     let mut violations = HashSet::new();
@@ -88,6 +95,7 @@ fn sound() -> Vec<Setting> {
         Setting { uncertainty: Uncertainty::Halt, ..Setting::PLAIN },
         Setting { flaw: Flaw::NoFence, crashes: 2, ..Setting::PLAIN },
         Setting { flaw: Flaw::RollbackWithAnchor, ..Setting::PLAIN },
+        Setting { flaw: Flaw::SwapNoticed, crashes: 1, ..Setting::PLAIN },
     ];
     if size(0, 1) == 1 {
         settings.extend([
@@ -114,6 +122,7 @@ fn the_path_violates_nothing_in_any_order() {
 fn every_shortcut_is_found_to_break_it() {
     use Violation::{OverCap, TwoValues, UnderCount};
     let with = |flaw, cap| Setting { flaw, cap, ..Setting::PLAIN };
+    let apart: [&[Name]; 2] = [&[0], &[1]];
     let shortcuts = [
         (with(Flaw::PublishThenCommit, 1), vec![TwoValues, UnderCount]),
         (with(Flaw::ChargeWithoutTheLine, 1), vec![TwoValues, UnderCount]),
@@ -121,10 +130,14 @@ fn every_shortcut_is_found_to_break_it() {
         (with(Flaw::NoUniqueName, 2), vec![TwoValues]),
         (Setting { wants: [&[0, 1], &[]], ..with(Flaw::BudgetOutsideTheTransaction, 1) }, vec![OverCap]),
         (with(Flaw::UnknownMeansFailed, 1), vec![TwoValues, UnderCount]),
+        (with(Flaw::TwoNames, 1), vec![TwoValues, UnderCount]),
+        (Setting { wants: apart, ..with(Flaw::TwoNames, 1) }, vec![UnderCount, OverCap]),
+        (Setting { crashes: 1, ..with(Flaw::SwappedConnection, 1) }, vec![TwoValues, UnderCount]),
         (with(Flaw::Rollback, 1), vec![TwoValues, UnderCount]),
     ];
     for (setting, expected) in shortcuts {
-        let (_, violations) = explore(Setting { crashes: 2, ..setting });
+        let (states, violations) = explore(Setting { crashes: setting.crashes.min(2), ..setting });
+        println!("{states} states, {violations:?}: {:?}", setting.flaw);
         assert_eq!(violations, expected, "{setting:?}");
     }
 }
@@ -137,7 +150,7 @@ fn random_schedules_violate_nothing() {
     let mut noise = Noise::seeded(1);
     let mut delivered = 0;
     for _ in 0..size(20_000, 1_000_000) {
-        let mut world = World::new();
+        let mut world = World::new(setting);
         for _ in 0..120 {
             let mut next = world.successors(setting);
             if next.is_empty() {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{Flaw, Line, Name, Setting};
 use crate::gate::core::{Core, Delivery, Effect, Event, Outcome, Record};
+use crate::gate::doubt::Doubt;
 use crate::ledger::Fate;
 
 const REFUSAL: Line = 100;
@@ -30,6 +31,9 @@ struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     ledger: Ledger,
+    /// A second ledger with the same job and accounts, where the setting has one: another ledger behind the same pooler, or
+    /// what one file becomes under its second name.
+    other: Option<Ledger>,
     /// The ledger before its last commit, until that is lost.
     before: Option<Box<Ledger>>,
     processes: [Option<Process>; 2],
@@ -51,10 +55,12 @@ pub(super) enum Violation {
 }
 
 impl World {
-    pub(super) fn new() -> World {
-        let rows = vec![None; 2];
+    pub(super) fn new(setting: Setting) -> World {
+        let ledger = Ledger { fence: 0, rows: vec![None; 2], spent: 0 };
+        let two = matches!(setting.flaw, Flaw::TwoNames | Flaw::SwappedConnection | Flaw::SwapNoticed);
         World {
-            ledger: Ledger { fence: 0, rows, spent: 0 },
+            other: two.then(|| ledger.clone()),
+            ledger,
             before: None,
             processes: [None, None],
             sink: Vec::new(),
@@ -67,6 +73,7 @@ impl World {
     pub(super) fn violations(&self, setting: Setting) -> Vec<Violation> {
         let drawn: HashSet<_> = self.sink.iter().filter(|(_, line)| *line < REFUSAL).collect();
         let names: HashSet<_> = self.sink.iter().map(|(name, _)| name).collect();
+        let paid: HashSet<_> = drawn.iter().map(|(name, _)| name).collect();
         let lines: HashSet<_> = self.sink.iter().collect();
         // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new is said.
         let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
@@ -74,7 +81,7 @@ impl World {
             (self.redrawn, Violation::TwoDraws),
             (lines.len() > names.len(), Violation::TwoValues),
             (drawn.len() > usize::from(self.ledger.spent + lost), Violation::UnderCount),
-            (self.ledger.spent > setting.cap, Violation::OverCap),
+            (self.ledger.spent.max(paid.len() as u8) > setting.cap, Violation::OverCap),
             (
                 setting.delivery == Delivery::AtMostOnce && lines.len() < self.sink.len(),
                 Violation::DeliveredTwice,
@@ -85,34 +92,82 @@ impl World {
 
     /// Every world that one event can make of this one.
     pub(super) fn successors(&self, setting: Setting) -> Vec<World> {
-        let mut next = Vec::new();
-        for index in 0..2 {
-            match &self.processes[index] {
-                None => next.extend(self.started(index, setting)),
-                Some(process) => {
-                    if self.crashes < setting.crashes {
-                        let mut world = self.clone();
-                        world.processes[index] = None;
-                        world.crashes += 1;
-                        next.push(world);
-                    }
-                    if let Some(&name) = setting.wants[index].get(process.asked) {
-                        let mut world = self.clone();
-                        let event = Event::Wanted(name);
-                        world.processes[index].as_mut().expect("it runs").asked += 1;
-                        next.push(world.told(index, setting, event));
-                    }
-                    for place in 0..process.todo.len() {
-                        next.extend(self.carried_out(index, place, setting));
-                    }
-                }
-            }
+        let mut next = self.of_process(0, setting);
+        if setting.flaw == Flaw::TwoNames {
+            // The second process opens the file under its other name, and has a write-ahead log of its own there.
+            let worlds = self.clone().exchanged().of_process(1, setting);
+            next.extend(worlds.into_iter().map(World::exchanged));
+        } else {
+            next.extend(self.of_process(1, setting));
         }
         let rolls = matches!(setting.flaw, Flaw::Rollback | Flaw::RollbackWithAnchor);
         if let (true, Some(before), [None, None]) = (rolls, &self.before, &self.processes) {
             next.push(World { ledger: Ledger::clone(before), before: None, ..self.clone() });
         }
         next
+    }
+
+    /// Every world that one event of a process can make of this one.
+    fn of_process(&self, index: usize, setting: Setting) -> Vec<World> {
+        let Some(process) = &self.processes[index] else {
+            return self.started(index, setting).into_iter().collect();
+        };
+        let mut next = Vec::new();
+        if self.crashes < setting.crashes {
+            let mut world = self.clone();
+            world.processes[index] = None;
+            world.crashes += 1;
+            next.push(world);
+        }
+        if let Some(&name) = setting.wants[index].get(process.asked) {
+            let mut world = self.clone();
+            let event = Event::Wanted(name);
+            world.processes[index].as_mut().expect("it runs").asked += 1;
+            next.push(world.told(index, setting, event));
+        }
+        for place in 0..process.todo.len() {
+            next.extend(self.carried_out(index, place, setting));
+            next.extend(self.carried_out_elsewhere(index, place, setting));
+        }
+        next
+    }
+
+    /// A process carries out one of its effects over a connection that the pooler has taken from the other ledger.
+    fn carried_out_elsewhere(&self, index: usize, place: usize, setting: Setting) -> Vec<World> {
+        let todo = &self.processes[index].as_ref().expect("only a running process acts").todo;
+        let transaction = !matches!(
+            todo[place],
+            Effect::Draw(_) | Effect::Deliver(..) | Effect::Withhold(_) | Effect::Halt(_)
+        );
+        match setting.flaw {
+            Flaw::SwappedConnection if transaction => {}
+            Flaw::SwapNoticed if transaction => return vec![self.noticed(index, place, setting)],
+            _ => return Vec::new(),
+        }
+        let worlds = self.clone().exchanged().carried_out(index, place, setting);
+        worlds.into_iter().map(World::exchanged).collect()
+    }
+
+    /// A transaction that finds itself in the wrong ledger writes nothing, and says so.
+    fn noticed(&self, index: usize, place: usize, setting: Setting) -> World {
+        let mut world = self.clone();
+        let process = world.processes[index].as_mut().expect("only a running process acts");
+        let event = match process.todo.remove(place) {
+            Effect::Seal(name, _) | Effect::Lose(name) | Effect::Skip(name) => {
+                Event::Settled(name, Outcome::Aborted)
+            }
+            Effect::Recover(name) => Event::Settled(name, Outcome::Unknown),
+            _ => Event::Doubted(Doubt::Ledger),
+        };
+        world.told(index, setting, event)
+    }
+
+    /// The two ledgers in each other's place.
+    fn exchanged(mut self) -> World {
+        if let Some(other) = &mut self.other {
+            std::mem::swap(&mut self.ledger, other);
+        }
+        self
     }
 
     /// A process boots: it takes the fence and reads what is still to be delivered.
@@ -122,6 +177,10 @@ impl World {
             return None;
         }
         world.ledger.fence += 1;
+        if let (Some(other), Flaw::SwappedConnection | Flaw::SwapNoticed) = (&mut world.other, setting.flaw) {
+            // One process claims the same job in both.
+            other.fence += 1;
+        }
         if setting.flaw == Flaw::RefundOnRestart {
             for row in &mut world.ledger.rows {
                 if row.take_if(|row| row.fate == Fate::Sealed && !row.delivered).is_some() {

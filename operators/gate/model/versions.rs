@@ -1,0 +1,188 @@
+//! Versions of a job that come and go, and schedules that start earlier than they did: what is kept of one person who has a
+//! record in every window, of whom one window may count for each reservation.
+//!
+//! One statistic with `windows = 1`, and runs one after another, each of some version and from some window on, each ended
+//! at any point. The rows, the reservation and the counter change in one commit, as the gate's model has it. What is
+//! explored is by what a run concludes that a window was released already, and that a reservation still holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+
+type Version = u8;
+type Window = u8;
+
+const WINDOWS: Window = 3;
+const VERSIONS: Version = 2;
+/// The most runs of one life.
+const RUNS: u8 = 4;
+
+/// What is checked before a window is drawn and before a reservation is relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rules {
+    /// The first window is among the parameters that a version is held to.
+    start_is_bound: bool,
+    /// A window at or before the settled frontier without a row is skipped.
+    passed_is_skipped: bool,
+    /// When a reservation pays for a window.
+    reservation: Reservation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reservation {
+    /// Whenever its version has one.
+    Always,
+    /// Where the newest state is that of its version.
+    BesideItsState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Row {
+    /// The person counted in it or not.
+    Sealed(bool),
+    Skipped,
+}
+
+/// What is sealed with the newest window: whose it is, how often the person has counted, and the settled frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct State {
+    version: Version,
+    counted: u8,
+    settled: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Run {
+    version: Version,
+    next: Window,
+    /// The state that the run began with or sealed last, where it is of its version.
+    state: Option<State>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Life {
+    rows: BTreeMap<(Version, Window), Row>,
+    starts: BTreeMap<Version, Window>,
+    state: Option<State>,
+    reserved: BTreeSet<Version>,
+    spent: u8,
+    runs: u8,
+    run: Option<Run>,
+}
+
+impl Life {
+    /// Whether the person counted in more windows than were paid for.
+    fn is_undercharged(&self) -> bool {
+        let counted = self.rows.values().filter(|row| **row == Row::Sealed(true)).count();
+        counted > usize::from(self.spent)
+    }
+
+    fn successors(&self, rules: Rules) -> Vec<Life> {
+        let Some(run) = &self.run else { return self.starts_of_runs(rules) };
+        let ended = Life { run: None, ..self.clone() };
+        if run.next == WINDOWS {
+            return vec![ended];
+        }
+        vec![ended, self.with_next_window(run, rules)]
+    }
+
+    fn starts_of_runs(&self, rules: Rules) -> Vec<Life> {
+        if self.runs == RUNS {
+            return Vec::new();
+        }
+        let pairs = (1..=VERSIONS).flat_map(|version| (0..WINDOWS).map(move |from| (version, from)));
+        let mut lives = Vec::new();
+        for (version, from) in pairs {
+            let agreed = *self.starts.get(&version).unwrap_or(&from);
+            if rules.start_is_bound && agreed != from {
+                continue;
+            }
+            let mut life = self.clone();
+            life.starts.insert(version, agreed);
+            life.runs += 1;
+            let state = self.state.filter(|state| state.version == version);
+            life.run = Some(Run { version, next: from, state });
+            lives.push(life);
+        }
+        lives
+    }
+
+    fn with_next_window(&self, run: &Run, rules: Rules) -> Life {
+        let (mut life, mut run) = (self.clone(), run.clone());
+        let window = run.next;
+        run.next += 1;
+        let passed = run.state.is_some_and(|state| window <= state.settled);
+        if !life.rows.contains_key(&(run.version, window)) {
+            if passed && rules.passed_is_skipped {
+                life.rows.insert((run.version, window), Row::Skipped);
+            } else {
+                life.seal(&mut run, window, passed, rules.reservation);
+            }
+        }
+        life.run = Some(run);
+        life
+    }
+
+    /// Seals a window: the row, the charge and the state in one commit.
+    fn seal(&mut self, run: &mut Run, window: Window, passed: bool, reservation: Reservation) {
+        let before = run.state;
+        let counted = before.map_or(0, |state| state.counted);
+        // A window that is taken for released closes without a bound.
+        let counts = passed || counted == 0;
+        let own = before.is_some();
+        let holds = match reservation {
+            Reservation::Always => true,
+            Reservation::BesideItsState => own,
+        };
+        if !(holds && self.reserved.contains(&run.version)) {
+            self.reserved.insert(run.version);
+            self.spent += 1;
+        }
+        self.rows.insert((run.version, window), Row::Sealed(counts));
+        let settled = before.map_or(window, |state| state.settled.max(window));
+        let state =
+            State { version: run.version, counted: counted.saturating_add(u8::from(counts)), settled };
+        (run.state, self.state) = (Some(state), Some(state));
+    }
+}
+
+/// Explores every life; how many there are, and whether some life is undercharged.
+fn explore(rules: Rules) -> (usize, bool) {
+    let mut seen = HashSet::from([Life::default()]);
+    let mut queue = VecDeque::from([Life::default()]);
+    let mut undercharged = false;
+    while let Some(life) = queue.pop_front() {
+        undercharged |= life.is_undercharged();
+        for next in life.successors(rules) {
+            if seen.insert(next.clone()) {
+                queue.push_back(next);
+            }
+        }
+    }
+    (seen.len(), undercharged)
+}
+
+const RULES: Rules =
+    Rules { start_is_bound: true, passed_is_skipped: true, reservation: Reservation::BesideItsState };
+
+/// Refutes a person who counts in more windows than reservations paid for, over all orders of two versions, starts and ends of runs.
+#[test]
+fn no_order_of_versions_and_starts_is_undercharged() {
+    // Either rule about earlier starts is enough by itself.
+    for rules in
+        [RULES, Rules { start_is_bound: false, ..RULES }, Rules { passed_is_skipped: false, ..RULES }]
+    {
+        let (lives, undercharged) = explore(rules);
+        println!("{lives} lives: {rules:?}");
+        assert!(!undercharged, "{rules:?}");
+        assert!(lives > 500, "the exploration stopped after {lives} lives");
+    }
+}
+
+/// Refutes an exploration that would not have found the two breaks it is there for.
+#[test]
+fn conclusions_from_a_number_are_found_to_undercharge() {
+    let earlier_start = Rules { start_is_bound: false, passed_is_skipped: false, ..RULES };
+    let foreign_state = Rules { reservation: Reservation::Always, ..RULES };
+    for rules in [earlier_start, foreign_state] {
+        assert!(explore(rules).1, "{rules:?}");
+    }
+}
