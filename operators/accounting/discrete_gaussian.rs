@@ -115,14 +115,23 @@ impl DiscreteGaussian {
         let epsilon = epsilon.max(0.0);
         let DiscreteGaussian { sigma, shift } = *self;
         let mu = shift / sigma;
-        let first = (epsilon * sigma / mu - shift / 2.0).floor() + 1.0;
-        let x = first / sigma;
-        // P[Y >= m] <= e^(-m^2 / 2 sigma^2), as for the continuous law (CKS20), and e^(-37.2^2/2) < 1e-300.
-        if x > 37.2 {
+        let near = (epsilon * sigma / mu - shift / 2.0).floor() + 1.0;
+        // P[Y >= m] <= e^(-m^2 / 2 sigma^2), as for the continuous law (CKS20), and e^(-37.2^2/2) < 1e-300. That holds
+        // for the first point itself, which is at most one below.
+        if (near - 1.0) / sigma > 37.2 {
             return TINY;
         }
+        // 2 sigma^2 (loss - epsilon) at a point, exactly. A threshold in floats is off by one where a loss is epsilon.
+        let whole = |point: f64| (2 * point as i128 + shift as i128) * shift as i128;
+        let over = |point: f64| number::beyond_product(whole(point), &[2.0, epsilon, sigma, sigma]);
+        let first = match near {
+            near if over(near) <= 0.0 => near + 1.0,
+            near if over(near - 1.0) > 0.0 => near - 1.0,
+            near => near,
+        };
+        let x = first / sigma;
         // How far the first counted loss is above epsilon: from 0 to s / sigma^2.
-        let slack = (x * mu + mu * mu / 2.0 - epsilon).max(0.0);
+        let slack = over(first) / (2.0 * sigma * sigma);
         let rest = x.max(0.0);
         let sum = if sigma >= SMOOTH { self.smooth_sum(x, slack) } else { self.direct_sum(first, slack) };
         probability_up(sum * (-rest * rest / 2.0).exp() / self.mass())

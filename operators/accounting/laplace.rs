@@ -124,9 +124,15 @@ impl DiscreteLaplace {
             return 0.0;
         }
         // The losses above epsilon are those of z >= m, m = least integer > (epsilon b - s) / 2, which is at most 0.
-        let below = -((epsilon * scale - shift) / 2.0).floor() - 1.0;
-        let below = below.max(0.0);
-        let slack = ((shift - 2.0 * below) / scale - epsilon).max(0.0);
+        // What they are above epsilon is exact, times b: a threshold in floats is off by one where a loss is epsilon.
+        let over = |below: f64| number::beyond_product(shift as i128 - 2 * below as i128, &[epsilon, scale]);
+        let near = (-((epsilon * scale - shift) / 2.0).floor() - 1.0).max(0.0);
+        let below = match near {
+            near if over(near) <= 0.0 => (near - 1.0).max(0.0),
+            near if over(near + 1.0) > 0.0 => near + 1.0,
+            near => near,
+        };
+        let slack = (over(below) / scale).max(0.0);
         // P[Z >= m] - e^epsilon P[Z >= m + s], times 1 + q, as two positive terms.
         let q = (-1.0 / scale).exp();
         let gap = -(-below / scale - slack).exp_m1() - q * (-below / scale).exp_m1();

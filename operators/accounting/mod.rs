@@ -84,3 +84,5 @@ pub use units::Units;
 mod any_input;
 #[cfg(test)]
 mod dice;
+#[cfg(test)]
+mod resonance;

@@ -1,5 +1,8 @@
 //! Small numeric tools: accepted ranges, one-sided rounding, and a bisection that returns only what was checked.
 
+use dashu_int::ops::BitTest;
+use dashu_int::{IBig, Sign};
+
 use crate::invalid::{Invalid, Kind, positive};
 
 /// Every probability computed in floats is multiplied by `1 + MARGIN` before it is reported. 2^-36 is a hundred times
@@ -79,6 +82,30 @@ pub(crate) fn probability_up(value: f64) -> f64 {
     (value * (1.0 + MARGIN)).clamp(TINY, 1.0)
 }
 
+/// `whole` minus the product of `factors`, which are finite and not negative. The difference is exact, and only the result is
+/// rounded, by less than 2 units in its last place: its sign is right, and 0 means equal.
+///
+/// A loss is compared with epsilon by this. In floats the difference of the two cancels, and what is left of it is
+/// rounding error: where noise is small, one point more or less above the threshold is all of delta.
+pub(crate) fn beyond_product(whole: i128, factors: &[f64]) -> f64 {
+    let (mut product, mut places) = (IBig::ONE, 0_usize);
+    for factor in factors {
+        let bits = factor.to_bits();
+        let (exponent, fraction) = ((bits >> 52 & 0x7ff) as usize, bits & ((1 << 52) - 1));
+        product *= if exponent == 0 { fraction } else { fraction | 1 << 52 };
+        // A float is its fraction times 2^(exponent - 1075), of which 1 stands for 0.
+        product <<= exponent.max(1);
+        places += 1075;
+    }
+    let difference = (IBig::from(whole) << places) - product;
+    let (sign, size) = difference.into_parts();
+    let cut = size.bit_len().saturating_sub(64);
+    // At most 64 bits are left.
+    let leading = u64::try_from(size >> cut).unwrap_or(u64::MAX) as f64;
+    let value = libm::ldexp(leading, cut as i32 - places as i32);
+    if sign == Sign::Negative { -value } else { value }
+}
+
 /// The least number in `low..=high` that passes, to the last few digits: bisection in the logarithm. What is returned
 /// passed; `None` when not even `high` does. Meant for a test that fails below some point and passes above it; where
 /// it is not quite so, the result is still one that passed.
@@ -139,6 +166,21 @@ mod tests {
         assert_eq!(probability("delta", 1.0).map_err(|refused| refused.kind()), Err(Kind::TooLarge));
         assert_eq!(probability("delta", 1e-301).map_err(|refused| refused.kind()), Err(Kind::TooSmall));
         assert_eq!(shift("sensitivity", 0).map_err(|refused| refused.kind()), Err(Kind::Zero));
+    }
+
+    // By hand; the last by 60-digit arithmetic: 3 minus 2 times the float below 1.5.
+    #[test]
+    fn differences_from_a_product_keep_their_sign_and_digits() {
+        assert_eq!(beyond_product(6, &[2.0, 1.5, 2.0]), 0.0);
+        assert_eq!(beyond_product(-6, &[2.0, 1.5, 2.0]), -12.0);
+        assert_eq!(beyond_product(1 << 90, &[0.0, 5.0]), (1_u128 << 90) as f64);
+        assert_eq!(beyond_product(0, &[f64::MIN_POSITIVE / 4.0, 0.5]), -f64::MIN_POSITIVE / 8.0);
+        assert_eq!(beyond_product(0, &[5e-324, 2.0]), -1e-323);
+        assert_eq!(beyond_product(3, &[2.0, 1.5_f64.next_down()]), 2f64.powi(-51));
+        assert_eq!(
+            beyond_product(1, &[1.0_f64.next_up(), 1.0_f64.next_down()]),
+            -(2f64.powi(-53)) + 2f64.powi(-105)
+        );
     }
 
     #[test]

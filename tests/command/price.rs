@@ -79,3 +79,16 @@ fn a_bad_list_is_refused_by_entry_and_field() {
     assert_eq!(discreet(&["price", "/does/not/exist", "--delta", "1e-6"]).0, 78);
     assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
 }
+
+// One loss of 1/100 a hundred times adds up to exactly 1, where the search for epsilon begins. By 77-digit arithmetic.
+#[test]
+fn losses_that_add_up_to_a_whole_number_are_priced_as_they_are() {
+    for (size, epsilon) in [(20, 0.8722819), (50, 0.5568738), (64, 0.4934528), (100, 0.3922640)] {
+        let list = format!(r#"[{{"mechanism":"discrete_laplace","scale":{size},"count":{size}}}]"#);
+        let (code, output, error) = price(&format!("whole-{size}"), &list, "1e-6");
+        assert_eq!((code, error.as_str()), (0, ""));
+        let answer: Value = serde_json::from_str(&output).unwrap();
+        let found = answer["pld"]["epsilon"].as_f64().unwrap();
+        assert!((found / epsilon - 1.0).abs() < 2e-6, "{size}: {found}");
+    }
+}

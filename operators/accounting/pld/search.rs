@@ -21,40 +21,107 @@ pub(super) fn lowest(f: impl Fn(f64) -> f64) -> (f64, f64) {
     if at_a <= at_b { (a, at_a) } else { (b, at_b) }
 }
 
-/// How near the crossing [`first_below`] stops, relatively.
+/// The relative width of the bracket at which [`first_below`] stops.
 const NEAR: f64 = 4e-9;
+/// The largest factor by which a search leaps while nothing bounds it from above.
+const LEAP: f64 = 16.0;
 
 /// A point at or above 0 where a falling `curve`, given as value and minus its slope, was found at or below `target`, as
 /// near as may be to the first such point; infinity if there is none below 1e300. `guess` is where to look first.
+///
+/// The search stops on a bracket whose lower end was found above the target. A Newton step proposes points and decides
+/// nothing: at a kink the slope says nothing about the other side (a lattice of losses has a kink at each of them).
 pub(super) fn first_below(target: f64, guess: f64, curve: impl Fn(f64) -> (f64, f64)) -> f64 {
     if curve(0.0).0 <= target {
         return 0.0;
     }
     let (mut low, mut high) = (0.0, f64::INFINITY);
     let mut at = guess.max(f64::MIN_POSITIVE);
-    for _ in 0..2_000 {
+    for round in 0..2_000 {
         let (value, fall) = curve(at);
-        let distance = (value / target).ln() * value / fall;
-        if value <= target {
-            high = at;
-            if -distance <= NEAR * high || high - low <= NEAR * high {
-                return high;
-            }
+        let below = value <= target;
+        if below {
+            high = at
         } else {
-            low = at;
-            if low > 1e300 {
-                return f64::INFINITY;
-            }
+            low = at
         }
-        // Newton's step on the logarithm, and a hair beyond, so as to land below the target.
-        let newton = (at + distance) * (1.0 + NEAR / 2.0);
-        at = if newton > low && newton < high {
+        if low > 1e300 {
+            return f64::INFINITY;
+        }
+        if high.is_finite() && high - low <= NEAR * high {
+            break;
+        }
+        // Newton's step on the logarithm, and a hair beyond, so as to land on the other side.
+        let distance = (value / target).ln() * value / fall;
+        let beyond = if below { -NEAR } else { NEAR } / 4.0;
+        let newton = (at + distance) * (1.0 + beyond);
+        // Every third step halves, so that no curve can keep Newton's steps short for ever.
+        let halves = round % 3 == 2;
+        at = if high == f64::INFINITY {
+            if newton > low { newton.min(LEAP * at) } else { LEAP * at }
+        } else if newton > low && newton < high && !halves {
             newton
-        } else if high.is_finite() {
-            f64::midpoint(low, high)
+        } else if low > 0.0 && high > 4.0 * low {
+            low.sqrt() * high.sqrt()
         } else {
-            2.0 * low.max(f64::MIN_POSITIVE)
+            f64::midpoint(low, high)
         };
     }
     high
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Refutes: "a small Newton step is a bracket". The curve has kinks, and just below the guess a cliff whose foot has
+    /// almost no slope: the sum of losses of which the largest is the guess.
+    #[test]
+    fn a_kink_at_the_guess_does_not_end_the_search() {
+        for (kinks, target) in [(3, 1e-6), (20, 1e-6), (100, 1e-6), (100, 1e-13), (1000, 1e-30)] {
+            let atom = |n: i32| (f64::from(n) / f64::from(kinks), 0.5_f64.powi(n));
+            let looks = Cell::new(0);
+            let curve = |at: f64| {
+                looks.set(looks.get() + 1);
+                let (mut value, mut fall) = (0.0, 0.0);
+                for (loss, mass) in (1..=kinks).map(atom).filter(|(loss, _)| *loss * (1.0 + 1e-15) > at) {
+                    value += mass * -(at - loss * (1.0 + 1e-15)).exp_m1();
+                    fall += mass * (at - loss).exp();
+                }
+                (value, fall)
+            };
+            let found = first_below(target, 1.0, curve);
+            assert!(curve(found).0 <= target, "{kinks}, {target:e}: {found} is too small");
+            assert!(
+                curve(found * (1.0 - 2.0 * NEAR)).0 > target,
+                "{kinks}, {target:e}: {found} is too large"
+            );
+            assert!(looks.get() < 150, "{kinks}, {target:e}: {} looks", looks.get());
+        }
+    }
+
+    /// Refutes: "the first point is found from any guess", for roots from 1e-30 to 1e30 and a curve that never falls.
+    #[test]
+    fn any_guess_finds_the_root() {
+        for root in [1e-30, 1e-9, 0.3, 1.0, 17.0, 1e9, 1e30] {
+            for guess in [0.0, 1e-20, 1.0, 1e12] {
+                // Falls as a Gaussian's tail does.
+                let curve = |at: f64| {
+                    let place = at / root;
+                    let value = (-place * place).exp();
+                    (value, 2.0 * place / root * value)
+                };
+                let found = first_below((-1.0_f64).exp(), guess, curve);
+                assert!(
+                    found >= root * (1.0 - 1e-14) && found <= root * (1.0 + NEAR),
+                    "{root} {guess}: {found}"
+                );
+            }
+        }
+        assert_eq!(first_below(0.5, 1.0, |_| (1.0, 0.0)), f64::INFINITY);
+        assert_eq!(first_below(0.5, 1.0, |_| (f64::NAN, 0.0)), f64::INFINITY);
+        assert_eq!(first_below(0.5, 1.0, |_| (0.5, 0.0)), 0.0);
+    }
 }
