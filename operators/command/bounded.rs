@@ -1,11 +1,13 @@
 //! `discreet calibrate bounded`: noise that never exceeds a bound, for many adaptive answers.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use discreet::accounting::Gaussian;
 use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness, Goal, Shape, published_bound};
 use serde_json::json;
 
-use super::{Refusal, number, whole};
+use super::{INTERNAL_FAULT, Refusal, number, whole};
 
 /// How many answers, and what they may cost together.
 #[derive(Debug, Args)]
@@ -26,6 +28,9 @@ pub(crate) struct Bounded {
     /// What is to be small: bound, rms, or the weight of the bound between the two, such as 0.5
     #[arg(long, allow_negative_numbers = true, default_value = "bound")]
     goal: String,
+    /// A file to write the integer weights of the noise to, with all that its delta can be recomputed from, as one JSON object
+    #[arg(long)]
+    weights: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -57,6 +62,9 @@ impl Bounded {
         let sigma = Gaussian::calibrate(epsilon, delta, (queries as f64).sqrt())?;
         let largest = Gaussian::largest(sigma, queries, CONFIDENCE)?;
         let (bound, deviation) = (noise.bound(), noise.unit_deviation());
+        if let Some(path) = &self.weights {
+            export(&noise, path)?;
+        }
         if self.json {
             let line = json!({
                 "mechanism": "bounded",
@@ -88,4 +96,23 @@ impl Bounded {
             delta = noise.delta(),
         ))
     }
+}
+
+/// Writes the law: `weights[j]` is the weight of noise `j` steps and of `-j`, `shift` the steps that a person moves an answer
+/// by. The delta of one answer is the sum of what exceeds `e^epsilon` times its neighbour, over the sum of all weights.
+fn export(noise: &BoundedNoise, path: &Path) -> Result<(), Refusal> {
+    let law = json!({
+        "mechanism": "bounded",
+        "queries": noise.queries(),
+        "epsilon": noise.epsilon(),
+        "delta": noise.delta(),
+        "shape": noise.shape().to_string(),
+        "shift": noise.shift(),
+        "weights": noise.weights(),
+    });
+    std::fs::write(path, format!("{law}\n")).map_err(|error| {
+        let message =
+            format!("weights: {}: {}; give a file that can be written", path.display(), error.kind());
+        Refusal::with(INTERNAL_FAULT, message)
+    })
 }

@@ -266,3 +266,36 @@ fn bounded_noise_that_cannot_be_is_refused_by_name() {
     assert!(code == 78 && error.starts_with("error: queries: "), "{error}");
     assert_eq!(discreet(&["calibrate", "bounded", "--queries", "10", "--epsilon", "1"]).0, 2);
 }
+
+// Refutes a file that is not the law that was certified: its delta is summed again, in floats, which is enough to see a
+// weight that is missing.
+#[test]
+fn the_weights_of_bounded_noise_are_written_to_a_file() {
+    let path = std::env::temp_dir().join(format!("discreet-weights-{}.json", std::process::id()));
+    let asked = [
+        "calibrate",
+        "bounded",
+        "--queries",
+        "1",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--json",
+        "--weights",
+    ];
+    let answer = json(&[asked.as_slice(), &[path.to_str().unwrap()]].concat());
+    let law: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((&law["delta"], &law["queries"]), (&answer["delta"], &answer["queries"]));
+    let weights: Vec<f64> = law["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
+    let (reach, shift) = (weights.len() as i64 - 1, law["shift"].as_i64().unwrap());
+    let weight = |x: i64| weights.get(x.unsigned_abs() as usize).copied().unwrap_or(0.0);
+    let over = |x: i64| (weight(x) - 1f64.exp() * weight(x - shift)).max(0.0);
+    let total: f64 = (-reach..=reach).map(weight).sum();
+    let delta = (-reach..=reach).map(over).sum::<f64>() / total;
+    assert!((delta / law["delta"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{delta:e}");
+    let (code, output, error) = discreet(&[asked.as_slice(), &["/nowhere/weights.json"]].concat());
+    assert_eq!((code, output.as_str()), (70, ""));
+    assert!(error.starts_with("error: weights: /nowhere/weights.json: "), "{error}");
+}

@@ -2,9 +2,12 @@
 
 mod calibrations;
 
+use dashu_int::IBig;
+
 use super::*;
 use crate::accounting::dice::Dice;
 use crate::accounting::pld::Care;
+use crate::accounting::resonance::{Fixed, PLACES};
 
 /// The weight of noise `x`.
 fn weight(table: &Table, x: i64) -> u128 {
@@ -229,4 +232,62 @@ fn a_thousand_answers_agree_with_another_composition() {
     let mutant = without_edge(&table, shift as u64, 1000, epsilon);
     assert!(certified >= near * 0.999 && certified <= near * 1.01, "{certified:e} {near:e}");
     assert!(mutant < near * 0.999, "{mutant:e} {near:e}");
+}
+
+/// Delta of one or two answers at a float's own `e^epsilon`, as a fraction: over all answers, in integers. `e^epsilon` is
+/// rounded down at 256 binary places, which can only make it larger.
+fn exactly(noise: &BoundedNoise) -> (IBig, IBig) {
+    let table = &noise.table;
+    let (reach, shift) = (table.reach() as i64, noise.shift() as i64);
+    let odds = Fixed::whole(1).over(&Fixed::of(noise.epsilon()).exp_minus()).0;
+    let big = |x: i64| IBig::from(weight(table, x));
+    let total = (-reach..=reach).fold(IBig::ZERO, |sum, x| sum + big(x));
+    let exceeds = |own: IBig, other: IBig| (own << PLACES) - other * &odds;
+    if noise.queries() == 1 {
+        let each = (-reach..=reach).map(|x| exceeds(big(x), big(x - shift)));
+        return (
+            each.filter(|over| *over > IBig::ZERO).fold(IBig::ZERO, |sum, over| sum + over),
+            total << PLACES,
+        );
+    }
+    // Losses fall from one end to the other: with the first answer's, the second's may be lower, and all sums run on.
+    let (mut delta, mut last) = (IBig::ZERO, -reach - 1);
+    let (mut own, mut other) = (IBig::ZERO, IBig::ZERO);
+    for x in (-reach..=reach).rev() {
+        let (p, q) = (big(x), big(x - shift));
+        while last < reach && exceeds(&p * big(last + 1), &q * big(last + 1 - shift)) > IBig::ZERO {
+            last += 1;
+            own += big(last);
+            other += big(last - shift);
+        }
+        delta += exceeds(p * &own, q * &other);
+    }
+    (delta, (&total * &total) << PLACES)
+}
+
+/// Two certificates that another program, which knew the shape and the bound but not the table, put 7.8e-8 and 0.24%
+/// above delta. Here the very weights are summed, in integers: both keep their delta, and no weight less would.
+#[test]
+fn certificates_of_one_and_two_answers_are_exact_sums() {
+    for (queries, epsilon, delta) in [(1, 1.0, 1e-6), (2, 0.1, 1e-12)] {
+        let noise =
+            BoundedNoise::calibrate(&Asked::new(queries, epsilon, delta).unwrap(), &Fineness::default())
+                .unwrap();
+        let (top, bottom) = exactly(&noise);
+        let at_most = |bound: f64| &top << PLACES <= &bottom * Fixed::of(bound).0;
+        assert!(
+            at_most(noise.delta()) && noise.delta() <= delta,
+            "{queries}: {:e} is below the sum",
+            noise.delta()
+        );
+        assert!(!at_most(noise.delta() * 0.99), "{queries}: {:e} is far above the sum", noise.delta());
+        // The sum itself would notice a weight that is left out.
+        let mut short = noise.clone();
+        short.table = Table::raw(noise.weights()[..noise.weights().len() - 1].to_vec());
+        let (top, bottom) = exactly(&short);
+        assert!(
+            top << PLACES > bottom * Fixed::of(noise.delta()).0,
+            "{queries}: a bound one step less is as good"
+        );
+    }
 }
