@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::connect::{Sockets, connect};
@@ -67,15 +68,29 @@ impl Joined {
     }
 }
 
+/// The most workers of a process: 64, or four for each core. Each of them speaks with every other at every step, so more of them
+/// than cores take the time from each other, and 1,000 on two cores never come to an end.
+fn most_workers() -> usize {
+    available_parallelism().map_or(64, |cores| cores.get().saturating_mul(4).max(64))
+}
+
 impl Config {
     /// One process with so many workers.
     ///
     /// # Errors
     ///
-    /// Unless there is at least one.
+    /// Unless there is at least one, and no more than 64 or four for each core.
     pub fn threads(threads: usize) -> Result<Config, Invalid> {
         if threads == 0 {
             return Err(Invalid::new("workers", Kind::Zero, "a number above 0"));
+        }
+        let most = most_workers();
+        if threads > most {
+            return Err(Invalid::new(
+                "workers",
+                Kind::TooLarge,
+                format!("at most {most}, or as many as there are cores"),
+            ));
         }
         Ok(Config { threads, cluster: None, stop: Stop::new() })
     }
