@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use discreet::job::{Job, Notice, Processes};
@@ -64,7 +65,7 @@ impl Cluster {
 /// Tells the operator which process has not come, or does not answer.
 pub(crate) fn notice() -> Notice {
     // Nobody has to read it.
-    Box::new(|text| _ = writeln!(std::io::stderr(), "operator only: {text}"))
+    Arc::new(|text: &str| _ = writeln!(std::io::stderr(), "operator only: {text}"))
 }
 
 fn hosts(path: &Path) -> Result<Vec<String>, Refusal> {

@@ -27,7 +27,7 @@ impl Run {
         let page = report.map(|path| lookers::Page::new(path, &job, false)).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
-        signals::stop_on_request(&live.stop, Some(live.vitals.clone()))?;
+        signals::listen(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;
@@ -42,6 +42,7 @@ impl Run {
         if let Some(page) = page {
             page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
         }
-        Ok(Done::Ran { finished: finished?, json })
+        let finished = finished?;
+        Ok(Done::Ran { finished, code: finished.exit_code(), json })
     }
 }

@@ -80,9 +80,9 @@ impl Command {
         let (written, code) = match answer {
             Ok(Done::Said(page)) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
             // Standard output is for lines.
-            Ok(Done::Ran { finished, json }) => {
+            Ok(Done::Ran { finished, code, json }) => {
                 let said = if json { ended(&finished) } else { finished.to_string() };
-                (writeln!(io::stderr(), "{said}"), ExitCode::from(finished.exit_code()))
+                (writeln!(io::stderr(), "{said}"), ExitCode::from(code))
             }
             Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(refusal.code)),
         };
@@ -100,7 +100,7 @@ pub(crate) enum Done {
     /// Its answer is this page.
     Said(String),
     /// It ran a job, whose lines have left.
-    Ran { finished: Finished, json: bool },
+    Ran { finished: Finished, code: u8, json: bool },
 }
 
 /// How a run ended, as one line of JSON.

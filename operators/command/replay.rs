@@ -9,7 +9,7 @@ use discreet::job::{Job, Onlooker, Replay as Replayed};
 
 use super::cluster::{self, Cluster};
 use super::lookers::{self, Look};
-use super::{Done, Refusal, signals};
+use super::{Done, INTERNAL_FAULT, Refusal, signals};
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
@@ -41,7 +41,7 @@ impl Replay {
         let page = report.map(|path| lookers::Page::new(path, &job, self.demo)).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let stop = Stop::new();
-        signals::stop_on_request(&stop, None)?;
+        signals::listen(&stop, None)?;
         let mut replay = Replayed::default();
         replay.workers = workers;
         replay.processes = processes;
@@ -58,6 +58,8 @@ impl Replay {
         if let Some(page) = page {
             page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
         }
-        Ok(Done::Ran { finished, json })
+        // What was asked for is not there: a script must not go on with it.
+        let code = if finished.is_stopped() { INTERNAL_FAULT } else { finished.exit_code() };
+        Ok(Done::Ran { finished, code, json })
     }
 }

@@ -1,28 +1,31 @@
-//! What a running job does when the system asks: it stops cleanly, or says how it is.
+//! What a running job does when the system asks: it ends, goes on in another file, or says how it is.
 
 use std::io::Write;
 
 use discreet::dataflow::Stop;
-use discreet::job::Vitals;
+use discreet::job::{Reopen, Vitals};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::Refusal;
 
-/// Stops a run on SIGTERM, SIGINT or SIGHUP: nothing incomplete is sealed. On SIGUSR1 a line says how it is, to whoever
-/// runs it.
-pub(crate) fn stop_on_request(stop: &Stop, vitals: Option<Vitals>) -> Result<(), Refusal> {
-    let asked =
-        if vitals.is_some() { vec![SIGTERM, SIGINT, SIGHUP, SIGUSR1] } else { vec![SIGTERM, SIGINT, SIGHUP] };
+/// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; asked a second time, the process ends at once. SIGHUP
+/// ends nothing: a closed terminal has nothing to do with a run. A live one reopens its output by it, and says on SIGUSR1
+/// how it is, to whoever runs it.
+pub(crate) fn listen(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
-    let mut signals = Signals::new(asked).map_err(refuse)?;
+    let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
+    heard.extend(live.is_some().then_some(SIGUSR1));
+    let mut signals = Signals::new(heard).map_err(refuse)?;
     let stop = stop.clone();
     let listen = move || {
         // By signals to this process alone: a process of a cluster is stopped by the others, too.
         let mut asked = false;
         for signal in signals.forever() {
-            match (signal, &vitals) {
-                (SIGUSR1, Some(vitals)) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
+            match (signal, &live) {
+                (SIGUSR1, Some((vitals, _))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
+                (SIGHUP, Some((_, reopen))) => reopen.ask(),
+                (SIGHUP, None) => {}
                 // Who asks twice does not want to wait.
                 _ if asked => std::process::exit(128 + signal),
                 _ => {

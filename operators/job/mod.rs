@@ -79,5 +79,5 @@ mod text;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use offer::Refused;
 pub use plan::Plan;
-pub use run::{Live, Notice, Onlooker, Processes, Replay, Told, Vitals};
+pub use run::{Live, Notice, Onlooker, Processes, Reopen, Replay, Told, Vitals};
 pub use sources::{MadeUp, Progress, Row};

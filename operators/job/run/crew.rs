@@ -26,7 +26,7 @@ impl Processes {
 }
 
 /// What is called with words for the operator.
-pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
+pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Job {
     /// Who shares the work of a run.
@@ -76,7 +76,7 @@ impl Job {
         let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
         let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
         Ok(match notice {
-            Some(notice) => config.noting(notice),
+            Some(notice) => config.noting(move |text| notice(text)),
             None => config,
         })
     }

@@ -19,6 +19,8 @@ pub struct Live {
     pub out: Option<PathBuf>,
     /// What stops it.
     pub stop: Stop,
+    /// What makes it go on in a new file of the output's name, where the old one was moved away.
+    pub reopen: Reopen,
     /// Who looks on.
     pub onlooker: Onlooker,
     /// What an operator may see of it while it runs.
@@ -28,7 +30,7 @@ pub struct Live {
 impl Default for Live {
     fn default() -> Live {
         let (stop, onlooker, vitals) = (Stop::new(), Onlooker::default(), Vitals::new());
-        Live { workers: 1, processes: None, out: None, stop, onlooker, vitals }
+        Live { workers: 1, processes: None, out: None, stop, reopen: Reopen::new(), onlooker, vitals }
     }
 }
 
@@ -44,17 +46,18 @@ impl Job {
     ///
     /// As [`execute`], and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, Failure> {
-        let Live { workers, processes, out, stop, onlooker, vitals } = live;
+        let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
         let Onlooker { told, reading, ending, notice } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
-            announced(others, self.prepared(workers, others, out.as_deref(), notice))?;
+            announced(others, self.prepared(workers, others, out.as_deref(), notice.clone()))?;
+        let rotation = out.map(|path| Rotation { reopen, path, notice });
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
         let told = watched(told, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = When::OnTime { clock: Arc::clone(&clock), late: self.source.late, slack: self.slack };
-        let outlet = Outlet { sink, only_news, when, told };
+        let outlet = Outlet { sink, rotation, only_news, when, told };
         let seen = vitals.clone();
         let reading: Box<dyn FnOnce(Arc<Progress>) + Send> = Box::new(move |progress| {
             seen.reads(Arc::clone(&progress));

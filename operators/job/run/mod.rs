@@ -34,10 +34,11 @@ use demo::Demo;
 use ending::last_close;
 use graph::{Graph, Shape};
 use memory::Guard;
-use publish::{Outlet, Publisher, When};
+use publish::{Outlet, Publisher, Rotation, When};
 
 pub use crew::{Notice, Processes};
 pub use live::Live;
+pub use publish::Reopen;
 pub use replay::Replay;
 pub use vitals::Vitals;
 
@@ -50,7 +51,8 @@ pub struct Onlooker {
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
-    /// Called with words for the operator: which process has not come, does not answer, or answers again.
+    /// Called with words for the operator: which process has not come, does not answer, or answers again; and that the file
+    /// for the lines cannot be opened anew.
     pub notice: Option<Notice>,
 }
 

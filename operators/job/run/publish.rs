@@ -4,12 +4,15 @@
 //! ready then waits for the next whole slack. So when a line comes out says nothing of what is in it.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
+use super::crew::Notice;
 use crate::dataflow::{Clock, Failure, Release};
 use crate::job::sinks::Sink;
 use crate::time::{Span, Time};
@@ -20,9 +23,38 @@ pub(crate) enum When {
     OnTime { clock: Arc<dyn Clock>, late: Option<Span>, slack: Span },
 }
 
+/// A switch by which a run goes on in the file that has the name of its output now, after the old one was moved away.
+#[derive(Clone, Debug, Default)]
+pub struct Reopen(Arc<AtomicBool>);
+
+impl Reopen {
+    /// A switch that is off.
+    pub fn new() -> Reopen {
+        Reopen::default()
+    }
+
+    /// Asks for it, once.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// What it takes to go on in another file.
+pub(crate) struct Rotation {
+    pub(crate) reopen: Reopen,
+    pub(crate) path: PathBuf,
+    pub(crate) notice: Option<Notice>,
+}
+
 /// What a release goes to.
 pub(crate) struct Outlet {
     pub(crate) sink: Option<Sink>,
+    /// Where the sink may be given another file.
+    pub(crate) rotation: Option<Rotation>,
     /// Whether what was delivered before is left out: of a sink that cannot tell what it holds.
     pub(crate) only_news: bool,
     pub(crate) when: When,
@@ -96,6 +128,7 @@ impl Shelf {
                 }
             }
             inbox.try_iter().take(GROUP).for_each(|release| self.shelve(release));
+            self.outlet.reopen_if_asked();
             if !self.tell_what_is_due() {
                 return;
             }
@@ -150,6 +183,18 @@ impl Shelf {
 }
 
 impl Outlet {
+    fn reopen_if_asked(&mut self) {
+        let (Some(sink), Some(Rotation { reopen, path, notice })) = (&mut self.sink, &self.rotation) else {
+            return;
+        };
+        if reopen.take()
+            && let Err(trouble) = sink.reopen(path)
+            && let Some(notice) = notice
+        {
+            notice(&format!("{trouble}; lines go on in the file that was open"));
+        }
+    }
+
     fn take(&mut self, releases: &[Release]) -> io::Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         for release in releases {

@@ -64,7 +64,8 @@ impl Job {
         let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let outlet = Outlet { sink, only_news: false, when: When::AtOnce, told: tell(told) };
+            let outlet =
+                Outlet { sink, rotation: None, only_news: false, when: When::AtOnce, told: tell(told) };
             let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
@@ -75,7 +76,8 @@ impl Job {
             let told = (release.row().clone(), release.standing().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         };
-        let outlet = Outlet { sink: None, only_news: false, when: When::AtOnce, told: Box::new(keep) };
+        let outlet =
+            Outlet { sink: None, rotation: None, only_news: false, when: When::AtOnce, told: Box::new(keep) };
         let run = Run { job: self, offers, horizon, gate, demo, at_end: true };
         let (finished, offers, demo) = run.go(way(outlet))?;
         let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));

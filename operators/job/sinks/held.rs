@@ -23,6 +23,8 @@ pub(super) struct Held {
     pub(super) known: HashSet<Digest>,
     /// The place and the chain of the newest row.
     pub(super) newest: Option<(i64, Digest)>,
+    /// The least place of its rows.
+    pub(super) first: Option<i64>,
 }
 
 /// What a line or a record says.
@@ -115,7 +117,10 @@ impl Held {
                 Word::Alone(_) if cells > 0 => {
                     return refuse(number, "found a refusal among the lines of a window");
                 }
-                Word::Closed(_, sequence, chain) => held.newest = held.newest.max(Some((sequence, chain))),
+                Word::Closed(_, sequence, chain) => {
+                    held.newest = held.newest.max(Some((sequence, chain)));
+                    held.first = Some(held.first.map_or(sequence, |first| first.min(sequence)));
+                }
                 Word::Alone(_) => {}
             }
             held.known.extend(name);

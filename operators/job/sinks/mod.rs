@@ -4,6 +4,10 @@
 //! again. What is no file of releases is refused, and left as it is. A demo has files of its own: a new demo begins its
 //! file anew, for the ledger of the last one is gone.
 //!
+//! A file that was moved away while a run writes to it is [left](Sink::reopen) on request for the one that has its name now,
+//! which is told what comes from then on; so is it after a restart, by the place of its first row. At a start an empty file is
+//! told everything, as a new one is.
+//!
 //! A pipe or a device, such as `/dev/null`, keeps nothing that could be read, and is told whatever comes.
 
 mod held;
@@ -12,6 +16,7 @@ mod table;
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use held::Held;
@@ -32,6 +37,8 @@ pub(crate) struct Sink {
     failed: bool,
     known: HashSet<Digest>,
     newest: Option<(i64, Digest)>,
+    /// The place of the first row that the file held when it was opened.
+    first: Option<i64>,
     new: bool,
 }
 
@@ -97,6 +104,7 @@ impl Sink {
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
+            sink.first = held.first;
         }
         Ok(sink)
     }
@@ -107,7 +115,17 @@ impl Sink {
             Format::Csv => table::header(demo).into_bytes(),
         };
         let new = matches!(to, To::File(_));
-        Sink { to, format, demo, pending, failed: false, known: HashSet::new(), newest: None, new }
+        Sink {
+            to,
+            format,
+            demo,
+            pending,
+            failed: false,
+            known: HashSet::new(),
+            newest: None,
+            first: None,
+            new,
+        }
     }
 
     /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
@@ -125,12 +143,37 @@ impl Sink {
         self.new
     }
 
+    /// Goes on in the file that has this path now, where that is another one than it was: whoever moves a file of releases
+    /// away makes room for the next. What the old file holds is not told again. Whether it was another file.
+    ///
+    /// # Errors
+    ///
+    /// If there is another one and it cannot be opened, as by [`Sink::file`]: then it goes on in the old file.
+    pub(crate) fn reopen(&mut self, path: &Path) -> Result<bool, Trouble> {
+        let To::File(file) = &self.to else { return Ok(false) };
+        let facts = |facts: fs::Metadata| (facts.dev(), facts.ino());
+        let refuse = |error: io::Error| Trouble::refused(format!("{}: {error}", path.display()));
+        let own = file.metadata().map(facts).map_err(refuse)?;
+        if fs::metadata(path).map(facts).is_ok_and(|found| found == own) {
+            return Ok(false);
+        }
+        let mut next = Sink::file(path, self.demo)?;
+        self.settle().map_err(refuse)?;
+        next.known.extend(self.known.drain());
+        *self = next;
+        Ok(true)
+    }
+
     /// Tells it a row, unless it holds the row already.
     ///
     /// # Errors
     ///
     /// If it cannot be written: then nothing more is.
     pub(crate) fn put(&mut self, row: &Row) -> io::Result<()> {
+        // A file that begins later was begun after another one had been moved away, which holds the row.
+        if row.is_delivered() && self.first.is_some_and(|first| row.sequence() < first) {
+            return Ok(());
+        }
         let closing = row.closing();
         let cells = if closing.is_some() { row.line() } else { "" };
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
