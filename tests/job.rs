@@ -25,6 +25,8 @@ mod refusals;
 mod replays;
 #[path = "job/rivals.rs"]
 mod rivals;
+#[path = "job/rotation.rs"]
+mod rotation;
 #[path = "job/scene.rs"]
 mod scene;
 #[path = "job/signals.rs"]
@@ -33,6 +35,8 @@ mod signals;
 mod totals;
 #[path = "trial/mod.rs"]
 mod trial;
+#[path = "job/workers.rs"]
+mod workers;
 
 use common::size;
 use trial::{Chance, in_parallel};

@@ -1,0 +1,105 @@
+//! How many workers and processes share the work: no matter for what is counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cluster::{beside, chosen, crowd, hosts, set, start_as};
+use crate::scene::{Scene, Told};
+use crate::size;
+
+/// A job file of `config/` beside the log that it reads; nothing where the log is not.
+fn example(name: &str, data: Option<&str>) -> Option<Scene> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let job = fs::read_to_string(project.join("config").join(format!("{name}.toml"))).unwrap();
+    let scene = Scene::new("workers");
+    // As large as it is only in a full run.
+    let (rows, few) = ("rows   = 400000", "rows   = 20000 ");
+    scene.write("job.toml", if size(0, 1) == 0 { job.replace(rows, few) } else { job });
+    if let Some(data) = data {
+        let log = project.join("../shared/data").join(data);
+        if !log.exists() {
+            println!("skipped: no ../shared/data: {data} is not replayed");
+            return None;
+        }
+        symlink(log, scene.at(data)).unwrap();
+    }
+    fs::create_dir(scene.at("state")).unwrap();
+    hosts(&scene);
+    Some(scene)
+}
+
+/// What is exact in the lines of a demonstration: after the bound and before it, of each cell.
+type Exact = BTreeMap<[String; 5], [Value; 2]>;
+
+fn exact(lines: &str) -> Exact {
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let cells = lines.filter(|line| line["closed"] != true).map(|line| {
+        assert!(line["refused"].is_null(), "{line}");
+        let place = ["release", "window", "key", "q", "of"].map(|field| line[field].to_string());
+        (place, ["tally", "truth"].map(|field| line[field].clone()))
+    });
+    cells.collect()
+}
+
+// Refutes what is counted twice, or not at all, or bounded otherwise, where more workers or processes share the work.
+#[test]
+fn exact_tallies_are_the_same_for_every_number_of_workers_and_processes() {
+    let mut examples = vec![("quickstart", None), ("access_log", Some("access.log.gz"))];
+    if size(0, 1) == 1 {
+        examples.push(("reviews", Some("reviews.csv.bz2")));
+        examples.push(("retail", Some("retail.csv.gz")));
+        examples.push(("running", Some("reviews.csv.bz2")));
+    }
+    for (name, data) in examples {
+        let Some(scene) = example(name, data) else { continue };
+        let one = exact(&scene.done(&["replay", "job.toml", "--demo"]).out);
+        assert!(
+            one.values().flatten().any(|number| number.as_f64().is_some_and(|number| number > 0.0)),
+            "{name}"
+        );
+        let same = |what: &str, other: Exact| {
+            // Which keys are discovered is a matter of noise; what is told of one that is, is not.
+            let common = one.keys().filter(|place| other.contains_key(*place)).count();
+            assert!(2 * common > one.len(), "{name}, {what}: {common} of {}", one.len());
+            for (place, numbers) in &other {
+                assert!(one.get(place).is_none_or(|own| own == numbers), "{name}, {what}: {place:?}");
+            }
+        };
+        for workers in ["2", "3", "4"] {
+            same(workers, exact(&scene.done(&["replay", "job.toml", "--demo", "-w", workers]).out));
+        }
+        let lives =
+            [0, 1].map(|process| start_as(&scene, process, &["replay", "job.toml", "--demo", "-w", "2"]));
+        for said in lives.map(|life| life.end()) {
+            assert_eq!(said.code, Some(0), "{name}: {said:?}");
+        }
+        same("two processes", exact(&scene.read("told.jsonl")));
+    }
+}
+
+// Refutes a number of workers with which a job never ends, and one that counts otherwise.
+#[test]
+fn a_number_of_workers_does_its_work_or_is_refused() {
+    let scene = set(&chosen(), &crowd());
+    for workers in ["0", "1000"] {
+        for command in ["replay", "run"] {
+            let said = scene.run(&[command, "job.toml", "-w", workers]);
+            assert_eq!(said.code, Some(78), "{workers}: {said:?}");
+            assert!(said.err.starts_with("error: workers: found "), "{workers}: {said:?}");
+        }
+    }
+    let told = |workers: &str| {
+        // With a ledger of its own: what one ledger has told it tells again.
+        let scene = beside(&scene);
+        scene.done(&["replay", "job.toml", "--out", "told.jsonl", "-w", workers]);
+        Told::of(&scene.read("told.jsonl")).values()
+    };
+    let one = told("1");
+    for workers in ["2", "8", "64"] {
+        assert_eq!(told(workers), one, "{workers}");
+    }
+}
