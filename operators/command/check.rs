@@ -67,17 +67,15 @@ fn connect(job: &Job) -> Result<(), Refusal> {
     let (asked, at) = (job.domain(), job.privacy.ledger.display());
     let name = asked.name();
     match ledger.domains()?.iter().find(|known| known.name() == name) {
-        Some(known) if known == asked => {}
         Some(known) => {
-            let stated = (known.promise() != asked.promise(), known.neighbours() != asked.neighbours());
-            let what = match stated {
-                (true, _) => "another promise",
-                (_, true) => "another unit",
-                _ => "another budget",
-            };
-            return Err(Refusal::new(format!(
-                "privacy.domain: found {what} for domain {name} in ledger {at}; give what was stated, or a domain of another name"
-            )));
+            job.is_charged_to(known)?;
+            job.would_agree(&mut ledger)?;
+            if known != asked {
+                return Err(Refusal::new(format!(
+                    "privacy.domain: found another budget for domain {name} in ledger {at}; give what was stated, or a domain \
+                     of another name"
+                )));
+            }
         }
         None => {
             return Err(Refusal::new(format!(

@@ -159,6 +159,7 @@ impl Standing {
             "cap": amount(self.domain.cap()),
             "releases": self.releases,
             "promise": sentence(&self.domain),
+            "person": self.domain.person(),
         })
     }
 

@@ -199,5 +199,5 @@ pub use sentence::{
     Searching, Summing, TakesBack, Tallied, Unit, Unnamed, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
-pub(crate) use sentence::{CHOICE, Everything, Exact, Terms};
+pub(crate) use sentence::{CHOICE, Everything, Exact, Terms, charge, terms};
 pub use windows::{Calendar, Clock, Schedule, SystemClock};

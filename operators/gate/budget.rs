@@ -3,12 +3,26 @@
 use crate::accounting::Unit;
 use crate::ledger::{Domain, Name, Trouble};
 
-/// The domain of this name, or the only one that protects this unit.
+/// The domain of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
 pub(super) fn find<'a>(
     domains: &'a [Domain],
     named: Option<&Name>,
     unit: Unit,
+    person: Option<&str>,
 ) -> Result<&'a Domain, Trouble> {
+    let found = of_unit(domains, named, unit)?;
+    let Some(person) = person.filter(|person| found.person() != Some(*person)) else { return Ok(found) };
+    let stated = found.person().map_or("does not state who one person is".to_owned(), |known| {
+        format!("is an account of other people: of the person {known}")
+    });
+    Err(Trouble::refused(format!(
+        "person: found {person}, and domain {} {stated}; one cap would speak about different people: put back what it was, or \
+         state another account, with `discreet ledger init` and a domain of another name",
+        found.name()
+    )))
+}
+
+fn of_unit<'a>(domains: &'a [Domain], named: Option<&Name>, unit: Unit) -> Result<&'a Domain, Trouble> {
     let protects = |domain: &&Domain| domain.neighbours().unit == unit;
     let fitting: Vec<&Domain> = domains.iter().filter(protects).collect();
     let refuse = |found: &str| {
@@ -54,7 +68,7 @@ mod tests {
             [domain("visits", Unit::Person), domain("logs", Unit::Record), domain("taps", Unit::Person)];
         let found = |named: Option<&str>, unit| {
             let named = named.map(name);
-            find(&domains, named.as_ref(), unit).map(|domain| domain.name().to_string())
+            of_unit(&domains, named.as_ref(), unit).map(|domain| domain.name().to_string())
         };
         assert_eq!(found(Some("taps"), Unit::Person).unwrap(), "taps");
         assert_eq!(found(None, Unit::Record).unwrap(), "logs");
@@ -70,7 +84,28 @@ mod tests {
                 assert!(trouble.to_string().contains(word), "{trouble}");
             }
         }
-        let trouble = find(&domains[..1], None, Unit::Record).unwrap_err();
+        let trouble = of_unit(&domains[..1], None, Unit::Record).unwrap_err();
         assert!(trouble.to_string().contains("ledger init"), "{trouble}");
+    }
+
+    // Refutes an account of other people, and one that says nothing beside a job that does; a job that says nothing is not asked.
+    #[test]
+    fn a_domain_is_charged_for_the_people_that_it_states() {
+        let stated = domain("people", Unit::Person).with_person("the client").unwrap();
+        let domains = [stated, domain("anybody", Unit::Person)];
+        let found = |named: &str, person: Option<&str>| {
+            find(&domains, Some(&name(named)), Unit::Person, person).map_err(|trouble| trouble.to_string())
+        };
+        assert!(found("people", Some("the client")).is_ok() && found("people", None).is_ok());
+        assert!(found("anybody", None).is_ok());
+        for (named, person) in
+            [("people", "the account"), ("people", "the Client"), ("anybody", "the client")]
+        {
+            let said = found(named, Some(person)).unwrap_err();
+            assert!(
+                said.contains(person) && said.contains(named) && said.contains("another account"),
+                "{said}"
+            );
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::request::{Request, Told};
 use super::thread::{Halted, Message};
 use super::welcome::{Guest, Memory};
 use crate::accounting::Unit;
-use crate::ledger::{Digest, Domain, Key, Name, Release, Row, Trouble};
+use crate::ledger::{Domain, Key, Name, Release, Row, Trouble, VersionTerms};
 
 /// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
 ///
@@ -24,6 +24,8 @@ pub struct Gate {
     version: u32,
     key: Key,
     domains: Vec<Domain>,
+    /// Who one person is to this job, where it says so.
+    person: Option<String>,
     messages: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
     halted: Halted,
@@ -48,7 +50,7 @@ impl Gate {
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, Trouble> {
         let (job, key) = (Name::new("job", job)?, Key::open(key)?);
         let (domains, halted) = (Vec::new(), Halted::default());
-        Ok(Gate { job, version: 1, key, domains, messages: None, thread: None, halted })
+        Ok(Gate { job, version: 1, key, domains, person: None, messages: None, thread: None, halted })
     }
 
     /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a gate
@@ -67,12 +69,12 @@ impl Gate {
     pub(super) fn new(
         (job, version): (Name, u32),
         key: Key,
-        domains: Vec<Domain>,
+        (domains, person): (Vec<Domain>, Option<String>),
         messages: Sender<Message>,
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
         let (messages, thread) = (Some(messages), Some(thread));
-        Gate { job, version, key, domains, messages, thread, halted }
+        Gate { job, version, key, domains, person, messages, thread, halted }
     }
 
     /// The job.
@@ -103,11 +105,11 @@ impl Gate {
     /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
     /// that [is elsewhere](Gate::is_elsewhere) knows of none.
     pub fn domain(&self, named: Option<&Name>, unit: Unit) -> Result<&Domain, Trouble> {
-        budget::find(&self.domains, named, unit)
+        budget::find(&self.domains, named, unit, self.person.as_deref())
     }
 
-    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` is a hash of
-    /// everything that its privacy depends on. `wake` is called on the gate's thread: once at first, and whenever there
+    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are its
+    /// [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the gate's thread: once at first, and whenever there
     /// is something to hear.
     ///
     /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A second desk of
@@ -126,14 +128,14 @@ impl Gate {
     pub fn desk(
         &self,
         name: &Name,
-        parameters: &Digest,
+        parameters: impl Into<VersionTerms>,
         wake: impl Fn() + Send + 'static,
     ) -> Result<Desk, Trouble> {
         let (outbox, told) = unbounded();
         let (domains, messages) = (self.domains.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
-            let guest = Guest { name: name.clone(), version: self.version, parameters: *parameters };
+            let guest = Guest { name: name.clone(), version: self.version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
             // Where the thread has ended or ends, the question is dropped, and the way back with it.
@@ -233,7 +235,8 @@ impl Desk {
     }
 
     /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it
-    /// is on its way is asking once.
+    /// is on its way is asking once. Windows of a release are asked for in the order of their ends: one without a row that
+    /// ends before another that is settled in this version, or with it, is skipped.
     ///
     /// # Errors
     ///

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! boot     check the library, its settings, the file, every link of the chain, every account; take the fence
-//! look up  is there a row under this release's name? then its line is the answer, whatever is asked now
+//! look up  is there a row under this release's name? then its line is the answer, whatever is asked now;
+//!          if there is none, but one of a later window in this version, the window is skipped
 //! draw     once, from a fresh seed; nothing that follows may fail because of what was drawn
 //! seal     one transaction: { the fence is mine; the name is free; the promise's account still fits;
 //!          write line, charge and what the mechanism keeps, or a refusal that costs nothing }
@@ -66,7 +67,10 @@
 //! A job is its name and the number of its [version](Opening::version). With which parameters a version first opened a
 //! desk is kept in the ledger, and the same version with others is refused: under their old names its windows would get
 //! the old text back, under new ones they would be paid for again, and neither is what a slip of the pen should do. A new
-//! version may have any parameters. Both are part of the names of its releases ([`Digest::of_version`]).
+//! version may have any parameters. Both are part of the names of its releases ([`Digest::of_version`]). A refusal names
+//! the fields that changed, as far as the [terms](crate::ledger::VersionTerms) name them; `docs/VERSIONS.md` lists what a
+//! job file binds. Independently of that, windows of one version are drawn in the order of their ends: one without a row,
+//! at or before the end of another that was sealed, refused or lost, is skipped.
 //!
 //! A new version spends from the same budgets, and finds what the old one's mechanisms kept: state is a statistic's, by
 //! job and name. What of it still holds is decided by the mechanism, which sees the state before it draws, and whoever

@@ -23,6 +23,7 @@ pub struct Opening {
     /// The same, of this ledger by its place.
     told: Vec<(i64, Digest)>,
     again: bool,
+    person: Option<String>,
 }
 
 impl Opening {
@@ -42,6 +43,7 @@ impl Opening {
             seen: Vec::new(),
             told: Vec::new(),
             again: false,
+            person: None,
         })
     }
 
@@ -49,6 +51,14 @@ impl Opening {
     #[must_use]
     pub fn version(mut self, version: u32) -> Opening {
         self.version = version;
+        self
+    }
+
+    /// Who one person is to this job, in the words that its account [states](crate::ledger::Domain::with_person): a
+    /// statement about other people is refused. Compared only where it is said.
+    #[must_use]
+    pub fn person(mut self, person: &str) -> Opening {
+        self.person = Some(person.to_owned());
         self
     }
 
@@ -130,13 +140,13 @@ impl Opening {
         }
         failpoint::reached("after-anchor", TroubleKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
-        let pacing = ledger.pacing()?;
+        let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let domains = ledger.domains()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let vault = Vault::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
-        let mut driver = Driver::new(ledger, claim, vault, journal, core, pacing);
+        let mut driver = Driver::new(ledger, claim, vault, journal, core, (pacing, settled));
         let halted = driver.halted();
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {
@@ -145,6 +155,6 @@ impl Opening {
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
         let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
-        Ok(Gate::new((self.job, self.version), key, domains, messages, (thread, halted)))
+        Ok(Gate::new((self.job, self.version), key, (domains, self.person), messages, (thread, halted)))
     }
 }

@@ -21,9 +21,10 @@ use super::turns::Turns;
 use super::vault::Vault;
 use super::welcome::{Guest, Memory};
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Pacing, Release, Row, State, Trouble, TroubleKind,
+    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Pacing, Release, Row, State, Trouble, TroubleKind,
     failpoint,
 };
+use crate::time::Time;
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -70,6 +71,8 @@ pub(super) struct Driver {
     /// Rows on their way out.
     rows: HashMap<Digest, Row>,
     listeners: Listeners,
+    /// Up to when the windows of a release are settled, by the release and its version.
+    settled: HashMap<(Name, Digest), Time>,
     /// At which pace budgets are being spent.
     pacing: Pacing,
     halted: Halted,
@@ -82,7 +85,7 @@ impl Driver {
         vault: Vault,
         journal: Option<Journal>,
         core: Core<Digest, String>,
-        pacing: Pacing,
+        (pacing, settled): (Pacing, HashMap<(Name, Digest), Time>),
     ) -> Driver {
         Driver {
             ledger,
@@ -94,6 +97,7 @@ impl Driver {
             turns: Turns::default(),
             rows: HashMap::new(),
             listeners: Listeners::default(),
+            settled,
             pacing,
             halted: Halted::default(),
         }
@@ -218,7 +222,25 @@ impl Driver {
         let id = row.release().id();
         let record = Record { fate: row.fate(), line: row.line().to_owned(), delivered: row.is_delivered() };
         self.requests.remove(&id);
+        self.settle(&row);
         self.rows.insert(id, row);
         (id, record)
+    }
+
+    /// Takes note of how far the windows of a release are settled.
+    fn settle(&mut self, row: &Row) {
+        let release = row.release();
+        if release.part.is_none() && row.fate() != Fate::Skipped {
+            let settled = self.settled.entry((release.name.clone(), release.version));
+            let settled = settled.or_insert(release.window.end());
+            *settled = release.window.end().max(*settled);
+        }
+    }
+
+    /// Whether a later window of this release is settled in this version, so that nothing may be drawn for this one: what
+    /// was drawn since counts on it to have been settled before.
+    fn is_passed(&self, release: &Release) -> bool {
+        let settled = self.settled.get(&(release.name.clone(), release.version));
+        release.part.is_none() && settled.is_some_and(|settled| release.window.end() <= *settled)
     }
 }

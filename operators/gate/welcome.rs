@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::patience;
 use super::vault::Vault;
-use crate::ledger::{Claim, Digest, Ledger, Name, Trouble, TroubleKind};
+use crate::ledger::{Claim, Ledger, Name, Trouble, TroubleKind, VersionTerms};
 
 /// The newest state of a statistic, in clear.
 pub(super) struct Kept {
@@ -38,8 +38,8 @@ pub(super) struct Guest {
     pub(super) name: Name,
     /// The version of the job.
     pub(super) version: u32,
-    /// Every parameter that privacy depends on.
-    pub(super) parameters: Digest,
+    /// Everything that the version binds.
+    pub(super) terms: VersionTerms,
 }
 
 /// Holds the job's version to its parameters, and reads what the statistic kept.
@@ -51,9 +51,9 @@ pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,
     vault: &Vault,
-    Guest { name, version, parameters }: &Guest,
+    Guest { name, version, terms }: &Guest,
 ) -> Result<Option<Memory>, Trouble> {
-    let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, parameters) {
+    let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
         // An answer, and no reason to ask again.
         Err(trouble) if trouble.kind() == TroubleKind::Refused => Ok(Err(trouble)),
         asked => asked.map(Ok),

@@ -1,57 +1,261 @@
-//! With which parameters a version of a job first opened each of its statistics.
+//! With which terms a version of a job first opened each of its statistics.
 //!
 //! This is bookkeeping, and no link of the chain. It guards against a slip: parameters that were changed under a version
 //! that has released already. Whoever edits it gains nothing by that: a row too many refuses a job, a row too few lets a
 //! change through, and changed parameters are other names of releases, each charged for by itself, whatever stands here.
 //! So a repair keeps what can be read, and nothing recomputes it.
+//!
+//! Beside the hash stand the fields that it was made of, by name, so that a refusal can name the field that changed. They
+//! are configuration, and public.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 
 use super::book::Ledger;
 use super::claim::Claim;
+use super::columns::encode;
 use super::name::Name;
 use super::records::{digest, name, number};
-use super::store::{Store, Transaction, Value, first};
+use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::Trouble;
-use crate::canonical::Digest;
+use crate::accounting::Cost;
+use crate::canonical::{Canonical, Digest};
+use crate::time::Time;
+
+/// What a version of a release is bound to: a hash of all of it, and its fields by name.
+///
+/// The hash decides; the fields explain a refusal. A digest alone makes terms without named fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionTerms {
+    digest: Digest,
+    fields: Fields,
+}
+
+/// Fields by name, each with its value.
+type Fields = BTreeMap<String, String>;
+
+/// Longer values are kept as their hash: a list of keys may have a hundred thousand.
+const LONGEST: usize = 200;
+
+impl VersionTerms {
+    /// VersionTerms that bind nothing yet.
+    pub(crate) fn new() -> VersionTerms {
+        VersionTerms { digest: Digest::NONE, fields: Fields::new() }
+    }
+
+    /// Binds a field to its value.
+    #[must_use]
+    pub(crate) fn binding(self, field: &str, value: impl Display) -> VersionTerms {
+        let value = value.to_string();
+        let digest = Canonical::new("discreet term 1").digest(&self.digest).text(field).text(&value).finish();
+        VersionTerms { digest, ..self }.showing(field, value)
+    }
+
+    /// Binds everything that this hash was made of.
+    #[must_use]
+    pub(crate) fn binding_all(self, what: &str, of: &Digest) -> VersionTerms {
+        let digest = Canonical::new("discreet terms 1").digest(&self.digest).text(what).digest(of).finish();
+        VersionTerms { digest, ..self }
+    }
+
+    /// Binds what is paid once for all windows.
+    #[must_use]
+    pub(crate) fn binding_cost(self, cost: &Cost) -> VersionTerms {
+        // What no ledger counts is refused before it is charged.
+        let bytes = encode(cost.amount()).unwrap_or_default();
+        self.binding_all("cost", &Digest::of(&bytes))
+    }
+
+    /// Shows a field that is not bound by itself: what is bound follows from it, such as a cost from a share.
+    #[must_use]
+    pub(crate) fn showing(mut self, field: &str, value: impl Display) -> VersionTerms {
+        let value = value.to_string();
+        let shown = if value.len() > LONGEST {
+            let hash = Digest::of(value.as_bytes()).to_string();
+            format!("{} bytes, hash {}", value.len(), hash.split_at(16).0)
+        } else {
+            value
+        };
+        self.fields.insert(field.to_owned(), shown);
+        self
+    }
+
+    /// Binds other terms too, and shows their fields.
+    #[must_use]
+    pub(crate) fn and(mut self, others: &VersionTerms) -> VersionTerms {
+        self = self.binding_all("terms", &others.digest);
+        self.fields.extend(others.fields.clone());
+        self
+    }
+
+    /// The hash of everything that is bound.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// The fields whose values differ, each with the value that it had and the one that it has; an absent field has none.
+    fn changed<'t>(&'t self, former: &'t Fields) -> Vec<Change<'t>> {
+        let names = former.keys().chain(self.fields.keys().filter(|name| !former.contains_key(*name)));
+        names
+            .map(|name| (&name[..], former.get(name).map(|value| &value[..]), self.fields.get(name)))
+            .map(|(name, was, is)| Change { name, was, is: is.map(|value| &value[..]) })
+            .filter(|change| change.was != change.is)
+            .collect()
+    }
+
+    fn encoded(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for text in self.fields.iter().flat_map(|(name, value)| [name, value]) {
+            bytes.extend((text.len() as u64).to_be_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+}
+
+impl From<&Digest> for VersionTerms {
+    fn from(digest: &Digest) -> VersionTerms {
+        VersionTerms { digest: *digest, fields: Fields::new() }
+    }
+}
+
+/// A field that is not what it was.
+struct Change<'t> {
+    name: &'t str,
+    was: Option<&'t str>,
+    is: Option<&'t str>,
+}
+
+/// The fields of terms as they were written; as many as can be read, for they only explain.
+fn decoded(mut bytes: &[u8]) -> Fields {
+    let mut text = || {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (text, rest) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*length)).ok()?)?;
+        bytes = rest;
+        String::from_utf8(text.to_vec()).ok()
+    };
+    let mut fields = Fields::new();
+    while let (Some(name), Some(value)) = (text(), text()) {
+        fields.insert(name, value);
+    }
+    fields
+}
 
 impl Ledger {
-    /// Holds a version of a job to its word: the parameters that it first opened a statistic with are its parameters.
-    /// They are noted where there are none yet; the same ones again change nothing.
+    /// Holds a version of a job to its terms: those that it first opened a statistic with are its terms. They are noted
+    /// where there are none yet; the same ones again change nothing.
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) where they were others: other parameters are another
-    /// version. [`TroubleKind::Fenced`](super::TroubleKind::Fenced) where a later process has the claim; and what the
-    /// kinds say of a write that did not end.
+    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) where they were others, naming the fields that changed: other
+    /// terms are another version. [`TroubleKind::Fenced`](super::TroubleKind::Fenced) where a later process has the claim;
+    /// and what the kinds say of a write that did not end.
     pub fn agree(
         &mut self,
         claim: &Claim,
         version: u32,
         name: &Name,
-        parameters: &Digest,
+        terms: impl Into<VersionTerms>,
     ) -> Result<(), Trouble> {
+        let terms = terms.into();
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
         claim.still_stands(tables)?;
-        let job = claim.job();
-        let place = [Value::Text(job.as_str()), Value::Number(version.into()), Value::Text(name.as_str())];
-        let known = "SELECT parameters FROM agreed WHERE job = ?1 AND version = ?2 AND name = ?3";
-        match first(tables, known, &place, |row| digest(row, 0))? {
-            Some(known) if known == *parameters => Ok(()),
-            Some(_) => Err(Trouble::refused(format!(
-                "version: job {job} has opened {name} in version {version} with other parameters; give those, or give the \
-                 job a new version"
-            ))),
+        match agreed(tables, claim.job(), version, name)? {
+            Some((known, _)) if known == terms.digest => Ok(()),
+            Some((_, former)) => Err(differ(claim.job(), version, name, &terms.changed(&former))),
             None => {
-                let [job, version, name] = place;
-                write(tables, [job, version, name, Value::Bytes(parameters.bytes())])?;
+                write(tables, (claim.job(), version.into(), name), &terms.digest, &terms.encoded())?;
                 transaction.commit()
             }
         }
     }
+
+    /// Compares terms with those of a version, and notes nothing: the refusal that [`agree`](Ledger::agree) would end in.
+    ///
+    /// # Errors
+    ///
+    /// As [`agree`](Ledger::agree), but for claims.
+    pub fn would_agree(
+        &mut self,
+        job: &Name,
+        version: u32,
+        name: &Name,
+        terms: impl Into<VersionTerms>,
+    ) -> Result<(), Trouble> {
+        let terms = terms.into();
+        match agreed(self.store(), job, version, name)? {
+            Some((known, former)) if known != terms.digest => {
+                Err(differ(job, version, name, &terms.changed(&former)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Up to when the windows of each release of a job are settled, by the release and its version: the end of its last
+    /// window that was sealed, refused or lost. Windows that were skipped settle nothing before them, and several answers
+    /// over one window have no order.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn settled(&mut self, job: &Name) -> Result<HashMap<(Name, Digest), Time>, Trouble> {
+        let newest = "SELECT name, version, max(window_end) FROM release
+                      WHERE job = ?1 AND part IS NULL AND fate <> 'skipped' GROUP BY name, version";
+        let read = |row: &dyn Columns| Ok(((name(row, 0)?, digest(row, 1)?), number(row, 2)?));
+        Ok(all(self.store(), newest, &[Value::Text(job.as_str())], read)?.into_iter().collect())
+    }
 }
 
-fn write(store: &mut dyn Store, agreed: [Value<'_>; 4]) -> Result<(), Trouble> {
-    let insert = "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, version, name) DO NOTHING";
+/// The terms of a version, if it has opened the statistic: their hash, and the fields that explain it.
+fn agreed(
+    store: &mut dyn Store,
+    job: &Name,
+    version: u32,
+    name: &Name,
+) -> Result<Option<(Digest, Fields)>, Trouble> {
+    let place = [Value::Text(job.as_str()), Value::Number(version.into()), Value::Text(name.as_str())];
+    let known = "SELECT parameters, fields FROM agreed WHERE job = ?1 AND version = ?2 AND name = ?3";
+    let read = |row: &dyn Columns| Ok((digest(row, 0)?, decoded(&row.bytes(1)?.unwrap_or_default())));
+    first(store, known, &place, read)
+}
+
+/// Refuses changed terms: what changed, as far as is known, and what can be done.
+fn differ(job: &Name, version: u32, name: &Name, changes: &[Change<'_>]) -> Trouble {
+    // A field name of a log may hold anything.
+    let plain = |value: &str| value.replace(char::is_control, " ");
+    let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
+    let changed: Vec<String> = changes
+        .iter()
+        .map(|Change { name, was, is }| format!("{name} (was {}, is {})", value(*was), value(*is)))
+        .collect();
+    let changed = match &changed[..] {
+        [] => "its windows, statistic, bound, keys, noise or price".to_owned(),
+        _ => changed.join(", "),
+    };
+    Trouble::refused(format!(
+        "version: job {job} has opened {name} in version {version} with other parameters: {changed}; put back what it was, or \
+         give the job a new version, which releases its windows and pays for them anew, and begins its totals and counts of \
+         people again"
+    ))
+}
+
+type Place<'a> = (&'a Name, i64, &'a Name);
+
+fn write(
+    store: &mut dyn Store,
+    (job, version, name): Place<'_>,
+    parameters: &Digest,
+    fields: &[u8],
+) -> Result<(), Trouble> {
+    let agreed = [
+        Value::Text(job.as_str()),
+        Value::Number(version),
+        Value::Text(name.as_str()),
+        Value::Bytes(parameters.bytes()),
+        Value::Bytes(fields),
+    ];
+    let insert = "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (job, version, name) DO NOTHING";
     store.execute(insert, &agreed).map(drop)
 }
 
@@ -59,13 +263,54 @@ fn write(store: &mut dyn Store, agreed: [Value<'_>; 4]) -> Result<(), Trouble> {
 pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(), Trouble> {
     let mut agreed = Vec::new();
     // As far as it can be read at all.
-    let _ = torn.read("SELECT job, version, name, parameters FROM agreed", &[], &mut |row| {
-        agreed.push((name(row, 0)?, number(row, 1)?, name(row, 2)?, digest(row, 3)?));
+    let _ = torn.read("SELECT job, version, name, parameters, fields FROM agreed", &[], &mut |row| {
+        let fields = row.bytes(4)?.unwrap_or_default();
+        agreed.push((name(row, 0)?, number(row, 1)?, name(row, 2)?, digest(row, 3)?, fields));
         Ok(())
     });
-    for (job, version, name, parameters) in agreed {
-        let (job, name) = (Value::Text(job.as_str()), Value::Text(name.as_str()));
-        write(tables, [job, Value::Number(version), name, Value::Bytes(parameters.bytes())])?;
+    for (job, version, name, parameters, fields) in agreed {
+        write(tables, (&job, version, &name), &parameters, &fields)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes fields that run together, an order that is no matter, and a field that is shown and taken for bound.
+    #[test]
+    fn terms_are_bound_by_what_is_bound() {
+        let digest = |terms: VersionTerms| *terms.digest();
+        let one = || VersionTerms::new().binding("a", "bc");
+        assert_ne!(digest(one()), digest(VersionTerms::new().binding("ab", "c")));
+        assert_ne!(digest(one()), digest(VersionTerms::new().binding("a", "bd")));
+        assert_ne!(digest(one()), digest(one().binding("d", "")));
+        assert_ne!(digest(one()), digest(one().binding_all("d", &Digest::of(b"x"))));
+        assert_ne!(
+            digest(one().and(&VersionTerms::new())),
+            digest(one().and(&VersionTerms::new().binding("d", "")))
+        );
+        assert_eq!(digest(one()), digest(one().showing("d", "e")));
+        let long = |end: &str| VersionTerms::new().binding("keys", "k".repeat(1_000) + end);
+        assert_ne!(digest(long("a")), digest(long("b")));
+        assert_ne!(long("a").fields, long("b").fields, "a long value that changed is named too");
+    }
+
+    #[test]
+    fn what_changed_is_named_with_what_it_was() {
+        let former = VersionTerms::new().binding("from", 1).binding("late", 2).binding("over", 3);
+        let known = decoded(&former.encoded());
+        assert_eq!(known, former.fields);
+        let terms = VersionTerms::new().binding("from", 1).binding("late", 20).binding("noise", "laplace");
+        let changes: Vec<_> =
+            terms.changed(&known).iter().map(|change| (change.name, change.was, change.is)).collect();
+        let expected =
+            [("late", Some("2"), Some("20")), ("over", Some("3"), None), ("noise", None, Some("laplace"))];
+        assert_eq!(changes, expected);
+        // What can be read of torn ones is read.
+        let bytes = former.encoded();
+        assert_eq!(decoded(&bytes[..bytes.len() - 1]).len(), 2);
+        assert_eq!(decoded(&[0xff; 30]).len(), 0);
+    }
 }

@@ -20,7 +20,7 @@ use super::verify;
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 6;
+const FORMAT: i64 = 7;
 
 /// An open ledger.
 ///

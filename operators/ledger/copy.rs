@@ -23,8 +23,8 @@ const TABLES: [Table; 11] = [
     ("SELECT * FROM fence", "INSERT INTO fence VALUES (?1, ?2)", &[Text, Number]),
     (
         "SELECT * FROM domain",
-        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        &[Text, Number, Text, Text, Text, Number, Bytes, Bytes],
+        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        &[Text, Number, Text, Text, Text, Number, Bytes, Text, Bytes],
     ),
     (
         "SELECT * FROM release ORDER BY sequence",
@@ -46,7 +46,11 @@ const TABLES: [Table; 11] = [
     ),
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
-    ("SELECT * FROM agreed", "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Text, Bytes]),
+    (
+        "SELECT * FROM agreed",
+        "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4, ?5)",
+        &[Text, Number, Text, Bytes, Bytes],
+    ),
     (
         "SELECT * FROM account",
         "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -15,6 +15,7 @@ pub struct Domain {
     pub(crate) neighbours: Neighbours,
     pub(crate) promise: Promise,
     pub(crate) cap: Amount,
+    pub(crate) person: Option<String>,
 }
 
 impl Domain {
@@ -74,6 +75,23 @@ impl Domain {
         Domain { neighbours: Neighbours::RECORD, ..self }
     }
 
+    /// States who one person is: the field that names people and what becomes of records without one, or any other words of
+    /// the author. All that is charged to an account speaks about the same people, so whoever
+    /// [states it](crate::gate::Opening::person) in other words is refused.
+    ///
+    /// # Errors
+    ///
+    /// Names `person` where the text is empty, longer than 4,096 bytes, or holds control characters.
+    pub fn with_person(self, person: &str) -> Result<Domain, Invalid> {
+        let kind = match person {
+            "" => Kind::Missing,
+            person if person.len() > 4_096 => Kind::TooLarge,
+            person if person.chars().any(char::is_control) => Kind::Malformed,
+            _ => return Ok(Domain { person: Some(person.to_owned()), ..self }),
+        };
+        Err(Invalid::new("person", kind, "a line of text, of at most 4,096 bytes"))
+    }
+
     fn stated(
         name: &str,
         promise: Promise,
@@ -102,7 +120,7 @@ impl Domain {
         if i64::try_from(span).is_err() {
             return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
         }
-        Ok(Domain { name, neighbours, promise, cap })
+        Ok(Domain { name, neighbours, promise, cap, person: None })
     }
 
     /// Its name.
@@ -113,6 +131,11 @@ impl Domain {
     /// Who is protected, against what change.
     pub fn neighbours(&self) -> Neighbours {
         self.neighbours
+    }
+
+    /// Who one person is, where it was [stated](Domain::with_person).
+    pub fn person(&self) -> Option<&str> {
+        self.person.as_deref()
     }
 
     /// What is promised.
@@ -136,7 +159,7 @@ impl Domain {
 
     pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
         let (promise, span) = promise_columns(self.promise);
-        Canonical::new("discreet domain 1")
+        Canonical::new("discreet domain 2")
             .digest(previous)
             .number(sequence)
             .text(self.name.as_str())
@@ -145,6 +168,7 @@ impl Domain {
             .text(promise)
             .bytes(&span.to_be_bytes())
             .bytes(cap)
+            .text(self.person.as_deref().unwrap_or_default())
             .finish()
     }
 }
@@ -184,5 +208,10 @@ mod tests {
         assert_eq!(field(Domain::lifetime("a", Amount::zcdp(0.0))), "rho");
         assert_eq!(field(Domain::any("a", days(0), Amount::zcdp(0.5))), "span");
         assert_eq!(field(Domain::each("a", days(1), Amount::gaussian(0.5))), "budget");
+        let stated = |person: &str| Domain::lifetime("a", Amount::zcdp(0.5)).unwrap().with_person(person);
+        for person in ["", "two\nlines", &"x".repeat(4_097)] {
+            assert_eq!(field(stated(person)), "person");
+        }
+        assert_eq!(stated("the client").unwrap().person(), Some("the client"));
     }
 }

@@ -127,6 +127,7 @@ mod trouble;
 mod verify;
 
 pub use crate::canonical::Digest;
+pub use agreement::VersionTerms;
 pub use anchor::Anchor;
 pub use book::Ledger;
 pub use claim::{Claim, Sealing};

@@ -48,7 +48,7 @@ pub(super) fn write_domain(
 ) -> Result<(), Trouble> {
     let (promise, span) = promise_columns(domain.promise);
     store.execute(
-        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         &[
             Value::Text(domain.name.as_str()),
             Value::Number(sequence),
@@ -57,6 +57,7 @@ pub(super) fn write_domain(
             Value::Text(promise),
             Value::Number(span as i64),
             Value::bytes(encode(&domain.cap).as_deref()),
+            Value::Text(domain.person.as_deref().unwrap_or_default()),
             Value::Bytes(chain.bytes()),
         ],
     )?;
@@ -156,7 +157,8 @@ pub(super) fn read_stated(row: &dyn Columns) -> Result<(i64, Domain, Digest), Tr
     let cap = amount(row, 6)?;
     let domain =
         Domain::new(name(row, 0)?, Neighbours { unit, relation }, promise, cap).map_err(|_| odd(4))?;
-    Ok((number(row, 1)?, domain, digest(row, 7)?))
+    let person = Some(row.text(7)?).filter(|person| !person.is_empty());
+    Ok((number(row, 1)?, Domain { person, ..domain }, digest(row, 8)?))
 }
 
 pub(super) fn read_amendment(row: &dyn Columns) -> Result<(Amendment, Digest), Trouble> {

@@ -87,6 +87,9 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
         (Job { bound: Bound::keys(1).windows(1), ..FIRST }, "listed"),
         (Job { listed: &[7, 9], ..FIRST }, "listed"),
         (Job { delta: 1e-8, ..FIRST }, "open"),
+        // The first window of what goes on from window to window, and the last of what does not.
+        (Job { from: -10, ..FIRST }, "listed"),
+        (Job { from: 10, ..FIRST }, "listed"),
     ];
     for (job, name) in slips {
         let (code, said) = job.run(&scratch);
@@ -99,11 +102,13 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert_eq!(FIRST.run(&scratch).0, 0);
     assert_eq!(scratch.rows(), rows);
 
-    // Nobody comes, and one key is known all the same; so it is to who asks about the past.
+    // Nobody comes, and one key is known all the same; so it is to who asks about the past, in another version again.
     let second = Job { version: 2, bound: Bound::keys(2), visits: &[], ..FIRST };
     assert_eq!(Job { from: 20, ..second.clone() }.run(&scratch), (0, String::new()));
     assert_eq!(told(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
-    assert_eq!(second.run(&scratch).0, 0);
+    let (code, said) = second.clone().run(&scratch);
+    assert!(code == 78 && said.contains("from (was"), "{said}");
+    assert_eq!(Job { version: 3, ..second }.run(&scratch).0, 0);
     assert_eq!(told(&scratch, "open")[4..], [(0, vec![(7, 0)]), (10, vec![(7, 0)])]);
     // And the first is not the second's.
     assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);

@@ -124,6 +124,7 @@ impl Stated<'_> {
             "domain": self.domain().name().as_str(),
             "stated": self.stated,
             "promise": sentence(self.domain()),
+            "person": self.domain().person(),
             "budget": budget,
             "cap": cap,
             "warnings": self.warnings(),
@@ -150,6 +151,7 @@ impl Stated<'_> {
             self.domain().cap(),
         );
         page.extend(self.conversion().map(|conversion| format!("            {conversion}\n")));
+        page.extend(self.domain().person().map(|person| format!("  person    {person}\n")));
         page.extend(self.warnings().iter().map(|warning| format!("\nwarning: {warning}\n")));
         page
     }

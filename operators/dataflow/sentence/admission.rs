@@ -176,9 +176,9 @@ impl<P: Person, K: Grouping> Admission<P, K> {
     /// What counts in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
         let Admission { tab, through, admitted } = self;
-        // It has a row already, which is told again; what is tallied now is not.
-        let counted = window.end() <= *through;
-        Closing((!counted).then_some((tab, admitted)))
+        // It was counted before this process began, or comes too late to be: its row is told again or it is skipped, and
+        // what is tallied now is told to nobody.
+        Closing(if window.end() <= *through { Counted::Nobody } else { Counted::Left(tab, admitted) })
     }
 
     /// What the window that was closed last has counted.
@@ -187,23 +187,36 @@ impl<P: Person, K: Grouping> Admission<P, K> {
     }
 }
 
-/// A window that is being closed, and what former ones have left; nothing where everything counts.
+/// A window that is being closed, and who counts in it.
 #[expect(missing_debug_implementations, reason = "it is private")]
-pub struct Closing<'a, P, K>(Option<(&'a mut Tab<P, K>, &'a mut Admitted)>);
+pub struct Closing<'a, P, K>(Counted<'a, P, K>);
+
+enum Counted<'a, P, K> {
+    /// Everybody: windows do not depend on each other.
+    Everybody,
+    /// Those to whom former windows have left something.
+    Left(&'a mut Tab<P, K>, &'a mut Admitted),
+    /// Nobody: the window was counted before, and is not told.
+    Nobody,
+}
 
 impl<P: Person, K: Grouping> Closing<'_, P, K> {
     pub(super) fn of_everybody() -> Self {
-        Closing(None)
+        Closing(Counted::Everybody)
     }
 
     /// Whether a person is bounded over all windows together.
     pub(super) fn is_over_life(&self) -> bool {
-        matches!(self.0, Some((Tab::Life(_), _)))
+        matches!(self.0, Counted::Left(Tab::Life(_), _))
     }
 
     /// Whether the person counts in this window.
     pub(super) fn admits(&mut self, person: &P) -> bool {
-        let Some((Tab::Windows(used), admitted)) = &mut self.0 else { return true };
+        let (used, admitted) = match &mut self.0 {
+            Counted::Left(Tab::Windows(used), admitted) => (used, admitted),
+            Counted::Everybody | Counted::Left(Tab::Life(_), _) => return true,
+            Counted::Nobody => return false,
+        };
         let admits = used.admit(person);
         if admits {
             admitted.entries += 1;
@@ -214,7 +227,7 @@ impl<P: Person, K: Grouping> Closing<'_, P, K> {
 
     /// Lets something of a person count in a key, if anything is left to the person there: `add` says how much it was.
     pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(Left) -> u64) {
-        let Some((Tab::Life(ration), admitted)) = &mut self.0 else { return };
+        let Counted::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
         let Some(left) = ration.left(person, key) else { return };
         let amount = add(left);
         ration.note(person, key, amount);
@@ -222,5 +235,36 @@ impl<P: Person, K: Grouping> Closing<'_, P, K> {
         person.write(&mut admitted.bytes);
         key.write(&mut admitted.bytes);
         amount.write(&mut admitted.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(start: Time) -> Interval {
+        Interval::new(start, start + 10).unwrap()
+    }
+
+    // Refutes a window that was counted before and in which everybody counts, however often each has: it is one that begins
+    // before those that were settled, too.
+    #[test]
+    fn nobody_counts_in_a_window_that_was_counted_before() {
+        let tab = Tab::<u64, u32>::Windows(Used::new(1).unwrap());
+        let mut admission = Admission::new(tab);
+        admission.restore(Restored::Through(0, 30));
+        for start in [0, 10, 20] {
+            assert!(!admission.of(window(start)).admits(&1), "{start}");
+        }
+        assert!(admission.of(window(30)).admits(&1));
+        assert!(!admission.of(window(40)).admits(&1));
+
+        let mut admission = Admission::new(Tab::<u64, u32>::Life(Ration::new(1, 5).unwrap()));
+        admission.restore(Restored::Through(0, 30));
+        let mut closing = admission.of(window(20));
+        // Then who counts is asked as if windows did not depend on each other.
+        assert!(!closing.is_over_life() && !closing.admits(&1));
+        closing.count(&1, &1, |_| panic!("it counts"));
+        assert!(admission.of(window(30)).is_over_life());
     }
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod answering;
+mod binding;
 mod bounded;
 mod bounder;
 mod collection;
@@ -25,6 +26,8 @@ mod unit;
 mod window;
 
 pub use answering::{Answering, Owned, Replies, TakesBack};
+#[cfg(feature = "cli")]
+pub(crate) use binding::{charge, terms};
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, Exact};

@@ -6,7 +6,7 @@ use crate::accounting::Unit;
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Gate, Memory};
-use crate::ledger::{Digest, Domain, Name, Trouble};
+use crate::ledger::{Digest, Domain, Name, Trouble, VersionTerms};
 
 /// The use of a ledger's key by which is chosen what is kept of a person.
 pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
@@ -30,7 +30,7 @@ pub(super) trait Office {
     /// The budget that pays: the one of that name, or the only one for such a unit.
     fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble>;
 
-    fn open(&self, name: &Name, parameters: &Digest, wake: Wake) -> Result<Opened, Trouble>;
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, Trouble>;
 }
 
 /// The gate.
@@ -58,11 +58,11 @@ impl Office for AtGate<'_> {
         self.0.domain(named.as_ref(), unit).cloned()
     }
 
-    fn open(&self, name: &Name, parameters: &Digest, wake: Wake) -> Result<Opened, Trouble> {
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, Trouble> {
         if self.0.is_elsewhere() {
             return Err(Trouble::refused("ledger: the process that holds worker 0 must open it"));
         }
-        let mut desk = self.0.desk(name, parameters, wake)?;
+        let mut desk = self.0.desk(name, terms.clone(), wake)?;
         let memory = desk.take_memory();
         Ok((Box::new(desk), memory))
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::admission::{Admission, Restored, Tab};
+use super::binding::{charge, terms};
 use super::bounded::Bounded;
 use super::bounder::{Part, bounded};
 use super::ledgered::Ledgered;
@@ -14,17 +15,14 @@ use super::panes::{Panes, Reading};
 use super::question::Question;
 use super::told::{Portion, Remembered, Telling};
 use super::unit::Unit;
-use crate::accounting::Cost;
-use crate::canonical::{Canonical, Digest};
 use crate::dataflow::bounding::{Chooser, Measure};
 use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use crate::dataflow::release::{Plan, Release, Title, Waker, release};
-use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::Invalid;
-use crate::ledger::{Charge, Name};
-use crate::mechanisms::{Mechanism, Paid, Ready, Tellable};
+use crate::ledger::VersionTerms;
+use crate::mechanisms::{Mechanism, Ready, Tellable};
 use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
@@ -47,6 +45,8 @@ pub struct Tallied<'scope, D, U: Unit<D>, T, Q, G, V> {
     pub(super) value: Rc<V>,
     pub(super) question: Result<Q, Invalid>,
     domain: Option<String>,
+    /// What its version binds beside what is known here.
+    stated: Option<VersionTerms>,
 }
 
 impl<D, U: Unit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
@@ -63,6 +63,7 @@ impl<D, U: Unit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
             value: Rc::clone(&self.value),
             question: self.question.clone(),
             domain: self.domain.clone(),
+            stated: self.stated.clone(),
         }
     }
 }
@@ -74,7 +75,8 @@ impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G,
         value: V,
         question: Result<Q, Invalid>,
     ) -> Self {
-        Tallied { bounded, key: Rc::new(key), value: Rc::new(value), question, domain: None }
+        let (key, value) = (Rc::new(key), Rc::new(value));
+        Tallied { bounded, key, value, question, domain: None, stated: None }
     }
 
     /// The same, of another question.
@@ -82,14 +84,21 @@ impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G,
         self,
         question: impl FnOnce(Q) -> Result<R, Invalid>,
     ) -> Tallied<'scope, D, U, T, R, G, V> {
-        let Tallied { bounded, key, value, question: asked, domain } = self;
-        Tallied { bounded, key, value, question: asked.and_then(question), domain }
+        let Tallied { bounded, key, value, question: asked, domain, stated } = self;
+        Tallied { bounded, key, value, question: asked.and_then(question), domain, stated }
     }
 
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
     #[must_use]
     pub fn charged_to(mut self, domain: &str) -> Self {
         self.domain = Some(domain.to_owned());
+        self
+    }
+
+    /// Binds its version to these terms too: those of what reads records, which is a closure here.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stating(mut self, terms: VersionTerms) -> Self {
+        self.stated = Some(terms);
         self
     }
 }
@@ -152,7 +161,7 @@ where
     where
         X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
     {
-        let Tallied { bounded: people, key, value, question, domain } = self;
+        let Tallied { bounded: people, key, value, question, domain, stated } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -168,17 +177,18 @@ where
         // Worker 0 alone has a desk, and knows what was kept.
         let seated = || -> Result<_, Failure> {
             let domain = office.domain(domain.as_deref(), limits.unit())?;
-            let charge = charge(&ready, limits.windows(), &schedule)?;
+            let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
             domain.counts(charge.cost())?;
-            let parameters = parameters(&ready, &schedule, domain.name());
+            let windows = (&schedule, people.windows.late);
+            let terms = terms(&ready.parameters(), windows, domain.name(), &charge, stated.as_ref());
             let title = Title {
                 domain: domain.name().clone(),
                 job: office.job(),
-                version: office.version(&parameters),
+                version: office.version(terms.digest()),
                 name: name.clone(),
             };
             let waker = Waker::default();
-            let (desk, memory) = office.open(&name, &parameters, waker.wake())?;
+            let (desk, memory) = office.open(&name, &terms, waker.wake())?;
             let remembered = memory.as_ref().map(|memory| Remembered::read(&memory.state)).transpose()?;
             let own = remembered.as_ref().is_some_and(|remembered| remembered.version == title.version);
             match remembered.as_ref().and_then(|remembered| remembered.mechanism) {
@@ -238,29 +248,6 @@ where
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
         Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, at_desk))
     }
-}
-
-/// Everything that privacy depends on, in one hash.
-fn parameters(ready: &impl Ready, schedule: &Schedule, domain: &Name) -> Digest {
-    let fields = Canonical::new("discreet sentence 1").text(domain.as_str());
-    fields.digest(&ready.parameters()).text(&schedule.describe()).finish()
-}
-
-/// How a window is paid for: by itself; or, where the windows of a person are bounded, as many as that before the first; or
-/// all of them at once.
-fn charge(ready: &impl Ready, windows: Option<u64>, schedule: &Schedule) -> Result<Charge, Invalid> {
-    let cost = ready.cost();
-    if let Paid::Once { windows } = ready.paid() {
-        let life = match windows {
-            Some(windows) => schedule.life_of_the_first(windows)?,
-            None => schedule.life()?,
-        };
-        return Ok(Charge::Once { cost: cost.clone(), life });
-    }
-    let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
-    let windows = windows.min(schedule.count());
-    let amount = cost.amount().times(windows)?;
-    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life: schedule.life()? })
 }
 
 /// What worker 0 tells the others once, before anything is closed.

@@ -196,6 +196,11 @@ impl Schedule {
         self.ticks.between(0, self.panes(last).end).ok_or_else(no_room)
     }
 
+    /// Whether it is one window of everything.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rule == Rule::Whole
+    }
+
     /// Whether a pane can be part of several windows.
     pub(crate) fn overlaps(&self) -> bool {
         self.stride < self.width

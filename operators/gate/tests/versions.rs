@@ -7,6 +7,8 @@ everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
     a_desk_opens_with_what_was_kept_in_whichever_version
     a_new_sink_is_told_every_row_of_its_version_and_draws_nothing
+    a_window_before_what_is_settled_in_its_version_is_skipped
+    what_was_skipped_settles_nothing_before_it
     a_zombie_gets_no_desk
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
@@ -96,6 +98,63 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
     assert!(desk(&gate, "by_hour", b"second").unwrap().take_memory().is_none());
     second.submit(total(2, 300)).unwrap();
     assert_eq!(row(&second).line(), "321");
+}
+
+/// Refutes a draw for a window that no state was ever ahead of: one without a row, at or before one that has its row.
+fn a_window_before_what_is_settled_in_its_version_is_skipped(at: At) {
+    let scratch = scratch(at, 3);
+    let draws = Arc::default();
+    let (gate, desk) = open(&scratch);
+    let fate = |desk: &Desk, request: Request| {
+        let id = request.release.id();
+        desk.submit(request).unwrap();
+        let row = row(desk);
+        assert_eq!(row.release().id(), id);
+        desk.delivered(&row);
+        (row.fate(), row.cost().is_some())
+    };
+    assert_eq!(fate(&desk, request(5, &draws)), (Fate::Sealed, true));
+    assert_eq!(fate(&desk, request(3, &draws)), (Fate::Skipped, false));
+    // Another that ends with it is at it, too.
+    let mut longer = request(3, &draws);
+    longer.release.window = Interval::new(2, 6).unwrap();
+    assert_eq!(fate(&desk, longer), (Fate::Skipped, false));
+    drop((gate, desk));
+
+    let (gate, desk) = open(&scratch);
+    assert_eq!(fate(&desk, request(4, &draws)), (Fate::Skipped, false), "after a restart");
+    assert_eq!(fate(&desk, request(5, &draws)), (Fate::Sealed, true), "it has its row");
+    assert_eq!(fate(&desk, request(6, &draws)), (Fate::Sealed, true));
+    assert_eq!(draws.load(Ordering::Relaxed), 2);
+    // A refusal settles what is before it as well.
+    let dear = |window| {
+        let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(100.0).unwrap());
+        Request { charge: Charge::Cost(cost), ..request(window, &draws) }
+    };
+    assert_eq!(fate(&desk, dear(9)).0, Fate::Refused);
+    assert_eq!(fate(&desk, request(8, &draws)).0, Fate::Skipped);
+    // Another version, another statistic and one of several answers have nothing settled.
+    let other = Request { release: versioned(3, 2), ..request(3, &draws) };
+    assert_eq!(fate(&desk, other), (Fate::Sealed, true));
+    let mut part = request(3, &draws);
+    part.release.part = Some(Digest::of(b"an answer"));
+    assert_eq!(fate(&desk, part).0, Fate::Refused, "there is no budget left, and it was drawn");
+    drop((gate, desk));
+    assert_eq!(spent(&scratch), Amount::zcdp(3.0 * COST).unwrap());
+}
+
+/// Windows after the last one are skipped while those before it wait for their turn, and a process may end in between.
+fn what_was_skipped_settles_nothing_before_it(at: At) {
+    let scratch = scratch(at, 3);
+    let draws = Arc::default();
+    let (gate, desk) = open(&scratch);
+    desk.miss(release(7));
+    assert_eq!(row(&desk).fate(), Fate::Skipped);
+    drop((gate, desk));
+    let (_gate, desk) = open(&scratch);
+    assert_eq!(row(&desk).fate(), Fate::Skipped, "it was not delivered");
+    desk.submit(request(3, &draws)).unwrap();
+    assert_eq!(row(&desk).fate(), Fate::Sealed);
 }
 
 fn a_zombie_gets_no_desk(at: At) {

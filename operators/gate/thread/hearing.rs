@@ -45,7 +45,7 @@ impl Driver {
         let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
         let doubt = doubt.map(Doubt::about);
         if welcomed.is_ok() {
-            let own = Digest::of_version(guest.version, &guest.parameters);
+            let own = Digest::of_version(guest.version, guest.terms.digest());
             let Guest { name, .. } = guest;
             // What another version has told is told again where nobody knows whether it was.
             let settled = |row: &Row| row.is_delivered() && row.release().version != own;
@@ -57,6 +57,10 @@ impl Driver {
     }
 
     pub(super) fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
+        // It has its row already, or it is skipped: windows of a version are drawn in the order of their ends.
+        if self.is_passed(&release) {
+            return Event::Missed(self.keep(Asked { release, charge: None, sealable: None, state: None }));
+        }
         Event::Wanted(self.keep(Asked {
             release,
             charge: Some(charge),

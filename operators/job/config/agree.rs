@@ -293,7 +293,11 @@ fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Optio
     let charged = tables.releases.iter().any(Release::charges_delta);
     let cap = place.at(&["budget"]).parsed(privacy.budget.cap(charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
-    place.parsed(Domain::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap))
+    let stated = Domain::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap);
+    place.parsed(stated.and_then(|domain| match privacy.protected.person() {
+        Some(person) => domain.with_person(&person),
+        None => Ok(domain),
+    }))
 }
 
 /// A cost that the domain can count, and that fits at least once.

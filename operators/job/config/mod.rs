@@ -52,6 +52,7 @@ pub(in crate::job) use source::MADE_UP;
 pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
 pub use statistic::{Grouping, Keys, Measure, Statistic};
 pub use time::TimeFormat;
+pub(in crate::job) use told::{cost_fields, statistic_fields};
 
 pub use crate::time::Zone;
 
@@ -85,7 +86,7 @@ pub struct Job {
     pub limits: Limits,
     /// What is published; at least one.
     pub releases: Vec<Release>,
-    domain: Domain,
+    pub(in crate::job) domain: Domain,
 }
 
 impl Job {

@@ -65,6 +65,19 @@ impl Protected {
     }
 }
 
+impl Protected {
+    /// Who one person is, as the account states it; nothing where a record is what is protected.
+    pub fn person(&self) -> Option<String> {
+        let Protected::Person { field, missing } = self else { return None };
+        let missing = match missing {
+            Missing::Drop => "drop",
+            Missing::Reject => "reject",
+            Missing::Shared => "shared",
+        };
+        Some(format!("field {field:?}, missing \"{missing}\""))
+    }
+}
+
 /// A budget as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

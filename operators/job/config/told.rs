@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::privacy::{Missing, Protected};
 use super::ranks::{Each, Grid, Quantiles};
-use super::release::{Price, Release};
+use super::release::{CostWords, Price, Release};
 use super::source::{Order, Place, Records, Source, Synthetic};
 use super::statistic::{Grouping, Keys, Measure, Statistic};
 use super::{Job, Number, Privacy};
@@ -110,22 +110,7 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
         optional(f, "strategy", running.strategy.map(|strategy| format!("\"{strategy}\"")))?;
     }
     let statistic = &release.statistic;
-    let grouped = |grouping: &Option<Grouping>| match grouping {
-        None => [("by", None), ("keys", None)],
-        Some(grouping) => [("by", Some(text(&grouping.by))), ("keys", Some(keys(&grouping.keys)))],
-    };
-    let measured = |measure: &Measure, grouping: &Option<Grouping>| {
-        let Measure { of, low, high } = measure;
-        let [by, keys] = grouped(grouping);
-        table([("of", Some(text(of))), ("range", Some(format!("[{low}, {high}]"))), by, keys])
-    };
-    let fields = match statistic {
-        Statistic::Count(grouping) | Statistic::People(grouping) => table(grouped(grouping)),
-        Statistic::Sum(measure, grouping) | Statistic::Mean(measure, grouping) => measured(measure, grouping),
-        Statistic::Histogram { of, edges } => table([("of", Some(text(of))), ("edges", Some(list(edges)))]),
-        Statistic::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
-        Statistic::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
-    };
+    let fields = table(statistic_fields(statistic));
     writeln!(f, "{} = {fields}", statistic.word())?;
     let bound = &release.bound;
     let number = |number: Option<u32>| number.map(|number| number.to_string());
@@ -138,22 +123,43 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     writeln!(f, "noise = \"{}\"", release.noise.word())?;
     match &release.price {
         Price::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
-        Price::Cost(cost) => {
-            let word = |decimal: &Option<crate::Decimal>| decimal.as_ref().map(ToString::to_string);
-            let parts =
-                [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))];
-            writeln!(f, "cost = {}", table(parts))
-        }
+        Price::Cost(cost) => writeln!(f, "cost = {}", table(cost_fields(cost))),
+    }
+}
+
+/// The parts of a cost as they were written.
+pub(in crate::job) fn cost_fields(cost: &CostWords) -> [(&'static str, Option<String>); 3] {
+    let word = |decimal: &Option<crate::Decimal>| decimal.as_ref().map(ToString::to_string);
+    [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))]
+}
+
+/// The fields of a statistic, each with its value as a job file states it, if it does.
+pub(in crate::job) fn statistic_fields(statistic: &Statistic) -> Vec<(&'static str, Option<String>)> {
+    let grouped = |grouping: &Option<Grouping>| match grouping {
+        None => [("by", None), ("keys", None)],
+        Some(grouping) => [("by", Some(text(&grouping.by))), ("keys", Some(keys(&grouping.keys)))],
+    };
+    let measured = |measure: &Measure, grouping: &Option<Grouping>| {
+        let Measure { of, low, high } = measure;
+        let [by, keys] = grouped(grouping);
+        vec![("of", Some(text(of))), ("range", Some(format!("[{low}, {high}]"))), by, keys]
+    };
+    match statistic {
+        Statistic::Count(grouping) | Statistic::People(grouping) => grouped(grouping).into(),
+        Statistic::Sum(measure, grouping) | Statistic::Mean(measure, grouping) => measured(measure, grouping),
+        Statistic::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
+        Statistic::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
+        Statistic::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
     }
 }
 
 /// What says by what a statistic is told apart.
 type Grouped = [(&'static str, Option<String>); 2];
 
-fn max(each: &Each, answers: &Grid, [by, keys]: Grouped) -> String {
+fn max(each: &Each, answers: &Grid, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
     let of = each.of().map(text);
     let each = Some(format!("\"{}\"", each.word()));
-    table([("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys])
+    vec![("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys]
 }
 
 fn grid(grid: &Grid) -> String {
@@ -166,11 +172,11 @@ fn grid(grid: &Grid) -> String {
     }
 }
 
-fn quantile(quantiles: &Quantiles, [by, keys]: Grouped) -> String {
+fn quantile(quantiles: &Quantiles, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
     let Quantiles { of, q, low, high, step } = quantiles;
     let range = format!("[{low}, {high}]");
     let step = step.map(|step| step.to_string());
-    table([("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys])
+    vec![("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys]
 }
 
 fn list(entries: &[impl Display]) -> String {
@@ -186,7 +192,7 @@ fn keys(keys: &Keys) -> String {
     }
 }
 
-fn table<const N: usize>(parts: [(&str, Option<String>); N]) -> String {
+fn table(parts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
     let said: Vec<String> =
         parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?))).collect();
     if said.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", said.join(", ")) }

@@ -13,6 +13,7 @@ mod keys;
 mod ready;
 mod refused;
 mod steps;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -28,7 +29,7 @@ pub(super) use steps::misfit;
 use crate::accounting::{Amount, Omega, Units};
 use crate::dataflow::{Calendar, Schedule};
 use crate::job::config::{CalendarUnit, Every, Job, Price, Protected, Release};
-use crate::ledger::Name;
+use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, Limits, Point};
 use crate::time::{LIMIT, Time};
 use together::{Weight, Windows, together};
@@ -56,6 +57,8 @@ pub(crate) struct Offer {
     pub(crate) cost: Amount,
     /// How many times one account ever holds that together.
     pub(crate) together: u64,
+    /// What its version binds of the job file, beside what the pipeline knows.
+    pub(crate) stated: VersionTerms,
 }
 
 /// Between which times there are windows: the job's own, or those that a demo found.
@@ -192,7 +195,9 @@ fn offer(
         law,
         cost,
         together,
+        stated: VersionTerms::from(&Digest::NONE),
     };
+    let offer = Offer { stated: terms::stated(job, release, &offer), ..offer };
     // Whatever a mechanism can refuse is refused here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
         let price = if matches!(release.price, Price::Share(_)) { "share" } else { "cost" };

@@ -2,14 +2,13 @@
 
 use super::found::Found;
 use super::{Asking, CellKey, Offer};
-use crate::accounting::Amount;
-#[cfg(test)]
-use crate::accounting::Cost;
+use crate::accounting::{Amount, Cost};
 use crate::invalid::{Invalid, Kind};
 use crate::job::config::{Job, NoiseKind};
+use crate::ledger::Digest;
 use crate::mechanisms::{
     BinarySearch, Exponential, Gaussian, Laplace, Largest, Maximum, Mean, Mechanism, Noised, NoisyMeans,
-    NoisyTotals, PermuteAndFlip, Quantiles, Ranked, Ready, RunningTotal, RunningTotals, Sensitivity,
+    NoisyTotals, Paid, PermuteAndFlip, Quantiles, Ranked, Ready, RunningTotal, RunningTotals, Sensitivity,
     Statistic, Total,
 };
 
@@ -145,8 +144,17 @@ impl Settled {
         both!(self, _, ready => ready.largest())
     }
 
-    /// What a window costs.
-    #[cfg(test)]
+    /// A hash of every parameter that an answer depends on.
+    pub(crate) fn parameters(&self) -> Digest {
+        both!(self, _, ready => ready.parameters())
+    }
+
+    /// What its cost is paid for.
+    pub(crate) fn paid(&self) -> Paid {
+        both!(self, _, ready => ready.paid())
+    }
+
+    /// What a window costs, or all of them together.
     pub(crate) fn cost(&self) -> &Cost {
         both!(self, _, ready => ready.cost())
     }

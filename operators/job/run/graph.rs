@@ -198,8 +198,8 @@ impl Graph {
                 tallied.shown_in_a_demo(demo.secret, None, truth)?;
             }
         }
-        let releases =
-            tallied.charged_to(&self.domain).release(&self.gate, offer.name.as_str(), offer.law.clone());
+        let tallied = tallied.charged_to(&self.domain).stating(offer.stated.clone());
+        let releases = tallied.release(&self.gate, offer.name.as_str(), offer.law.clone());
         let sender = self.releases.clone();
         // Who takes releases is there until the run is over.
         hand_over(releases, move |release| _ = sender.send(release));

@@ -29,6 +29,7 @@ use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Wanted};
 use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
 use crate::gate::{Gate, Opening, Standing};
+use crate::ledger::Domain;
 use crate::time::Time;
 use demo::Demo;
 use ending::last_close;
@@ -107,7 +108,47 @@ impl Job {
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
         }
-        Ok(opening.open()?)
+        let gate = opening.open()?;
+        // One that is not there is refused by whoever charges it.
+        gate.domains()
+            .iter()
+            .find(|known| known.name() == self.domain().name())
+            .map_or(Ok(()), |known| self.is_charged_to(known))?;
+        Ok(gate)
+    }
+
+    /// Compares the account that the file states with the ledger's: who is protected, and what is promised. A cap may have been
+    /// raised since.
+    ///
+    /// # Errors
+    ///
+    /// Where one cap would speak about different people, or about another promise.
+    pub fn is_charged_to(&self, known: &Domain) -> Result<(), Failure> {
+        let (asked, name) = (self.domain(), known.name());
+        let remedy = "one cap would speak about different people: put back what it was, or state another account, with another \
+                      privacy.domain and `discreet ledger init`";
+        if known.neighbours() != asked.neighbours() {
+            return Err(Failure::configuration(format!(
+                "privacy.unit: found a {} where domain {name} protects a {}; {remedy}",
+                asked.neighbours().unit,
+                known.neighbours().unit
+            )));
+        }
+        if known.person() != asked.person() {
+            let stated = |person: Option<&str>| person.unwrap_or("nothing").to_owned();
+            return Err(Failure::configuration(format!(
+                "privacy.person: found {}, and domain {name} is of the person {}; {remedy}",
+                stated(asked.person()),
+                stated(known.person())
+            )));
+        }
+        if known.promise() != asked.promise() {
+            return Err(Failure::configuration(format!(
+                "privacy.domain: found another promise than domain {name} states; put back what it was (privacy.promise, and \
+                 bound.windows), or state another account, with another privacy.domain and `discreet ledger init`"
+            )));
+        }
+        Ok(())
     }
 
     /// The gate of a process: the first holds the ledger.
@@ -119,7 +160,7 @@ impl Job {
     }
 
     /// Its version: the file allows no other.
-    fn numbered(&self) -> u32 {
+    pub(in crate::job) fn numbered(&self) -> u32 {
         u32::try_from(self.version).unwrap_or(u32::MAX)
     }
 }

@@ -10,7 +10,7 @@ CREATE TABLE head ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT
 CREATE TABLE fence (job TEXT COLLATE "C" PRIMARY KEY, generation BIGINT NOT NULL);
 CREATE TABLE domain (
   name TEXT COLLATE "C" PRIMARY KEY, sequence BIGINT NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
-  promise TEXT NOT NULL, span BIGINT NOT NULL, cap BYTEA NOT NULL, chain BYTEA NOT NULL);
+  promise TEXT NOT NULL, span BIGINT NOT NULL, cap BYTEA NOT NULL, person TEXT NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE release (
   id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name),
   job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
@@ -37,6 +37,7 @@ CREATE TABLE account (
   spent BYTEA NOT NULL, partial BYTEA NOT NULL, PRIMARY KEY (domain, reach, place, until));
 CREATE TABLE agreed (
   job TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, name TEXT COLLATE "C" NOT NULL, parameters BYTEA NOT NULL,
+  fields BYTEA NOT NULL,
   PRIMARY KEY (job, version, name));
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
 CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');

@@ -15,7 +15,7 @@ CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER N
 CREATE TABLE fence (job TEXT PRIMARY KEY, generation INTEGER NOT NULL) STRICT;
 CREATE TABLE domain (
   name TEXT PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
-  promise TEXT NOT NULL, span INTEGER NOT NULL, cap BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+  promise TEXT NOT NULL, span INTEGER NOT NULL, cap BLOB NOT NULL, person TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE release (
   id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE account (
   domain TEXT NOT NULL REFERENCES domain (name), reach INTEGER NOT NULL, place INTEGER NOT NULL, until INTEGER NOT NULL,
   spent BLOB NOT NULL, partial BLOB NOT NULL, PRIMARY KEY (domain, reach, place, until)) STRICT, WITHOUT ROWID;
 CREATE TABLE agreed (
-  job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL,
+  job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL, fields BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
 CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequence

@@ -172,7 +172,8 @@ where
 
         // Worker 0 alone has a desk.
         let seat = || {
-            seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, (schedule.clone(), late))
+            let windows = (schedule.clone(), people.windows.late);
+            seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, windows)
         };
         let at_desk = match (scope.index() == 0).then(seat).transpose() {
             Ok(at_desk) => at_desk,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::binding::terms;
 use super::super::office::Office;
 use super::scan::newest;
 use crate::accounting::Interval;
@@ -15,7 +16,7 @@ use crate::ledger::{self, Charge, Digest, Name, lines};
 use crate::mechanisms::answers::{Found, Question, ReadyAnswers, Schema};
 use crate::mechanisms::{Head, Limits, Tellable};
 use crate::noise::Noise;
-use crate::time::{Time, in_words};
+use crate::time::{Span, Time, in_words};
 
 /// A bundle of answers that is ready, with what its releases have in common.
 pub(super) struct Bundle<R> {
@@ -40,7 +41,7 @@ pub(super) fn seated<R: ReadyAnswers>(
     ready: R,
     limits: &Limits,
     schema: &Schema,
-    (schedule, late): (Schedule, i64),
+    (schedule, late): (Schedule, Option<Span>),
 ) -> Result<(Bundle<R>, Box<dyn Desk>, Waker), Failure> {
     if !schedule.is_bounded() {
         let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
@@ -50,19 +51,19 @@ pub(super) fn seated<R: ReadyAnswers>(
     let life = schedule.life()?;
     let charge = Charge::Once { cost: ready.cost().clone(), life };
     domain.counts(charge.cost())?;
-    let fields = Canonical::new("discreet questions 1").text(domain.name().as_str());
-    let parameters = fields.digest(&ready.parameters()).text(&schedule.describe()).finish();
-    let version = office.version(&parameters);
+    let terms = terms(&ready.parameters(), (&schedule, late), domain.name(), &charge, None);
+    let version = office.version(terms.digest());
     let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };
     let opened =
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
-    let (desk, memory) = office.open(&name, &parameters, waker.wake())?;
+    let (desk, memory) = office.open(&name, &terms, waker.wake())?;
     if let Some(memory) = &memory {
         ready.accepts(&memory.state)?;
     }
     let promise = domain.promise().briefly(ready.cost(), in_words).into();
     let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
+    let late = late.map_or(0, |late| late.as_microseconds());
     Ok((Bundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))
 }
 

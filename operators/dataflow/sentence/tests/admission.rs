@@ -71,7 +71,7 @@ fn a_person_counts_in_the_first_windows_and_in_no_other() {
         assert_eq!(counted(&sealed), expected(&given(&scripts), windows), "seed {seed}");
         for sealed in sealed {
             let Charge::Once { cost, life } = sealed.charge else { panic!("charged by the window") };
-            assert_eq!((life.start(), life.end()), (0, HORIZON));
+            assert_eq!((life.start(), life.end()), (0, crate::time::LIMIT));
             assert_eq!(*cost.amount(), crate::accounting::Amount::pure(windows as f64).unwrap());
         }
     }

@@ -12,7 +12,7 @@ use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Memory, Noted, Request, Standing, Told};
 use crate::invalid::Invalid;
-use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble};
+use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble, VersionTerms};
 use crate::mechanisms::{
     Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
 };
@@ -149,7 +149,7 @@ impl Office for Recorder {
         Ok(Domain::new(name, neighbours, Promise::Lifetime, cap.unwrap()).unwrap())
     }
 
-    fn open(&self, name: &Name, _: &Digest, wake: Wake) -> Result<Opened, Trouble> {
+    fn open(&self, name: &Name, _: &VersionTerms, wake: Wake) -> Result<Opened, Trouble> {
         let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();

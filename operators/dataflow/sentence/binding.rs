@@ -1,0 +1,161 @@
+//! What the version of a release binds of its pipeline, and what its windows are paid with.
+//!
+//! The schedule is bound with its first window: state goes on from window to window, so a schedule that begins earlier would
+//! have windows that no state was ever ahead of. Its end is bound where something follows from it: the life against which
+//! a charge counts, how many windows are paid for, the noise of running totals.
+
+use crate::accounting::{Cost, Interval, Promise};
+use crate::dataflow::windows::Schedule;
+use crate::invalid::Invalid;
+use crate::ledger::{Charge, Digest, Name, VersionTerms};
+use crate::mechanisms::Paid;
+use crate::time::{LIMIT, Span, Time, in_json, in_words};
+
+/// The terms of a release: of its pipeline here, and of what is stated beside it.
+pub(crate) fn terms(
+    mechanism: &Digest,
+    (schedule, late): (&Schedule, Option<Span>),
+    domain: &Name,
+    charge: &Charge,
+    stated: Option<&VersionTerms>,
+) -> VersionTerms {
+    let late = late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
+    let terms = VersionTerms::new()
+        .binding("domain", domain)
+        .binding("every", schedule.describe())
+        .binding("late", late);
+    let terms = match schedule.window(0) {
+        Some(first) if schedule.is_whole() => {
+            terms.binding("from", at(first.start())).binding("until", at(first.end()))
+        }
+        Some(first) => terms.binding("from", at(first.start())),
+        None => terms,
+    };
+    let terms = match charge {
+        Charge::Once { cost, life } if is_open(*life) => terms.binding_cost(cost),
+        Charge::Once { cost, life } => terms.binding_cost(cost).binding("until", at(life.end())),
+        Charge::Cost(_) => terms,
+    };
+    let terms = terms.binding_all("mechanism", mechanism);
+    match stated {
+        Some(stated) => terms.and(stated),
+        None => terms,
+    }
+}
+
+/// A time, as lines say it; one that has no name there, as a number.
+fn at(time: Time) -> String {
+    match in_json(time).trim_matches('"') {
+        "null" => format!("{time} microseconds"),
+        moment => moment.to_owned(),
+    }
+}
+
+/// How a window is paid for: by itself; or, where the windows of a person are bounded, as many as that before the first; or
+/// all of them at once.
+///
+/// What is paid for all windows, however many there are, counts for as long as there may be any: where an account holds
+/// everything together that makes no difference, and a schedule that goes on for longer goes on with it. Where spans of
+/// time have their own, they are charged up to the last window and no further.
+pub(crate) fn charge(
+    (cost, paid): (&Cost, Paid),
+    windows: Option<u64>,
+    schedule: &Schedule,
+    promise: Promise,
+) -> Result<Charge, Invalid> {
+    let life = || match promise {
+        Promise::Lifetime | Promise::Windows(_) => Interval::new(schedule.life()?.start(), LIMIT),
+        _ => schedule.life(),
+    };
+    if let Paid::Once { windows } = paid {
+        let life = match windows {
+            Some(windows) => schedule.life_of_the_first(windows)?,
+            None => life()?,
+        };
+        return Ok(Charge::Once { cost: cost.clone(), life });
+    }
+    let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
+    let windows = windows.min(schedule.count());
+    let amount = cost.amount().times(windows)?;
+    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life: life()? })
+}
+
+/// Whether it ends when time does.
+fn is_open(life: Interval) -> bool {
+    life.end() == LIMIT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::{Amount, Neighbours};
+    use crate::time::{hours, minutes};
+
+    const DAY: Time = 86_400_000_000;
+
+    fn daily(from: Time, until: Option<Time>) -> Schedule {
+        Schedule::tumbling(hours(24), from, until).unwrap()
+    }
+
+    fn cost() -> Cost {
+        Cost::new(Neighbours::PERSON, Amount::zcdp(0.5).unwrap())
+    }
+
+    fn bound(
+        schedule: &Schedule,
+        late: i64,
+        (paid, windows): (Paid, Option<u64>),
+        promise: Promise,
+    ) -> Digest {
+        let charge = charge((&cost(), paid), windows, schedule, promise).unwrap();
+        let late = (late > 0).then(|| minutes(late).unwrap());
+        let domain = Name::new("domain", "visits").unwrap();
+        *terms(&Digest::of(b"mechanism"), (schedule, late), &domain, &charge, None).digest()
+    }
+
+    const EACH: (Paid, Option<u64>) = (Paid::EachWindow, None);
+    const SOME: (Paid, Option<u64>) = (Paid::EachWindow, Some(3));
+    const ONCE: (Paid, Option<u64>) = (Paid::Once { windows: None }, None);
+
+    // Refutes a version under which windows are added before those that were settled, or that counts other records.
+    #[test]
+    fn the_first_window_and_lateness_are_bound() {
+        for way in [EACH, SOME, ONCE] {
+            let due = bound(&daily(0, Some(10 * DAY)), 0, way, Promise::Lifetime);
+            let other = |from, until| bound(&daily(from, Some(until)), 0, way, Promise::Lifetime);
+            assert_ne!(other(-DAY, 10 * DAY), due, "earlier");
+            assert_ne!(other(DAY, 10 * DAY), due, "later");
+            assert_eq!(other(1 - DAY, 10 * DAY), due, "the same first window");
+            assert_ne!(bound(&daily(0, Some(10 * DAY)), 1, way, Promise::Lifetime), due, "late");
+            let hourly = Schedule::tumbling(hours(12), 0, Some(10 * DAY)).unwrap();
+            assert_ne!(bound(&hourly, 0, way, Promise::Lifetime), due, "other windows");
+        }
+        let whole = |until| bound(&Schedule::whole(0, until).unwrap(), 0, EACH, Promise::Lifetime);
+        assert_ne!(whole(DAY), whole(2 * DAY), "the end of the one window");
+    }
+
+    // A later end is bound where a price or a life follows from it, and nowhere else. Refutes a price that changes under a version,
+    // and spans of time that are not charged for windows in them.
+    #[test]
+    fn the_last_window_is_bound_where_something_follows_from_it() {
+        let bound = |until, way, promise| bound(&daily(0, until), 0, way, promise);
+        let later = [Some(20 * DAY), None];
+        for until in later {
+            for way in [EACH, SOME, ONCE] {
+                assert_eq!(
+                    bound(until, way, Promise::Lifetime),
+                    bound(Some(10 * DAY), way, Promise::Lifetime)
+                );
+            }
+            for promise in [Promise::Any(5 * DAY as u64), Promise::Each(5 * DAY as u64)] {
+                assert_ne!(bound(until, ONCE, promise), bound(Some(10 * DAY), ONCE, promise));
+                assert_eq!(bound(until, EACH, promise), bound(Some(10 * DAY), EACH, promise));
+            }
+        }
+        // Three windows of a person cost more than two.
+        assert_ne!(
+            bound(Some(2 * DAY), SOME, Promise::Lifetime),
+            bound(Some(3 * DAY), SOME, Promise::Lifetime)
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! What the version of a release binds of a job file: every field that decides whose records count, which of them, and in
+//! which window.
+//!
+//! The pipeline binds what it knows by itself: account, windows and the first of them, lateness, and the mechanism with its
+//! bound, keys, noise and price. What is a closure there is a field here. Each field of the file is named below, so that a new
+//! one does not compile before somebody has decided about it. `docs/VERSIONS.md` has the whole table.
+
+use std::fmt::Write;
+
+use super::{CellKey, Offer};
+use crate::dataflow::{Failure, charge, terms};
+use crate::invalid::Invalid;
+use crate::job::config::{
+    Bound, Job, Keys, Price, Records, Release, Running, Source, TimeField, cost_fields, statistic_fields,
+};
+use crate::ledger::{Ledger, VersionTerms};
+
+/// The fields that the pipeline does not know, and the words of the file for those that it does.
+pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerms {
+    // The account's: `privacy`. Bound by the pipeline: `from`, and `until` where something follows from it. Of the run and of
+    // its machine: the others.
+    let Job {
+        name: _,
+        version: _,
+        from: _,
+        until,
+        slack: _,
+        source,
+        privacy: _,
+        limits: _,
+        releases: _,
+        domain: _,
+    } = job;
+    let Release { name: _, every, over, running, statistic, bound, noise, price } = release;
+    let word = statistic.word();
+    let mut terms = reading(VersionTerms::new(), source).binding("every", format!("\"{every}\""));
+    if let Some(over) = over {
+        terms = terms.binding("over", format!("\"{over}\""));
+    }
+    if let Some(Running { strategy }) = running {
+        terms = terms.binding("running", true);
+        if let Some(strategy) = strategy {
+            terms = terms.showing("strategy", format!("\"{strategy}\""));
+        }
+    }
+    terms = terms.binding("statistic", word);
+    for (field, value) in statistic_fields(statistic) {
+        let Some(value) = value else { continue };
+        let name = format!("{word}.{field}");
+        terms = match field {
+            // The keys themselves, wherever they are listed, are the mechanism's.
+            "keys" => terms.showing(&name, keys(release, offer)),
+            _ => terms.binding(&name, value),
+        };
+    }
+    let Bound { keys, per_key, windows } = bound;
+    for (field, value) in [("keys", keys), ("per_key", per_key), ("windows", windows)] {
+        if let Some(value) = value {
+            terms = terms.showing(&format!("bound.{field}"), value);
+        }
+    }
+    terms = terms.showing("noise", format!("\"{}\"", noise.word()));
+    match price {
+        Price::Cost(cost) => {
+            for (field, value) in cost_fields(cost) {
+                if let Some(value) = value {
+                    terms = terms.showing(&format!("cost.{field}"), value);
+                }
+            }
+            terms
+        }
+        // The cost of a window is the share's, divided by how many windows an account holds together.
+        Price::Share(share) => terms
+            .showing("share", share.to_decimal())
+            .showing("privacy.budget", job.domain().cap())
+            .showing("windows that share the budget", offer.together)
+            .showing("until", until.map_or("nothing".to_owned(), crate::time::in_json)),
+    }
+}
+
+/// How records are read.
+fn reading(terms: VersionTerms, source: &Source) -> VersionTerms {
+    // Where records lie and how a file of them is read through is no part of what they are: `path`, `order`, `bad`. Made-up
+    // records are what lies there. Lateness is the pipeline's.
+    let Source { records, time, zone, order: _, late: _, bad_lines: _, id } = source;
+    let kind = match records {
+        Records::Csv(_) => "csv",
+        Records::Jsonl(_) => "jsonl",
+        Records::Combined(_) => "combined",
+        Records::Synthetic(_) => "synthetic",
+    };
+    let terms = terms.binding("source.type", format!("\"{kind}\""));
+    let terms = match time {
+        Some(TimeField { field, format }) => terms
+            .binding("source.time.field", format!("{field:?}"))
+            .binding("source.time.format", format!("{:?}", format.to_string())),
+        None => terms,
+    };
+    let terms = terms.binding("source.zone", format!("{:?}", zone.name()));
+    match id {
+        Some(id) => terms.binding("source.id.field", format!("{id:?}")),
+        None => terms,
+    }
+}
+
+/// The keys that are listed, in their order.
+fn keys(release: &Release, offer: &Offer) -> String {
+    if release.statistic.grouping().is_some_and(|grouping| grouping.keys == Keys::Discover) {
+        return "\"discover\"".to_owned();
+    }
+    let listed = offer.asking.keys().listed().unwrap_or_default();
+    let mut keys = String::new();
+    for key in listed.iter() {
+        if let CellKey::Text(text) = key {
+            let comma = if keys.is_empty() { "" } else { ", " };
+            // A text takes whatever is written to it.
+            let _ = write!(keys, "{comma}{:?}", text.text());
+        }
+    }
+    keys
+}
+
+impl Job {
+    /// Compares what each release would be bound to with what the ledger knows of this version of it. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// The refusal in which a run would end, naming the fields that changed.
+    pub fn would_agree(&self, ledger: &mut Ledger) -> Result<(), Failure> {
+        for offer in self.offers(self.horizon())? {
+            let terms = self.terms(&offer)?;
+            ledger.would_agree(&self.name, self.numbered(), &offer.name, terms)?;
+        }
+        Ok(())
+    }
+
+    /// What the version of a release binds, as its pipeline states it to the ledger.
+    fn terms(&self, offer: &Offer) -> Result<VersionTerms, Invalid> {
+        let settled = offer.settled(self)?;
+        let (windows, promise) = (self.limits(offer)?.windows(), self.domain().promise());
+        let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;
+        let schedule = (&offer.schedule, self.source.late);
+        Ok(terms(&settled.parameters(), schedule, self.domain().name(), &charge, Some(&offer.stated)))
+    }
+}

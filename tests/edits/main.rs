@@ -1,0 +1,202 @@
+//! Each field of a job file is changed between two runs of one version, through the built command, and the outcome is held
+//! against the table of `docs/VERSIONS.md`: a version is refused with other parameters, or releases the same lines.
+//!
+//! Which fields there are is the list of `discreet fields`, so that a new field without a row in the table fails here.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod jobs;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use discreet::job::config::{JOB_FIELDS, JobField};
+use jobs::{EDITS, Edit, Job};
+use table::{Outcome, Table};
+
+/// A directory that is gone when this is.
+struct Scene(PathBuf);
+
+impl Scene {
+    fn new() -> Scene {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("discreet-edits-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scene(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    /// Exit code, output, and what was said of an error.
+    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        let done = Command::new(env!("CARGO_BIN_EXE_discreet"))
+            .args(arguments)
+            .current_dir(&self.0)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code().unwrap(), text(done.stdout), text(done.stderr))
+    }
+
+    fn spent(&self) -> String {
+        let (code, page, error) = self.run(&["ledger", "show", "job.ledger", "--json"]);
+        assert_eq!(code, 0, "{error}");
+        let page: serde_json::Value = serde_json::from_str(&page).unwrap();
+        let domains = page["domains"].as_object().unwrap();
+        domains.iter().map(|(name, domain)| format!("{name} {}\n", domain["spent"])).collect()
+    }
+
+    fn release(&self, job: &str) -> (i32, BTreeMap<String, Vec<String>>, String) {
+        let (code, lines, error) = self.run(&["replay", job, "--out", "lines.jsonl"]);
+        let told = fs::read_to_string(self.0.join("lines.jsonl")).unwrap_or_default();
+        let _ = fs::remove_file(self.0.join("lines.jsonl"));
+        (code, by_window(&told), format!("{lines}{error}"))
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The lines of each release and window.
+fn by_window(lines: &str) -> BTreeMap<String, Vec<String>> {
+    let mut windows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in lines.lines() {
+        let told: serde_json::Value = serde_json::from_str(line).unwrap();
+        windows.entry(format!("{} {}", told["release"], told["window"])).or_default().push(line.to_owned());
+    }
+    windows
+}
+
+/// What a run leaves, and where it is kept.
+const KEPT: [(&str, &str); 3] =
+    [("job.ledger", "kept"), ("job.ledger.key", "kept.key"), ("job.anchor", "kept.anchor")];
+
+/// A job that has released once, and whose ledger every edit begins with.
+struct Released {
+    scene: Scene,
+    job: Job,
+    windows: BTreeMap<String, Vec<String>>,
+    spent: String,
+}
+
+impl Released {
+    fn new(job: Job) -> Released {
+        let scene = Scene::new();
+        jobs::data().iter().for_each(|(name, text)| scene.write(name, text));
+        scene.write("job.toml", &job.text());
+        let (code, _, error) = scene.run(&["ledger", "init", "job.ledger", "--config", "job.toml"]);
+        assert_eq!(code, 0, "{}: {error}", job.name);
+        let (code, windows, error) = scene.release("job.toml");
+        assert_eq!(code, 0, "{}: {error}", job.name);
+        assert!(windows.len() > usize::from(job.name != "whole"), "{}: {windows:?}", job.name);
+        let spent = scene.spent();
+        for (name, kept) in KEPT {
+            fs::copy(scene.0.join(name), scene.0.join(kept)).unwrap();
+        }
+        Released { scene, job, windows, spent }
+    }
+
+    /// The ledger as it was after the first run.
+    fn again(&self) {
+        for name in ["job.ledger-wal", "job.ledger-shm", "other.anchor"] {
+            let _ = fs::remove_file(self.scene.0.join(name));
+        }
+        for (name, kept) in KEPT {
+            let _ = fs::remove_file(self.scene.0.join(name));
+            fs::copy(self.scene.0.join(kept), self.scene.0.join(name)).unwrap();
+        }
+    }
+
+    /// What is wrong with the outcome of an edit, if anything is.
+    fn differs(&self, edit: &Edit, due: Outcome) -> Option<String> {
+        self.again();
+        self.scene.write("edited.toml", &self.job.edited(edit).text());
+        let (code, _, said) = self.scene.run(&["check", "edited.toml", "--connect"]);
+        let (ran, windows, error) = self.scene.release("edited.toml");
+        let spent = self.scene.spent();
+        let wrong = |what: &str| Some(format!("{what}: check {code} {said}run {ran} {error}"));
+        let refused = |word: &str| {
+            let named = edit.named.unwrap_or(edit.field.trim_start_matches("release."));
+            (code, ran) == (78, 78)
+                && [&said, &error].iter().all(|text| text.contains(word) && text.contains(named))
+                && windows.is_empty()
+                && spent == self.spent
+        };
+        match due {
+            Outcome::Version if refused("in version 1 with other parameters") => None,
+            Outcome::Version => wrong("a new version is not demanded, or the field is not named"),
+            Outcome::Account if refused("account") => None,
+            Outcome::Account => wrong("a new account is not demanded, or the field is not named"),
+            Outcome::Refused if refused("") => None,
+            Outcome::Refused => wrong("it is not refused"),
+            Outcome::Anew
+                if ran == 0 && windows.keys().len() >= self.windows.len() && spent != self.spent =>
+            {
+                None
+            }
+            Outcome::Anew => wrong("it does not release and pay anew"),
+            Outcome::Harmless | Outcome::Checked => {
+                let same = |(window, lines): (&String, &Vec<String>)| {
+                    windows.get(window).is_none_or(|told| told == lines)
+                };
+                let some = windows.keys().any(|window| self.windows.contains_key(window));
+                let codes = if due == Outcome::Harmless { (0, 0) } else { (78, 0) };
+                match (code, ran) == codes && some && self.windows.iter().all(same) {
+                    true if edit.more || (windows.len() <= self.windows.len() && spent == self.spent) => None,
+                    true => wrong("it releases more, or pays more"),
+                    false => wrong("it does not release the same lines"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_edit_of_a_job_file_ends_as_the_table_says() {
+    let table = Table::read();
+    let tried: Vec<(&Edit, Option<String>)> = thread::scope(|scope| {
+        let all: Vec<_> = jobs::all().into_iter().map(|job| scope.spawn(|| edited(job, &table))).collect();
+        all.into_iter().flat_map(|job| job.join().unwrap()).collect()
+    });
+    let against: Vec<&str> = tried.iter().filter_map(|(_, why)| why.as_deref()).collect();
+    println!("edits: {} tried, {} against the table", tried.len(), against.len());
+    assert!(against.is_empty(), "{}", against.join("\n"));
+    let rows: BTreeSet<_> = tried.iter().map(|(edit, _)| (edit.field, edit.change)).collect();
+    let untried: Vec<_> = table.rows().filter(|row| !rows.contains(row)).collect();
+    assert!(untried.is_empty(), "rows of the table that no edit tries: {untried:?}");
+}
+
+/// What is against the table of each edit that a job has.
+fn edited(job: Job, table: &Table) -> Vec<(&'static Edit, Option<String>)> {
+    let released = Released::new(job);
+    let edits = EDITS.iter().filter(|edit| edit.is_of(&released.job));
+    let against = |edit: &Edit| {
+        let why = released.differs(edit, table.due(edit))?;
+        Some(format!("{}: {} {}: {why}", released.job.name, edit.field, edit.change))
+    };
+    edits.map(|edit| (edit, against(edit))).collect()
+}
+
+// Refutes a field that nobody has decided about.
+#[test]
+fn every_field_of_a_job_file_has_a_row() {
+    let holds_a_value = |field: &&JobField| !["a table", "a list of tables"].contains(&field.value);
+    let fields: BTreeSet<&str> = JOB_FIELDS.iter().filter(holds_a_value).map(|field| field.path).collect();
+    let table = Table::read();
+    let decided: BTreeSet<&str> = table.rows().map(|(field, _)| field).collect();
+    let missing: Vec<_> = fields.iter().filter(|field| !decided.contains(**field)).collect();
+    assert!(missing.is_empty(), "fields without a row in docs/VERSIONS.md: {missing:?}");
+    let unknown: Vec<_> = decided.iter().filter(|field| !fields.contains(**field)).collect();
+    assert!(unknown.is_empty(), "rows of docs/VERSIONS.md of no field: {unknown:?}");
+}
