@@ -30,5 +30,3 @@ pub use timely::dataflow::Scope;
 pub(crate) use timely::dataflow::Stream as Shared;
 /// A stream of records in vectors.
 pub use timely::dataflow::StreamVec;
-/// One thread of a job.
-pub use timely::worker::Worker;

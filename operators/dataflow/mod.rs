@@ -167,6 +167,16 @@
 //! says that it has taken a release ([`Deliver::deliver`] does, or [`Release::delivered`]); what nobody says so of is told
 //! again by the next process, to the byte.
 //!
+//! # What closures must not do
+//!
+//! The closures that name a record's person, id, time, key and value, and the functions of [`max_by`](Bounded::max_by) and
+//! [`monotone_by`](Bounded::monotone_by), see records as they are. Each must be a function of its argument alone, without
+//! side effects: what it counts, logs, caches or sends elsewhere leaves without noise and without a price, and nothing
+//! here can see that it does. A closure that panics on a record ends the process, which tells that the record was there.
+//!
+//! For the same reason [`Worker`] shows dataflows and places only. Timely's logging counts messages behind the bound, so a
+//! process that releases must not install a logger, as a [`Scope`]'s own worker still allows.
+//!
 //! # What is in the clear
 //!
 //! Between the processes of a cluster travel records and tallies before they are noised, without encryption. The hello
@@ -183,11 +193,11 @@ mod windows;
 
 pub use driver::{
     All, BATCH, Config, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled, Source, Stop,
-    Word, announce_end, execute,
+    Word, Worker, announce_end, execute,
 };
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, Peers};
-pub use engine::{Scope, StreamVec, Travels, Worker};
+pub use engine::{Scope, StreamVec, Travels};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
 pub use release::{Deliver, Release, Unanswered};

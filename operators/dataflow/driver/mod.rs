@@ -11,6 +11,7 @@ mod peers;
 mod run;
 mod shared;
 mod source;
+mod worker;
 
 pub use config::Config;
 pub(crate) use config::Joined;
@@ -24,3 +25,4 @@ pub use run::execute;
 pub use shared::Stop;
 pub(super) use shared::{Context, Shared};
 pub use source::{All, BATCH, Gone, Pulled, Source};
+pub use worker::Worker;

@@ -15,8 +15,9 @@ use super::faults;
 use super::feed::{Feeds, Turn};
 use super::pace::Pace;
 use super::shared::{Context, Shared};
+use super::worker::Worker;
 use crate::dataflow::engine::{
-    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, Worker, WorkerConfig,
+    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, WorkerConfig,
     initialize_from, initialize_networking_from_sockets,
 };
 use crate::time::Time;
@@ -85,17 +86,18 @@ fn run(
     let inside = Arc::clone(&shared);
     let nothing: Box<dyn Any + Send> = Box::new(());
     let workers = initialize_from(builders, nothing, move |allocator| {
-        let mut engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
+        let engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
         let mut run = Run::new(&engine, Arc::clone(&inside));
-        let built = build(&mut engine, &mut run.feeds);
-        if let Err(failure) = built.and_then(|()| run.drive(&mut engine)) {
+        let mut worker = Worker::new(engine);
+        let built = build(&mut worker, &mut run.feeds);
+        if let Err(failure) = built.and_then(|()| run.drive(worker.engine())) {
             inside.fail(failure);
         }
         if !run.is_over {
             // To drop an input is to close it, which looks like the end of the data to whoever is still at work. So
             // nothing here is dropped, and nobody steps again.
             mem::forget(run);
-            mem::forget(engine);
+            mem::forget(worker);
         }
     });
     let workers = workers.map_err(|error| Failure::configuration(format!("workers: {error}")))?;

@@ -26,6 +26,9 @@ use crate::time::Time;
 /// one person's share, whatever the records; for one record more or less, one key by one record's. Each word below says
 /// what that comes to. Nothing here panics.
 ///
+/// The closures that name keys and values see records. Each must be a function of its argument alone, without side
+/// effects: what a closure counts, logs or keeps has no noise and no price.
+///
 /// It may be cloned: several statistics share the way of the records to the workers that bound them, and each pays its
 /// own price. No map follows it, and no other key can be given to what was bounded:
 ///
@@ -203,7 +206,8 @@ where
     /// values come to, such as their sum.
     ///
     /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the number of people
-    /// who must leave for it to fall, in at most `keys` keys.
+    /// who must leave for it to fall, in at most `keys` keys. That holds if the function is monotone: of one of your own it
+    /// is your word, and its lines say so.
     pub fn monotone_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, F: Monotone>(
         self,
         key: G,

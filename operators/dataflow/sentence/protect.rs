@@ -48,6 +48,8 @@ impl<D, U: Unit<D>> fmt::Debug for Private<'_, D, U> {
 impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     /// Protects everything that one person did: adding or removing all records of a person changes what is released no
     /// more than its price says. `person` tells whose a record is; whom it does not tell apart is one person.
+    ///
+    /// `person` sees records: it must be a function of its argument alone, without side effects.
     pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
         self,
         person: F,
