@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn what_is_promised_of_ranks_is_read() {
         let max = format!(
-            r#"{{{HEAD},"value":181,"interval":[174,9223372036854775807],"insufficient":true,"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}},"id":"5f","promise":"lifetime","demo":true,"tally":190,"truth":195,"off":4}}"#
+            r#"{{{HEAD},"value":181,"interval":[174,null],"insufficient":true,"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}},"id":"5f","promise":"lifetime","demo":true,"tally":190,"truth":195,"off":4}}"#
         );
         let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&max) else { panic!("{max}") };
         assert_eq!(

@@ -12,7 +12,7 @@ use discreet::dataflow::bounding::{Cap, Chooser, Kept, Table, Values};
 use discreet::dataflow::{Config, Deliver, Fed, execute};
 use discreet::gate::Gate;
 use discreet::ledger::{Domain, Ledger, Name};
-use discreet::mechanisms::{Bound, Gaussian};
+use discreet::mechanisms::{Bound, FoundMean, Gaussian};
 use discreet::time::{Time, minutes};
 use rustix::time::{ClockId, clock_gettime};
 use timely::container::CapacityContainerBuilder;
@@ -156,14 +156,14 @@ fn clipped_records<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
 
 /// The mean of everybody's numbers, by one of the words for what bounds them.
 macro_rules! of_people {
-    ($events:ident, $gate:ident, $word:ident($bound:expr)) => {
+    ($events:ident, $gate:ident, $word:ident($($bound:expr),+)) => {
         $events
             .protect(|event| event.person)
             .tumbling(minutes(10), |event| event.time)
             .between(0, END)
             .bound(Bound::keys(1))
             .mean_of(|event| event.values)
-            .$word($bound)
+            .$word($($bound),+)
             .release($gate, "mean", Gaussian::rho(0.1))
             .deliver(|_| Ok(()))
     };
@@ -178,5 +178,7 @@ fn shaped_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
 }
 
 fn found_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
-    of_people!(events, gate, found_within([(-100 * RANGE, 100 * RANGE); D]));
+    // Of many numbers even the quartiles need some thousand people.
+    let expected = |mean: FoundMean<()>| mean.people(100_000);
+    of_people!(events, gate, followed([(-100 * RANGE, 100 * RANGE); D], expected));
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::adaptive::Adaptive;
 use super::bounded::Bounded;
+use super::found::Found;
 use super::ranks::{Max, QuantileOf};
 use super::running::{Sliding, SoFar};
 use super::shape::ShapeOf;
@@ -34,6 +35,8 @@ pub(crate) enum Calibrate {
     Shape(ShapeOf),
     /// A mean of vectors of unknown scale: how many people it needs, and what it will err
     StableMean(Stable),
+    /// A mean of vectors whose bounds are found: how many records it needs
+    FoundMean(Found),
     /// Totals so far, told at every tick: what they err by, by each strategy
     Running(SoFar),
     /// Totals over the last ticks, told at every tick: what they err by, by each strategy
@@ -73,6 +76,7 @@ impl Calibrate {
             Calibrate::Bounded(bounded) => bounded.run(),
             Calibrate::Shape(shape) => shape.run(),
             Calibrate::StableMean(stable) => stable.run(),
+            Calibrate::FoundMean(found) => found.run(),
             Calibrate::Running(so_far) => so_far.run(),
             Calibrate::Sliding(sliding) => sliding.run(),
         }

@@ -7,6 +7,7 @@ mod calibrate;
 mod check;
 mod cluster;
 mod fields;
+mod found;
 mod ledger;
 mod live;
 mod lookers;
@@ -142,6 +143,17 @@ impl Refusal {
 
     fn with(code: u8, message: impl Into<String>) -> Refusal {
         Refusal { message: message.into(), code }
+    }
+
+    /// A file that cannot be read: what was found in its place, in words.
+    fn unreadable(field: &str, path: &Path, error: &io::Error) -> Refusal {
+        let found = match error.kind() {
+            io::ErrorKind::NotFound => "found no such file".to_owned(),
+            io::ErrorKind::IsADirectory => "found a directory".to_owned(),
+            io::ErrorKind::InvalidData => "found bytes that are no UTF-8 text".to_owned(),
+            kind => format!("found an error ({kind})"),
+        };
+        Refusal::new(format!("{field}: {}: {found}; give a readable text file", path.display()))
     }
 
     /// A job that reads well and cannot be kept.

@@ -54,6 +54,13 @@
 //! come back once they are durable. In a dataflow the word `release` does all of this: the example `said_once` is killed
 //! in the middle of it, and started again.
 //!
+//! # Whose word a price is
+//!
+//! A gate sees neither statistics nor noise. A [`Request`] states its own charge, and its [`Sealable`] draws its own noise:
+//! that the one pays for the other is the word of whoever made the request. The word `release` makes it of a sealed
+//! [`Mechanism`](crate::mechanisms::Mechanism), which no other crate can implement, and computes both. Whoever hands requests
+//! to a desk by their own hand has only their own proof; nothing in the ledger can tell.
+//!
 //! # Answers to questions
 //!
 //! A release may be one of several answers over a window ([`Release::part`]). A question that is asked again, by whomever

@@ -36,7 +36,8 @@ impl<T: Copy> Estimate<T> {
         self.low
     }
 
-    /// The most that the truth may be.
+    /// The most that the truth may be. A value that is found below the largest ([`Ranks::Below`]) has no such end: then this is
+    /// the last point of the grid, and the line says `null`.
     pub fn high(&self) -> T {
         self.high
     }
@@ -52,6 +53,7 @@ pub struct Noised {
     pub(super) over_bound: Option<f64>,
     pub(super) strategy: Option<&'static str>,
     pub(super) assumes: Option<&'static str>,
+    pub(super) grid: Option<f64>,
 }
 
 /// What is promised of an answer's place among people, where nothing can be of its value.
@@ -78,7 +80,16 @@ pub enum Ranks {
 
 impl Noised {
     pub(super) fn of(number: &'static str, kind: &'static str, scale: f64) -> Noised {
-        Noised { number, kind, scale, ranks: None, over_bound: None, strategy: None, assumes: None }
+        Noised {
+            number,
+            kind,
+            scale,
+            ranks: None,
+            over_bound: None,
+            strategy: None,
+            assumes: None,
+            grid: None,
+        }
     }
 
     pub(super) fn additive(number: &'static str, noise: &Additive) -> Noised {
@@ -123,6 +134,12 @@ impl Noised {
     /// How the noise of a running total hangs together.
     pub fn strategy(&self) -> Option<&'static str> {
         self.strategy
+    }
+
+    /// The step of the public grid on which the number is told, in its units, where that is not a last digit: a stable
+    /// mean's. The error has half of it beside the noise.
+    pub fn grid(&self) -> Option<f64> {
+        self.grid
     }
 
     /// What is assumed, and not proved.

@@ -123,6 +123,8 @@ macro_rules! adds_noise {
 
         /// A draw for each public key, in their order, whether anybody has it or not; for keys to discover, see
         /// [`Keys::discover`](super::Keys::discover).
+        impl crate::mechanisms::sealed::Sealed for $law {}
+
         impl<K: Key> Mechanism<Total<K>> for $law {
             type Ready = NoisyTotals<K>;
 

@@ -52,12 +52,13 @@ pub trait Tellable {
 /// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. An answer that is found by its rank says `"insufficient":true` behind its interval where
+/// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that side. A largest
+/// value has an open upper end, for it is too small by design, and nothing bounds the truth. An answer that is found by its rank says `"insufficient":true` behind its interval where
 /// there were too few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
 /// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above the least of an
 /// unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or `"total":"last 24"` before its confidence, and by
-/// which strategy it is noised. Whole numbers are written with all of their digits, also where
+/// which strategy it is noised. A stable mean says `"grid"`, the step in which it is told. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
@@ -91,7 +92,10 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
             text.extend_from_slice(b",\"interval\":[");
             estimate.low.put(point, &mut text);
             text.push(b',');
-            estimate.high.put(point, &mut text);
+            match least {
+                Some(_) => text.extend_from_slice(b"null"),
+                None => estimate.high.put(point, &mut text),
+            }
             text.push(b']');
             if least.is_some_and(|least| estimate.value.is(least)) {
                 text.extend_from_slice(b",\"insufficient\":true");
@@ -205,6 +209,8 @@ struct Law {
     #[serde(skip_serializing_if = "Option::is_none")]
     strategy: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    grid: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     assumes: Option<&'static str>,
 }
 
@@ -215,10 +221,11 @@ impl Law {
             Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
-        let Noised { number, kind, scale, over_bound, strategy, assumes, .. } = *noise;
+        let Noised { number, kind, scale, over_bound, strategy, assumes, grid, .. } = *noise;
         // As much as anybody reads of it.
         let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
-        Law { number: Some(number), kind, scale, comparisons, tau, rank_error, over_bound, strategy, assumes }
+        let number = Some(number);
+        Law { number, kind, scale, comparisons, tau, rank_error, over_bound, strategy, grid, assumes }
     }
 }
 

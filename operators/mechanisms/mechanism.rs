@@ -1,5 +1,6 @@
 //! The seam: a mechanism, the statistic it is made ready for, and what a window then needs of it.
 
+use super::sealed::Sealed;
 use super::statistic::Statistic;
 use super::tally::Tally;
 use crate::accounting::Cost;
@@ -7,7 +8,25 @@ use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
 /// A way to noise an `S`: what a release names.
-pub trait Mechanism<S: Statistic>: Send + Sync + 'static {
+///
+/// The trait is sealed, and so is [`Ready`]: a price that a ledger charges is computed by this library for the noise that
+/// this library draws. A crate outside cannot state another:
+///
+/// ```compile_fail,E0277
+/// use discreet::Invalid;
+/// use discreet::mechanisms::{Gaussian, Mechanism, NoisyTotals, Total};
+///
+/// struct Cheap;
+///
+/// impl Mechanism<Total<u32>> for Cheap {
+///     type Ready = NoisyTotals<u32>;
+///
+///     fn ready(&self, total: &Total<u32>) -> Result<NoisyTotals<u32>, Invalid> {
+///         Gaussian::rho(1e-9).ready(total)
+///     }
+/// }
+/// ```
+pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
     type Ready: Ready<Tally = S::Tally>;
 
@@ -19,8 +38,22 @@ pub trait Mechanism<S: Statistic>: Send + Sync + 'static {
     fn ready(&self, statistic: &S) -> Result<Self::Ready, Invalid>;
 }
 
-/// A mechanism that is ready for one statistic, window after window.
-pub trait Ready: Send + Sync + 'static {
+/// A mechanism that is ready for one statistic, window after window. Sealed: see [`Mechanism`].
+///
+/// ```compile_fail,E0277
+/// use discreet::mechanisms::{Statistic, Sensitivity, Total};
+///
+/// struct Smaller(Total<u32>);
+///
+/// impl Statistic for Smaller {
+///     type Tally = <Total<u32> as Statistic>::Tally;
+///
+///     fn sensitivity(&self) -> Sensitivity {
+///         self.0.sensitivity()
+///     }
+/// }
+/// ```
+pub trait Ready: Sealed + Send + Sync + 'static {
     /// What it must know of a window.
     type Tally: Tally;
 
@@ -41,9 +74,6 @@ pub trait Ready: Send + Sync + 'static {
 
     /// A hash of every parameter that an answer depends on: statistic, bound, keys, law, cost and whatever else was stated.
     /// It is part of the name of a release, so that other parameters are another release. No data is in it.
-    ///
-    /// A mechanism of your own writes its parameters as bytes, in one way only, beside a number for that way, and gives
-    /// back their [`Digest::of`].
     fn parameters(&self) -> Digest;
 
     /// Whether it remembers something from one window to the next: then windows are drawn one after another.

@@ -99,6 +99,7 @@ mod parameters;
 mod point;
 pub mod ranks;
 pub mod running;
+pub(crate) mod sealed;
 mod selection;
 mod sensitivity;
 mod shaped;

@@ -16,6 +16,7 @@ use super::threshold::Threshold;
 use crate::accounting::Cost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
+use crate::mechanisms::sealed::Sealed;
 use crate::noise::Noise;
 
 /// A number a key with additive noise, ready to be drawn: [`NoisyTotals`](super::NoisyTotals), or
@@ -129,6 +130,8 @@ impl<K: Key, N> Noisy<K, N> {
         self.selection.threshold().map(|threshold| threshold.least())
     }
 }
+
+impl<K, N> Sealed for Noisy<K, N> {}
 
 impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
     type Tally = Cells<K, N::Cell>;

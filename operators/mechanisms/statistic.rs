@@ -10,9 +10,10 @@ use super::tally::{Cell, Cells, Tally};
 use crate::accounting::Unit;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
+use crate::mechanisms::sealed::Sealed;
 
-/// A question about a window.
-pub trait Statistic: Send + Sync + 'static {
+/// A question about a window. Sealed: how far one person moves an answer is computed here, and not stated elsewhere.
+pub trait Statistic: Sealed + Send + Sync + 'static {
     /// What must be known to answer it.
     type Tally: Tally;
 
@@ -151,6 +152,8 @@ impl<K: Key> Total<K> {
     }
 }
 
+impl<K> Sealed for Total<K> {}
+
 impl<K: Key> Statistic for Total<K> {
     type Tally = Cells<K>;
 
@@ -245,6 +248,8 @@ impl<K: Key> Mean<K> {
         &self.count
     }
 }
+
+impl<K> Sealed for Mean<K> {}
 
 impl<K: Key> Statistic for Mean<K> {
     type Tally = Cells<K>;

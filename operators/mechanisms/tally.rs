@@ -8,12 +8,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Key;
+use crate::mechanisms::sealed::Sealed;
 
 /// A window's exact statistic, as it is put together.
 ///
 /// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is secret: it
 /// has no way out but through a [`Ready`](super::Ready) mechanism.
-pub trait Tally: Send + 'static {
+pub trait Tally: Sealed + Send + 'static {
     /// What travels between workers and processes.
     type Part: Serialize + DeserializeOwned + Send + 'static;
 
@@ -117,6 +118,8 @@ impl<K: Key, C: Summary> Cells<K, C> {
         self.cells
     }
 }
+
+impl<K, C> Sealed for Cells<K, C> {}
 
 impl<K: Key, C: Summary> Tally for Cells<K, C> {
     type Part = (K, C);

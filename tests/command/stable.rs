@@ -89,3 +89,49 @@ fn bad_input_is_refused_by_name() {
     assert_eq!(error, "error: relation: found another word; give add-remove or replace\n");
     assert_ne!(discreet(&["calibrate", "stable-mean", "--people", "100000"]).0, 0);
 }
+
+// A box of 2^41 steps has a grid of 4 where the noise is some thousandth: the grid was the larger part, and was not told.
+#[test]
+fn the_grid_stands_beside_the_noise_and_a_wide_box_is_refused() {
+    let replace = |width| ["--relation", "replace", "--json", "--width", width];
+    let answer = json(&asked(["100000", "2", "2", "1e-6"], &replace("2000000")));
+    let (grid, noise) =
+        (answer["error"]["grid"].as_f64().unwrap(), answer["error"]["noise_each"].as_f64().unwrap());
+    // Between 2^-30 and 2^-29 of what the noise can be in the box.
+    assert!(grid > noise * 2e6 / 2f64.powi(30) && grid <= noise * 2e6 / 2f64.powi(29), "{grid} {noise}");
+    let (code, output, error) = discreet(&asked(["100000", "2", "2", "1e-6"], &replace("2199023255552")));
+    assert_eq!((code, output.as_str()), (78, ""));
+    assert!(
+        error.starts_with("error: width: found a box that is too wide; give sides less than 2^29 apart"),
+        "{error}"
+    );
+}
+
+// With 200 records each window was paid for, and erred by thousands of deviations.
+#[test]
+fn a_found_mean_of_too_few_is_refused() {
+    let asked = |people: &str, more: &[&str]| {
+        let named = [
+            "calibrate",
+            "found-mean",
+            "--dimension",
+            "2",
+            "--reach",
+            "1000000000",
+            "--rho",
+            "0.1",
+            "--people",
+            people,
+        ];
+        discreet(&[named.as_slice(), more].concat())
+    };
+    let (code, output, error) = asked("200", &[]);
+    assert_eq!((code, output.as_str()), (78, ""));
+    let words = "error: people: found a number that is too small; give at least ";
+    let needed = error.strip_prefix(words).unwrap().split(' ').next().unwrap();
+    let (code, page, error) = asked(needed, &[]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(page.starts_with("needs    at least "), "{page}");
+    let fewer = (needed.parse::<u64>().unwrap() - 1).to_string();
+    assert_eq!(asked(&fewer, &["--json"]).0, 78);
+}

@@ -4,6 +4,7 @@ use super::CellKey;
 use crate::accounting::Cost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Answer, Cells, Drawn, Inverted, Maximum, Noised, Ready, Searched, Tops};
 use crate::noise::Noise;
 
@@ -41,6 +42,8 @@ impl Found {
         either!(self, ready => ready.threshold())
     }
 }
+
+impl Sealed for Found {}
 
 impl Ready for Found {
     type Tally = Cells<CellKey, Tops>;

@@ -6,10 +6,11 @@ use crate::accounting::{Amount, Cost};
 use crate::invalid::{Invalid, Kind};
 use crate::job::config::{Job, NoiseKind};
 use crate::ledger::Digest;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{
     BinarySearch, Exponential, Gaussian, Laplace, Largest, Maximum, Mean, Mechanism, Noised, NoisyMeans,
-    NoisyTotals, Paid, PermuteAndFlip, Quantiles, Ranked, Ready, RunningTotal, RunningTotals, Sensitivity,
-    Statistic, Total,
+    NoisyTotals, Paid, PermuteAndFlip, Quantiles, Ranked, Ranks, Ready, RunningTotal, RunningTotals,
+    Sensitivity, Statistic, Total,
 };
 
 /// The law of the noise, whichever a job file names, and what it costs.
@@ -29,6 +30,8 @@ impl Law {
 fn foreign() -> Invalid {
     Invalid::new("noise", Kind::Mixed, "a law that this statistic has")
 }
+
+impl Sealed for Law {}
 
 impl Mechanism<Total<CellKey>> for Law {
     type Ready = NoisyTotals<CellKey>;
@@ -161,6 +164,19 @@ impl Settled {
 }
 
 impl Offer {
+    /// The tau with which the exponential mechanism would find the same largest value at the same price. From the
+    /// job file alone; `None` for another statistic.
+    pub(crate) fn tau_by_choice(&self, job: &Job) -> Option<u64> {
+        let Asking::Max(each, grid, keys) = &self.asking else { return None };
+        let limits = job.limits(self).ok()?;
+        let largest = Largest::new(Maximum, *each, grid.clone(), limits, keys.clone()).ok()?;
+        let ready = Exponential::cost(&self.law.cost).ready(&largest).ok()?;
+        match ready.noise().first()?.ranks()? {
+            Ranks::Below { tau, .. } => Some(tau),
+            _ => None,
+        }
+    }
+
     /// The statistic and its mechanism, as a dataflow makes them of the same parts.
     pub(crate) fn settled(&self, job: &Job) -> Result<Settled, Invalid> {
         let limits = job.limits(self)?;

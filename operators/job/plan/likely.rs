@@ -20,6 +20,9 @@ const LARGE: f64 = 10.0;
 /// Above this a delta may be one person in a thousand, told outright.
 const LIKELY: f64 = 1e-3;
 
+/// So many times fewer people, and another noise is worth a word.
+const WORTH: f64 = 1.1;
+
 /// With how many people in a cell nine tenths of all errors are below a tenth.
 pub(super) fn people_for_a_tenth(release: &Release, noise: &[Noise]) -> u64 {
     let reach = |number: usize| noise.get(number).map_or(0.0, |noise| noise.interval);
@@ -79,6 +82,18 @@ pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> 
         {
             warn(format!(
                 "windows overlap, so each record is charged for {times} times; leave out over if sums of windows will do"
+            ));
+        }
+        if let Some(noise) = planned.noise.first()
+            && let Some((own, chosen)) = noise.tau.zip(offer.tau_by_choice(job))
+            && own as f64 > WORTH * chosen as f64
+        {
+            warn(format!(
+                "{} noise may be too small by {} people, and noise = \"exponential\" by {} at the same price: {:.1} times fewer",
+                noise.kind,
+                2 * own,
+                2 * chosen,
+                own as f64 / chosen as f64
             ));
         }
         if let Some(running) = &planned.running

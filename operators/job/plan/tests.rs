@@ -242,6 +242,35 @@ fn what_is_promised_of_ranks_is_planned() {
     );
     let (_, chosen) = planned("max = { each = \"count\", grid = \"log\" }", "exponential");
     assert!(chosen.noise[0].comparisons.is_none() && chosen.noise[0].tau.is_some());
+    // Pure epsilon: a Laplace search pays each of its comparisons, and a choice is one. It is said where it is so.
+    let pure = |statistic: &str, noise: &str| {
+        let text = GOOD.replace("people = {}\nbound = {}", statistic).replace("gaussian", noise);
+        let text = text.replace("epsilon = 1.0, delta = 1e-6", "epsilon = 1.0");
+        Job::parse("a.toml", &text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap()
+    };
+    let plan = pure("max = { each = \"count\", grid = \"log\" }", "laplace");
+    let (own, chosen) = (plan.releases[0].noise[0].tau.unwrap(), {
+        let other = pure("max = { each = \"count\", grid = \"log\" }", "exponential");
+        assert!(!other.warnings.iter().any(|words| words.contains("exponential")), "{:?}", other.warnings);
+        other.releases[0].noise[0].tau.unwrap()
+    });
+    let words = format!(
+        "laplace noise may be too small by {} people, and noise = \"exponential\" by {}",
+        2 * own,
+        2 * chosen
+    );
+    let warned = plan
+        .warnings
+        .iter()
+        .find(|told| told.contains(&words))
+        .unwrap_or_else(|| panic!("{:?}", plan.warnings));
+    assert!(
+        warned.ends_with(&format!("{:.1} times fewer", own as f64 / chosen as f64)) && own > 2 * chosen,
+        "{warned}"
+    );
+    // Of two points both are as good, and nothing is said.
+    let plan = pure("max = { each = \"count\", grid = { from = 0, to = 1, step = 1 } }", "laplace");
+    assert!(!plan.warnings.iter().any(|words| words.contains("exponential")), "{:?}", plan.warnings);
     let quantiles =
         "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 5], step = 0.5 }\nbound = { per_key = 2 }";
     let (page, told) = planned(quantiles, "exponential");

@@ -7,7 +7,7 @@
 //! A cell has the status `value`, and a window ends with `closed`, its number of cells, and its place in the ledger. What
 //! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`; there a value says
 //! `insufficient` where too few people were there to say more. A quantile has its `q`. What is promised of ranks stands
-//! under `tau` or `rank_error`, in people. A total over windows says under `total` over which, and under `strategy` how it is
+//! under `tau` or `rank_error`, in people; the `high` of a largest value is empty, for its interval has an open end. A total over windows says under `total` over which, and under `strategy` how it is
 //! noised.
 
 use std::borrow::Cow;

@@ -16,6 +16,7 @@ use crate::accounting::bounded::{self, Asked, Fineness, Goal, Shape};
 use crate::accounting::{Amount, Cost, Interval, Neighbours, Relation};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Drawn, Limits, Point};
 use crate::noise::{Bounded, Law, Noise};
 
@@ -133,6 +134,8 @@ fn crowded() -> Invalid {
     Invalid::new("bound", Kind::TooLarge, remedy)
 }
 
+impl Sealed for BoundedNoise {}
+
 impl Answers for BoundedNoise {
     type Ready = ReadyBundle;
 
@@ -199,6 +202,8 @@ impl fmt::Debug for ReadyBundle {
         shown.finish_non_exhaustive()
     }
 }
+
+impl Sealed for ReadyBundle {}
 
 impl ReadyAnswers for ReadyBundle {
     type Answer = Answered;

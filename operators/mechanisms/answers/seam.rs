@@ -7,11 +7,12 @@ use super::steps::Steps;
 use crate::accounting::{Cost, Interval};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Drawn, Limits, Tellable};
 use crate::noise::Noise;
 
 /// A way to noise answers, with a price for all of them together.
-pub trait Answers: Send + Sync + 'static {
+pub trait Answers: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
     type Ready: ReadyAnswers;
 
@@ -23,7 +24,7 @@ pub trait Answers: Send + Sync + 'static {
 }
 
 /// Answers that are ready to be drawn, question after question.
-pub trait ReadyAnswers: Send + Sync + 'static {
+pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// What it tells of a question.
     type Answer: Tellable + Send + 'static;
 

@@ -1,8 +1,10 @@
 //! Where in a grid a largest value is looked for, however it is found: below the largest, by a few people.
 
+use std::any::TypeId;
+
 use super::grid::Grid;
 use super::largest::Largest;
-use super::monotone::Monotone;
+use super::monotone::{Altogether, Maximum, Monotone};
 use super::tops::Ranked;
 use crate::mechanisms::answer::{Estimate, Noised, Ranks};
 use crate::mechanisms::keys::Key;
@@ -31,6 +33,7 @@ impl<F: Monotone> Aim<F> {
     }
 
     /// An answer of the grid, and what is known of where the function is: above the point before, and nothing of how far.
+    /// The upper end is open, and is never told.
     pub(super) fn told(&self, index: u64) -> Estimate<i128> {
         let at = |index: u64| self.grid.at(index).map(i128::from);
         let (least, last) = (at(1).unwrap_or(i128::MIN), at(self.grid.top()).unwrap_or(i128::MAX));
@@ -41,7 +44,7 @@ impl<F: Monotone> Aim<F> {
     /// What is promised, of noise of such a kind.
     pub(super) fn noised(&self, kind: &'static str, scale: f64, comparisons: Option<u32>) -> Noised {
         let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.told(1).value };
-        Noised { ranks: Some(ranks), ..Noised::of("largest", kind, scale) }
+        Noised { ranks: Some(ranks), assumes: assumed::<F>(), ..Noised::of("largest", kind, scale) }
     }
 
     /// By how many people it may be too small.
@@ -53,4 +56,10 @@ impl<F: Monotone> Aim<F> {
     pub(super) fn people(&self) -> Option<usize> {
         usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
     }
+}
+
+/// What a function of the library's user is released under: that it is [`Monotone`] is proved of the library's own alone.
+fn assumed<F: Monotone>() -> Option<&'static str> {
+    let own = [TypeId::of::<Maximum>(), TypeId::of::<Altogether>()];
+    (!own.contains(&TypeId::of::<F>())).then_some("monotone by its author's word")
 }

@@ -10,6 +10,7 @@ use crate::invalid::Invalid;
 use crate::mechanisms::bound::Limits;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::statistic::{Stated, Statistic};
 use crate::mechanisms::tally::Cells;
@@ -138,6 +139,8 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         }
     }
 }
+
+impl<K, F> Sealed for Largest<K, F> {}
 
 impl<K: Key, F: Monotone> Statistic for Largest<K, F> {
     type Tally = Cells<K, Tops>;

@@ -12,6 +12,7 @@ use crate::mechanisms::Mechanism;
 use crate::mechanisms::additive::Family;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::{Asked, asks, rho_of};
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::spend::Spend;
 
 /// Noisy binary search: halves a grid by noised numbers of people, and so finds a largest value, or any
@@ -66,6 +67,8 @@ impl BinarySearch {
 }
 
 asks!(BinarySearch);
+
+impl Sealed for BinarySearch {}
 
 /// As many draws for each public key as there may be comparisons.
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
@@ -129,6 +132,8 @@ impl PermuteAndFlip {
 
 asks!(Exponential, PermuteAndFlip);
 
+impl Sealed for Exponential {}
+
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
     type Ready = Inverted<K, F>;
 
@@ -144,6 +149,8 @@ impl<K: Key> Mechanism<Quantiles<K>> for Exponential {
         ranked(&self.0, Rule::Exponential, quantiles)
     }
 }
+
+impl Sealed for PermuteAndFlip {}
 
 impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
     type Ready = Ranked<K>;

@@ -5,7 +5,8 @@ use super::tops::{Left, Ranked};
 /// A function of what people have, that never falls when somebody comes, or has more.
 ///
 /// That is the whole of the contract, and privacy rests on it. How far one person moves the function itself does not
-/// matter: it may be without end. What is released is found by the function's *loss*: how many people must leave so that
+/// matter: it may be without end. A function of your own is therefore monotone by your word, and its lines say so
+/// (`"assumes"`). It sees what records come to, and must have no side effects. What is released is found by the function's *loss*: how many people must leave so that
 /// it falls to a given value, or below. Whoever comes or leaves changes that by one at most. [`loss_moves_by_one`] looks
 /// for a counterexample.
 ///

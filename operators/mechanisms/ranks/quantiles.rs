@@ -15,6 +15,7 @@ use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::laws::Asked;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
 use crate::mechanisms::point::Point;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::selection::Row;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::statistic::{Stated, Statistic};
@@ -96,6 +97,8 @@ impl<K: Key> Quantiles<K> {
         }
     }
 }
+
+impl<K> Sealed for Quantiles<K> {}
 
 impl<K: Key> Statistic for Quantiles<K> {
     type Tally = Cells<K, Values>;

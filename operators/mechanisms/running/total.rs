@@ -7,6 +7,7 @@ use crate::accounting::Units;
 use crate::accounting::running::{self, Choice, Strategy};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::keys::Key;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::statistic::{Measure, Stated, Statistic, Total};
 use crate::mechanisms::tally::{Cell, Cells};
@@ -156,6 +157,8 @@ impl<K: Key> RunningTotal<K> {
         self.total.measures()
     }
 }
+
+impl<K> Sealed for RunningTotal<K> {}
 
 impl<K: Key> Statistic for RunningTotal<K> {
     type Tally = Cells<K>;

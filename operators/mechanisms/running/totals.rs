@@ -20,6 +20,7 @@ use crate::mechanisms::keys::{Choice, Key};
 use crate::mechanisms::laws::Gaussian;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
 use crate::mechanisms::parameters::parameters;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::selection::delta;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
@@ -227,6 +228,8 @@ impl<K: Key> RunningTotals<K> {
 fn narrow(exact: i128) -> i64 {
     exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
+
+impl<K> Sealed for RunningTotals<K> {}
 
 impl<K: Key> Ready for RunningTotals<K> {
     type Tally = Cells<K>;

@@ -95,12 +95,29 @@ impl StableMean {
     }
 
     /// The public grid on which the mean is told, for each axis of a box: a power of two, no less than 2^-30 of what the noise
-    /// can be in it. A wide box costs a narrow axis its digits.
+    /// can be in it. A wide box costs a narrow axis its digits: see [`fits`](StableMean::fits).
     pub fn grid(&self, extent: &Extent) -> Vec<f64> {
         let scale = self.scale(self.least);
         let step =
             |&(low, high): &(i64, i64)| libm::scalbn(1.0, libm::ilogb(scale * (high - low) as f64) - 29);
         extent.sides.iter().map(step).collect()
+    }
+
+    /// Whether the grid of the box is finer than the noise of records that lie a step apart, whose standard deviation
+    /// is 1. Where it is not, the grid and not the stated noise may be the larger part of the error.
+    ///
+    /// # Errors
+    /// Names `extent` where it is so wide.
+    pub fn fits(&self, extent: &Extent) -> Result<(), Invalid> {
+        let noise = self.scale(self.least);
+        if self.grid(extent).iter().all(|step| *step <= noise) {
+            return Ok(());
+        }
+        let remedy = format!(
+            "sides less than 2^29 apart, by a narrower box or coarser steps: on a wider one the grid of the answer is \
+             coarser than the noise of {noise:.3e} deviations"
+        );
+        Err(Invalid::new("extent", Kind::TooLarge, remedy))
     }
 
     /// How many are kept: all where their number is public, and otherwise fewer by a shift and its noise. None where that is

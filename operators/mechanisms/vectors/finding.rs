@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::found::FoundMean;
 use super::frame::Frame;
 use super::rows::Rows;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::ranks::{Bounds, Quantile};
@@ -38,7 +38,8 @@ impl Finding {
     /// For so much a key.
     ///
     /// # Errors
-    /// Names `bound` where a person moves ranks too far, and `epsilon` where too little is left for a choice.
+    /// Names `bound` where a person moves ranks too far, `epsilon` where too little is left for a choice, and `people` where
+    /// so few are expected that even the quartiles may be anywhere in the outer range.
     pub(super) fn new<K: Key>(mean: &FoundMean<K>, spend: Spend) -> Result<Finding, Invalid> {
         let each = spend.part_of(mean.dimension() as u64);
         let by = |thousandths: u64| {
@@ -55,11 +56,18 @@ impl Finding {
         let (_, error) = by(FARTHEST)?;
         let thousandths = error.saturating_mul(1000).div_ceil(mean.stated_people()).clamp(FARTHEST, NEAREST);
         let (bounds, error) = by(thousandths)?;
+        let enough = error.saturating_mul(1000).div_ceil(thousandths);
+        if mean.stated_people() < enough {
+            // No nearer quantile is left: fewer records lie beyond these than their ranks may be off by.
+            let remedy =
+                format!("at least {enough} records of a key in a window, a larger rho, or fewer numbers");
+            return Err(Invalid::new("people", Kind::TooSmall, remedy));
+        }
         Ok(Finding {
             bounds,
             outer: Arc::clone(mean.outer()),
             deviations: deviations(thousandths as f64 / 1000.0),
-            enough: error.saturating_mul(1000).div_ceil(thousandths),
+            enough,
         })
     }
 
@@ -98,13 +106,30 @@ mod tests {
         }
     }
 
-    // Refutes quantiles beyond which fewer records lie than their rank may be off by: with 500 people those of 0.01 would be
+    // With 200 people at this price the quartiles were anywhere: means erred by 19,000 deviations, and each window was paid for.
+    #[test]
+    fn fewer_people_than_their_quartiles_need_are_refused() {
+        let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
+        let spend = Spend::Rho(Units::at_most_float("rho", 0.025).unwrap());
+        let asked = |people: u64| {
+            let mean = FoundMean::new(&outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap();
+            Finding::new(&mean.people(people), spend)
+        };
+        let refused = asked(200).unwrap_err();
+        assert_eq!((refused.field(), refused.kind()), ("people", Kind::TooSmall));
+        let enough: u64 = refused.remedy().split(' ').nth(2).unwrap().parse().unwrap();
+        assert!((200..600).contains(&enough), "{enough}");
+        assert_eq!(asked(enough - 1).unwrap_err().field(), "people");
+        assert!(asked(enough).unwrap().enough <= enough);
+    }
+
+    // Refutes quantiles beyond which fewer records lie than their rank may be off by: with 508 people those of 0.01 would be
     // anywhere.
     #[test]
     fn few_people_are_found_by_their_quartiles_and_many_by_their_ends() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
         let spend = Spend::Rho(Units::at_most_float("rho", 0.025).unwrap());
-        for (people, least, most) in [(500, 0.67, 0.68), (3000, 0.7, 2.0), (1_000_000, 2.32, 2.33)] {
+        for (people, least, most) in [(508, 0.67, 0.68), (3000, 0.7, 2.0), (1_000_000, 2.32, 2.33)] {
             let mean = FoundMean::new(&outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap();
             let finding = Finding::new(&mean.people(people), spend).unwrap();
             assert!((least..most).contains(&finding.deviations), "{people}: {}", finding.deviations);

@@ -21,6 +21,7 @@ use crate::mechanisms::means::quotient;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
 use crate::mechanisms::parameters::parameters;
 use crate::mechanisms::point::Point;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::tally::Cells;
@@ -36,7 +37,7 @@ use crate::noise::Noise;
 ///
 /// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
 /// outside. What shortening takes away is in no interval; but where most records seem to have been shortened, as the covariance
-/// says, the interval is the outer range.
+/// says, or where a frame was found among too few of them, the interval is the outer range.
 ///
 /// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and then for the draws of
 /// its count, its sums and its products.
@@ -149,6 +150,12 @@ impl<K: Key> FollowedMeans<K> {
         Noised::additive("records", &self.prices.kept.counts)
     }
 
+    /// How many records, as they are noised, the first window of a key must have for its bounds to be kept: with fewer, the
+    /// interval is the outer range, and the next window finds them anew.
+    pub fn least_records(&self) -> u64 {
+        self.finding.enough
+    }
+
     /// How long a record may be, in standard deviations, before it is shortened.
     pub fn longest(&self) -> f64 {
         self.prices.steps.longest
@@ -174,8 +181,14 @@ impl<K: Key> FollowedMeans<K> {
     }
 
     /// The mean of each coordinate, and the noise of its sum.
-    fn estimates(&self, frame: &Frame, seen: &Seen, laws: &Laws) -> Vec<(Estimate<f64>, Noised)> {
-        let misfits = seen.misfits(&self.doubt(laws), self.prices.steps.longest);
+    fn estimates(
+        &self,
+        frame: &Frame,
+        seen: &Seen,
+        laws: &Laws,
+        enough: bool,
+    ) -> Vec<(Estimate<f64>, Noised)> {
+        let misfits = !enough || seen.misfits(&self.doubt(laws), self.prices.steps.longest);
         let step = libm::exp2(-f64::from(self.prices.steps.bits));
         let width = laws.halves.0 as f64;
         let most = seen.records + width;
@@ -194,7 +207,8 @@ impl<K: Key> FollowedMeans<K> {
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
             if most < 1.0 || misfits {
-                // Nothing is known where there may well be nobody, or where most records were shortened.
+                // Nothing is known where there may well be nobody, where most records were shortened, or where the frame
+                // was found among fewer records than that takes. All of it is decided by noised numbers.
                 return (Estimate { value: told(over.value), low, high }, noised);
             }
             (over.map(told), noised)
@@ -202,6 +216,8 @@ impl<K: Key> FollowedMeans<K> {
         .collect()
     }
 }
+
+impl<K> Sealed for FollowedMeans<K> {}
 
 impl<K: Key> Ready for FollowedMeans<K> {
     type Tally = Cells<K, Rows>;
@@ -247,12 +263,12 @@ impl<K: Key> Ready for FollowedMeans<K> {
             let frame = kept.unwrap_or_else(|| self.finding.frame(&rows, noise));
             let told = laws.noised(exact(&rows, &frame, &self.outer, &self.prices.steps), noise);
             let seen = self.seen(&told);
-            for (estimate, noised) in self.estimates(&frame, &seen, laws) {
+            let enough = !is_new || told.records >= self.finding.enough.into();
+            for (estimate, noised) in self.estimates(&frame, &seen, laws, enough) {
                 cells.push((key.clone(), estimate));
                 told_noise.push(noised);
             }
             told_noise.push(Noised::additive("records", &laws.counts));
-            let enough = !is_new || told.records >= self.finding.enough.into();
             let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
             left.push(enough.then(next));
         }

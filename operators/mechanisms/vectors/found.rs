@@ -10,6 +10,7 @@ use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{Limits, Range};
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::statistic::{Stated, Statistic};
 use crate::mechanisms::tally::Cells;
@@ -73,6 +74,10 @@ impl<K: Key> FoundMean<K> {
 
     /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on it, and how long a
     /// record may be before it is shortened: from 4.5 standard deviations on for 1,000 of them in one dimension, 6.0 for a million.
+    ///
+    /// Where so few are expected that even quartiles could not be told from the ends of the outer range, the mechanism is
+    /// refused by name (`people`): every window would be paid for, and none would say anything. Where fewer come than are
+    /// expected, the first window of a key has the outer range for its interval.
     ///
     /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people than were expected
     /// they may be missed, and are then not left to the next window.
@@ -176,6 +181,8 @@ impl<K: Key> FoundMean<K> {
         }
     }
 }
+
+impl<K> Sealed for FoundMean<K> {}
 
 impl<K: Key> Statistic for FoundMean<K> {
     type Tally = Cells<K, Rows>;

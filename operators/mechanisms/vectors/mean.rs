@@ -12,6 +12,7 @@ use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{Limits, Range};
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::shaped::Whitened;
 use crate::mechanisms::statistic::{Stated, Statistic};
@@ -213,6 +214,8 @@ impl Form {
         }
     }
 }
+
+impl<K> Sealed for VectorMean<K> {}
 
 impl<K: Key> Statistic for VectorMean<K> {
     type Tally = Cells<K, Moments>;

@@ -112,8 +112,9 @@ impl Errors {
     }
 }
 
-/// Whether an interval holds a number: in whole numbers where all three are.
+/// Whether an interval holds a number: in whole numbers where all three are. An end that is missing is open.
 pub(super) fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
+    let (low, high) = (low.or(tally), high.or(tally));
     let whole = |text: Option<&str>| text?.parse::<i128>().ok();
     match (whole(low), whole(tally), whole(high)) {
         (Some(low), Some(tally), Some(high)) => low <= tally && tally <= high,

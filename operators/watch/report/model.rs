@@ -127,6 +127,9 @@ pub(super) struct Laws {
     pub(super) promise: String,
 }
 
+/// An end of an interval on whose side nothing is promised.
+const OPEN: &str = "open";
+
 /// A line of the table, to the digit: the window, the key and its quantile, the value, its interval, and in a demo tally,
 /// truth, and by how many people the value is off.
 pub(super) type Row = [String; 10];
@@ -223,8 +226,11 @@ impl Series {
         let key = cell.key.as_ref().map(|key| key.text().to_owned());
         if self.rows.len() < ROWS {
             let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
-            let [q, value, low, high, tally, truth, off] =
+            let [q, value, low, mut high, tally, truth, off] =
                 texts.map(|text| text.unwrap_or_default().to_owned());
+            if high.is_empty() && matches!(cell.ranked(), Some(Ranked::Largest(_))) {
+                high.push_str(OPEN);
+            }
             let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
             self.rows.push([start, end, key, q, value, low, high, tally, truth, off]);
         } else {

@@ -7,6 +7,7 @@ use crate::dataflow::bounding::{Cap, Few, Values};
 use crate::dataflow::sentence::question::Question;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answers::{Row, Schema};
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Limits, Sensitivity, Statistic, Tally};
 
 /// Records as rows, at most `per_key` of a person.
@@ -46,6 +47,8 @@ pub(super) struct Version {
     sensitivity: Sensitivity,
 }
 
+impl Sealed for Version {}
+
 impl Statistic for Version {
     type Tally = Gathered;
 
@@ -62,6 +65,8 @@ impl fmt::Debug for Gathered {
         f.write_str("<private>")
     }
 }
+
+impl Sealed for Gathered {}
 
 impl Tally for Gathered {
     type Part = Vec<Row>;

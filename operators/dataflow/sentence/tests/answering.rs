@@ -11,6 +11,7 @@ use crate::canonical::Digest;
 use crate::dataflow::bounding::{Identified, Kept, Net, Values};
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, Found, Question, ReadyAnswers, Row, Schema, Steps, Value};
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Drawn, Head, Limits, Range, Tellable};
 use crate::noise::Noise;
 
@@ -31,6 +32,8 @@ impl Tellable for Told {
         format!("{}\u{1}", self.0)
     }
 }
+
+impl Sealed for Exactly {}
 
 impl Answers for Exactly {
     type Ready = Exactly;

@@ -6,6 +6,7 @@ use super::*;
 use crate::accounting::Unit;
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, ReadyBundle, Row, Schema, Value};
+use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{BoundedNoise, Limits};
 
 /// Answers of each kind: in an ordinary run, and in full.
@@ -23,6 +24,8 @@ fn schema() -> Schema {
 /// A bundle that was calibrated before.
 #[derive(Clone)]
 struct Calibrated(ReadyBundle);
+
+impl Sealed for Calibrated {}
 
 impl Answers for Calibrated {
     type Ready = ReadyBundle;

@@ -13,6 +13,7 @@ use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Memory, Noted, Request, Standing, Told};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble, VersionTerms};
+use crate::mechanisms::sealed;
 use crate::mechanisms::{
     Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
 };
@@ -262,6 +263,8 @@ pub(in super::super) struct ExactlyReady<R>(R);
 /// Exact cells, and what a mechanism made of them.
 pub(in super::super) struct Both<A>(String, A);
 
+impl<M> sealed::Sealed for Exactly<M> {}
+
 impl<S, M, K, C> Mechanism<S> for Exactly<M>
 where
     K: Key,
@@ -275,6 +278,8 @@ where
         self.0.ready(statistic).map(ExactlyReady)
     }
 }
+
+impl<R> sealed::Sealed for ExactlyReady<R> {}
 
 impl<R, K, C> Ready for ExactlyReady<R>
 where

@@ -38,7 +38,7 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
     }
     let mut report = Report::new(heading(false));
     let span = months(1)[0];
-    let cell = "\"value\":181,\"interval\":[174,9223372036854775807]";
+    let cell = "\"value\":181,\"interval\":[174,null]";
     let line = ranked("largest", span, "", cell, LARGEST, "");
     report.tell(&ended("largest", span, &[line]), None);
     let picture = bars::window(&report.model.releases[0], 700.0).0.body;
@@ -76,7 +76,7 @@ fn a_demo_counts_by_people() {
 fn an_answer_beyond_everybody_is_not_where_it_was_promised() {
     let mut report = Report::new(heading(true));
     for (tally, span) in [173, 174].into_iter().zip(months(2)) {
-        let cell = "\"value\":181,\"interval\":[174,9223372036854775807]";
+        let cell = "\"value\":181,\"interval\":[174,null]";
         let exact = format!(",\"demo\":true,\"tally\":{tally},\"truth\":{tally},\"off\":0");
         let line = ranked("largest", span, "", cell, LARGEST, &exact);
         report.tell(&ended("largest", span, &[line]), None);

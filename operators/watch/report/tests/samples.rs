@@ -234,10 +234,7 @@ pub(super) fn ranks(demo: bool) -> Report {
         let lines: Vec<String> = (["books", "garden"].iter().enumerate())
             .map(|(at, key)| {
                 let value = (181.0 * (at + 1) as f64 * (1.0 + 0.1 * chance.normal())).round();
-                let cell = format!(
-                    "\"value\":{value},\"interval\":[{},9223372036854775807]",
-                    (value * 0.95).round()
-                );
+                let cell = format!("\"value\":{value},\"interval\":[{},null]", (value * 0.95).round());
                 let cell = if month == 3 { cell + ",\"insufficient\":true" } else { cell };
                 let off = if month == 5 { 70 } else { 12 };
                 ranked(

@@ -127,6 +127,8 @@ fn every_window_costs_what_it_says_and_no_more() {
         let outer = cube(dimension, -1_000_000, 1_000_000);
         let limits = Bound::keys(keys).per_key(per_key).checked().unwrap();
         let mean = FoundMean::new(&outer, limits, Keys::public([7u32, 8, 9]).unwrap()).unwrap();
+        // As many as the quartiles need in the most costly of these.
+        let mean = mean.people(100_000);
         let ready = Gaussian::rho(rho).ready(&mean).unwrap();
         let Amount::Zcdp { rho: all, .. } = ready.cost().amount() else { panic!() };
         let steps = steps(&mean, rho);

@@ -154,7 +154,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
 // are no wider than they should be.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    let mean = whole(&cube(2, -10_000, 10_000)).people(200);
+    let mean = whole(&cube(2, -10_000, 10_000)).people(500);
     let ready = Gaussian::rho(0.5).ready(&mean).unwrap();
     let state = to_bytes(&[Some(Frame::between(&[(-300, 300), (500, 900)], 2.0, mean.outer()))]);
     let records: Vec<Vec<i64>> = (0..200).map(|at| vec![at - 100, 800 - 3 * (at % 10)]).collect();
@@ -195,12 +195,14 @@ fn what_is_out_of_range_is_named() {
     // What is so long takes coarser steps; and in the end none.
     let many = |per_key| {
         let limits = Bound::keys(1).per_key(per_key).checked().unwrap();
-        Gaussian::rho(0.1).ready(&FoundMean::new(&outer, limits, Keys::whole()).unwrap()).map(|_| ())
+        Gaussian::rho(0.1)
+            .ready(&FoundMean::new(&outer, limits, Keys::whole()).unwrap().people(1 << 30))
+            .map(|_| ())
     };
     assert!(many(1 << 16).is_ok());
     assert!(many(1 << 31).is_err());
     // The widest there is, and the most coordinates.
-    let widest = whole(&cube(256, i64::MIN, i64::MAX));
+    let widest = whole(&cube(256, i64::MIN, i64::MAX)).people(1 << 20);
     let ready = Gaussian::rho(5.0).ready(&widest).unwrap();
     let drawn = ready.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut Noise::seeded(1));
     assert_eq!(drawn.answer.cells().len(), 256);
