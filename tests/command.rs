@@ -25,6 +25,8 @@ mod shape;
 mod stable;
 #[path = "command/synth.rs"]
 mod synth;
+#[path = "command/wrong.rs"]
+mod wrong;
 
 use std::process::Command;
 

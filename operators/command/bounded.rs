@@ -23,10 +23,10 @@ pub(crate) struct Bounded {
     delta: String,
     /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2; else the best is
     /// looked for
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     shape: Option<String>,
     /// What is to be small: bound, rms, or the weight of the bound between the two, such as 0.5
-    #[arg(long, allow_negative_numbers = true, default_value = "bound")]
+    #[arg(long, allow_hyphen_values = true, default_value = "bound")]
     goal: String,
     /// A file to write the integer weights of the noise to, with all that its delta can be recomputed from, as one JSON object
     #[arg(long)]

@@ -7,9 +7,11 @@ use clap::Args;
 use discreet::accounting::{Listing, Mechanism};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde_json::{Number, json};
+use serde_json::error::Category;
+use serde_json::json;
+use serde_json::value::RawValue;
 
-use super::{Refusal, number};
+use super::{Refusal, number, whole};
 
 /// A file and a delta.
 #[derive(Debug, Args)]
@@ -100,8 +102,7 @@ impl Answer {
 
 fn read(path: &Path) -> Result<Listing, Refusal> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Refusal::new(format!("{shown}: {error}; give a readable file")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Refusal::unreadable("file", path, &error))?;
     let mut source = serde_json::Deserializer::from_str(&text);
     let listing = Listed::deserialize(&mut source).and_then(|listed| source.end().map(|()| listed.0));
     listing.map_err(|error| {
@@ -109,9 +110,21 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
         let place = format!(" at line {line} column {column}");
         let message = error.to_string();
         let message = message.strip_suffix(&place).unwrap_or(&message);
+        let message = match error.classify() {
+            Category::Eof => format!("found an end that is too early ({message}); give {EXAMPLE}"),
+            Category::Syntax | Category::Io => {
+                format!("found text that is no JSON ({message}); give {EXAMPLE}")
+            }
+            // A refusal of a field says what to give; the parser's own do not.
+            Category::Data if message.contains("; ") => message.to_owned(),
+            Category::Data => format!("{message}; give {EXAMPLE}"),
+        };
         Refusal::new(format!("{shown}:{line}:{column}: {message}"))
     })
 }
+
+/// A list that can be priced.
+const EXAMPLE: &str = "a list such as [{\"mechanism\":\"gaussian\",\"sigma\":200,\"count\":1000}]";
 
 /// A list whose errors name the entry, counted from 1.
 struct Listed(Listing);
@@ -128,7 +141,7 @@ impl<'de> Visitor<'de> for Entries {
     type Value = Listed;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of mechanisms, [{\"mechanism\":\"gaussian\",\"sigma\":200}, ..]")
+        f.write_str("a list of mechanisms")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Listed, A::Error> {
@@ -155,47 +168,70 @@ fn without_place(error: &dyn fmt::Display) -> String {
     }
 }
 
-/// One entry as it is written. A field that is given twice, or that no mechanism has, is refused by the reader.
+/// One entry as it is written. A field that is given twice, or that no mechanism has, is refused by the reader. Values keep
+/// their text until the field that they belong to is known, so that each refusal names it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a mechanism with its fields")]
 struct Entry {
-    mechanism: Name,
-    scale: Option<Number>,
-    sigma: Option<Number>,
-    epsilon: Option<Number>,
-    delta: Option<Number>,
-    rho: Option<Number>,
-    sensitivity: Option<Number>,
-    count: Option<Number>,
+    mechanism: Figure,
+    scale: Option<Figure>,
+    sigma: Option<Figure>,
+    epsilon: Option<Figure>,
+    delta: Option<Figure>,
+    rho: Option<Figure>,
+    sensitivity: Option<Figure>,
+    count: Option<Figure>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// A JSON value as its text.
+type Figure = Box<RawValue>;
+
+#[derive(Clone, Copy)]
 enum Name {
     Laplace,
     DiscreteLaplace,
     Gaussian,
     DiscreteGaussian,
-    RandomizedResponse,
     Pure,
     Approximate,
     Zcdp,
 }
 
+impl Name {
+    fn read(figure: &RawValue) -> Result<Name, Refusal> {
+        Ok(match serde_json::from_str::<&str>(figure.get()) {
+            Ok("laplace") => Name::Laplace,
+            Ok("discrete_laplace") => Name::DiscreteLaplace,
+            Ok("gaussian") => Name::Gaussian,
+            Ok("discrete_gaussian") => Name::DiscreteGaussian,
+            // Randomised response is the worst of what is purely private.
+            Ok("randomized_response" | "pure") => Name::Pure,
+            Ok("approximate") => Name::Approximate,
+            Ok("zcdp") => Name::Zcdp,
+            _ => {
+                return Err(Refusal::new(
+                    "mechanism: found another name; give \"laplace\", \"discrete_laplace\", \"gaussian\", \
+                     \"discrete_gaussian\", \"randomized_response\", \"pure\", \"approximate\" or \"zcdp\"",
+                ));
+            }
+        })
+    }
+}
+
 impl Entry {
     fn join(mut self, listing: &mut Listing) -> Result<(), Refusal> {
         let mechanism = self.mechanism()?;
-        let count = self.count.take();
+        let uses = self.count.take();
         self.nothing_left()?;
-        Ok(listing.add(mechanism, count.map_or(Ok(1), |count| whole("count", &count))?)?)
+        Ok(listing.add(mechanism, uses.map_or(Ok(1), |uses| count("count", &uses))?)?)
     }
 
     /// Takes the fields that the mechanism has.
     fn mechanism(&mut self) -> Result<Mechanism, Refusal> {
         let sensitivity = self.sensitivity.take();
-        let real = || sensitivity.as_ref().map_or(Ok(1.0), |number| float("sensitivity", number));
-        let integer = || sensitivity.as_ref().map_or(Ok(1), |number| whole("sensitivity", number));
-        let mechanism = match self.mechanism {
+        let real = || sensitivity.as_ref().map_or(Ok(1.0), |figure| float("sensitivity", figure));
+        let integer = || sensitivity.as_ref().map_or(Ok(1), |figure| count("sensitivity", figure));
+        let mechanism = match Name::read(&self.mechanism)? {
             Name::Laplace => Mechanism::laplace(needed("scale", &mut self.scale)?, real()?),
             Name::Gaussian => Mechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?),
             Name::DiscreteLaplace => {
@@ -241,7 +277,7 @@ impl Entry {
     }
 }
 
-fn needed(field: &'static str, value: &mut Option<Number>) -> Result<f64, Refusal> {
+fn needed(field: &'static str, value: &mut Option<Figure>) -> Result<f64, Refusal> {
     let value = value.take();
     let value = value.ok_or_else(|| {
         Refusal::new(format!("{field}: found nothing; give a number, this mechanism needs it"))
@@ -249,17 +285,11 @@ fn needed(field: &'static str, value: &mut Option<Number>) -> Result<f64, Refusa
     float(field, &value)
 }
 
-fn float(field: &'static str, value: &Number) -> Result<f64, Refusal> {
-    value
-        .as_f64()
-        .ok_or_else(|| Refusal::new(format!("{field}: found a number that is too large; give a smaller one")))
+fn float(field: &'static str, value: &RawValue) -> Result<f64, Refusal> {
+    number(field, &value.get().replace('E', "e"))
 }
 
 /// 1000 and 1e3, but not 1000.5.
-fn whole(field: &'static str, value: &Number) -> Result<u64, Refusal> {
-    let float = value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=9e15).contains(float));
-    let whole = value.as_u64().or(float.map(|float| float as u64));
-    whole.ok_or_else(|| {
-        Refusal::new(format!("{field}: found a number that is not whole; give a whole number above 0"))
-    })
+fn count(field: &'static str, value: &RawValue) -> Result<u64, Refusal> {
+    whole(field, &value.get().replace('E', "e"))
 }

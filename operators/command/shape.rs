@@ -16,7 +16,7 @@ pub(crate) struct ShapeOf {
     #[command(flatten)]
     given: Given,
     /// Which neighbours: add-remove, one person more or less; or replace, one in place of another
-    #[arg(long, default_value = "add-remove")]
+    #[arg(long, allow_hyphen_values = true, default_value = "add-remove")]
     relation: String,
     /// In which norm the error is to be small: from 2 on, or inf for the largest coordinate
     #[arg(long, allow_negative_numbers = true, default_value = "2")]

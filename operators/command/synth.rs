@@ -30,10 +30,10 @@ pub(crate) struct Synth {
     #[arg(long, allow_negative_numbers = true, default_value = "0")]
     seed: String,
     /// The first moment, such as 2026-01-01 or 2026-01-01T00:00:00Z
-    #[arg(long, default_value = "2026-01-01")]
+    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-01")]
     from: String,
     /// The moment before which it ends
-    #[arg(long, default_value = "2026-01-02")]
+    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-02")]
     until: String,
     /// How rows are written
     #[arg(long, value_enum, default_value = "csv")]

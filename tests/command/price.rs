@@ -57,7 +57,7 @@ fn a_bad_list_is_refused_by_entry_and_field() {
         (r#"[{"mechanism":"pure","epsilon":1,"sigma":3}]"#, "entry 1: sigma: "),
         (r#"[{"mechanism":"pure","epsilon":1,"sensitivity":3}]"#, "entry 1: sensitivity: "),
         (r#"[{"mechanism":"gaussian"}]"#, "entry 1: sigma: found nothing"),
-        (r#"[{"mechanism":"gauss","sigma":1}]"#, "entry 1: unknown variant `gauss`"),
+        (r#"[{"mechanism":"gauss","sigma":1}]"#, "entry 1: mechanism: found another name; give "),
         (r#"[{"mechanism":"pure","epsilon":1,"count":0}]"#, "entry 1: count: found zero"),
         (r#"[{"mechanism":"pure","epsilon":1,"count":1.5}]"#, "entry 1: count: "),
         (r#"[{"mechanism":"discrete_gaussian","sigma":1,"sensitivity":0.5}]"#, "entry 1: sensitivity: "),
@@ -67,7 +67,39 @@ fn a_bad_list_is_refused_by_entry_and_field() {
         ),
         ("[]", "error: mechanisms: found an empty list"),
         ("{}", "a list of mechanisms"),
-        ("", "EOF"),
+        ("", ":1:0: found an end that is too early (EOF while parsing a value); give a list such as ["),
+        (r#"[{"mechanism":"laplace","scale":NaN}]"#, "entry 1: expected value; give a list such as ["),
+        (
+            r#"[{"mechanism":"laplace","scale":1e400}]"#,
+            "entry 1: scale: found a number that is too large; give ",
+        ),
+        (
+            r#"[{"mechanism":"laplace","scale":"1"}]"#,
+            "entry 1: scale: found text that is not understood; give ",
+        ),
+        (
+            r#"[{"mechanism":"laplace","scale":[]}]"#,
+            "entry 1: scale: found text that is not understood; give ",
+        ),
+        (r#"[{"mechanism":"laplace","scale":null}]"#, "entry 1: scale: found nothing; give "),
+        (r#"[{"mechanism":7,"scale":1}]"#, "entry 1: mechanism: found another name; give "),
+        (
+            r#"[{"mechanism":"laplace","scale":1,"count":-1}]"#,
+            "entry 1: count: found a negative number; give ",
+        ),
+        (
+            r#"[{"mechanism":"laplace","scale":1,"count":1e300}]"#,
+            "entry 1: count: found a number that is not whole",
+        ),
+        (
+            "[7]",
+            "entry 1: invalid type: integer `7`, expected a mechanism with its fields; give a list such as [",
+        ),
+        ("null", "invalid type: null, expected a list of mechanisms; give a list such as ["),
+        (
+            r#"[{"mechanism":"pure","epsilon":1}] more"#,
+            "found text that is no JSON (trailing characters); give ",
+        ),
     ]
     .into_iter()
     .enumerate()
@@ -76,7 +108,19 @@ fn a_bad_list_is_refused_by_entry_and_field() {
         assert_eq!((code, output.as_str()), (78, ""), "{list}: {error}");
         assert!(error.starts_with("error: ") && error.contains(message), "{list}: {error}");
     }
-    assert_eq!(discreet(&["price", "/does/not/exist", "--delta", "1e-6"]).0, 78);
+    let place = std::env::temp_dir().join(format!("discreet-{}-binary.json", std::process::id()));
+    std::fs::write(&place, [0xff, 0xfe, 0]).unwrap();
+    let binary = place.to_str().unwrap();
+    for (path, found) in [
+        ("/does/not/exist", "found no such file"),
+        ("/", "found a directory"),
+        (binary, "found bytes that are no UTF-8 text"),
+    ] {
+        let (code, output, error) = discreet(&["price", path, "--delta", "1e-6"]);
+        assert_eq!((code, output.as_str()), (78, ""));
+        assert_eq!(error, format!("error: file: {path}: {found}; give a readable text file\n"));
+    }
+    std::fs::remove_file(&place).unwrap();
     assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
 }
 

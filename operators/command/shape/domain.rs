@@ -15,7 +15,7 @@ use crate::command::{Refusal, number, whole};
     .args(["points", "box", "ball", "ellipsoid", "zonotope", "marginals"]))]
 pub(super) struct Given {
     /// A file of public points, or of the vertices of a polytope: one a line, its coordinates divided by commas
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     points: Option<PathBuf>,
     /// The tensors of this order of the points: what answers all questions about so many coordinates at once
     // Points alone do not say it: what another domain excludes, clap requires no longer.
@@ -34,10 +34,10 @@ pub(super) struct Given {
     #[arg(long, value_name = "Q,R,D", allow_negative_numbers = true)]
     ball: Option<String>,
     /// A file of a matrix, a line for each coordinate: what it makes of the ball of radius 1
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     ellipsoid: Option<PathBuf>,
     /// A file of vectors, one a line: all sums of them, each taken from -1 to 1 times
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     zonotope: Option<PathBuf>,
     /// All questions about WAYS of BITS bits at once: a coordinate for each such set, the product of its bits as -1 and 1
     #[arg(long, value_name = "BITS,WAYS", allow_negative_numbers = true)]
@@ -99,8 +99,7 @@ fn small(field: &'static str, text: &str) -> Result<u32, Refusal> {
 /// A row a line. Empty lines at the end are none.
 fn read(field: &'static str, path: &Path) -> Result<Vec<Vec<f64>>, Refusal> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Refusal::new(format!("{field}: {shown}: {error}; give a readable file")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Refusal::unreadable(field, path, &error))?;
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for (line, text) in text.trim_end().lines().enumerate() {
         let at = |column: usize| format!("{field}: {shown}: line {}, column {}", line + 1, column + 1);

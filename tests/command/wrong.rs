@@ -1,0 +1,99 @@
+//! Every value of every option that takes one, replaced by what makes no sense: each is refused by name, with what was
+//! found and what to give, and none ends in a panic.
+
+use crate::discreet;
+
+/// Commands that are answered, as they stand.
+const GOOD: [&str; 14] = [
+    "calibrate laplace --epsilon 1 --sensitivity 1",
+    "calibrate gaussian --epsilon 1 --delta 1e-6 --sensitivity 1",
+    "calibrate max --grid 1024 --rho 0.1 --confidence 0.99 --keys 1",
+    "calibrate quantile --grid 1024 --rho 0.1 --confidence 0.99 --keys 1 --q 0.5 --per-key 1",
+    "calibrate shuffle --people 10000 --local-epsilon 1 --delta 1e-6 --choices 2",
+    "calibrate adaptive --people 100000 --error 0.05 --failure 0.05",
+    "calibrate bounded --queries 10 --epsilon 1 --delta 1e-6 --shape polynomial:4 --goal bound",
+    "calibrate shape --box 1,2 --relation replace --norm 2 --rho 0.1 --people 1000",
+    "calibrate shape --points POINTS --rho 0.1 --people 1000",
+    "calibrate stable-mean --people 1000000 --dimension 2 --epsilon 2 --delta 1e-6 --relation replace --width 1000",
+    "calibrate found-mean --people 100000 --dimension 2 --reach 1000000 --rho 0.1",
+    "calibrate running --horizon 100 --rho 0.1",
+    "calibrate sliding --width 10 --rho 0.1",
+    "synth --rows 5 --people 5 --keys 5 --skew 1 --seed 1 --from 2026-01-01 --until 2026-01-02",
+];
+
+const WRONG: [&str; 9] = ["0", "-1", "NaN", "1e400", "1e-400", "", "abc", "/", "/nowhere/file"];
+
+/// What is a value of its option after all.
+const RIGHT: [(&str, &str); 3] = [("--goal", "0"), ("--skew", "0"), ("--seed", "0")];
+
+#[test]
+fn every_wrong_value_is_refused_by_name_with_a_remedy() {
+    let points = std::env::temp_dir().join(format!("discreet-{}-points.csv", std::process::id()));
+    std::fs::write(&points, "1,2\n2,1\n-1,0\n").unwrap();
+    let mut tried = 0;
+    for line in GOOD {
+        let words: Vec<&str> = line
+            .split(' ')
+            .map(|word| if word == "POINTS" { points.to_str().unwrap() } else { word })
+            .collect();
+        let (code, page, _) = discreet(&words);
+        assert!(code == 0 && !page.is_empty(), "{line}: {code}");
+        for at in (1..words.len()).filter(|at| words[at - 1].starts_with("--")) {
+            for wrong in WRONG.into_iter().filter(|wrong| !RIGHT.contains(&(words[at - 1], wrong))) {
+                let mut changed = words.clone();
+                changed[at] = wrong;
+                let (code, output, error) = discreet(&changed);
+                let field = words[at - 1].trim_start_matches('-');
+                assert_eq!(output, "", "{changed:?}");
+                assert!(!error.contains("panicked"), "{changed:?}: {error}");
+                // The parser of the command line has a say of its own where nothing was given.
+                let named = match code {
+                    2 => error.contains(&format!("'--{field} <")),
+                    78 => {
+                        error.starts_with("error: ")
+                            && error.contains(": found ")
+                            && error.contains("; give ")
+                    }
+                    _ => false,
+                };
+                assert!(named, "{changed:?} exits with {code}: {error}");
+                tried += 1;
+            }
+        }
+    }
+    std::fs::remove_file(&points).unwrap();
+    assert!(tried > 380, "{tried}");
+}
+
+/// A job file that is none: every command that reads one says so.
+#[test]
+fn what_is_no_job_file_is_refused_by_name() {
+    let directory = std::env::temp_dir();
+    let place = |name: &str| directory.join(format!("discreet-{}-{name}", std::process::id()));
+    let (binary, empty) = (place("binary.toml"), place("empty.toml"));
+    std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
+    std::fs::write(&empty, "").unwrap();
+    for path in [&binary, &empty, &directory, &place("missing.toml")] {
+        let path = path.to_str().unwrap();
+        for command in
+            [["plan", path].as_slice(), &["plan", "--json", path], &["check", path], &["replay", path]]
+        {
+            let (code, output, error) = discreet(command);
+            assert_eq!((code, output.as_str()), (78, ""), "{command:?}: {error}");
+            assert!(error.starts_with(&format!("error: {path}:1:")), "{command:?}: {error}");
+            assert!(error.contains(": found ") && error.contains("; give "), "{command:?}: {error}");
+        }
+    }
+    [binary, empty].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+}
+
+/// Refutes a subcommand without help.
+#[test]
+fn every_subcommand_says_how_it_is_used() {
+    let calibrations = GOOD.iter().filter_map(|line| line.strip_prefix("calibrate "));
+    let names = calibrations.filter_map(|line| line.split(' ').next()).map(|name| vec!["calibrate", name]);
+    for words in names.chain([vec!["price"], vec!["synth"], vec!["plan"], vec!["calibrate"]]) {
+        let (code, page, error) = discreet(&[words.as_slice(), &["-h"]].concat());
+        assert!(code == 0 && error.is_empty() && page.contains("Usage: discreet "), "{words:?}: {page}");
+    }
+}
