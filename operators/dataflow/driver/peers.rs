@@ -30,8 +30,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(5);
 /// For how long a process that does not read may hold up the others with one frame.
 const STUCK: Duration = Duration::from_secs(5);
-/// The longest frame: 100,000 files of 64 bytes, and some.
-const LONGEST: usize = 16 << 20;
+/// The longest frame: a report of 200,000 files, at some 300 bytes each.
+const LONGEST: usize = 64 << 20;
 /// The longest reason that is passed on.
 const LONGEST_REASON: usize = 4 << 10;
 
@@ -201,9 +201,10 @@ impl Link {
         frame.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
         frame.extend(bytes);
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // A frame that was written in part makes the rest unreadable. The reader of the connection sees why.
         if !self.broken.load(Ordering::SeqCst) && writer.write_all(&frame).is_err() {
             self.broken.store(true, Ordering::SeqCst);
+            // A frame that was written in part makes the rest unreadable: both ends see the connection end by this.
+            let _ = writer.shutdown(Shutdown::Both);
         }
     }
 }
