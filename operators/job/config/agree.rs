@@ -9,7 +9,7 @@ use super::privacy::{Privacy, Protected};
 use super::ranks;
 use super::release::{CostWords, NoiseKind, Price, Release};
 use super::running;
-use super::source::{Place, Records, Source, check_field};
+use super::source::{Order, Place, Records, Source, check_field};
 use super::statistic::{Keys, Statistic};
 use crate::accounting::{Amount, Cost, Omega, Promise, Units};
 use crate::invalid::Invalid;
@@ -58,9 +58,17 @@ fn times(root: &Fields<'_>, tables: &Tables<'_>) -> Option<()> {
         root.node("job")?.at(&["until"]).conflict::<()>("a time that is not after from", "a time after from");
     }
     let made_up = matches!(tables.source.records, Records::Synthetic(_));
-    let asked = tables.releases.iter().any(|release| release.every != Every::All);
-    if asked && tables.source.time.is_none() && !made_up {
-        let remedy = "time = { field = .., format = .. }: a release has windows of time";
+    let timed = tables.releases.iter().any(|release| release.every != Every::All);
+    // One window of everything has ends, too, where the job states them.
+    let ends = tables.from.is_some() || tables.until.is_some();
+    let sorted = tables.source.order == Order::Sorted;
+    if (timed || ends || sorted) && tables.source.time.is_none() && !made_up {
+        let unless = match (timed, ends) {
+            (true, _) => ": a release has windows of time",
+            (false, true) => ", or no from and until in [job]: they select records by time",
+            (false, false) => ", or order = \"any\": sorted is by time",
+        };
+        let remedy = format!("time = {{ field = .., format = .. }}{unless}");
         root.node("source")?.wrong::<()>(Wrong::new(MistakeKind::Missing, "no time", remedy));
     }
     Some(())

@@ -1,0 +1,176 @@
+//! The model: the options of a job and of the command with their values, and the combinations that are refused.
+//!
+//! A factor is an option of the job file, an option of the command, or a property of the data; `no` leaves the option out.
+
+use crate::covering::{Combination, Factor};
+
+pub(crate) const FACTORS: &[Factor] = &[
+    ("mode", &["demo", "replay", "run"]),
+    ("source", &["csv", "jsonl", "combined", "synthetic"]),
+    // How the records are brought: a file by its compression, two files by a glob, standard input by `path = "-"`, or `--from`.
+    ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "made up"]),
+    ("format", &["no", "unix", "unix-ms", "rfc3339", "clf", "pattern"]),
+    ("zone", &["no", "source", "time"]),
+    ("order", &["no", "any", "sorted"]),
+    ("late", &["no", "0s", "1s"]),
+    ("bad", &["no", "some"]),
+    ("id", &["no", "field"]),
+    ("unit", &["drop", "reject", "shared", "record"]),
+    ("promise", &["lifetime", "any", "each"]),
+    ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
+    ("price", &["share", "rho", "epsilon"]),
+    ("every", &["second", "hour", "day", "month", "all"]),
+    ("over", &["no", "two"]),
+    ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
+    ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "quantile"]),
+    // Which of the forms of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
+    ("form", &["0", "1", "2", "3", "4"]),
+    ("keys", &["no", "listed", "file", "discover"]),
+    ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
+    ("bound", &["wide", "tight"]),
+    ("windows", &["no", "some"]),
+    ("horizon", &["stated", "no"]),
+    // `slack`, `key`, `anchor` and `memory` together, and `skew` and `seed` of a synthetic source.
+    ("others", &["no", "all"]),
+    ("workers", &["1", "2"]),
+    ("out", &["stdout", "jsonl", "csv"]),
+    ("report", &["no", "html"]),
+];
+
+/// What becomes of a combination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Because {
+    /// `discreet check` refuses it with 78 and names this field.
+    Check(&'static str),
+    /// Its mode refuses it with this exit code, and this text is in the message.
+    Mode(i32, &'static str),
+    /// There is no such job to write.
+    Senseless,
+}
+
+pub(crate) struct Rule(pub(crate) Combination, pub(crate) Because);
+
+use Because::{Check, Mode, Senseless};
+
+const RUNS: &[&str] = &["best", "buffered", "square-root", "tree", "fresh"];
+const TIMED: &[&str] = &["second", "hour", "day", "month"];
+const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
+
+pub(crate) const RULES: &[Rule] = &[
+    // Sources.
+    Rule(
+        &[("source", &["synthetic"]), ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from"])],
+        Senseless,
+    ),
+    Rule(&[("source", WRITTEN), ("place", &["made up"])], Senseless),
+    Rule(&[("source", &["csv", "jsonl", "synthetic"]), ("format", &["no"]), ("zone", &["time"])], Senseless),
+    Rule(&[("source", &["csv", "jsonl"]), ("format", &["no"]), ("every", TIMED)], Check("source")),
+    Rule(&[("mode", &["run"]), ("place", &["from"])], Senseless),
+    // Where a source without a log spans a day, that is 86,400 windows.
+    Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),
+    Rule(
+        &[
+            ("source", &["csv", "jsonl"]),
+            ("format", &["no"]),
+            ("order", &["sorted"]),
+            ("horizon", &["no"]),
+            ("every", &["all"]),
+        ],
+        Check("source"),
+    ),
+    // One window with ends asks for times, too.
+    Rule(
+        &[("source", &["csv", "jsonl"]), ("format", &["no"]), ("horizon", &["stated"]), ("every", &["all"])],
+        Check("source"),
+    ),
+    // Bad lines are written into logs.
+    Rule(&[("source", &["synthetic"]), ("bad", &["some"])], Senseless),
+    // Statistics and noise.
+    Rule(
+        &[("statistic", &["histogram"]), ("keys", &["listed", "file", "discover"])],
+        Check("release[1].histogram.by"),
+    ),
+    Rule(
+        &[
+            ("statistic", &["count", "people", "sum", "mean", "histogram"]),
+            ("noise", &["exponential", "permute-and-flip"]),
+        ],
+        Check("release[1].noise"),
+    ),
+    Rule(&[("statistic", &["max"]), ("noise", &["permute-and-flip"])], Check("release[1].noise")),
+    Rule(&[("statistic", &["quantile"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
+    Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
+    Rule(
+        &[
+            ("noise", &["permute-and-flip"]),
+            ("budget", &["epsilon delta", "epsilon delta omega", "rho", "rho omega"]),
+        ],
+        Check("release[1].noise"),
+    ),
+    // Every answer is looked at, so their number is stated.
+    Rule(
+        &[("statistic", &["quantile"]), ("form", &["0", "1"]), ("noise", &["permute-and-flip"])],
+        Check("release[1].quantile"),
+    ),
+    // Keys that are discovered cost a delta.
+    Rule(&[("budget", &["epsilon", "rho", "rho omega"]), ("keys", &["discover"])], Check("keys")),
+    // Prices.
+    Rule(&[("budget", &["epsilon"]), ("price", &["rho"])], Check("release[1].cost")),
+    Rule(&[("noise", &["gaussian"]), ("price", &["epsilon"])], Check("release[1].cost.epsilon")),
+    Rule(
+        &[
+            ("promise", &["lifetime"]),
+            ("price", &["share"]),
+            ("every", TIMED),
+            ("running", &["no", "false"]),
+            ("windows", &["no"]),
+            ("horizon", &["no"]),
+        ],
+        Check("release[1].share"),
+    ),
+    // Windows.
+    Rule(&[("every", &["all"]), ("over", &["two"])], Check("release[1].over")),
+    Rule(&[("windows", &["some"]), ("unit", &["record"])], Check("release[1].bound.windows")),
+    Rule(&[("windows", &["some"]), ("promise", &["any", "each"])], Check("release[1].bound.windows")),
+    Rule(&[("mode", &["replay"]), ("horizon", &["no"]), ("every", TIMED)], Mode(78, "job.from")),
+    Rule(&[("mode", &["run"]), ("horizon", &["no"]), ("every", &["all"])], Mode(78, "job.until")),
+    // Such a run has no end.
+    Rule(&[("mode", &["run"]), ("horizon", &["no"]), ("every", TIMED)], Senseless),
+    // Which windows hold the data is looked at before they are read, which a pipe does not allow.
+    Rule(
+        &[("mode", &["demo"]), ("place", &["stdin"]), ("horizon", &["no"]), ("every", TIMED)],
+        Mode(78, "job.from"),
+    ),
+    Rule(&[("unit", &["record"]), ("statistic", &["max"]), ("form", &["2"])], Check("release[1].max.each")),
+    // Totals over windows.
+    Rule(&[("running", RUNS), ("statistic", &["mean", "max", "quantile"])], Check("release[1].running")),
+    Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
+    Rule(&[("running", RUNS), ("windows", &["some"])], Check("release[1].bound.windows")),
+    Rule(&[("running", RUNS), ("noise", &["laplace"])], Check("release[1].noise")),
+    Rule(&[("running", RUNS), ("over", &["two"]), ("statistic", &["people"])], Check("release[1].over")),
+    Rule(&[("running", &["buffered", "tree"]), ("over", &["two"])], Check("release[1].strategy")),
+];
+
+/// Combinations of three values that are covered too: each of them is an option of its own, in each mode.
+pub(crate) const TRIPLES: &[Combination] = &[
+    &[
+        ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["count", "people", "sum", "mean", "max", "quantile"]),
+        ("keys", &["listed", "file", "discover"]),
+    ],
+    &[
+        ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["max", "quantile"]),
+        ("form", &["0", "1", "2", "3", "4"]),
+    ],
+];
+
+/// A fault that is known and being mended: rows with this combination are left out, and counted in the summary.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) combination: Combination,
+    /// How to see it.
+    pub(crate) reproduction: &'static str,
+}
+
+pub(crate) const FAULTS: &[Fault] = &[];

@@ -1,0 +1,506 @@
+//! A row of the array as a job: its file, its log, its command line, its windows and its exact numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, Zoned};
+
+use crate::covering::Values;
+use crate::kit::job::{JobText, inline, quoted};
+use crate::kit::lines::Window;
+use crate::kit::log::{self, Event, PATTERN, UNREADABLE, pack};
+use crate::kit::{Directory, Random};
+use crate::model::FACTORS;
+
+pub(crate) const SECOND: i64 = 1_000_000;
+/// The keys that are listed; nobody has the last one.
+const KEYS: [&str; 4] = ["a", "b", "c", "nobody"];
+const EDGES: [i64; 3] = [10, 20, 30];
+const PEOPLE: u64 = 24;
+const EVENTS: i64 = 240;
+
+/// A row, read by the names of its values.
+#[derive(Clone, Debug)]
+pub(crate) struct Row(pub(crate) Values);
+
+/// Everything that a row comes to.
+pub(crate) struct Scenario {
+    pub(crate) row: Row,
+    pub(crate) job: JobText,
+    events: Vec<Event>,
+    /// The ends of the windows of `every`, one more than there are.
+    ends: Vec<i64>,
+}
+
+impl Row {
+    pub(crate) fn value(&self, factor: &str) -> &'static str {
+        let at = FACTORS.iter().position(|(name, _)| *name == factor).unwrap();
+        FACTORS[at].1[self.0[at]]
+    }
+
+    pub(crate) fn is(&self, factor: &str, values: &[&str]) -> bool {
+        values.contains(&self.value(factor))
+    }
+
+    /// Whether windows are added up.
+    pub(crate) fn runs(&self) -> bool {
+        !self.is("running", &["no", "false"])
+    }
+
+    pub(crate) fn is_csv(&self) -> bool {
+        self.is("out", &["csv"])
+    }
+
+    /// The row in the order of its factors, as a message shows it.
+    pub(crate) fn shown(&self) -> String {
+        let values =
+            FACTORS.iter().zip(&self.0).map(|((name, values), value)| format!("{name}={}", values[*value]));
+        values.collect::<Vec<_>>().join(" ")
+    }
+
+    fn zone(&self) -> &'static str {
+        if self.is("zone", &["no"]) { "UTC" } else { "Europe/Berlin" }
+    }
+
+    /// The field names of the source for id, user, key and value.
+    fn fields(&self) -> [&'static str; 4] {
+        match self.value("source") {
+            "combined" => ["agent", "user", "path", "bytes"],
+            "synthetic" => ["time", "user", "key", "value"],
+            _ => ["id", "user", "key", "value"],
+        }
+    }
+}
+
+impl Scenario {
+    /// Makes the scenario of a row; a live run of windows of a second has them around `now`.
+    pub(crate) fn new(row: Row, now: i64) -> Scenario {
+        let ends = ends(&row, now);
+        let events = events(&row, &ends);
+        let job = job(&row, &ends);
+        Scenario { row, job, events, ends }
+    }
+
+    pub(crate) fn is_synthetic(&self) -> bool {
+        self.row.is("source", &["synthetic"])
+    }
+
+    /// Writes the files of the scenario.
+    pub(crate) fn write(&self, directory: &Directory) {
+        directory.write("job.toml", self.job.to_string());
+        directory.write("keys.txt", KEYS.join("\n") + "\n");
+        if self.is_synthetic() {
+            return;
+        }
+        let format = self.format();
+        let log = |events: &[Event]| {
+            let mut log = log::write(self.row.value("source"), events, format, self.row.zone());
+            if self.row.is("bad", &["some"]) {
+                log += UNREADABLE;
+            }
+            log
+        };
+        let place = self.row.value("place");
+        if place == "glob" {
+            let half = self.events.len() / 2;
+            directory.write("log-1.txt", log(&self.events[..half]));
+            directory.write("log-2.txt", log(&self.events[half..]));
+        } else {
+            directory.write(&self.file(), pack(place, log(&self.events).as_bytes()));
+        }
+    }
+
+    /// The file of the log; where there are two, a pattern.
+    pub(crate) fn file(&self) -> String {
+        match self.row.value("place") {
+            "glob" => "log-*.txt".to_owned(),
+            packed @ ("gz" | "bz2" | "zst") => format!("log.txt.{packed}"),
+            _ => "log.txt".to_owned(),
+        }
+    }
+
+    fn format(&self) -> &'static str {
+        match self.row.value("format") {
+            "no" if self.row.is("source", &["combined"]) => "clf",
+            "no" => "unix",
+            format => format,
+        }
+    }
+
+    /// Whether standard input is the log.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.row.is("place", &["stdin"])
+    }
+
+    /// The arguments of the command that runs it.
+    pub(crate) fn arguments(&self, workers: &str) -> Vec<String> {
+        let mut arguments: Vec<&str> = match self.row.value("mode") {
+            "demo" => vec!["replay", "job.toml", "--demo"],
+            mode => vec![mode, "job.toml"],
+        };
+        let file = self.file();
+        if self.row.is("place", &["from"]) {
+            arguments.extend(["--from", &file]);
+        }
+        arguments.extend(["-w", workers]);
+        match self.row.value("out") {
+            "stdout" => {}
+            kind => arguments.extend(["--out", if kind == "csv" { "told.csv" } else { "told.jsonl" }]),
+        }
+        if self.row.is("report", &["html"]) {
+            arguments.extend(["--report", "report.html"]);
+        }
+        arguments.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The file that lines go to.
+    pub(crate) fn out(&self) -> Option<&'static str> {
+        match self.row.value("out") {
+            "stdout" => None,
+            "csv" => Some("told.csv"),
+            _ => Some("told.jsonl"),
+        }
+    }
+
+    /// The windows that are released.
+    pub(crate) fn windows(&self) -> BTreeSet<Window> {
+        self.spans().keys().cloned().collect()
+    }
+
+    /// The windows that are released, each with the span of the events that count in it.
+    fn spans(&self) -> BTreeMap<Window, (i64, i64)> {
+        let written = |time: i64| Timestamp::from_microsecond(time).unwrap().to_string();
+        let window = |start: i64, end: i64| ("visits".to_owned(), written(start), written(end));
+        if self.row.is("every", &["all"]) {
+            if self.row.is("horizon", &["no"]) {
+                let whole = ("visits".to_owned(), String::new(), String::new());
+                return BTreeMap::from([(whole, (i64::MIN, i64::MAX))]);
+            }
+            let (start, end) = (self.ends[0], *self.ends.last().unwrap());
+            return BTreeMap::from([(window(start, end), (start, end))]);
+        }
+        let two = self.row.is("over", &["two"]);
+        let each = (1..self.ends.len()).map(|end| {
+            let (start, end) = (self.ends[end - 1], self.ends[end]);
+            let first = self.ends.iter().rposition(|known| *known == start).unwrap();
+            let since = match (self.row.runs(), two) {
+                (true, false) => self.ends[0],
+                (true, true) => self.ends[first.saturating_sub(1)],
+                _ => start,
+            };
+            (window(start, end), (since, end))
+        });
+        if self.row.runs() || !two {
+            return each.collect();
+        }
+        let mut ends = self.ends.clone();
+        // Where windows are inferred, those exist that hold a record.
+        if self.row.is("horizon", &["no"]) {
+            let beside = around(&self.row, &ends);
+            ends.insert(0, beside.0);
+            ends.push(beside.1);
+        }
+        ends.windows(3).map(|ends| (window(ends[0], ends[2]), (ends[0], ends[2]))).collect()
+    }
+
+    /// The exact number of each window and key before the bound, where it is a count, a number of people or a sum.
+    pub(crate) fn truth(&self) -> Option<BTreeMap<Window, BTreeMap<String, i64>>> {
+        let statistic = self.row.value("statistic");
+        if self.is_synthetic() || !["count", "people", "sum", "histogram"].contains(&statistic) {
+            return None;
+        }
+        let mut seen = BTreeSet::new();
+        let drops = self.row.is("unit", &["drop"]);
+        let counted: Vec<&Event> = (self.events.iter())
+            .filter(|event| event.user.is_some() || !drops)
+            .filter(|event| self.row.is("id", &["no"]) || seen.insert(&event.id))
+            .collect();
+        let cell = |event: &Event| match (statistic, self.row.value("keys")) {
+            ("histogram", _) => bucket(event.value),
+            (_, "no") => String::new(),
+            _ => event.key.clone(),
+        };
+        let number = |since: i64, until: i64, key: &str| {
+            let here =
+                counted.iter().filter(|event| (since..until).contains(&event.time) && cell(event) == *key);
+            match statistic {
+                // A record is its own person; its user says nothing.
+                "people" if self.row.is("unit", &["record"]) => here.count() as i64,
+                "people" => here.map(|event| &event.user).collect::<BTreeSet<_>>().len() as i64,
+                "sum" => here.map(|event| event.value).sum(),
+                _ => here.count() as i64,
+            }
+        };
+        let keys: BTreeSet<String> = match (statistic, self.row.value("keys")) {
+            ("histogram", _) => [0, 10, 20, 30].map(bucket).into(),
+            (_, "discover") => counted.iter().map(|event| event.key.clone()).collect(),
+            (_, "no") => BTreeSet::from([String::new()]),
+            _ => KEYS.map(str::to_owned).into(),
+        };
+        let of = |(since, until): (i64, i64)| {
+            keys.iter().map(|key| (key.clone(), number(since, until, key))).collect()
+        };
+        Some(self.spans().into_iter().map(|(window, span)| (window, of(span))).collect())
+    }
+
+    /// Whether no bound keeps anything back, so that the tally is the truth.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.row.is("bound", &["wide"])
+            && self.row.is("windows", &["no"])
+            && !self.row.is("unit", &["record"])
+    }
+}
+
+/// The name of the bucket of a histogram that holds a value.
+fn bucket(value: i64) -> String {
+    match EDGES.iter().filter(|edge| value >= **edge).count() {
+        0 => "(-inf, 10)".to_owned(),
+        3 => "[30, inf)".to_owned(),
+        at => format!("[{}, {})", EDGES[at - 1], EDGES[at]),
+    }
+}
+
+fn zoned(row: &Row, time: i64) -> Zoned {
+    Timestamp::from_microsecond(time).unwrap().to_zoned(TimeZone::get(row.zone()).unwrap())
+}
+
+/// The start of the first window, and the length of one.
+fn first(row: &Row, now: i64) -> (Zoned, Span) {
+    let zone = TimeZone::get(row.zone()).unwrap();
+    let at =
+        |year, month, day, hour| date(year, month, day).at(hour, 0, 0, 0).to_zoned(zone.clone()).unwrap();
+    match row.value("every") {
+        "second" if row.is("mode", &["run"]) => {
+            (zoned(row, now.div_euclid(SECOND) * SECOND), Span::new().seconds(1))
+        }
+        "second" => (at(2026, 5, 4, 10), Span::new().seconds(1)),
+        // The second day of four has 23 hours in Berlin.
+        "day" => (at(2026, 3, 28, 0), Span::new().days(1)),
+        "month" => (at(2026, 1, 1, 0), Span::new().months(1)),
+        _ => (at(2026, 5, 4, 10), Span::new().hours(1)),
+    }
+}
+
+fn ends(row: &Row, now: i64) -> Vec<i64> {
+    let (start, step) = first(row, now);
+    (0..5).map(|times| start.checked_add(step * times).unwrap().timestamp().as_microsecond()).collect()
+}
+
+/// The end of a window before the first, and one after the last.
+fn around(row: &Row, ends: &[i64]) -> (i64, i64) {
+    let (_, step) = first(row, 0);
+    let moved =
+        |time: i64, step: Span| zoned(row, time).checked_add(step).unwrap().timestamp().as_microsecond();
+    (moved(ends[0], -step), moved(ends[ends.len() - 1], step))
+}
+
+fn events(row: &Row, ends: &[i64]) -> Vec<Event> {
+    let mut random = Random(11);
+    let (from, until) = (ends[0], *ends.last().unwrap());
+    let mut events = Vec::new();
+    for number in 0..EVENTS {
+        // The first and the last moment have an event each.
+        let time = from + (until - SECOND - from) / SECOND * number / (EVENTS - 1) * SECOND;
+        let missing = number % 40 == 7 && !row.is("unit", &["reject"]);
+        let user = format!("u{}", random.below(PEOPLE));
+        let event = Event {
+            id: format!("id{number}"),
+            user: (!missing).then_some(user),
+            key: ["a", "a", "b", "c"][random.below(4) as usize].to_owned(),
+            value: random.below(40) as i64,
+            time,
+        };
+        if row.is("id", &["field"]) && number % 10 == 3 {
+            events.push(event.clone());
+        }
+        events.push(event);
+    }
+    if row.is("horizon", &["stated"]) && !row.is("every", &["all"]) {
+        let outside = |id: &str, time| Event { id: id.to_owned(), time, ..events[0].clone() };
+        let (before, after) = (outside("before", from - SECOND), outside("after", until));
+        events.insert(0, before);
+        events.push(after);
+    }
+    if !row.is("order", &["sorted"]) {
+        for at in (1..events.len()).rev() {
+            events.swap(at, random.below(at as u64 + 1) as usize);
+        }
+    }
+    events
+}
+
+fn job(row: &Row, ends: &[i64]) -> JobText {
+    let mut job = JobText::default();
+    let moment = |time: i64| Timestamp::from_microsecond(time).unwrap().to_string();
+    let others = row.is("others", &["all"]);
+    job.text("job.name", "scenario").set("job.version", "1");
+    if row.is("horizon", &["stated"]) {
+        job.text("job.from", &moment(ends[0])).text("job.until", &moment(ends[ends.len() - 1]));
+    }
+    if others {
+        job.text("job.slack", "100ms");
+    }
+    source(&mut job, row);
+    let [_, user, ..] = row.fields();
+    match row.value("unit") {
+        "record" => job.text("privacy.unit", "record"),
+        missing => job.set("privacy.person", format!("{{ field = \"{user}\", missing = \"{missing}\" }}")),
+    };
+    let promise = match row.value("promise") {
+        "any" => "any 30 days",
+        "each" => "each day",
+        lifetime => lifetime,
+    };
+    job.text("privacy.promise", promise);
+    let budget = match row.value("budget") {
+        "epsilon delta" => "{ epsilon = 300, delta = 1e-6 }",
+        "epsilon delta omega" => "{ epsilon = 300, delta = 1e-6, omega = 1000 }",
+        "epsilon" => "{ epsilon = 300 }",
+        "rho" => "{ rho = 200 }",
+        _ => "{ rho = 200, omega = 1000 }",
+    };
+    job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.domain", "visits");
+    if others {
+        job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
+    }
+    release(&mut job, row);
+    job
+}
+
+fn source(job: &mut JobText, row: &Row) {
+    let [id, ..] = row.fields();
+    let kind = row.value("source");
+    job.text("source.type", kind);
+    if kind == "synthetic" {
+        job.set("source.people", "40").set("source.rows", "400").set("source.keys", "4");
+        if row.is("others", &["all"]) {
+            job.set("source.skew", "0.5").set("source.seed", "3");
+        }
+    } else {
+        let path = match row.value("place") {
+            "stdin" => "-",
+            "glob" => "log-*.txt",
+            "from" => "absent.txt",
+            "gz" => "log.txt.gz",
+            "bz2" => "log.txt.bz2",
+            "zst" => "log.txt.zst",
+            _ => "log.txt",
+        };
+        job.text("source.path", path);
+    }
+    let zone = |wanted: &str| row.is("zone", &[wanted]).then(|| quoted("Europe/Berlin"));
+    let format = match row.value("format") {
+        "no" => None,
+        "pattern" => Some(PATTERN),
+        format => Some(format),
+    };
+    let time =
+        [("field", format.map(|_| quoted("time"))), ("format", format.map(quoted)), ("zone", zone("time"))];
+    if time.iter().any(|(_, value)| value.is_some()) {
+        job.set("source.time", inline(&time));
+    }
+    if let Some(zone) = zone("source") {
+        job.set("source.zone", zone);
+    }
+    for option in ["order", "late"] {
+        if !row.is(option, &["no"]) {
+            job.text(if option == "order" { "source.order" } else { "source.late" }, row.value(option));
+        }
+    }
+    if row.is("bad", &["some"]) {
+        job.set("source.bad", "{ lines = 2 }");
+    }
+    if row.is("id", &["field"]) {
+        job.set("source.id", format!("{{ field = \"{id}\" }}"));
+    }
+}
+
+fn release(job: &mut JobText, row: &Row) {
+    let [_, _, key, value] = row.fields();
+    let (statistic, form) = (row.value("statistic"), row.value("form"));
+    job.text("release.name", "visits");
+    let two = row.is("over", &["two"]);
+    let (every, over) = match row.value("every") {
+        "second" => ("1 second", "2 seconds"),
+        "hour" => ("1 hour", "2 hours"),
+        "day" => ("1 day", "2 days"),
+        "month" => ("1 month", "2 months"),
+        all => (all, "all"),
+    };
+    job.text("release.every", every);
+    if two {
+        job.text("release.over", over);
+    }
+    match row.value("running") {
+        "no" => {}
+        "false" => drop(job.set("release.running", "false")),
+        strategy => {
+            job.set("release.running", "true");
+            if strategy != "best" {
+                job.text("release.strategy", strategy);
+            }
+        }
+    }
+    let by = (!row.is("keys", &["no"])).then(|| quoted(key));
+    let listed = KEYS.map(quoted).join(", ");
+    let keys = match row.value("keys") {
+        "no" => None,
+        "listed" => Some(format!("[{listed}]")),
+        "file" => Some("{ file = \"keys.txt\" }".to_owned()),
+        _ => Some("\"discover\"".to_owned()),
+    };
+    let of = Some(quoted(value));
+    let range = |range: &str| Some(range.to_owned());
+    let own = match (statistic, form) {
+        ("count" | "people", _) => vec![],
+        ("sum" | "mean", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
+        ("sum" | "mean", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
+        ("histogram", _) => vec![("of", of), ("edges", Some("[10, 20, 30]".to_owned()))],
+        ("max", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
+        ("max", "1") => vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some(quoted("signed log")))],
+        ("max", "2") => vec![("each", Some(quoted("count"))), ("grid", Some("{ log = 1 }".to_owned()))],
+        ("max", "3") => vec![
+            ("of", of),
+            ("each", Some(quoted("greatest"))),
+            ("grid", Some("{ from = 0, to = 100, step = 1 }".to_owned())),
+        ],
+        ("max", _) => {
+            vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
+        }
+        (_, "0" | "1") => vec![("of", of), ("q", Some("0.5".to_owned())), ("range", range("[0, 50]"))],
+        _ => vec![
+            ("of", of),
+            ("q", Some("[0.25, 0.75]".to_owned())),
+            ("range", range("[0, 50]")),
+            ("step", Some("1".to_owned())),
+        ],
+    };
+    let table = inline(&[own, vec![("by", by), ("keys", keys)]].concat());
+    let path = match statistic {
+        "count" => "release.count",
+        "people" => "release.people",
+        "sum" => "release.sum",
+        "mean" => "release.mean",
+        "histogram" => "release.histogram",
+        "max" => "release.max",
+        _ => "release.quantile",
+    };
+    job.set(path, table);
+    // A record counts once; of a person everything, or one of each.
+    let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]);
+    let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
+    let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
+    let bound = [
+        ("keys", if keyed { most("8") } else { None }),
+        ("per_key", if ["people", "max"].contains(&statistic) { None } else { most("300") }),
+        ("windows", row.is("windows", &["some"]).then(|| "3".to_owned())),
+    ];
+    job.set("release.bound", inline(&bound));
+    job.text("release.noise", row.value("noise"));
+    let delta = row.is("keys", &["discover"]).then(|| "1e-8".to_owned());
+    match row.value("price") {
+        "share" => job.set("release.share", "0.9"),
+        price => job.set("release.cost", inline(&[(price, Some("1.5".to_owned())), ("delta", delta)])),
+    };
+}
