@@ -81,7 +81,9 @@
 //!
 //! A new version spends from the same budgets, and finds what the old one's mechanisms kept: state is a statistic's, by
 //! job and name. What of it still holds is decided by the mechanism, which sees the state before it draws, and whoever
-//! opens a desk, [at once](Desk::take_memory). What was paid once was paid by that version, and is paid anew.
+//! opens a desk, [at once](Desk::take_memory). What was paid once was paid by that version, and is paid anew. A version that
+//! comes back after another has sealed state in its place is refused; and whatever opens a desk, a reservation pays only
+//! while the newest state is its own version's.
 //!
 //! # What may be lost
 //!

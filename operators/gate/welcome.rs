@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::patience;
 use super::vault::Vault;
-use crate::ledger::{Claim, Ledger, Name, Trouble, TroubleKind, VersionTerms};
+use crate::ledger::{Claim, Digest, Ledger, Name, Trouble, TroubleKind, VersionTerms};
 
 /// The newest state of a statistic, in clear.
 pub(super) struct Kept {
@@ -23,6 +23,8 @@ pub struct Memory {
     pub state: Zeroizing<Vec<u8>>,
     /// Notes with their places, in order.
     pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
+    /// Whether another version of the job has kept it, perhaps of another statistic: what cannot be read of it is nothing.
+    pub is_foreign: bool,
 }
 
 impl fmt::Debug for Memory {
@@ -61,6 +63,8 @@ pub(super) fn welcome(
     patience::ask(ledger, claim, agree)??;
     let Some(kept) = kept(ledger, claim, vault, name)? else { return Ok(None) };
     let job = claim.job();
+    let own = Digest::of_version(*version, terms.digest());
+    let keeper = patience::ask(ledger, claim, |ledger| ledger.keeper(job, name))?;
     let notes = patience::ask(ledger, claim, |ledger| ledger.notes(job, name))?;
     let open = |(place, held): (i64, Vec<u8>)| {
         let text = vault.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
@@ -69,6 +73,7 @@ pub(super) fn welcome(
     Ok(Some(Memory {
         state: kept.state,
         notes: notes.into_iter().map(open).collect::<Result<_, Trouble>>()?,
+        is_foreign: keeper != Some(own),
     }))
 }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
 use super::book::Ledger;
+use super::charge::{keeper, last_repair};
 use super::claim::Claim;
 use super::columns::encode;
 use super::name::Name;
@@ -161,6 +162,7 @@ impl Ledger {
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
         claim.still_stands(tables)?;
+        not_replaced(tables, claim.job(), version, name, &terms)?;
         match agreed(tables, claim.job(), version, name)? {
             Some((known, _)) if known == terms.digest => Ok(()),
             Some((_, former)) => Err(differ(claim.job(), version, name, &terms.changed(&former))),
@@ -188,8 +190,18 @@ impl Ledger {
             Some((known, former)) if known != terms.digest => {
                 Err(differ(job, version, name, &terms.changed(&former)))
             }
-            _ => Ok(()),
+            _ => not_replaced(self.store(), job, version, name, &terms),
         }
+    }
+
+    /// The version that sealed what a statistic keeps now, if it keeps anything.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn keeper(&mut self, job: &Name, name: &Name) -> Result<Option<Digest>, Trouble> {
+        let since = last_repair(self.store())?.map_or(0, |(sequence, _)| sequence);
+        keeper(self.store(), job, name, since)
     }
 
     /// Up to when the windows of each release of a job are settled, by the release and its version: the end of its last
@@ -218,6 +230,45 @@ fn agreed(
     let known = "SELECT parameters, fields FROM agreed WHERE job = ?1 AND version = ?2 AND name = ?3";
     let read = |row: &dyn Columns| Ok((digest(row, 0)?, decoded(&row.bytes(1)?.unwrap_or_default())));
     first(store, known, &place, read)
+}
+
+/// Refuses a version whose state another version has taken the place of: its reservation would pay for what is counted
+/// anew. One that has kept and reserved nothing may come back, for each of its windows pays for itself.
+fn not_replaced(
+    store: &mut dyn Store,
+    job: &Name,
+    version: u32,
+    name: &Name,
+    terms: &VersionTerms,
+) -> Result<(), Trouble> {
+    let own = Digest::of_version(version, terms.digest());
+    let since = last_repair(store)?.map_or(0, |(sequence, _)| sequence);
+    let Some(keeper) = keeper(store, job, name, since)?.filter(|keeper| *keeper != own) else {
+        return Ok(());
+    };
+    let place = [
+        Value::Text(job.as_str()),
+        Value::Text(name.as_str()),
+        Value::Bytes(own.bytes()),
+        Value::Number(since),
+    ];
+    let kept = "SELECT sequence FROM release WHERE job = ?1 AND name = ?2 AND version = ?3 AND sequence > ?4
+                AND (state IS NOT NULL OR life_start IS NOT NULL) LIMIT 1";
+    if first(store, kept, &place, |row| number(row, 0))?.is_none() {
+        return Ok(());
+    }
+    let known = "SELECT version, parameters FROM agreed WHERE job = ?1 AND name = ?2";
+    let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+    let known = all(store, known, &place[..2], read)?;
+    let is_keeper = |(number, parameters): &(i64, Digest)| {
+        u32::try_from(*number).is_ok_and(|number| Digest::of_version(number, parameters) == keeper)
+    };
+    let by = known.iter().find(|known| is_keeper(known));
+    let by = by.map_or("another version".to_owned(), |(number, _)| format!("version {number}"));
+    Err(Trouble::refused(format!(
+        "version: version {version} of {name} of job {job} was replaced by {by}, whose totals, keys and counts of people are kept \
+         now; go on with {by}, or give the job a new version, which pays for its windows anew"
+    )))
 }
 
 /// Refuses changed terms: what changed, as far as is known, and what can be done.

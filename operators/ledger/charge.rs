@@ -123,7 +123,8 @@ pub(super) fn keep(
 }
 
 /// The row that has paid for this life of a statistic, if there is one. What a repair took from the mechanism must be
-/// paid again.
+/// paid again; so must what another version has put its own state in the place of, for a reservation holds only beside the
+/// state that it paid for.
 fn payer(
     store: &mut dyn Store,
     release: &Release,
@@ -139,6 +140,10 @@ fn payer(
         Value::Bytes(release.version.bytes()),
         Value::Number(since),
     ];
+    let keeper = keeper(store, &release.job, &release.name, since)?;
+    if keeper.is_some_and(|keeper| keeper != release.version) {
+        return Ok(None);
+    }
     first(
         store,
         "SELECT id FROM release WHERE job = ?1 AND name = ?2 AND life_start = ?3 AND life_end = ?4
@@ -146,6 +151,20 @@ fn payer(
         &values,
         |row| digest(row, 0),
     )
+}
+
+/// The version whose release sealed the state that a statistic has now, since the last repair.
+pub(super) fn keeper(
+    store: &mut dyn Store,
+    job: &Name,
+    name: &Name,
+    since: i64,
+) -> Result<Option<Digest>, Trouble> {
+    let values = [Value::Text(job.as_str()), Value::Text(name.as_str()), Value::Number(since)];
+    let newest =
+        "SELECT version FROM release WHERE job = ?1 AND name = ?2 AND state IS NOT NULL AND sequence > ?3
+                  ORDER BY sequence DESC LIMIT 1";
+    first(store, newest, &values, |row| digest(row, 0))
 }
 
 /// Where the last repair stands, and before which moment nothing is drawn any more.

@@ -83,6 +83,33 @@ impl Job {
         changes.iter().fold(self, |job, (field, value)| job.set(field, *value))
     }
 
+    pub(crate) fn in_version(self, version: &'static str) -> Job {
+        self.set("job.version", Some(version))
+    }
+
+    /// The same at a small part of its price, so that several versions fit under one cap.
+    pub(crate) fn with_room(mut self) -> Job {
+        for (field, value) in &mut self.fields {
+            match &field[..] {
+                "release.share" => *value = "0.02".to_owned(),
+                "release.cost.rho" => *value = "0.004".to_owned(),
+                "release.cost.epsilon" => *value = "0.02".to_owned(),
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// A sum with the budget of the others.
+    pub(crate) fn over_the_same_account(self) -> Job {
+        self.but(&[
+            ("privacy.budget.delta", Some("1e-6")),
+            ("release.noise", Some("\"gaussian\"")),
+            ("release.cost.epsilon", None),
+            ("release.cost.rho", Some("0.004")),
+        ])
+    }
+
     pub(crate) fn edited(&self, edit: &Edit) -> Job {
         self.clone().set(edit.field, edit.to).but(edit.with)
     }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod jobs;
+mod reservation;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,4 +200,76 @@ fn every_field_of_a_job_file_has_a_row() {
     assert!(missing.is_empty(), "fields without a row in docs/VERSIONS.md: {missing:?}");
     let unknown: Vec<_> = decided.iter().filter(|field| !fields.contains(**field)).collect();
     assert!(unknown.is_empty(), "rows of docs/VERSIONS.md of no field: {unknown:?}");
+}
+
+impl Released {
+    /// Releases in another version, of the statistic or of another under its name.
+    fn in_version(&self, job: &Job, version: &'static str) -> (i32, BTreeMap<String, Vec<String>>, String) {
+        self.scene.write("version.toml", &job.clone().in_version(version).text());
+        self.scene.release("version.toml")
+    }
+}
+
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version whose reservation pays for state that is another's, or for one that begins
+// anew; and one that is refused though each of its windows was paid for by itself.
+#[test]
+fn a_version_that_was_replaced_is_refused_where_it_kept_anything() {
+    thread::scope(|scope| {
+        for job in jobs::all() {
+            let stateful = ["count", "people", "discovered", "running", "last"].contains(&job.name);
+            if !stateful && !["sum", "quantile"].contains(&job.name) {
+                continue;
+            }
+            scope.spawn(move || {
+                let job = job.with_room();
+                let released = Released::new(job);
+                for version in ["2", "3"] {
+                    let (code, windows, said) = released.in_version(&released.job, version);
+                    assert_eq!(
+                        (code, windows.len()),
+                        (0, released.windows.len()),
+                        "{}: {said}",
+                        released.job.name
+                    );
+                    let spent = released.scene.spent();
+                    let (code, windows, said) = released.in_version(&released.job, "1");
+                    assert_eq!(released.scene.spent(), spent, "{}: it paid", released.job.name);
+                    if stateful {
+                        let replaced = format!("was replaced by version {version}");
+                        assert!(
+                            code == 78 && said.contains(&replaced),
+                            "{}: {code} {said}",
+                            released.job.name
+                        );
+                        let (code, _, said) = released.scene.run(&["check", "version.toml", "--connect"]);
+                        assert!(
+                            code == 78 && said.contains(&replaced),
+                            "{}: {code} {said}",
+                            released.job.name
+                        );
+                    } else {
+                        assert_eq!((code, &windows), (0, &released.windows), "{}: {said}", released.job.name);
+                    }
+                }
+            });
+        }
+    });
+}
+
+// Refutes a name that a statistic has used and no other can use again, in whichever order.
+#[test]
+fn a_name_takes_another_statistic_in_another_version() {
+    let kinds = ["running", "discovered", "last", "people", "sum", "running"];
+    let all = jobs::all();
+    let find = |name: &str| all.iter().find(|job| job.name == name).unwrap().clone().with_room();
+    let released = Released::new(find("discovered"));
+    for (kind, version) in kinds.into_iter().zip(["2", "3", "4", "5", "6", "7"]) {
+        let mut job = find(kind);
+        // The account is that of the first.
+        if kind == "sum" {
+            job = job.over_the_same_account();
+        }
+        let (code, windows, said) = released.in_version(&job, version);
+        assert!(code == 0 && windows.len() >= released.windows.len(), "{kind}: {code} {said}");
+    }
 }

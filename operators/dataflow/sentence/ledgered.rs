@@ -90,9 +90,11 @@ const WHOLE: u8 = 1;
 const ENOUGH: usize = if cfg!(test) { 256 } else { 1 << 16 };
 
 impl<P: Person, K: Grouping> Ledgered<P, K> {
-    /// From nothing: of a statistic that has kept nothing, or in another version.
-    pub(super) fn new(empty: Tab<P, K>, former: Option<Pages>) -> Ledgered<P, K> {
-        Ledgered::of(empty, Time::MIN, Pages::none_before(former.map_or(0, |pages| pages.next)), [0, 0])
+    /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all that there are.
+    pub(super) fn new(empty: Tab<P, K>, former: Option<Pages>, memory: Option<&Memory>) -> Ledgered<P, K> {
+        let noted = memory.and_then(|memory| memory.notes.last()).map_or(0, |(place, _)| place + 1);
+        let next = former.map_or(0, |pages| pages.next).max(noted);
+        Ledgered::of(empty, Time::MIN, Pages::none_before(next), [0, 0])
     }
 
     /// From what was sealed with the window that ended then.
@@ -229,7 +231,7 @@ mod tests {
     fn what_is_noted_is_all_that_was_counted_and_nothing_else() {
         for seed in 0..60 {
             let mut random = Random::new(seed);
-            let ledgered = Ledgered::new(empty(), None);
+            let ledgered = Ledgered::new(empty(), None, None);
             let (mut memory, mut kept, mut wholes, mut given_up) = (Memory::default(), None, 0, 0);
             for window in 0..120 {
                 let window = Interval::new(10 * window, 10 * window + 10).unwrap();
@@ -258,7 +260,7 @@ mod tests {
             let notes = |change: &dyn Fn(&mut Notes)| {
                 let mut notes = memory.notes.clone();
                 change(&mut notes);
-                Memory { state: Zeroizing::default(), notes }
+                Memory { notes, ..Memory::default() }
             };
             assert!(refused(&notes(&|notes| _ = notes.pop())), "the last is missing");
             assert!(refused(&notes(&|notes| _ = notes.remove(0))), "the first is missing");
@@ -273,13 +275,13 @@ mod tests {
     #[test]
     fn another_version_gives_up_what_was_noted() {
         let mut random = Random::new(1);
-        let first = Ledgered::new(empty(), None);
+        let first = Ledgered::new(empty(), None, None);
         let window = |start| Interval::new(start, start + 10).unwrap();
         let some = |random: &mut Random| vec![counted(random), counted(random), counted(random)];
         first.admitted(window(0), some(&mut random));
         let (pages, note) = first.sealed(window(0), None);
         assert_eq!(note.map(|note| (note.place, note.since)), Some((0, 0)));
-        let second = Ledgered::new(empty(), Some(pages));
+        let second = Ledgered::new(empty(), Some(pages), None);
         second.admitted(window(10), some(&mut random));
         let (_, note) = second.sealed(window(10), None);
         assert_eq!(note.map(|note| (note.place, note.since)), Some((1, 1)));

@@ -189,19 +189,27 @@ where
             };
             let waker = Waker::default();
             let (desk, memory) = office.open(&name, &terms, waker.wake())?;
-            let remembered = memory.as_ref().map(|memory| Remembered::read(&memory.state)).transpose()?;
+            let remembered = match &memory {
+                Some(memory) if memory.is_foreign => Remembered::read(&memory.state).ok(),
+                Some(memory) => Some(Remembered::read(&memory.state)?),
+                None => None,
+            };
             let own = remembered.as_ref().is_some_and(|remembered| remembered.version == title.version);
-            match remembered.as_ref().and_then(|remembered| remembered.mechanism) {
-                Some(kept) if own => ready.accepts(kept)?,
-                Some(kept) => _ = ready.inherits(kept)?,
-                None => {}
+            // What another version kept is inherited as far as it can be read, or not at all.
+            if let Some(kept) =
+                remembered.as_ref().and_then(|remembered| remembered.mechanism).filter(|_| own)
+            {
+                ready.accepts(kept)?;
             }
             // Another version has paid anew, and counts anew.
             let counters = |tab| match (&remembered, &memory) {
                 (Some(Remembered { pages: Some(pages), through, .. }), Some(memory)) if own => {
                     Ledgered::read(tab, *pages, memory, *through)
                 }
-                _ => Ok(Ledgered::new(tab, remembered.as_ref().and_then(|remembered| remembered.pages))),
+                _ => {
+                    let former = remembered.as_ref().and_then(|remembered| remembered.pages);
+                    Ok(Ledgered::new(tab, former, memory.as_ref()))
+                }
             };
             let counters = tab.clone().map(counters).transpose()?;
             let restored =

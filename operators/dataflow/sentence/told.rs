@@ -111,7 +111,7 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P,
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
         let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
-        // One that cannot be read ended the job before its first window.
+        // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
         let kept = before
             .as_ref()
@@ -157,7 +157,6 @@ impl<'a> Remembered<'a> {
     ) -> Option<Cow<'a, [u8]>> {
         let kept = self.mechanism?;
         if self.version != version {
-            // It was read before the first window.
             return ready.inherits(kept).ok().flatten().map(Cow::Owned);
         }
         let next = schedule.first_ending_after(self.through);

@@ -3,9 +3,9 @@
 use super::frame::Frame;
 use crate::invalid::{Invalid, Kind};
 
-/// The format: this byte; then for each key, in their order, a 0 where nothing is known of it, or a 1 and the numbers of its frame
+/// The format: this byte, which is no other statistic's; then for each key, in their order, a 0 where nothing is known of it, or a 1 and the numbers of its frame
 /// ([`Frame::put`]).
-const VERSION: u8 = 1;
+const VERSION: u8 = 3;
 
 pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
     let mut bytes = vec![VERSION];

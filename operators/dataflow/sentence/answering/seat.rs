@@ -58,7 +58,7 @@ pub(super) fn seated<R: ReadyAnswers>(
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
     let (desk, memory) = office.open(&name, &terms, waker.wake())?;
-    if let Some(memory) = &memory {
+    if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
         ready.accepts(&memory.state)?;
     }
     let promise = domain.promise().briefly(ready.cost(), in_words).into();
@@ -128,6 +128,8 @@ impl<R: ReadyAnswers> Sealable for Draw<R> {
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
         let Draw { ready, promise, release, opened, question, version, found } = *self;
+        // That of this version was accepted when the desk was opened; another statistic's, under the same name, is no state.
+        let state = state.filter(|state| ready.accepts(state).is_ok());
         let drawn = ready.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), lines::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };

@@ -154,7 +154,7 @@ impl Office for Recorder {
         let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();
-        let memory = state.map(|state| Memory { state, notes });
+        let memory = state.map(|state| Memory { state, notes, is_foreign: false });
         let desk = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
         Ok((Box::new(desk), memory))
     }
