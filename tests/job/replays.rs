@@ -93,7 +93,8 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
         let cell = Cell {
             value: number(&line["value"]),
             low: number(&line["interval"][0]),
-            high: number(&line["interval"][1]),
+            // The interval of a largest value has an open end.
+            high: line["interval"][1].as_f64().unwrap_or(f64::INFINITY),
             tally: line["tally"].clone(),
             truth: line["truth"].clone(),
             off,
