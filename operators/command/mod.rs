@@ -67,6 +67,7 @@ pub(crate) enum Command {
 impl Command {
     /// Does what was asked, prints the answer or the refusal, and says how it went.
     pub(crate) fn run(self) -> ExitCode {
+        signals::survive_file_limits();
         let answer = match self {
             Command::Check(check) => check.run().map(Done::Said),
             Command::Fields(fields) => Ok(Done::Said(fields.run())),

@@ -1,10 +1,12 @@
 //! `discreet ledger repair`: the only way on for a ledger in doubt, and what it costs.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use discreet::ledger::{Entry, Journal, Ledger, Loss};
+use discreet::ledger::{Entry, Journal, Ledger, Loss, Published};
 use serde_json::json;
 
 use super::Refusal;
@@ -19,7 +21,7 @@ pub(crate) struct Repair {
     /// Why, for whoever reads the ledger later
     #[arg(long)]
     reason: String,
-    /// An anchor that knows what was told; may be given more than once
+    /// A file that knows what was released, an anchor or a file of releases (.jsonl, .csv); may be given more than once
     #[arg(long)]
     anchor: Vec<PathBuf>,
     /// Print one line of JSON
@@ -29,12 +31,18 @@ pub(crate) struct Repair {
 
 impl Repair {
     pub(crate) fn run(self) -> Result<String, Refusal> {
-        let anchors: Vec<Vec<Entry>> =
-            self.anchor.iter().map(|path| Journal::read(path)).collect::<Result<_, _>>()?;
+        let (mut anchors, mut published): (Vec<Entry>, Vec<Published>) = Default::default();
+        for path in &self.anchor {
+            if is_of_releases(path) {
+                published.extend(discreet::job::published(path)?);
+            } else {
+                anchors.extend(Journal::read(path)?);
+            }
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.ok().and_then(|now| i64::try_from(now.as_micros()).ok());
         let now = now.ok_or_else(|| Refusal::new("clock: found a time before 1970; set the clock"))?;
-        let loss = Loss { reason: &self.reason, now, anchors: &anchors.concat() };
+        let loss = Loss { reason: &self.reason, now, anchors: &anchors, published: &published };
         let repaired = Ledger::repair(&self.ledger, &loss)?;
         let torn = repaired.torn.as_ref().map(|path| path.display().to_string());
         if self.json {
@@ -54,4 +62,11 @@ impl Repair {
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
         Ok(page)
     }
+}
+
+/// Whether a file begins as releases do, as lines of JSON or as a table, and not as an anchor.
+fn is_of_releases(path: &Path) -> bool {
+    let mut start = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && (start[0] == b'{' || start == *b"release,")
 }

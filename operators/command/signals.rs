@@ -1,13 +1,20 @@
 //! What a running job does when the system asks: it ends, goes on in another file, or says how it is.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use discreet::dataflow::Stop;
 use discreet::job::{Reopen, Vitals};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::Refusal;
+
+/// Lets a write past the limit on the size of files (`ulimit -f`) fail, instead of ending the process without a word.
+pub(crate) fn survive_file_limits() {
+    // Where it cannot be set, the process ends as it would have.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; asked a second time, the process ends at once. SIGHUP
 /// ends nothing: a closed terminal has nothing to do with a run. A live one reopens its output by it, and says on SIGUSR1

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
@@ -140,14 +141,9 @@ impl Gate {
             let (answer, answered) = bounded(1);
             // Where the thread has ended or ends, the question is dropped, and the way back with it.
             let _ = messages.send(Message::Desk(guest, listener, answer));
-            memory = answered.recv().unwrap_or_else(|_| Err(self.doubt().into()))?;
+            memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, Doubt::Ended)))?;
         }
-        Ok(Desk { domains, messages, told, memory })
-    }
-
-    /// Why nothing is released any more.
-    fn doubt(&self) -> Doubt {
-        self.halted.get().copied().unwrap_or(Doubt::Ended)
+        Ok(Desk { domains, messages, told, memory, halted: Arc::clone(&self.halted) })
     }
 
     /// Says that some input will never be complete: nothing is sealed from now on.
@@ -176,6 +172,11 @@ impl Drop for Gate {
             let _ = thread.join();
         }
     }
+}
+
+/// Why a gate stopped: as it was kept, or this doubt where nothing was.
+fn why(halted: &Halted, doubt: Doubt) -> Trouble {
+    halted.get().map_or_else(|| doubt.into(), Trouble::from)
 }
 
 /// Who hears about a statistic.
@@ -218,6 +219,7 @@ pub struct Desk {
     messages: Option<Sender<Message>>,
     told: Receiver<Told>,
     memory: Option<Memory>,
+    halted: Halted,
 }
 
 /// What a statistic keeps is as secret as what it counts.
@@ -274,6 +276,11 @@ impl Desk {
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Told::Halted(Doubt::Ended)),
         }
+    }
+
+    /// Returns why the gate stopped, after it said [`Told::Halted`]: the doubt, and what the ledger said.
+    pub fn why(&self, doubt: Doubt) -> Trouble {
+        why(&self.halted, doubt)
     }
 
     /// What the gate says next; `None` once it will say nothing more.

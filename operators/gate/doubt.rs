@@ -51,6 +51,30 @@ impl fmt::Display for Doubt {
     }
 }
 
+/// A doubt with what it came of, as a gate that has halted keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct Halt {
+    pub(super) doubt: Doubt,
+    /// The ledger's own words, where the doubt is about the ledger.
+    pub(super) cause: Option<String>,
+}
+
+impl From<&Halt> for Trouble {
+    fn from(halt: &Halt) -> Trouble {
+        let trouble = Trouble::from(halt.doubt);
+        match (&halt.cause, halt.doubt) {
+            (Some(cause), Doubt::Unknown) => {
+                let message = format!("{cause}; what the last commit has become is read at the next start");
+                Trouble::new(trouble.kind(), message)
+            }
+            (Some(cause), Doubt::Ledger) => {
+                Trouble::new(trouble.kind(), format!("{cause}; nothing more is released"))
+            }
+            _ => trouble,
+        }
+    }
+}
+
 /// What is said to whoever asks a gate that has halted.
 impl From<Doubt> for Trouble {
     fn from(doubt: Doubt) -> Trouble {

@@ -40,7 +40,7 @@
 //!   no part of it is drawn twice. Without its key the job stops: it does not go on with fresh noise.
 //! * **An older copy** of the ledger breaks D1, and no ledger can see that by itself. What has been delivered elsewhere can
 //!   show it: an anchor, or a file of releases. A gate that finds itself behind does not open; `discreet ledger repair`
-//!   charges what the anchor knows, and gives up every window that may have been told.
+//!   charges what the anchor or the file knows, and gives up every window that may have been told.
 //!
 //! The argument is checked: [`Core`] holds every decision and is explored over all orders of two processes, up to three
 //! crashes, and lost answers, hundreds of thousands of states in an ordinary test run and millions in

@@ -22,6 +22,8 @@ pub struct Opening {
     seen: Vec<Anchor>,
     /// The same, of this ledger by its place.
     told: Vec<(i64, Digest)>,
+    /// The files of releases that it was read in.
+    files: Vec<PathBuf>,
     again: bool,
     person: Option<String>,
 }
@@ -42,6 +44,7 @@ impl Opening {
             anchor: None,
             seen: Vec::new(),
             told: Vec::new(),
+            files: Vec::new(),
             again: false,
             person: None,
         })
@@ -98,6 +101,13 @@ impl Opening {
         self
     }
 
+    /// The file in which [`told`](Opening::told) was read, to be named where the ledger is behind it.
+    #[must_use]
+    pub fn told_in(mut self, file: impl AsRef<Path>) -> Opening {
+        self.files.push(file.as_ref().to_owned());
+        self
+    }
+
     /// Desks first hear of every row that there is of their statistic and version, and not only of those whose delivery
     /// is not known: for a sink that is new.
     #[must_use]
@@ -124,7 +134,9 @@ impl Opening {
             }
             None => Key::beside(&self.ledger),
         };
-        let key = Key::open(key)?;
+        let path = key;
+        let key = Key::open(&path)?;
+        ledger.bind(&key).map_err(|trouble| trouble.about("key", &path))?;
         let claim = ledger.claim(&self.job)?;
         let mut journal = None;
         if let Some(path) = &self.anchor {
@@ -135,6 +147,8 @@ impl Opening {
         let name = *ledger.name();
         self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
         let lacking = self.seen.iter().find_map(|anchor| ledger.holds(anchor).err());
+        let files: Vec<&PathBuf> = self.anchor.iter().chain(&self.files).collect();
+        let lacking = lacking.map(|trouble| behind(trouble, &self.ledger, &files));
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
@@ -157,4 +171,17 @@ impl Opening {
         let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
         Ok(Gate::new((self.job, self.version), key, (domains, self.person), messages, (thread, halted)))
     }
+}
+
+/// Where a ledger is behind: the command that accepts the loss, in full, with every file that shows it.
+fn behind(trouble: Trouble, ledger: &Path, files: &[&PathBuf]) -> Trouble {
+    if trouble.kind() != TroubleKind::Doubt || files.is_empty() {
+        return trouble;
+    }
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
+    let anchors: String = files.iter().map(|file| format!(" --anchor {}", quoted(file))).collect();
+    Trouble::doubt(format!(
+        "{trouble}; or accept the loss: discreet ledger repair {} --accept-loss --reason 'why'{anchors}",
+        quoted(ledger)
+    ))
 }

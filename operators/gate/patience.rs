@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::doubt::Doubt;
 use crate::ledger::{Claim, Ledger, Release, Row, Trouble, TroubleKind};
 
 /// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
@@ -13,13 +12,13 @@ pub(super) fn ask<T>(
     ledger: &mut Ledger,
     claim: &Claim,
     question: impl Fn(&mut Ledger) -> Result<T, Trouble>,
-) -> Result<T, Doubt> {
+) -> Result<T, Trouble> {
     match question(ledger) {
         Ok(answer) => Ok(answer),
         Err(trouble) if ledger.is_remote() && may_pass(&trouble) => {
             ask_anew(ledger, claim, &[], |ledger, _| question(ledger))
         }
-        Err(trouble) => Err(Doubt::about(&trouble)),
+        Err(trouble) => Err(trouble),
     }
 }
 
@@ -30,18 +29,23 @@ pub(super) fn ask_anew<T>(
     claim: &Claim,
     releases: &[Release],
     question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, Trouble>,
-) -> Result<T, Doubt> {
+) -> Result<T, Trouble> {
     let (tries, mut pause) = PATIENCE;
+    let mut last = None;
     for _ in 0..tries {
         let rows = ledger.recover(claim, releases);
         match rows.and_then(|rows| question(ledger, rows)) {
             Ok(answer) => return Ok(answer),
-            Err(trouble) if may_pass(&trouble) => std::thread::sleep(pause),
-            Err(trouble) => return Err(Doubt::about(&trouble)),
+            Err(trouble) if may_pass(&trouble) => {
+                last = Some(trouble);
+                std::thread::sleep(pause);
+            }
+            Err(trouble) => return Err(trouble),
         }
         pause *= 2;
     }
-    Err(Doubt::Unknown)
+    let last = last.map_or_else(|| "ledger: no answer".to_owned(), |trouble| trouble.to_string());
+    Err(Trouble::new(TroubleKind::Unknown, last))
 }
 
 fn may_pass(trouble: &Trouble) -> bool {

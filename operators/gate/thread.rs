@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::core::{Core, Effect, Event, Record};
 use super::desk::Listener;
-use super::doubt::Doubt;
+use super::doubt::{Doubt, Halt};
 use super::listeners::Listeners;
 use super::request::{Request, Sealable, Told};
 use super::turns::Turns;
@@ -44,7 +44,7 @@ pub(super) enum Message {
 pub(super) type Answer = Result<Option<Memory>, Trouble>;
 
 /// Why the gate stopped, for whoever asks after its thread has ended.
-pub(super) type Halted = Arc<OnceLock<Doubt>>;
+pub(super) type Halted = Arc<OnceLock<Halt>>;
 
 /// Requests that share a commit.
 const GROUP: usize = 256;
@@ -75,6 +75,8 @@ pub(super) struct Driver {
     settled: HashMap<(Name, Digest), Time>,
     /// At which pace budgets are being spent.
     pacing: Pacing,
+    /// The newest trouble with the ledger, until something goes well again.
+    cause: Option<String>,
     halted: Halted,
 }
 
@@ -99,6 +101,7 @@ impl Driver {
             listeners: Listeners::default(),
             settled,
             pacing,
+            cause: None,
             halted: Halted::default(),
         }
     }
@@ -151,7 +154,9 @@ impl Driver {
         let effects = self.core.step(event);
         for effect in &effects {
             if let Effect::Halt(doubt) = effect {
-                self.halted.get_or_init(|| *doubt);
+                let of_ledger = matches!(doubt, Doubt::Ledger | Doubt::Unknown);
+                let cause = if of_ledger { self.cause.take() } else { None };
+                self.halted.get_or_init(|| Halt { doubt: *doubt, cause });
             }
             if let Effect::Withhold(id) = effect
                 && let Some(row) = self.rows.remove(id)
@@ -215,6 +220,12 @@ impl Driver {
             events.extend(self.tell(leaving));
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
         }
+    }
+
+    /// A doubt about the ledger, whose words are kept for those who ask why.
+    fn doubted(&mut self, trouble: &Trouble) -> Event<Digest, String> {
+        self.cause = Some(trouble.to_string());
+        Event::Doubted(Doubt::about(trouble))
     }
 
     /// Keeps a row until it has left; its request is answered.

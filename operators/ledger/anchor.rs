@@ -1,8 +1,10 @@
 //! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
 
+use super::name::Name;
 use super::records::{digest, number, read_repair};
 use super::store::{Store, Value, all, first};
 use super::trouble::Trouble;
+use crate::accounting::Interval;
 use crate::canonical::Digest;
 
 /// A row that was told: which ledger it was of, its place there, and the hash of it and of all before.
@@ -14,6 +16,21 @@ pub struct Anchor {
     pub sequence: i64,
     /// Its hash.
     pub chain: Digest,
+}
+
+/// A row that a file of releases tells of. Such a file says which window it is of, and not what it cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The place of the row in its ledger.
+    pub sequence: i64,
+    /// Its hash.
+    pub chain: Digest,
+    /// The statistic.
+    pub release: Name,
+    /// The window.
+    pub window: Interval,
+    /// The id of the release, where a line of the window says it.
+    pub id: Option<Digest>,
 }
 
 /// Whether the ledger has the row, or had it and gave it up in a repair.
@@ -38,7 +55,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     let head = first(store, "SELECT sequence FROM head", &[], |row| number(row, 0))?.unwrap_or(0);
     Err(Trouble::doubt(format!(
         "ledger: row {} was told before, and is not here, where row {head} is the last; this is an older copy, or \
-         another: bring back the newest, or see `discreet ledger repair`",
+         another: bring back the newest",
         anchor.sequence
     )))
 }

@@ -20,7 +20,7 @@ use super::verify;
 use crate::canonical::Digest;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 7;
+const FORMAT: i64 = 8;
 
 /// An open ledger.
 ///
@@ -46,12 +46,16 @@ impl Ledger {
                 return Err(Trouble::refused(format!("ledger {}: there is a file already", place.display())));
             }
             // First, so that there is never a ledger without one.
-            Key::create(Key::beside(place))?;
+            let key = Key::create(Key::beside(place))?;
+            let mut ledger = Ledger::create_alone(place)?;
+            ledger.bind(&key)?;
+            return Ok(ledger);
         }
         Ledger::create_alone(place)
     }
 
-    /// Makes an empty ledger whose key is kept elsewhere, or is there already.
+    /// Makes an empty ledger whose key is kept elsewhere, or is there already: [`bind`](Ledger::bind) it, or the first gate
+    /// does.
     ///
     /// # Errors
     ///
@@ -81,19 +85,60 @@ impl Ledger {
         Ledger::trusted(place::open(place)?, place)
     }
 
+    /// Binds the ledger to its key, once: any other key is refused from then on, before anything is sealed under it. What is
+    /// kept is a hash of the ledger's name under a key derived for that use alone.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`] where the ledger is bound to another key.
+    pub fn bind(&mut self, key: &Key) -> Result<(), Trouble> {
+        const HELD: &str = "SELECT mac FROM key_check";
+        let own = key.check_value(&self.name);
+        let mut held =
+            first(Transaction::snapshot(&mut *self.store)?.store(), HELD, &[], |row| digest(row, 0))?;
+        if held.is_none() {
+            let mut transaction = Transaction::begin(&mut *self.store)?;
+            let tables = transaction.store();
+            let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
+            tables.execute(bind, &[Value::Bytes(own.bytes())])?;
+            held = first(tables, HELD, &[], |row| digest(row, 0))?;
+            transaction.commit()?;
+        }
+        if held == Some(own) {
+            return Ok(());
+        }
+        Err(Trouble::refused(
+            "key: it is the key of another ledger; give the one that this ledger was first used with",
+        ))
+    }
+
     fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {
         let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
         let meta = first(&mut *store, "SELECT format, ledger FROM meta", &[], read);
-        let Ok(Some((format, name))) = meta else {
-            return Err(Trouble::doubt(format!("ledger {}: it holds no ledger", place.display())));
+        let (format, name) = match meta {
+            Ok(Some(meta)) => meta,
+            Ok(None) => {
+                return Err(Trouble::doubt(format!("ledger {}: it holds no ledger", place.display())));
+            }
+            // There is no such table, or none with these columns.
+            Err(trouble) if trouble.kind() == TroubleKind::Refused => {
+                return Err(Trouble::doubt(format!(
+                    "ledger {}: it holds no ledger ({trouble})",
+                    place.display()
+                )));
+            }
+            Err(trouble) => return Err(trouble.about("ledger", place)),
         };
         if format != FORMAT {
-            let message =
-                format!("ledger {}: its format is {format}, and this is for {FORMAT}", place.display());
+            let message = format!(
+                "ledger {}: its format is {format}, and this is for {FORMAT}; use the version of discreet that \
+                     made it",
+                place.display()
+            );
             return Err(Trouble::refused(message));
         }
         let mut ledger = Ledger { store, name };
-        ledger.verify()?;
+        ledger.verify().map_err(|trouble| unsound(trouble, place))?;
         Ok(ledger)
     }
 
@@ -305,4 +350,13 @@ impl Ledger {
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), Trouble> {
         self.store.export(to.as_ref())
     }
+}
+
+/// What does not add up, with the path and the remedy.
+fn unsound(trouble: Trouble, place: &Path) -> Trouble {
+    let trouble = trouble.about("ledger", place);
+    if trouble.kind() != TroubleKind::Doubt || trouble.to_string().contains("repair") {
+        return trouble;
+    }
+    Trouble::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
 }

@@ -17,9 +17,10 @@ use Kind::{Bytes, Number, Text};
 type Table = (&'static str, &'static str, &'static [Kind]);
 
 /// In an order in which no row comes before one that it names.
-const TABLES: [Table; 11] = [
+const TABLES: [Table; 12] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
+    ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
     ("SELECT * FROM fence", "INSERT INTO fence VALUES (?1, ?2)", &[Text, Number]),
     (
         "SELECT * FROM domain",

@@ -83,6 +83,12 @@ impl Key {
         Digest(*self.derive("discreet-dataflow 2026-11 fingerprint of a ledger's key"))
     }
 
+    /// Returns the value by which a ledger of this name knows the key. It is public, and of use for nothing else.
+    pub(super) fn check_value(&self, ledger: &Digest) -> Digest {
+        let own = self.derive("discreet-dataflow 2026-11 check of a ledger's key");
+        Digest(*blake3::keyed_hash(&own, ledger.bytes()).as_bytes())
+    }
+
     /// The key for one use, which is named by `context`: different words, unrelated keys.
     pub fn derive(&self, context: &'static str) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(blake3::derive_key(context, &self.0))
@@ -151,5 +157,9 @@ mod tests {
         }
         assert_eq!(key.derive("one use"), Key([7; 32]).derive("one use"));
         assert_ne!(key.fingerprint(), Key([8; 32]).fingerprint());
+        let (one, other) = (Digest::of(b"one ledger"), Digest::of(b"another"));
+        assert_ne!(key.check_value(&one), key.check_value(&other));
+        assert_ne!(key.check_value(&one), Key([8; 32]).check_value(&one));
+        assert_ne!(key.check_value(&one), key.fingerprint());
     }
 }

@@ -60,7 +60,8 @@
 //! of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`). Each ledger has a schema of its own,
 //! called by its name. Everything above means the same there.
 //!
-//! * **Key.** There is none beside it: make one with [`Key::create`], and say where it is when a gate is opened.
+//! * **Key.** There is none beside it: make one with [`Key::create`], and say where it is when a gate is opened. The first
+//!   key that is used is the ledger's from then on ([`Ledger::bind`]).
 //! * **Password.** From `PGPASSWORD`, the file that `PGPASSFILE` names, or `~/.pgpass`; an address with one is refused.
 //! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends on this one.
 //! * **Server.** A primary of version 14 or later, on Linux, with `fsync` and `full_page_writes`; a single node, or one
@@ -79,7 +80,7 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.noted, visits.fence, visits.agreed TO job;
+//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.noted, visits.fence, visits.agreed, visits.key_check TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent) ON visits.account TO job;
@@ -128,7 +129,7 @@ mod verify;
 
 pub use crate::canonical::Digest;
 pub use agreement::VersionTerms;
-pub use anchor::Anchor;
+pub use anchor::{Anchor, Published};
 pub use book::Ledger;
 pub use claim::{Claim, Sealing};
 pub use domain::Domain;

@@ -1,7 +1,7 @@
 //! The only way on for a ledger in doubt. It loses releases, never budget.
 //!
 //! What the chain proves stays as it is. Everything that anyone knows to have been spent beyond it (rows that can still
-//! be read, accounts, an anchor) is charged, past the cap if need be. No window that starts before the repair and has no
+//! be read, accounts, an anchor, a file of releases) is charged, past the cap if need be. No window that starts before the repair and has no
 //! row is ever drawn: it may have been told. What mechanisms kept is gone, so what was paid once is paid again.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::agreement;
-use super::anchor;
+use super::anchor::{self, Published};
 use super::book::Ledger;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
 use super::durable::sync_name;
@@ -28,6 +28,8 @@ use super::verify::Chain;
 use crate::accounting::{Amount, Interval, Place, Prices};
 use crate::canonical::Digest;
 
+mod published;
+
 /// What the operator accepts.
 #[derive(Clone, Debug)]
 pub struct Loss<'a> {
@@ -37,6 +39,9 @@ pub struct Loss<'a> {
     pub now: i64,
     /// What anchors know to have been told.
     pub anchors: &'a [Entry],
+    /// What files of releases tell of. They do not say what it cost. A window of which the ledger holds others of the
+    /// same version is charged as the dearest of them; any other takes all that is left of its budget.
+    pub published: &'a [Published],
 }
 
 /// What was done.
@@ -72,12 +77,15 @@ impl Ledger {
         }
         match Ledger::open(place) {
             Ok(mut ledger) => {
-                if loss.anchors.iter().all(|entry| ledger.holds(&entry.anchor).is_ok()) {
-                    let message =
-                        "ledger: it adds up, and holds all that the anchors know; nothing is in doubt";
-                    return Err(Trouble::refused(message));
-                }
                 let own = *ledger.name();
+                let published = loss.published.iter().map(|row| row.anchor(own));
+                let mut known = loss.anchors.iter().map(|entry| entry.anchor).chain(published);
+                if known.all(|anchor| ledger.holds(&anchor).is_ok()) {
+                    return Err(Trouble::refused(
+                        "ledger: it adds up, and holds all that the anchors know; nothing is in doubt. Where a job says \
+                         that it is behind a file, give that file with --anchor",
+                    ));
+                }
                 give_up(ledger.store(), &own, loss, Vec::new())
             }
             // A server's tables are not put in another's place behind its back.
@@ -101,23 +109,39 @@ fn give_up(
         return Err(Trouble::refused("anchor: it is of another ledger; give the one of this"));
     }
     let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
-    let debts: Vec<Debt> = debts.into_iter().chain(known).collect();
+    let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
+    let noted = |row: &&Published| missing.iter().any(|entry| entry.anchor.sequence == row.sequence);
+    let unseen = |row: &&Published| !noted(row);
+    let published: Vec<&Published> = loss.published.iter().filter(unseen).collect();
+    let mut lost = Vec::new();
+    for row in published {
+        if anchor::held(store, ledger, &row.anchor(*ledger)).is_err() {
+            lost.push(row);
+        }
+    }
 
     let mut transaction = Transaction::begin(store)?;
     let tables = transaction.store();
+    debts.extend(published::debts(tables, &lost)?);
     let (sound, mut chain) = head(tables)?;
     let newest = "SELECT COALESCE(max(window_end), ?1) FROM release WHERE job <> 'repair'";
     let newest = first(tables, newest, &[Value::Number(loss.now)], |row| number(row, 0))?;
     let earlier = last_repair(tables)?.map(|(_, floor)| floor);
     let ends = missing.iter().map(|entry| entry.window.end());
+    let ends = ends.chain(lost.iter().map(|row| row.window.end()));
     let floor = ends.chain(newest).chain(earlier).fold(loss.now, i64::max);
-    let mut sequence = missing.iter().map(|entry| entry.anchor.sequence).fold(sound, i64::max) + 1;
+    let places = missing.iter().map(|entry| entry.anchor.sequence);
+    let mut sequence = places.chain(lost.iter().map(|row| row.sequence)).fold(sound, i64::max) + 1;
     let repair = Repair {
         sequence,
         sound,
         floor,
         reason: loss.reason.to_owned(),
-        given_up: missing.iter().map(|entry| entry.anchor.chain).collect(),
+        given_up: missing
+            .iter()
+            .map(|entry| entry.anchor.chain)
+            .chain(lost.iter().map(|row| row.chain))
+            .collect(),
     };
     chain = repair.chained(&chain);
     write_repair(tables, &repair, &chain)?;
@@ -257,6 +281,11 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
     for (job, generation) in all(torn, "SELECT job, generation FROM fence", &[], fence).unwrap_or_default() {
         let values = [Value::Text(&job), Value::Number(generation)];
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
+    }
+    // Where it cannot be read, the next gate binds its key.
+    let check = first(torn, "SELECT mac FROM key_check", &[], |row| digest(row, 0)).unwrap_or_default();
+    if let Some(check) = check {
+        tables.execute("INSERT INTO key_check VALUES (1, ?1)", &[Value::Bytes(check.bytes())])?;
     }
     agreement::rescue(torn, tables)?;
     transaction.commit()?;

@@ -69,6 +69,7 @@ everywhere! {
     what_is_paid_once_counts_in_every_span_of_its_life
     a_job_runs_once_and_its_zombie_seals_nothing
     deliveries_are_marked_once
+    a_ledger_keeps_the_key_that_it_was_first_used_with
     rivals_are_granted_exactly_the_cap
     ledgers_grant_what_a_slow_account_grants
 }
@@ -151,6 +152,23 @@ fn nothing_is_made_by_a_typo(at: At) {
     ledger.register(&domain(Promise::Lifetime, 10)).unwrap();
     for other in [domain(Promise::Lifetime, 11), domain(Promise::Any(30), 10)] {
         assert_eq!(ledger.register(&other).unwrap_err().kind(), TroubleKind::Refused);
+    }
+}
+
+fn a_ledger_keeps_the_key_that_it_was_first_used_with(at: At) {
+    let scratch = at.scratch();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
+    let own = Key::open(scratch.key()).unwrap();
+    let other = Key::create(scratch.directory().join("other.key")).unwrap();
+    ledger.bind(&own).unwrap();
+    for _ in 0..2 {
+        ledger.bind(&own).unwrap();
+        assert_eq!(ledger.bind(&other).unwrap_err().kind(), TroubleKind::Refused);
+        drop(ledger);
+        ledger = Ledger::open(scratch.ledger()).unwrap();
+    }
+    for edit in ["UPDATE key_check SET mac = zeroblob(32)", "DELETE FROM key_check"] {
+        assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }
 }
 

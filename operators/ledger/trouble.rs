@@ -1,6 +1,7 @@
 //! Why a ledger did not do what was asked, and what is known about it afterwards.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::invalid::Invalid;
 
@@ -38,6 +39,16 @@ impl Trouble {
 
     pub(crate) fn refused(message: impl Into<String>) -> Trouble {
         Trouble::new(TroubleKind::Refused, message)
+    }
+
+    /// Names what the message is about: `ledger: ..` becomes `ledger visits.ledger: ..`.
+    #[must_use]
+    pub fn about(self, what: &str, place: &Path) -> Trouble {
+        let message = match self.message.strip_prefix(what).and_then(|rest| rest.strip_prefix(": ")) {
+            Some(rest) => format!("{what} {}: {rest}", place.display()),
+            None => self.message,
+        };
+        Trouble { message, ..self }
     }
 
     /// What is known.

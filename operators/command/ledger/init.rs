@@ -79,6 +79,7 @@ impl Stated<'_> {
         } else {
             (Ledger::open(&path)?, Key::open(&key_path)?)
         };
+        ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
         let stated = !ledger.domains()?.iter().any(|known| known.name() == job.domain().name());
         ledger.register(job.domain()).map_err(in_other_words)?;
         Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated })

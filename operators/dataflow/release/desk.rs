@@ -1,6 +1,6 @@
 //! Where the operator that releases meets the gate: one desk a statistic, at the worker that holds the gate.
 
-use crate::gate::{self, Request, Told};
+use crate::gate::{self, Doubt, Request, Told};
 use crate::ledger::{Release, Row, Trouble};
 
 /// Called from the gate's thread when there is something to hear.
@@ -15,6 +15,10 @@ pub(crate) trait Desk: Send {
     fn miss(&self, release: Release);
     fn hear(&self) -> Option<Told>;
     fn delivered(&self, row: &Row);
+    /// Why the gate stopped, once it said so.
+    fn why(&self, doubt: Doubt) -> Trouble {
+        doubt.into()
+    }
 }
 
 impl Desk for gate::Desk {
@@ -36,5 +40,9 @@ impl Desk for gate::Desk {
 
     fn delivered(&self, row: &Row) {
         gate::Desk::delivered(self, row);
+    }
+
+    fn why(&self, doubt: Doubt) -> Trouble {
+        gate::Desk::why(self, doubt)
     }
 }

@@ -250,7 +250,10 @@ impl<S: Statistic> Clerk<S> {
             let heard = lock(&self.desk).hear();
             match heard {
                 None => return,
-                Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                Some(Told::Halted(doubt)) => {
+                    let why = lock(&self.desk).why(doubt);
+                    return self.shared.fail(why.into());
+                }
                 // Nothing is sought here.
                 Some(Told::Absent(_)) => {}
                 // Told by another process, or before: the window is settled, and nothing leaves here.

@@ -43,7 +43,7 @@ impl Driver {
         }
         let welcomed = welcome::welcome(&mut self.ledger, &self.claim, &self.vault, &guest);
         let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
-        let doubt = doubt.map(Doubt::about);
+        let doubted = doubt.map(|trouble| self.doubted(trouble));
         if welcomed.is_ok() {
             let own = Digest::of_version(guest.version, guest.terms.digest());
             let Guest { name, .. } = guest;
@@ -53,7 +53,7 @@ impl Driver {
         }
         // Nobody may wait any more.
         let _ = answer.send(welcomed);
-        doubt.map(Event::Doubted)
+        doubted
     }
 
     pub(super) fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
@@ -95,7 +95,7 @@ impl Driver {
                 self.listeners.tell(release.name, Told::Absent(id));
                 None
             }
-            Err(doubt) => Some(Event::Doubted(doubt)),
+            Err(trouble) => Some(self.doubted(&trouble)),
         }
     }
 

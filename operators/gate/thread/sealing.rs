@@ -20,7 +20,7 @@ impl Driver {
                 Event::LookedUp(id, record)
             }
             // Nothing is drawn where nobody knows what was sealed.
-            Err(doubt) => Event::Doubted(doubt),
+            Err(trouble) => self.doubted(&trouble),
         }
     }
 
@@ -33,7 +33,7 @@ impl Driver {
             match welcome::kept(&mut self.ledger, &self.claim, &self.vault, name) {
                 Ok(Some(before)) => (version, kept) = (before.version, Some(before.state)),
                 Ok(None) => {}
-                Err(trouble) => return Event::Doubted(Doubt::about(&trouble)),
+                Err(trouble) => return self.doubted(&trouble),
             }
         }
         let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
@@ -74,10 +74,12 @@ impl Driver {
         }
         match self.ledger.seal(&self.claim, &sealings) {
             Ok(rows) => {
+                self.cause = None;
                 let settled = |(id, record)| Event::Settled(id, Outcome::Recorded(record));
                 rows.into_iter().map(|row| settled(self.known(row))).collect()
             }
             Err(trouble) => {
+                self.cause = Some(trouble.to_string());
                 let outcome = match trouble.kind() {
                     TroubleKind::Fenced => Outcome::Fenced,
                     TroubleKind::Busy => Outcome::Aborted,
@@ -104,7 +106,7 @@ impl Driver {
                 let outcomes = rows.into_iter().map(outcome);
                 ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Settled(id, outcome)).collect()
             }
-            Err(doubt) => vec![Event::Doubted(doubt)],
+            Err(trouble) => vec![self.doubted(&trouble)],
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::gate::core::Event;
 use crate::gate::doubt::Doubt;
 use crate::gate::patience;
 use crate::gate::request::{Standing, Told};
-use crate::ledger::{Digest, Forecast, Ledger, Name, Row, TroubleKind, failpoint};
+use crate::ledger::{Digest, Forecast, Ledger, Name, Row, Trouble, TroubleKind, failpoint};
 
 impl Driver {
     pub(super) fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
@@ -26,21 +26,21 @@ impl Driver {
             Ok(news) => {
                 rows.iter().zip(news).map(|(row, new)| Event::Marked(row.release().id(), new)).collect()
             }
-            Err(doubt) => vec![Event::Doubted(doubt)],
+            Err(trouble) => vec![self.doubted(&trouble)],
         }
     }
 
     /// Lets rows leave, the oldest first, once the anchor knows of them.
     pub(super) fn tell(&mut self, mut rows: Vec<Row>) -> Option<Event<Digest, String>> {
-        if let Some(journal) = &mut self.journal
-            && journal.note(rows.iter()).is_err()
-        {
+        let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
+        if let Err(trouble) = noted {
+            self.cause = Some(trouble.to_string());
             return Some(Event::Doubted(Doubt::Unknown));
         }
         rows.sort_by_key(Row::sequence);
         let forecasts = match self.foretell(&rows) {
             Ok(forecasts) => forecasts,
-            Err(doubt) => return Some(Event::Doubted(doubt)),
+            Err(trouble) => return Some(self.doubted(&trouble)),
         };
         for row in rows {
             if row.generation < self.claim.generation()
@@ -52,7 +52,7 @@ impl Driver {
             let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
             let (spent, cap) = match patience::ask(&mut self.ledger, &self.claim, spent) {
                 Ok(standing) => standing,
-                Err(doubt) => return Some(Event::Doubted(doubt)),
+                Err(trouble) => return Some(self.doubted(&trouble)),
             };
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
@@ -63,7 +63,7 @@ impl Driver {
     }
 
     /// How long the budgets of these rows last, all of them written.
-    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Doubt> {
+    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Trouble> {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();
         rows.iter().for_each(|row| _ = newest.insert(&row.release().domain, row));

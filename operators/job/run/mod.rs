@@ -105,6 +105,9 @@ impl Job {
         if let Some((sequence, chain)) = sink.and_then(Sink::newest) {
             opening = opening.told(sequence, chain);
         }
+        if let Some(path) = sink.and_then(Sink::path) {
+            opening = opening.told_in(path);
+        }
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
         }

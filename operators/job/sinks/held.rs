@@ -28,14 +28,14 @@ pub(super) struct Held {
 }
 
 /// What a line or a record says.
-struct Heard {
+pub(super) struct Heard {
     /// Its release and its window.
-    about: [String; 3],
-    word: Word,
+    pub(super) about: [String; 3],
+    pub(super) word: Word,
     demo: bool,
 }
 
-enum Word {
+pub(super) enum Word {
     Cell,
     /// How many cells there were, and the row's place and chain.
     Closed(u64, i64, Digest),
@@ -73,7 +73,7 @@ fn heard(line: &str, format: Format, demo: bool) -> Option<Heard> {
 impl Held {
     /// Reads a file of releases, or of a demo.
     pub(super) fn read(file: impl BufRead, format: Format, demo: bool, path: &Path) -> Result<Held, Trouble> {
-        let mut reader = Reader { file, format, number: 0, at: 0, line: Vec::new() };
+        let mut reader = Reader::new(file, format);
         let mut held = Held::default();
         let mut open: Option<([String; 3], u64)> = None;
         let refuse = |number: u64, what: &str| {
@@ -146,7 +146,7 @@ const BEFORE: &[u8] = b"{\"release\":\"";
 const AFTER: &[u8] = b"\",\"window\":{\"start\":";
 
 /// Lines, or records, that may hold ends of lines between quotes.
-struct Reader<R> {
+pub(super) struct Reader<R> {
     file: R,
     format: Format,
     /// So many lines were read.
@@ -157,8 +157,26 @@ struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
+    pub(super) fn new(file: R, format: Format) -> Reader<R> {
+        Reader { file, format, number: 0, at: 0, line: Vec::new() }
+    }
+
+    /// How much was read.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The line that was read last.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
     /// Whether there was a whole line.
-    fn next(&mut self) -> io::Result<bool> {
+    pub(super) fn next(&mut self) -> io::Result<bool> {
         self.line.clear();
         let mut quotes = 0;
         loop {
@@ -178,7 +196,7 @@ impl<R: BufRead> Reader<R> {
         Ok(true)
     }
 
-    fn heard(&self, demo: bool) -> Option<Heard> {
+    pub(super) fn heard(&self, demo: bool) -> Option<Heard> {
         heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
     }
 

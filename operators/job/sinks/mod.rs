@@ -11,15 +11,17 @@
 //! A pipe or a device, such as `/dev/null`, keeps nothing that could be read, and is told whatever comes.
 
 mod held;
+mod published;
 mod table;
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use held::Held;
+pub use published::published;
 
 use crate::canonical::Digest;
 use crate::ledger::durable::sync_name;
@@ -40,6 +42,7 @@ pub(crate) struct Sink {
     /// The place of the first row that the file held when it was opened.
     first: Option<i64>,
     new: bool,
+    path: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,16 @@ enum Format {
     Csv,
 }
 
+impl Format {
+    /// The format of a file of this name.
+    fn of(path: &Path) -> Format {
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => Format::Csv,
+            _ => Format::Json,
+        }
+    }
+}
+
 /// Rows gather up to so many bytes before they are written.
 const PENDING: usize = 256 << 10;
 
@@ -72,10 +85,7 @@ impl Sink {
     ///
     /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
     pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, Trouble> {
-        let format = match path.extension() {
-            Some(extension) if extension.eq_ignore_ascii_case("csv") => Format::Csv,
-            _ => Format::Json,
-        };
+        let format = Format::of(path);
         let refuse = |error: io::Error| Trouble::refused(format!("{}: {error}", path.display()));
         let kind = fs::metadata(path);
         if kind.as_ref().is_ok_and(fs::Metadata::is_dir) {
@@ -101,6 +111,7 @@ impl Sink {
             sync_name(path).map_err(refuse)?;
         }
         let mut sink = Sink::to(To::File(file), format, demo);
+        sink.path = Some(path.to_owned());
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
@@ -125,12 +136,18 @@ impl Sink {
             newest: None,
             first: None,
             new,
+            path: None,
         }
     }
 
     /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
     pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
         self.newest
+    }
+
+    /// The path of the file, where it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Whether it keeps what it is told, and so tells nothing twice.

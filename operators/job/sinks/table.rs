@@ -33,6 +33,7 @@ pub(super) fn width(demo: bool) -> usize {
 }
 
 /// Where the fields stand that a reader asks for.
+pub(super) const ID: usize = 10;
 pub(super) const STATUS: usize = 12;
 pub(super) const CELLS: usize = 14;
 const RANKS: usize = 17;

@@ -7,6 +7,7 @@ pub(super) const TABLES: &str = r#"
 CREATE TABLE server (timeline BIGINT PRIMARY KEY, system TEXT NOT NULL);
 CREATE TABLE meta ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), format BIGINT NOT NULL, ledger BYTEA NOT NULL);
 CREATE TABLE head ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE key_check ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), mac BYTEA NOT NULL);
 CREATE TABLE fence (job TEXT COLLATE "C" PRIMARY KEY, generation BIGINT NOT NULL);
 CREATE TABLE domain (
   name TEXT COLLATE "C" PRIMARY KEY, sequence BIGINT NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
@@ -44,6 +45,10 @@ CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER server_kept BEFORE DELETE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
 CREATE TRIGGER meta_kept BEFORE DELETE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
+CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check FOR EACH ROW
+  EXECUTE FUNCTION refuse('a ledger keeps its key');
+CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check FOR EACH ROW
+  EXECUTE FUNCTION refuse('a ledger keeps its key');
 CREATE TRIGGER head_grows BEFORE UPDATE ON head FOR EACH ROW WHEN (new.sequence <= old.sequence)
   EXECUTE FUNCTION refuse('the chain only grows');
 CREATE TRIGGER head_kept BEFORE DELETE ON head FOR EACH ROW EXECUTE FUNCTION refuse('the chain only grows');
@@ -77,6 +82,7 @@ CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
 CREATE TRIGGER server_full BEFORE TRUNCATE ON server EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER meta_full BEFORE TRUNCATE ON meta EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER key_check_full BEFORE TRUNCATE ON key_check EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER head_full BEFORE TRUNCATE ON head EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER fence_full BEFORE TRUNCATE ON fence EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER domain_full BEFORE TRUNCATE ON domain EXECUTE FUNCTION refuse('no table is emptied');

@@ -15,7 +15,6 @@ use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
 use super::trouble::{Trouble, TroubleKind};
 use place::{LedgerFile, WriteAheadLog};
-use tables::{at_commit, before_commit};
 
 /// A connection to the file.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl Sqlite {
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
         let mut store = Sqlite::open(path)?;
         store.begin()?;
-        store.connection.execute_batch(tables::TABLES).map_err(before_commit)?;
+        store.connection.execute_batch(tables::TABLES).map_err(|error| store.failed(error))?;
         store.commit()?;
         // The file's name is durable only with its directory.
         sync_name(path).map_err(refuse)?;
@@ -49,6 +48,11 @@ impl Sqlite {
 }
 
 impl Sqlite {
+    /// An error of anything but a commit.
+    fn failed(&self, error: rusqlite::Error) -> Trouble {
+        tables::before_commit(self.file.path(), error)
+    }
+
     /// Whoever has the file open would go on writing to it when another is put in its place.
     pub(super) fn nobody_runs(&self) -> Result<(), Trouble> {
         let refuse = |error: std::io::Error| {
@@ -74,15 +78,17 @@ impl Store for Sqlite {
     /// Immediate: a transaction that reads before it asks for the write lock fails at once when another writes in between.
     fn begin(&mut self) -> Result<(), Trouble> {
         self.file.is_in_place(&self.log)?;
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(before_commit)
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.failed(error))
     }
 
     fn snapshot(&mut self) -> Result<(), Trouble> {
-        self.connection.execute_batch("BEGIN DEFERRED").map_err(before_commit)
+        self.connection.execute_batch("BEGIN DEFERRED").map_err(|error| self.failed(error))
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {
-        self.connection.execute_batch("COMMIT").map_err(at_commit)?;
+        self.connection
+            .execute_batch("COMMIT")
+            .map_err(|error| tables::at_commit(self.file.path(), error))?;
         failpoint::reached("ack-lost", TroubleKind::Unknown)
     }
 
@@ -91,8 +97,9 @@ impl Store for Sqlite {
     }
 
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Trouble> {
-        let mut statement = self.connection.prepare_cached(statement).map_err(before_commit)?;
-        let changed = statement.execute(rusqlite::params_from_iter(values)).map_err(before_commit)?;
+        let mut statement = self.connection.prepare_cached(statement).map_err(|error| self.failed(error))?;
+        let changed =
+            statement.execute(rusqlite::params_from_iter(values)).map_err(|error| self.failed(error))?;
         Ok(changed as u64)
     }
 
@@ -102,9 +109,10 @@ impl Store for Sqlite {
         values: &[Value<'_>],
         take: &mut dyn FnMut(&dyn Columns) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let mut statement = self.connection.prepare_cached(statement).map_err(before_commit)?;
-        let mut rows = statement.query(rusqlite::params_from_iter(values)).map_err(before_commit)?;
-        while let Some(row) = rows.next().map_err(before_commit)? {
+        let mut statement = self.connection.prepare_cached(statement).map_err(|error| self.failed(error))?;
+        let mut rows =
+            statement.query(rusqlite::params_from_iter(values)).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             take(row)?;
         }
         Ok(())
@@ -116,11 +124,11 @@ impl Store for Sqlite {
         let sound: String = self
             .connection
             .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .map_err(before_commit)?;
+            .map_err(|error| self.failed(error))?;
         if sound == "ok" {
             return Ok(());
         }
-        Err(Trouble::doubt(format!("ledger: the file is torn: {sound}")))
+        Err(Trouble::doubt(format!("ledger: the file is torn: {}", sound.replace('\n', " "))))
     }
 
     fn exclude(&mut self, job: &Name) -> Result<Option<File>, Trouble> {
@@ -150,7 +158,7 @@ impl Store for Sqlite {
             )));
         }
         let to = to.to_str().ok_or_else(|| Trouble::refused("export: give a path in UTF-8"))?;
-        self.connection.execute("VACUUM INTO ?1", [to]).map_err(before_commit)?;
+        self.connection.execute("VACUUM INTO ?1", [to]).map_err(|error| self.failed(error))?;
         Ok(())
     }
 
@@ -165,14 +173,22 @@ impl Store for Sqlite {
 
 fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), Trouble> {
     // Never `CREATE`: a mistyped path must not be a fresh budget. Never a URI, in which a path could smuggle options.
+    let failed = |error| tables::before_commit(file.path(), error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file.path(), flags).map_err(before_commit)?;
+    let connection = Connection::open_with_flags(file.path(), flags).map_err(failed)?;
+    // Where it may not write, SQLite opens a file for reading without a word.
+    if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
+        return Err(Trouble::refused(format!(
+            "ledger {}: it cannot be written; the file and its directory, where its -wal lies, must be writable",
+            file.path().display()
+        )));
+    }
     connection.set_prepared_statement_cache_capacity(64);
-    tables::settle(&connection)?;
+    tables::settle(&connection, file.path())?;
     // The first read opens the log, which stays for as long as any connection does.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
-        .map_err(before_commit)?;
+        .map_err(failed)?;
     let log = file.log()?;
     Ok((connection, log))
 }

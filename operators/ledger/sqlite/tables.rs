@@ -1,5 +1,7 @@
 //! How a ledger lies in SQLite: its tables, what may change in them, and the settings under which it is trusted.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
 use super::super::trouble::{Trouble, TroubleKind};
@@ -12,6 +14,7 @@ use super::super::trouble::{Trouble, TroubleKind};
 pub(super) const TABLES: &str = "
 CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), format INTEGER NOT NULL, ledger BLOB NOT NULL) STRICT;
 CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE key_check (only INTEGER PRIMARY KEY CHECK (only = 1), mac BLOB NOT NULL) STRICT;
 CREATE TABLE fence (job TEXT PRIMARY KEY, generation INTEGER NOT NULL) STRICT;
 CREATE TABLE domain (
   name TEXT PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
@@ -44,6 +47,8 @@ CREATE TABLE agreed (
   job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL, fields BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
+CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
+CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
 CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequence
   BEGIN SELECT raise(ABORT, 'the chain only grows'); END;
 CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.generation
@@ -98,7 +103,8 @@ pub(super) fn check_library(version: i32) -> Result<(), Trouble> {
 }
 
 /// Makes the settings and reads them back.
-pub(super) fn settle(connection: &Connection) -> Result<(), Trouble> {
+pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), Trouble> {
+    let before_commit = |error| before_commit(path, error);
     connection.busy_timeout(PATIENCE).map_err(before_commit)?;
     for (name, value, expected) in SETTINGS {
         let read = |connection: &Connection, statement: &str| {
@@ -124,8 +130,9 @@ pub(super) fn settle(connection: &Connection) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// An error of anything but a commit. Where the file itself may be ill, what was written is not known either.
-pub(super) fn before_commit(error: rusqlite::Error) -> Trouble {
+/// An error of anything but a commit, at this file: nothing of its transaction is durable. Where the file itself may be
+/// ill, what was written before is not known either.
+pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> Trouble {
     use rusqlite::ErrorCode as Code;
     let kind = match error.sqlite_error_code() {
         Some(Code::DatabaseBusy | Code::DatabaseLocked) => TroubleKind::Busy,
@@ -137,12 +144,35 @@ pub(super) fn before_commit(error: rusqlite::Error) -> Trouble {
         // What is not an answer of SQLite's is a column that does not hold what it should.
         None => TroubleKind::Doubt,
     };
-    Trouble::new(kind, format!("ledger: {error}"))
+    Trouble::new(kind, described(path, &error))
 }
 
 /// An error of a commit: whatever it says, the rows may be there when the file is opened again.
-pub(super) fn at_commit(error: rusqlite::Error) -> Trouble {
-    Trouble::new(TroubleKind::Unknown, format!("ledger: the commit did not end: {error}"))
+pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> Trouble {
+    Trouble::new(TroubleKind::Unknown, described(path, &error))
+}
+
+/// The file, what is wrong with it and what to do, and what SQLite said.
+fn described(path: &Path, error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode as Code;
+    let advice = match error.sqlite_error_code() {
+        Some(Code::NotADatabase | Code::DatabaseCorrupt) => {
+            "it is torn, or no ledger; bring back the newest copy, or see `discreet ledger repair`"
+        }
+        Some(Code::DiskFull) => "its disk is full; make room, and start again",
+        Some(Code::SystemIoFailure) => {
+            "its disk is full or fails, or a limit on the size of files (`ulimit -f`) is reached; see to that, and start \
+             again"
+        }
+        Some(Code::ReadOnly | Code::CannotOpen | Code::PermissionDenied) => {
+            "it cannot be written; the file and its directory, where its -wal lies, must be writable"
+        }
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => {
+            "another process has been writing to it for too long"
+        }
+        _ => return format!("ledger {}: {error}", path.display()),
+    };
+    format!("ledger {}: {advice} ({error})", path.display())
 }
 
 #[cfg(test)]

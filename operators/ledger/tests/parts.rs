@@ -101,7 +101,7 @@ fn answers_keep_their_names_in_a_repair() {
     let rows = ledger.seal(&claim, &told).unwrap();
     drop((ledger, claim));
     scratch.edit("UPDATE head SET sequence = 7", false).unwrap();
-    let loss = Loss { reason: "the head was edited", now: 0, anchors: &[] };
+    let loss = Loss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
     assert!(Ledger::repair(scratch.ledger(), &loss).unwrap().torn.is_some());
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.rows_of(&name("web")).unwrap(), rows);

@@ -15,7 +15,7 @@ fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<Entry> 
 }
 
 fn loss<'a>(anchors: &'a [Entry]) -> Loss<'a> {
-    Loss { reason: "the disk was lost, and this copy is what there is", now: NOW, anchors }
+    Loss { reason: "the disk was lost, and this copy is what there is", now: NOW, anchors, published: &[] }
 }
 
 /// Twelve windows of ten, under a budget that they use up.
@@ -38,6 +38,92 @@ fn spending(ledger: &mut Ledger) -> Vec<Amount> {
 
 fn no_less(before: &[Amount], after: &[Amount]) -> bool {
     before.iter().zip(after).all(|(before, after)| before.within(after))
+}
+
+/// What a file of releases says of a row.
+fn published(row: &Row) -> Published {
+    Published {
+        sequence: row.sequence(),
+        chain: *row.chain(),
+        release: row.release().name.clone(),
+        window: row.release().window,
+        id: Some(row.release().id()),
+    }
+}
+
+/// A ledger that was put back to one window, after these others were released from it; and what counted before.
+fn put_back(
+    scratch: &Scratch,
+    promise: Promise,
+    first: Sealing,
+    lost: &[Sealing],
+) -> (Vec<Row>, Vec<Amount>) {
+    let mut ledger = ledger(scratch, promise, 100);
+    let claim = ledger.claim(&name("web")).unwrap();
+    ledger.seal(&claim, &[first]).unwrap();
+    let older = scratch.directory().join("older");
+    ledger.export(&older).unwrap();
+    let lost = ledger.seal(&claim, lost).unwrap();
+    let before = spending(&mut ledger);
+    drop((ledger, claim));
+    fs::copy(older, scratch.ledger()).unwrap();
+    (lost, before)
+}
+
+fn repaired(scratch: &Scratch, published: &[Published]) -> (Repaired, Ledger) {
+    let repaired = Ledger::repair(scratch.ledger(), &Loss { published, ..loss(&[]) }).unwrap();
+    (repaired, Ledger::open(scratch.ledger()).unwrap())
+}
+
+// Refutes a repair that takes a file of releases for no witness, or charges less than what was released.
+#[test]
+fn a_file_of_releases_shows_what_an_older_copy_lacks() {
+    for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
+        let scratch = At::File.scratch();
+        let lost: Vec<Sealing> = (1..4).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, "lost")).collect();
+        let (rows, before) = put_back(&scratch, promise, sealing("web", (0, 10), 3, "kept"), &lost);
+        let told: Vec<Published> = rows.iter().map(published).collect();
+        let (done, mut ledger) = repaired(&scratch, &told);
+        assert_eq!((done.sound, done.charges, done.floor), (2, 3, NOW));
+        assert_eq!(spending(&mut ledger), before, "{promise:?}");
+        let own = *ledger.name();
+        for row in &told {
+            ledger.holds(&Anchor { ledger: own, sequence: row.sequence, chain: row.chain }).unwrap();
+        }
+        let again = Loss { published: &told, ..loss(&[]) };
+        let refused = Ledger::repair(scratch.ledger(), &again).unwrap_err();
+        assert!(refused.to_string().contains("nothing is in doubt"), "{refused}");
+    }
+}
+
+// Refutes a price that is guessed from another version, or from a window that paid for others.
+#[test]
+fn a_window_whose_price_nobody_knows_takes_what_is_left() {
+    for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
+        let dearer = {
+            let mut dearer = sealing("web", (10, 20), 9, "of another version");
+            dearer.release.version = Digest::of(b"version 2");
+            dearer
+        };
+        for (first, lost) in [
+            (sealing("web", (0, 10), 3, "kept"), dearer),
+            (once("web", (0, 10), (0, 10), 3), once("web", (10, 20), (10, 30), 9)),
+        ] {
+            let scratch = At::File.scratch();
+            let (rows, before) = put_back(&scratch, promise, first, &[lost]);
+            let (_, mut ledger) = repaired(&scratch, &[published(&rows[0])]);
+            assert!(no_less(&before, &spending(&mut ledger)), "{promise:?}");
+            let claim = ledger.claim(&name("web")).unwrap();
+            let later = sealing("web", (NOW + 10, NOW + 20), 1, "later");
+            assert_eq!(ledger.seal(&claim, &[later]).unwrap()[0].fate(), Fate::Refused, "{promise:?}");
+        }
+    }
+    // What was paid for before the copy was made is not paid for again.
+    let scratch = At::File.scratch();
+    let (first, lost) = (once("web", (0, 10), (0, 100), 3), once("web", (10, 20), (0, 100), 3));
+    let (rows, before) = put_back(&scratch, Promise::Lifetime, first, &[lost]);
+    let (done, mut ledger) = repaired(&scratch, &[published(&rows[0])]);
+    assert_eq!((done.charges, spending(&mut ledger)), (0, before));
 }
 
 #[test]
@@ -142,6 +228,8 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
                 let kept = ledger.look_up(row.release()).unwrap();
                 assert_eq!(kept.as_ref(), Some(row).filter(|row| row.sequence() <= sound), "{edit}");
             }
+            let other = Key::create(scratch.directory().join("other.key")).unwrap();
+            assert_eq!(ledger.bind(&other).unwrap_err().kind(), TroubleKind::Refused, "{edit}");
             let claim = ledger.claim(&name("web")).unwrap();
             let row = &ledger.seal(&claim, &[sealing("web", (60, 70), 3, "drawn again")]).unwrap()[0];
             assert_ne!(row.line(), "drawn again", "{edit}");

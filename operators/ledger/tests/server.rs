@@ -92,7 +92,9 @@ fn the_triggers_of_a_server_refuse_more() {
         note: Some(Note { place: 0, since: 0, held: vec![1] }),
     });
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
-    let tables = "server meta head fence domain release amendment repair state noted account agreed";
+    ledger.bind(&Key::open(scratch.key()).unwrap()).unwrap();
+    let tables =
+        "server meta key_check head fence domain release amendment repair state noted account agreed";
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();

@@ -154,7 +154,10 @@ impl<A: Answering> Clerk<A> {
             let heard = lock(&self.desk).hear();
             match heard {
                 None => return,
-                Some(Told::Halted(doubt)) => return self.shared.fail(doubt.into()),
+                Some(Told::Halted(doubt)) => {
+                    let why = lock(&self.desk).why(doubt);
+                    return self.shared.fail(why.into());
+                }
                 Some(Told::Absent(id)) => self.absent(id),
                 Some(Told::Withheld(row)) => {
                     let id = row.release().id();

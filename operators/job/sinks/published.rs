@@ -1,0 +1,70 @@
+//! A file of releases as a witness of what was released: for the repair of a ledger that is behind it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::Format;
+use super::held::{Held, Reader, Word};
+use crate::accounting::Interval;
+use crate::canonical::Digest;
+use crate::ledger::{Name, Published, Trouble};
+use crate::time::moment;
+
+/// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. A row
+/// that is torn at its end is passed over.
+///
+/// # Errors
+///
+/// If it cannot be read, or is no file of releases.
+pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
+    let format = Format::of(path);
+    let open = || File::open(path).map_err(|error| Trouble::refused(format!("{}: {error}", path.display())));
+    // What is no file of releases is refused there, to the line.
+    let sound = Held::read(BufReader::new(open()?), format, false, path)?.sound;
+    let mut reader = Reader::new(BufReader::new(open()?), format);
+    let (mut rows, mut id) = (Vec::new(), None);
+    while reader.at() < sound {
+        reader.next().map_err(|error| Trouble::refused(format!("{}: {error}", path.display())))?;
+        // The header of a table is none.
+        let Some(heard) = reader.heard(false) else { continue };
+        match heard.word {
+            Word::Cell => id = id.or_else(|| reader.id()),
+            Word::Closed(_, sequence, chain) => {
+                let [release, start, end] = &heard.about;
+                rows.push(Published {
+                    sequence,
+                    chain,
+                    release: Name::new("release", release)?,
+                    window: window(start, end)?,
+                    id: id.take(),
+                });
+            }
+            Word::Alone(_) => {}
+        }
+    }
+    Ok(rows)
+}
+
+/// A window as lines name it; an end that has no name is the end of time.
+fn window(start: &str, end: &str) -> Result<Interval, Trouble> {
+    let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
+    let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
+    let (start, end) =
+        ends.ok_or_else(|| Trouble::refused("window: found no moment; give a file of releases"))?;
+    Ok(Interval::new(start, end)?)
+}
+
+impl Reader<BufReader<File>> {
+    /// The id of the release that a cell is of.
+    fn id(&self) -> Option<Digest> {
+        let text = std::str::from_utf8(self.line()).ok()?.trim_ascii_end();
+        match self.format() {
+            Format::Json => match crate::told::Line::read(text)?.says {
+                crate::told::Says::Cell(cell) => Digest::parse(&cell.id),
+                _ => None,
+            },
+            Format::Csv => Digest::parse(super::table::fields(text)?.get(super::table::ID)?),
+        }
+    }
+}
