@@ -5,9 +5,12 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod disks;
+mod edits;
 #[allow(dead_code, reason = "shared with the tests of whole jobs")]
 #[path = "../job/jobs.rs"]
 mod jobs;
+mod mounts;
 mod names;
 #[allow(dead_code, reason = "shared with the tests of whole jobs")]
 #[path = "../job/scene.rs"]

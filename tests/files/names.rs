@@ -1,9 +1,9 @@
 //! One ledger under two names.
 
 use std::fs;
-use std::process::Command;
 
 use crate::fresh;
+use crate::mounts::bound;
 use crate::scene::Scene;
 
 /// Writes the same job again, for the ledger and the key under other names.
@@ -28,38 +28,13 @@ fn a_ledger_with_two_hard_links_is_refused_under_both() {
     scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
 }
 
-/// A mount that is gone when this is.
-struct Mount<'s>(&'s Scene, &'static str);
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.at(self.1)).status();
-    }
-}
-
-/// Mounts a file or a directory at another path; says why where this machine does not allow it.
-fn mounted<'s>(scene: &'s Scene, from: &str, to: &'static str) -> Option<Mount<'s>> {
-    let output = Command::new("mount").arg("--bind").arg(scene.at(from)).arg(scene.at(to)).output();
-    match output {
-        Ok(output) if output.status.success() => Some(Mount(scene, to)),
-        Ok(output) => {
-            println!("skipped: no bind mounts here: {}", String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            println!("skipped: no mount on this machine: {error}");
-            None
-        }
-    }
-}
-
 // Refutes the same for the way in which containers are given a file; a mount of the directory is the remedy.
 #[test]
 fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
     let scene = fresh("bind-mount");
     other_job(&scene, "mounted.ledger");
     scene.write("mounted.ledger", "");
-    let Some(mount) = mounted(&scene, "job.ledger", "mounted.ledger") else { return };
+    let Some(mount) = bound(&scene, "job.ledger", "mounted.ledger") else { return };
     let said = scene.run(&["replay", "other.toml", "--out", "other.jsonl"]);
     assert_eq!(said.code, Some(78), "{said:?}");
     assert!(said.err.contains("mount point") && said.err.contains("mount the directory"), "{said:?}");
@@ -76,7 +51,7 @@ fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
     let job = scene.read("job.toml");
     scene.write("job.toml", job.replace("\"job.ledger\"", "\"state/job.ledger\""));
     scene.write("other.toml", job.replace("\"job.ledger\"", "\"volume/job.ledger\""));
-    let Some(_mount) = mounted(&scene, "state", "volume") else { return };
+    let Some(_mount) = bound(&scene, "state", "volume") else { return };
     scene.done(&["replay", "other.toml", "--out", "told.jsonl"]);
     let told = scene.read("told.jsonl");
     scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);

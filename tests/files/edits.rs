@@ -1,0 +1,328 @@
+//! Every file of a job, edited between two runs: an older copy, another copy, missing, cut, swapped. A table says how the
+//! next run must end. Whatever it says, no window has two values and none is uncharged.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::scene::{Scene, Told};
+use crate::{WINDOWS, fresh};
+
+/// The cost of one window, at which two draws of a cell are alike by chance only: noise of scale 4.
+const COST: f64 = 0.25;
+
+/// A job as `fresh` has it, whose noise can be told from other noise.
+fn noisy(name: &str) -> Scene {
+    let scene = fresh(name);
+    let job = scene.read("job.toml").replace("cost = { epsilon = 20 }", "cost = { epsilon = 0.25 }");
+    scene.write("job.toml", job);
+    scene
+}
+
+/// The files of a released job, of the same job before its release, and of another one.
+struct Files {
+    scene: Scene,
+    other: Scene,
+}
+
+/// What is put back after a run that failed.
+const FILES: [&str; 4] = ["job.ledger", "job.ledger.key", "told.jsonl", "visits.csv"];
+
+const REPLAY: [&str; 4] = ["replay", "job.toml", "--out", "told.jsonl"];
+
+impl Files {
+    fn new() -> Files {
+        let (scene, other) = (noisy("edits"), noisy("edits-other"));
+        fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
+        fs::copy(other.at("job.ledger"), other.at("older.ledger")).unwrap();
+        scene.done(&REPLAY);
+        other.done(&REPLAY);
+        Files { scene, other }
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.scene.at(name)).unwrap()
+    }
+
+    /// Puts bytes in the place of a file, without its side files, as a copy does.
+    fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        self.scene.write(name, bytes);
+    }
+
+    fn cut(&self, name: &str, parts: usize) {
+        let bytes = self.bytes(name);
+        self.put(name, &bytes[..bytes.len() / parts]);
+    }
+
+    fn take(&self, from: &str, to: &str) {
+        fs::copy(self.other.at(from), self.scene.at(to)).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        fs::remove_file(self.scene.at(name)).unwrap();
+    }
+}
+
+/// What is done, how the next run ends, a part of what it says, and whether its output holds every window.
+struct Edit {
+    name: &'static str,
+    edit: fn(&Files),
+    code: i32,
+    says: &'static str,
+    whole: bool,
+}
+
+const fn edit(name: &'static str, edit: fn(&Files), code: i32, says: &'static str) -> Edit {
+    Edit { name, edit, code, says, whole: code == 0 }
+}
+
+const EDITS: [Edit; 28] = [
+    edit(
+        "ledger: an older copy",
+        |files| files.put("job.ledger", files.bytes("older.ledger")),
+        74,
+        "--anchor 'told.jsonl'",
+    ),
+    edit(
+        "ledger: of another job",
+        |files| files.take("job.ledger", "job.ledger"),
+        78,
+        "the key of another ledger",
+    ),
+    edit(
+        "ledger: of another job, with its key",
+        |files| {
+            files.take("job.ledger", "job.ledger");
+            files.take("job.ledger.key", "job.ledger.key");
+        },
+        74,
+        "told before",
+    ),
+    edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is none"),
+    edit("ledger: cut to its half", |files| files.cut("job.ledger", 2), 74, "ledger repair"),
+    edit("ledger: cut to nothing", |files| files.put("job.ledger", ""), 74, "it holds no ledger"),
+    edit(
+        "ledger: swapped with the key",
+        |files| files.put("job.ledger", files.bytes("job.ledger.key")),
+        74,
+        "no ledger",
+    ),
+    edit(
+        "ledger: swapped with the output",
+        |files| files.put("job.ledger", files.bytes("told.jsonl")),
+        74,
+        "no ledger",
+    ),
+    edit("ledger: a log that is none", |files| files.put("job.ledger-wal", [7; 8192]), 0, ""),
+    edit(
+        "ledger: a rollback journal",
+        |files| files.put("job.ledger-journal", [7; 512]),
+        74,
+        "rollback journal",
+    ),
+    edit(
+        "key: of another ledger",
+        |files| files.take("job.ledger.key", "job.ledger.key"),
+        78,
+        "the key of another ledger",
+    ),
+    edit(
+        "key: of another ledger, before anything was released",
+        |files| {
+            files.put("job.ledger", files.bytes("older.ledger"));
+            files.take("job.ledger.key", "job.ledger.key");
+            files.remove("told.jsonl");
+        },
+        78,
+        "the key of another ledger",
+    ),
+    edit("key: missing", |files| files.remove("job.ledger.key"), 78, "there is none"),
+    edit("key: cut to its half", |files| files.cut("job.ledger.key", 2), 78, "not 32 bytes"),
+    edit("key: cut to nothing", |files| files.put("job.ledger.key", ""), 78, "not 32 bytes"),
+    edit(
+        "key: swapped with the ledger",
+        |files| files.put("job.ledger.key", files.bytes("job.ledger")),
+        78,
+        "not 32 bytes",
+    ),
+    edit("output: missing", |files| files.remove("told.jsonl"), 0, ""),
+    edit("output: cut in a line", |files| files.cut("told.jsonl", 3), 0, ""),
+    edit("output: cut to nothing", |files| files.put("told.jsonl", ""), 0, ""),
+    edit(
+        "output: an older copy, of the first window",
+        |files| {
+            let told = files.scene.read("told.jsonl");
+            let end = told.find("\"closed\"").unwrap();
+            let end = end + told[end..].find('\n').unwrap() + 1;
+            files.put("told.jsonl", &told[..end]);
+        },
+        0,
+        "",
+    ),
+    edit("output: of another ledger", |files| files.take("told.jsonl", "told.jsonl"), 74, "told before"),
+    edit(
+        "output: swapped with the input",
+        |files| files.put("told.jsonl", files.bytes("visits.csv")),
+        78,
+        "no line of a release",
+    ),
+    edit("input: missing", |files| files.remove("visits.csv"), 69, "visits.csv"),
+    edit(
+        "input: cut in a line",
+        |files| files.put("visits.csv", &files.bytes("visits.csv")[..40]),
+        65,
+        "visits.csv",
+    ),
+    edit("input: cut to nothing", |files| files.put("visits.csv", ""), 65, "visits.csv"),
+    edit(
+        "input: swapped with the output",
+        |files| files.put("visits.csv", files.bytes("told.jsonl")),
+        65,
+        "visits.csv",
+    ),
+    edit(
+        "input: an older copy, half as long",
+        |files| {
+            let text = files.scene.read("visits.csv");
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            files.put("visits.csv", lines[..lines.len() / 2].concat());
+        },
+        0,
+        "",
+    ),
+    edit(
+        "input: of other people",
+        |files| files.put("visits.csv", files.scene.read("visits.csv").replace(",a", ",b")),
+        0,
+        "",
+    ),
+];
+
+type Values = BTreeMap<(String, String, String), Value>;
+
+/// What a file of releases says that is whole, and nothing where it is something else.
+fn values(scene: &Scene, name: &str) -> Values {
+    let told = scene.read(name);
+    let closed = told.rfind("\"closed\"").and_then(|at| Some(at + told[at..].find('\n')? + 1));
+    if told.starts_with("{\"release\"") {
+        Told::of(&told[..closed.unwrap_or(0)]).values()
+    } else {
+        Values::new()
+    }
+}
+
+/// The cost of what a ledger was charged for; `None` where it cannot be read.
+fn charged(scene: &Scene) -> Option<f64> {
+    let said = scene.run(&["ledger", "show", "job.ledger", "--json"]);
+    let page: Value = serde_json::from_str(&said.out).ok()?;
+    page["domains"]["visits"]["spent"]["epsilon"].as_f64()
+}
+
+impl Edit {
+    /// What is against the table.
+    fn complaint(&self) -> Result<(), String> {
+        let files = Files::new();
+        let scene = &files.scene;
+        let before = values(scene, "told.jsonl");
+        let sound: Vec<(&str, Vec<u8>)> = FILES.map(|name| (name, files.bytes(name))).into();
+        (self.edit)(&files);
+        let kept = scene.read("told.jsonl");
+        let said = scene.run(&REPLAY);
+        let ended = || format!("it ended with {:?} and said {}{}", said.code, said.out, said.err);
+        if said.code != Some(self.code) || !said.err.contains(self.says) {
+            return Err(ended());
+        }
+        let after = values(scene, "told.jsonl");
+        if self.whole && after != before {
+            return Err(format!("a window has another value, or none; {}", ended()));
+        }
+        if !self.whole && scene.read("told.jsonl") != kept {
+            return Err(format!("a run that failed wrote to the output; {}", ended()));
+        }
+        let spent = charged(scene);
+        if self.whole && spent != Some(WINDOWS as f64 * COST) {
+            return Err(format!("{spent:?} was charged"));
+        }
+        if self.whole {
+            return Ok(());
+        }
+        // Nothing was sealed in a run that failed, and once the files are back, all is as it was.
+        if spent.is_some_and(|spent| spent > WINDOWS as f64 * COST) {
+            return Err(format!("{spent:?} was charged"));
+        }
+        for side in ["job.ledger-wal", "job.ledger-shm", "job.ledger-journal"] {
+            let _ = fs::remove_file(scene.at(side));
+        }
+        sound.iter().for_each(|(name, bytes)| files.put(name, bytes));
+        let again = scene.run(&REPLAY);
+        if again.code != Some(0) || values(scene, "told.jsonl") != before {
+            return Err(format!("it did not go on with its files: {again:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn every_edit_of_a_file_ends_as_the_table_says() {
+    let mut against = Vec::new();
+    for edit in &EDITS {
+        if let Err(complaint) = edit.complaint() {
+            against.push(format!("{}: {complaint}", edit.name));
+        }
+    }
+    println!("file edits: {} tried, {} against the table", EDITS.len(), against.len());
+    assert!(against.is_empty(), "{}", against.join("\n"));
+}
+
+// Refutes a command that does not help as it is printed, and a repair after which a window is drawn again.
+#[test]
+fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
+    let files = Files::new();
+    let scene = &files.scene;
+    let before = values(scene, "told.jsonl");
+    files.put("job.ledger", files.bytes("older.ledger"));
+    let said = scene.run(&REPLAY);
+    let command = said.err.split("discreet ledger repair ").nth(1).unwrap().trim();
+    assert_eq!(command, "'job.ledger' --accept-loss --reason 'why' --anchor 'told.jsonl'");
+    let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why"];
+    let (nothing, told) =
+        (scene.run(&repair), scene.run(&[&repair[..], &["--anchor", "told.jsonl"]].concat()));
+    assert!(nothing.code == Some(78) && nothing.err.contains("--anchor"), "{nothing:?}");
+    assert_eq!(told.code, Some(0), "{told:?}");
+    // The copy is from before the first window, so nobody knows a price, and all of the budget is taken.
+    assert_eq!(charged(scene), Some(480.0));
+    for _ in 0..2 {
+        let said = scene.run(&REPLAY);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let after = values(scene, "told.jsonl");
+        assert!(
+            before.iter().all(|(cell, value)| after.get(cell).is_none_or(|now| now == value)),
+            "a second value"
+        );
+    }
+    scene.verify("job.ledger");
+}
+
+// The same for a table of releases; and the price of a window is that of another of its version, where there is one.
+#[test]
+fn a_table_of_releases_is_a_witness_too() {
+    let scene = noisy("edits-table");
+    let replay = ["replay", "job.toml", "--out", "told.csv"];
+    let job = scene.read("job.toml");
+    scene.done(&replay);
+    // A second version, which is released once more: the copy is from between the two.
+    fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
+    scene.write("job.toml", job.replace("version = 1", "version = 2"));
+    scene.done(&replay);
+    fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
+    let said = scene.run(&replay);
+    assert_eq!(said.code, Some(74), "{said:?}");
+    assert!(said.err.contains("--anchor 'told.csv'"), "{said:?}");
+    let repair =
+        ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "told.csv"];
+    scene.done(&repair);
+    // No window of the second version is there, so its price is not known.
+    assert_eq!(charged(&scene), Some(480.0));
+    scene.verify("job.ledger");
+}

@@ -1,0 +1,52 @@
+//! Mounts of a test, gone with it. They need root, and a machine that allows them.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::scene::Scene;
+
+/// A mount that is gone when this is.
+pub(crate) struct Mount(PathBuf);
+
+impl Mount {
+    /// Makes the file system read-only, as a kernel does with a disk that fails.
+    pub(crate) fn stop_writes(&self) -> bool {
+        Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(&self.0)
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// Mounts a file or a directory at another path; prints the reason where this machine does not allow it.
+pub(crate) fn bound(scene: &Scene, from: &str, to: &str) -> Option<Mount> {
+    let from = scene.at(from);
+    mount(&["--bind", from.to_str().unwrap()], scene.at(to))
+}
+
+/// Mounts a small disk in memory at a new directory, with the same exception.
+pub(crate) fn disk(scene: &Scene, at: &str, size: &str) -> Option<Mount> {
+    std::fs::create_dir(scene.at(at)).unwrap();
+    mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], scene.at(at))
+}
+
+fn mount(what: &[&str], at: PathBuf) -> Option<Mount> {
+    match Command::new("mount").args(what).arg(&at).output() {
+        Ok(output) if output.status.success() => Some(Mount(at)),
+        Ok(output) => {
+            println!("skipped: no mounts here: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            println!("skipped: no mount on this machine: {error}");
+            None
+        }
+    }
+}
