@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
@@ -48,6 +49,10 @@ impl Files {
     /// Puts bytes in the place of a file, without its side files, as a copy does.
     fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.scene.write(name, bytes);
+        if name.ends_with(".key") {
+            // As it was made; others than its owner may not read it.
+            fs::set_permissions(self.scene.at(name), fs::Permissions::from_mode(0o600)).unwrap();
+        }
     }
 
     fn cut(&self, name: &str, parts: usize) {
