@@ -108,8 +108,12 @@ impl Accord {
             let (process, note) = match self.others.notes().recv_timeout(GLANCE) {
                 Ok(note) => note,
                 Err(RecvTimeoutError::Timeout) => continue,
-                // The run has ended.
-                Err(RecvTimeoutError::Disconnected) => return Err(Stop::Over),
+                // The others say nothing more, so the run ends. Workers that saw the reading end first would take it for
+                // the reason.
+                Err(RecvTimeoutError::Disconnected) => {
+                    std::thread::sleep(GLANCE);
+                    continue;
+                }
             };
             let report = serde_json::from_slice(&note).map_err(|_| self.garbled(process, dealer))?;
             if let Some(come) = self.come.get_mut(process) {
