@@ -251,9 +251,11 @@ impl Account {
 
     /// An account of the same promise that holds these entries.
     pub(crate) fn holding(&self, entries: BTreeMap<Place, Prices>) -> Account {
-        let sums = entries.iter().map(|(place, prices)| (place.start, prices.whole.clone()));
+        let mut sums = entries.iter().map(|(place, prices)| (place.start, prices.whole.clone()));
         let kept = match self.kept {
-            Kept::Total(_) => Kept::Total(sums.last().map_or_else(|| self.nothing(), |(_, total)| total)),
+            Kept::Total(_) => {
+                Kept::Total(sums.next_back().map_or_else(|| self.nothing(), |(_, total)| total))
+            }
             Kept::Blocks(_) => Kept::Blocks(sums.collect()),
             Kept::Windows(_) => Kept::Windows(Stretches(entries)),
         };

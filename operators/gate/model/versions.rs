@@ -110,12 +110,11 @@ impl Life {
         let window = run.next;
         run.next += 1;
         let passed = run.state.is_some_and(|state| window <= state.settled);
-        if !life.rows.contains_key(&(run.version, window)) {
-            if passed && rules.passed_is_skipped {
-                life.rows.insert((run.version, window), Row::Skipped);
-            } else {
-                life.seal(&mut run, window, passed, rules.reservation);
-            }
+        let released = life.rows.contains_key(&(run.version, window));
+        match passed && rules.passed_is_skipped {
+            _ if released => {}
+            true => _ = life.rows.insert((run.version, window), Row::Skipped),
+            false => life.seal(&mut run, window, passed, rules.reservation),
         }
         life.run = Some(run);
         life
