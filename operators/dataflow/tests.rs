@@ -109,7 +109,7 @@ impl Ears {
         let delivered = Arc::clone(&self.delivered);
         let at_desk = at_desk(&parts, plan, before, answers, delivered);
         let (lines, standings) = (Arc::clone(&self.lines), Arc::clone(&self.standings));
-        release(parts, at_desk).deliver(move |release| {
+        release(parts, false, at_desk).deliver(move |release| {
             let standing = release.standing();
             standings.fetch_add(usize::from(standing.spent.within(&standing.cap)), Ordering::SeqCst);
             lines.lock().unwrap().push(release.line().to_owned());

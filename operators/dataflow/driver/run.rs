@@ -20,7 +20,6 @@ use crate::dataflow::engine::{
     AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, WorkerConfig,
     initialize_from, initialize_networking_from_sockets,
 };
-use crate::time::Time;
 
 /// How long a worker sleeps where nothing wakes it, before it looks again whether a source has something.
 const NAP: Duration = Duration::from_millis(2);
@@ -208,7 +207,7 @@ impl Run {
             let rest = match self.feed(&mut pace)? {
                 Turn::Moved => Duration::ZERO,
                 Turn::Still => NAP,
-                Turn::Over if self.feeds.context.is_settled_before(Time::MAX) => {
+                Turn::Over if self.feeds.context.is_settled() => {
                     pace.close();
                     self.close(engine);
                     return Ok(());

@@ -142,7 +142,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     /// One for each operator that releases: how far everything is settled, durably.
-    probes: RefCell<Vec<Probe<Time>>>,
+    probes: RefCell<Vec<Settling>>,
     /// The statistics that are released here, by job and name.
     names: RefCell<BTreeSet<(Name, Name)>>,
 }
@@ -162,14 +162,33 @@ impl Context {
         Err(Failure::configuration(message))
     }
 
-    pub(crate) fn probe(&self) -> Probe<Time> {
+    /// A probe of an operator that releases its windows as they close, or, with `at_end`, once every input has ended.
+    pub(crate) fn probe(&self, at_end: bool) -> Probe<Time> {
         let probe = Probe::new();
-        self.probes.borrow_mut().push(probe.clone());
+        self.probes.borrow_mut().push(Settling { probe: probe.clone(), at_end });
         probe
     }
 
-    /// Whether every window that closes before `time` has its outcome.
+    /// Whether every window that closes before `time` has its outcome, of the operators that release windows as they
+    /// close. The end of an input waits for this; an operator that itself waits for the end would never let it come.
     pub(crate) fn is_settled_before(&self, time: Time) -> bool {
-        self.probes.borrow().iter().all(|probe| !probe.less_than(&time))
+        self.probes.borrow().iter().all(|settling| settling.at_end || settling.has_passed(time))
+    }
+
+    /// Whether every window has its outcome, of all operators.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.probes.borrow().iter().all(|settling| settling.has_passed(Time::MAX))
+    }
+}
+
+/// The probe of one operator that releases, and whether the operator waits for the end of all inputs.
+struct Settling {
+    probe: Probe<Time>,
+    at_end: bool,
+}
+
+impl Settling {
+    fn has_passed(&self, time: Time) -> bool {
+        !self.probe.less_than(&time)
     }
 }

@@ -104,6 +104,7 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
         plan: Plan<S>,
     ) -> StreamVec<'scope, Time, Release> {
         let Title { name, version, .. } = plan.title.clone();
+        let at_end = plan.at_end;
         let shared = Arc::clone(&self.context.shared);
         shared.on_failure(Box::new(gate.halter()));
         let waker = Waker::default();
@@ -120,7 +121,7 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
                 None
             }
         });
-        release(self, at_desk)
+        release(self, at_end, at_desk)
     }
 }
 
@@ -146,9 +147,11 @@ impl Waker {
     }
 }
 
-/// Releases a statistic where its desk is, on worker 0.
+/// Releases a statistic where its desk is, on worker 0; with `at_end`, which the plan on worker 0 says too, no window
+/// before every input has ended.
 pub(crate) fn release<'scope, S: Statistic>(
     parts: Fed<'scope, (u64, S::Part)>,
+    at_end: bool,
     at_desk: Option<(Plan<S>, Box<dyn Desk>, Waker)>,
 ) -> StreamVec<'scope, Time, Release> {
     let Fed { stream, context } = parts;
@@ -187,7 +190,7 @@ pub(crate) fn release<'scope, S: Statistic>(
             }
         }
     });
-    release_stream.probe_with(&context.probe())
+    release_stream.probe_with(&context.probe(at_end))
 }
 
 /// How often the clock is looked at while a window may be missed: a clock can be set.

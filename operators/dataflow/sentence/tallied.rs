@@ -254,7 +254,7 @@ where
         let parts = bounded(people.gathered(&chooser), panes, counters);
         let parts: Fed<'scope, (u64, Portion<Part<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, at_desk))
+        Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
     }
 }
 

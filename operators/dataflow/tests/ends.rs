@@ -188,7 +188,7 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
             let parts = feeds.stream(scope, All::of(Vec::<(u64, i64)>::new()));
             let plan = Plan::new(title("visits"), tens(Some(100)), Counts);
             let at_desk = at_desk(&parts, plan, Vec::new(), usize::MAX, Arc::default());
-            release(parts, at_desk).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
+            release(parts, false, at_desk).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
                 2 => Err(io::ErrorKind::StorageFull.into()),
                 _ => Ok(()),
             });

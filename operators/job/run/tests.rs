@@ -3,6 +3,7 @@
 
 mod ranks;
 mod running;
+mod sorted;
 
 use std::fs;
 use std::path::PathBuf;

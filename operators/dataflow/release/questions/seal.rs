@@ -78,5 +78,5 @@ pub(in crate::dataflow) fn sealed<'scope, A: Answering>(
             first = None;
         }
     });
-    stream.concat(before).probe_with(&context.probe())
+    stream.concat(before).probe_with(&context.probe(false))
 }
