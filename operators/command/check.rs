@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use discreet::job::Job;
 use discreet::job::config::{Place, Records};
-use discreet::ledger::{Key, Ledger};
 use serde_json::json;
 
 use super::{Refusal, SOURCE_IS_GONE};
@@ -30,8 +29,9 @@ impl Check {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        let mut warnings = plan.warnings;
         if self.connect {
-            connect(&job)?;
+            warnings.extend(connect(&job)?);
         }
         if self.print {
             return Ok(job.to_string());
@@ -43,7 +43,7 @@ impl Check {
                 "version": plan.version,
                 "releases": releases,
                 "connected": self.connect,
-                "warnings": plan.warnings,
+                "warnings": warnings,
             });
             return Ok(format!("{line}\n"));
         }
@@ -55,45 +55,19 @@ impl Check {
             plan.job,
             plan.version
         );
-        page.extend(plan.warnings.iter().map(|warning| format!("warning: {warning}\n")));
+        page.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
         Ok(page)
     }
 }
 
-/// Whether what the job needs is where it says.
-fn connect(job: &Job) -> Result<(), Refusal> {
-    Key::open(&job.privacy.key)?;
-    let mut ledger = Ledger::open(&job.privacy.ledger)?;
-    let (asked, at) = (job.domain(), job.privacy.ledger.display());
-    let name = asked.name();
-    match ledger.domains()?.iter().find(|known| known.name() == name) {
-        Some(known) => {
-            job.is_charged_to(known)?;
-            job.would_agree(&mut ledger)?;
-            if known != asked {
-                return Err(Refusal::new(format!(
-                    "privacy.domain: found another budget for domain {name} in ledger {at}; give what was stated, or a domain \
-                     of another name"
-                )));
-            }
-        }
-        None => {
-            return Err(Refusal::new(format!(
-                "privacy.domain: found no domain {name} in ledger {at}; state it: discreet ledger init {at} --config .."
-            )));
-        }
-    }
-    if let Some(directory) = job.privacy.anchor.as_deref().map(beside).filter(|directory| !directory.is_dir())
-    {
-        return Err(Refusal::new(format!(
-            "privacy.anchor: there is no directory {}; make it",
-            directory.display()
-        )));
-    }
+/// Whether what the job needs is where it says; gives back what it should be warned of.
+fn connect(job: &Job) -> Result<Vec<String>, Refusal> {
+    let connected = job.connect()?;
     match &job.source.records {
-        Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => source(place),
-        _ => Ok(()),
+        Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => source(place)?,
+        _ => {}
     }
+    Ok(connected.warnings())
 }
 
 /// Whether there is something to read, of which nothing is read.
@@ -116,8 +90,4 @@ fn source(place: &Place) -> Result<(), Refusal> {
         Some(Err(error)) => Err(gone(error.path(), &error.error())),
         None => Err(gone(path, &"no file has such a name")),
     }
-}
-
-fn beside(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

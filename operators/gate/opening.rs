@@ -123,8 +123,17 @@ impl Opening {
     ///
     /// As [`Ledger::open`], [`Ledger::claim`] and [`Key::open`]; [`TroubleKind::Doubt`] where the ledger is behind an
     /// anchor.
-    pub fn open(mut self) -> Result<Gate, Trouble> {
-        let mut ledger = Ledger::open(&self.ledger)?;
+    pub fn open(self) -> Result<Gate, Trouble> {
+        let ledger = Ledger::open(&self.ledger)?;
+        self.over(ledger)
+    }
+
+    /// As [`open`](Opening::open), with the ledger of its path, which the caller has opened and looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Opening::open).
+    pub(crate) fn over(mut self, mut ledger: Ledger) -> Result<Gate, Trouble> {
         let key = match self.key {
             Some(key) => key,
             None if ledger.is_remote() => {

@@ -7,7 +7,7 @@ use super::domain::Domain;
 use super::failpoint;
 use super::name::Name;
 use super::records::{
-    advance, amended_domain, head, name, number, read_domain, write_amendment, write_domain,
+    advance, amended_domain, head, name, number, read_amendment, read_domain, write_amendment, write_domain,
 };
 use super::rows::Amendment;
 use super::store::{Store, Transaction, Value, all, first};
@@ -89,6 +89,21 @@ impl Ledger {
         failpoint::reached("during-amendment", TroubleKind::Unknown)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
+    }
+
+    /// The caps that a domain has had, as stated first and by each amendment; none of an unknown domain. A job file that
+    /// states one of them speaks of this budget.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn caps(&mut self, domain: &Name) -> Result<Vec<Amount>, Trouble> {
+        let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
+        let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
+        let values = [Value::Text(domain.as_str())];
+        let amended = all(self.store(), amendments, &values, read_amendment)?;
+        let amended = amended.into_iter().map(|(amendment, _)| amendment.cap);
+        Ok(std::iter::once(stated.cap).chain(amended).collect())
     }
 
     /// What counts against a window's release now, and the cap it must stay under.

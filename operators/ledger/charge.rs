@@ -58,8 +58,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         if release.window.start() < life.start() || life.end() < release.window.end() {
             return Err(Trouble::refused("charge: found a window outside of the life that was paid for"));
         }
-        let since = repaired.map_or(0, |(sequence, _)| sequence);
-        row.prepaid = payer(store, release, *life, since)?;
+        row.prepaid = payer(store, release, *life)?;
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
     }
     if row.prepaid.is_none() {
@@ -125,12 +124,12 @@ pub(super) fn keep(
 /// The row that has paid for this life of a statistic, if there is one. What a repair took from the mechanism must be
 /// paid again; so must what another version has put its own state in the place of, for a reservation holds only beside the
 /// state that it paid for.
-fn payer(
+pub(super) fn payer(
     store: &mut dyn Store,
     release: &Release,
     life: Interval,
-    since: i64,
 ) -> Result<Option<Digest>, Trouble> {
+    let since = last_repair(store)?.map_or(0, |(sequence, _)| sequence);
     let values = [
         Value::Text(release.job.as_str()),
         Value::Text(release.name.as_str()),

@@ -119,6 +119,7 @@ mod repair;
 mod rows;
 #[cfg(test)]
 pub(crate) mod scratch;
+mod shortfall;
 mod sqlite;
 mod state;
 mod store;
@@ -140,5 +141,6 @@ pub use name::Name;
 pub(crate) use pace::Pacing;
 pub use repair::{Loss, Repaired};
 pub use rows::{Amendment, Charge, Fate, Release, Repair, Row};
+pub use shortfall::Shortfall;
 pub use state::{Note, State};
 pub use trouble::{Trouble, TroubleKind};

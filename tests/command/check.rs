@@ -40,12 +40,10 @@ fn a_check_goes_as_far_as_it_is_asked() {
     let (code, page, _) = discreet(&["check", &config]);
     assert!(code == 0 && page.contains("reviews, version 1: 5 releases, within the budget\n"), "{page}");
 
-    // No key, and no ledger.
+    // No key, and no ledger: what is to be done can be pasted.
     let (code, page, error) = discreet(&["check", &config, "--connect"]);
-    assert!(
-        matches!(code, 74 | 78) && page.is_empty() && error.contains("reviews.ledger.key"),
-        "{code} {error}"
-    );
+    let command = format!("discreet ledger init {ledger} --config {config}");
+    assert!(code == 78 && page.is_empty() && error.contains(&command), "{code} {error}");
     assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "a check makes nothing");
     assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
     let before = discreet(&["ledger", "show", &ledger, "--json"]).1;
@@ -78,12 +76,51 @@ fn a_check_goes_as_far_as_it_is_asked() {
         std::fs::write(&config, changed).unwrap();
         let (found, _, error) = discreet(&["check", &config, "--connect"]);
         assert!(found == code && error.contains(words), "{found} {error}");
+        // What a check refuses of the ledger, a run refuses at its start, in the same words.
+        for command in ["replay", "run"].into_iter().filter(|_| code == 78) {
+            assert_eq!(discreet(&[command, &config]), (78, String::new(), error.clone()), "{command}");
+        }
     }
     assert_eq!(discreet(&["ledger", "show", &ledger, "--json"]).1, before);
 
     std::fs::write(&config, original.replace("gaussian", "gausian")).unwrap();
     let (code, _, error) = discreet(&["check", &config, "--connect"]);
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
+}
+
+// Refutes a check that does not look at what is spent, one that counts what is paid already, and a job that is refused
+// because its cap was raised.
+#[test]
+fn a_check_says_which_windows_do_not_fit_any_more() {
+    let jobs = Jobs::new("spent", "quickstart.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/quickstart.ledger"));
+    jobs.changed("job.toml", "people = 20000", "people = 20");
+    jobs.changed("job.toml", "rows   = 400000", "rows   = 400");
+    jobs.changed("job.toml", "until   = \"2026-01-02", "until   = \"2026-01-01T06:00:00Z\" # 2026-01-02");
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let check = |config: &str| {
+        let (code, page, error) = discreet(&["check", config, "--connect"]);
+        assert_eq!((code, error.as_str()), (0, ""));
+        page.lines().filter(|line| line.contains("would be refused")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(check(&config), Vec::<String>::new());
+    assert_eq!(discreet(&["replay", &config]).0, 0);
+    assert_eq!(check(&config), Vec::<String>::new(), "what is paid is not asked again");
+    let second = jobs.changed("second.toml", "version = 1", "version = 2");
+    let told = check(&second);
+    assert_eq!(told.len(), 3, "{told:?}");
+    let first = "warning: release visitors_by_page: 6 of the 6 windows that it has not released would be refused, the \
+                 first from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z: ";
+    assert!(told[0].starts_with(first) && told[0].contains("discreet ledger amend"), "{told:?}");
+    assert_eq!(discreet(&["replay", &second]).0, 75);
+    // With a higher cap they fit, and the job goes on with the words that it began with.
+    let amend =
+        ["--domain", "quickstart", "--epsilon", "3", "--delta", "4e-6", "--who", "ada", "--why", "a test"];
+    let (code, _, error) = discreet(&[&["ledger", "amend", &ledger][..], &amend].concat());
+    assert_eq!(code, 0, "{error}");
+    let third = jobs.changed("third.toml", "version = 1", "version = 3");
+    assert_eq!(check(&third), Vec::<String>::new());
+    assert_eq!(discreet(&["replay", &third]).0, 0);
 }
 
 #[test]

@@ -35,7 +35,8 @@ mod told;
 #[cfg(test)]
 mod typos;
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
@@ -87,6 +88,40 @@ pub struct Job {
     /// What is published; at least one.
     pub releases: Vec<Release>,
     pub(in crate::job) domain: Domain,
+    pub(crate) file: JobFile,
+}
+
+/// The file that a job was read from, as it was named, for messages. Jobs are equal wherever they were read from, and a
+/// demonstration's key depends on what a job states alone.
+#[derive(Clone)]
+pub(crate) struct JobFile(PathBuf);
+
+impl JobFile {
+    /// Its path, as a shell takes it.
+    pub(crate) fn quoted(&self) -> String {
+        shell_quoted(&self.0)
+    }
+}
+
+impl PartialEq for JobFile {
+    fn eq(&self, _: &JobFile) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for JobFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JobFile")
+    }
+}
+
+/// A path as one word of a command line.
+pub(crate) fn shell_quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    if !path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c)) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
 }
 
 impl Job {
@@ -124,7 +159,7 @@ impl Job {
         let page = Page::new(&shown, text);
         match DeTable::parse(text) {
             Ok(table) => {
-                let job = read(&page, table.get_ref(), beside);
+                let job = read(&page, table.get_ref(), (path, beside));
                 page.finish(job)
             }
             Err(error) => {
@@ -154,7 +189,7 @@ impl Job {
     }
 }
 
-fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, beside: &Path) -> Option<Job> {
+fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
     let root = Fields::root(page, table, &["job", "source", "privacy", "release"], &["limits"]);
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
@@ -169,7 +204,8 @@ fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, beside: &Path) -> Option
     }
     let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
     let domain = agree::check(&root, &tables)?;
-    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, domain })
+    let file = JobFile(path.to_owned());
+    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, domain, file })
 }
 
 /// `[job]`.

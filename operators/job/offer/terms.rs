@@ -13,7 +13,7 @@ use crate::invalid::Invalid;
 use crate::job::config::{
     Bound, Job, Keys, Price, Records, Release, Running, Source, TimeField, cost_fields, statistic_fields,
 };
-use crate::ledger::{Ledger, VersionTerms};
+use crate::ledger::{Charge, Ledger, VersionTerms};
 
 /// The fields that the pipeline does not know, and the words of the file for those that it does.
 pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerms {
@@ -30,6 +30,7 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
         limits: _,
         releases: _,
         domain: _,
+        file: _,
     } = job;
     let Release { name: _, every, over, running, statistic, bound, noise, price } = release;
     let word = statistic.word();
@@ -136,10 +137,16 @@ impl Job {
 
     /// What the version of a release binds, as its pipeline states it to the ledger.
     fn terms(&self, offer: &Offer) -> Result<VersionTerms, Invalid> {
+        self.terms_and_charge(offer).map(|(terms, _)| terms)
+    }
+
+    /// The same, and how each window of the release is paid for.
+    pub(in crate::job) fn terms_and_charge(&self, offer: &Offer) -> Result<(VersionTerms, Charge), Invalid> {
         let settled = offer.settled(self)?;
         let (windows, promise) = (self.limits(offer)?.windows(), self.domain().promise());
         let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;
         let schedule = (&offer.schedule, self.source.late);
-        Ok(terms(&settled.parameters(), schedule, self.domain().name(), &charge, Some(&offer.stated)))
+        let name = self.domain().name();
+        Ok((terms(&settled.parameters(), schedule, name, &charge, Some(&offer.stated)), charge))
     }
 }

@@ -4,6 +4,7 @@
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
 mod added;
+mod connect;
 mod crew;
 mod demo;
 mod ending;
@@ -37,6 +38,7 @@ use graph::{Graph, Shape};
 use memory::Guard;
 use publish::{Outlet, Publisher, Rotation, When};
 
+pub use connect::Connected;
 pub use crew::{Notice, Processes};
 pub use live::Live;
 pub use publish::Reopen;
@@ -111,13 +113,7 @@ impl Job {
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
         }
-        let gate = opening.open()?;
-        // One that is not there is refused by whoever charges it.
-        gate.domains()
-            .iter()
-            .find(|known| known.name() == self.domain().name())
-            .map_or(Ok(()), |known| self.is_charged_to(known))?;
-        Ok(gate)
+        Ok(opening.over(self.ledger()?)?)
     }
 
     /// Compares the account that the file states with the ledger's: who is protected, and what is promised. A cap may have been

@@ -1,0 +1,126 @@
+//! What a job needs beside its file: a ledger that states the same budget, with its key. A check and a run look at it by
+//! the same function, so that a job that passes one is not refused by the other.
+
+use std::path::Path;
+
+use super::*;
+use crate::job::config::shell_quoted;
+use crate::ledger::{Charge, Digest, Key, Ledger, Release as Released, Shortfall};
+
+/// How many windows of each release are looked at, where they go on without end.
+const LOOKED_AT: u64 = 10_000;
+
+/// What was found of a job that can run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Connected {
+    /// The windows that would be refused because of what is spent, by release.
+    pub refused: Vec<Shortfall>,
+}
+
+impl Connected {
+    /// Sentences that say which windows would be refused, and what would fit.
+    pub fn warnings(&self) -> Vec<String> {
+        self.refused.iter().map(warning).collect()
+    }
+}
+
+fn warning(shortfall: &Shortfall) -> String {
+    let Shortfall { first, spent, asked, limit, refused, new, .. } = shortfall;
+    let (start, end) = (moment(first.window.start()), moment(first.window.end()));
+    let (domain, name) = (&first.domain, &first.name);
+    let left = match limit.less(spent) {
+        Ok(left) => format!("{left} is left"),
+        // A repair charges what was lost, fitting or not.
+        Err(_) => "nothing is left".to_owned(),
+    };
+    let fits = new - refused;
+    format!(
+        "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
+         {end}: of {limit} in domain {domain} {spent} is spent by then, and the window asks for {asked}. What fits: {fits} of \
+         them, or a price of which {left}; raise the cap with `discreet ledger amend`, or name a new domain"
+    )
+}
+
+/// RFC 3339 in UTC; what lies beyond the years that have four digits has no such name.
+fn moment(time: Time) -> String {
+    jiff::Timestamp::from_microsecond(time).map_or("the end of time".to_owned(), |moment| moment.to_string())
+}
+
+impl Job {
+    /// Looks at the ledger and its key as a run does at its start, and at what is spent. Changes nothing, and reads no
+    /// record.
+    ///
+    /// # Errors
+    ///
+    /// What would refuse a run: no ledger, another key, a domain that the ledger states otherwise, no directory for the
+    /// anchor.
+    pub fn connect(&self) -> Result<Connected, Failure> {
+        let mut ledger = self.ledger()?;
+        self.would_agree(&mut ledger)?;
+        let offers = self.offers(self.horizon())?;
+        let domain = &self.privacy.domain;
+        let mut asked: Vec<(Released, Charge)> = Vec::new();
+        for offer in &offers {
+            let schedule = &offer.schedule;
+            let (terms, charge) = self.terms_and_charge(offer)?;
+            let version = Digest::of_version(self.numbered(), terms.digest());
+            let most = if schedule.is_bounded() { schedule.count() } else { LOOKED_AT };
+            asked.extend((0..most.min(LOOKED_AT * 10)).map_while(|number| schedule.window(number)).map(
+                |window| {
+                    let (domain, job, name) = (domain.clone(), self.name.clone(), offer.name.clone());
+                    (Released { domain, job, version, name, window, part: None }, charge.clone())
+                },
+            ));
+        }
+        // In the order in which they would be released.
+        asked.sort_by_key(|(release, _)| release.window.end());
+        Ok(Connected { refused: ledger.shortfalls(domain, asked)? })
+    }
+
+    /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
+    /// or without its key.
+    pub(super) fn ledger(&self) -> Result<Ledger, Failure> {
+        let (place, asked) = (&self.privacy.ledger, self.domain());
+        let (at, name) = (place.display(), asked.name());
+        let is_local = !place.to_string_lossy().contains("://");
+        let init = || {
+            let ledger = shell_quoted(place);
+            format!("discreet ledger init {ledger} --config {}", self.file.quoted())
+        };
+        if is_local && !place.exists() {
+            return Err(Failure::configuration(format!(
+                "privacy.ledger: there is no ledger {at}; make it: {}; or, where there was one, mount the volume it is on",
+                init()
+            )));
+        }
+        Key::open(&self.privacy.key)?;
+        let mut ledger = Ledger::open(place)?;
+        let Some(known) = ledger.domains()?.into_iter().find(|known| known.name() == name) else {
+            return Err(Failure::configuration(format!(
+                "privacy.domain: found no domain {name} in ledger {at}; state it: {}",
+                init()
+            )));
+        };
+        self.is_charged_to(&known)?;
+        // A cap that was raised since is the same budget: a job goes on with the words that it began with.
+        if known.cap() != asked.cap() && !ledger.caps(name)?.contains(asked.cap()) {
+            return Err(Failure::configuration(format!(
+                "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
+                 stated, or a domain of another name",
+                asked.cap(),
+                known.cap()
+            )));
+        }
+        let anchor = self.privacy.anchor.as_deref().map(directory_of);
+        if let Some(directory) = anchor.filter(|directory| !directory.is_dir()) {
+            let message = format!("privacy.anchor: there is no directory {}; make it", directory.display());
+            return Err(Failure::configuration(message));
+        }
+        Ok(ledger)
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
