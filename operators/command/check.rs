@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::job::Job;
-use discreet::job::config::{Place, Records};
+use discreet::job::config::{Place, Records, declare_fields};
+use discreet::job::{Job, Survey};
 use serde_json::json;
 
 use super::{Refusal, SOURCE_IS_GONE};
@@ -14,9 +14,16 @@ use super::{Refusal, SOURCE_IS_GONE};
 pub(crate) struct Check {
     /// The job file
     config: PathBuf,
-    /// Look at the ledger, its key and the source too; nothing is spent, and no record is read
+    /// Look at the ledger, its key and the source too; nothing is spent, and without --sample no record is read
     #[arg(long)]
     connect: bool,
+    /// Read so many records, and say how often each field of the job is found, readable and within its range: for the
+    /// operator of the records to see
+    #[arg(long, value_name = "N", requires = "connect")]
+    sample: Option<u64>,
+    /// Write the fields that the sample of JSON lines has into the job file, so that a misspelt one is refused
+    #[arg(long, requires = "sample")]
+    write_fields: bool,
     /// Print the job with all that the file leaves out, as a job file for the working directory
     #[arg(long, conflicts_with = "json")]
     print: bool,
@@ -33,6 +40,11 @@ impl Check {
         if self.connect {
             warnings.extend(connect(&job)?);
         }
+        let survey = self.sample.map(|most| job.sample(most, self.write_fields)).transpose()?;
+        let written = match &survey {
+            Some(survey) if self.write_fields => Some(self.write(&job, survey)?),
+            _ => None,
+        };
         if self.print {
             return Ok(job.to_string());
         }
@@ -44,6 +56,7 @@ impl Check {
                 "releases": releases,
                 "connected": self.connect,
                 "warnings": warnings,
+                "sample": survey.map(|survey| survey.to_json()),
             });
             return Ok(format!("{line}\n"));
         }
@@ -55,8 +68,40 @@ impl Check {
             plan.job,
             plan.version
         );
+        page.extend(survey.map(|survey| survey.to_string()));
+        page.extend(written);
         page.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
         Ok(page)
+    }
+}
+
+impl Check {
+    /// Declares the fields of a sample in the job file, if the job then still reads well; what was done.
+    fn write(&self, job: &Job, survey: &Survey) -> Result<String, Refusal> {
+        if !matches!(job.source.records, Records::Jsonl(_)) {
+            let message =
+                "--write-fields: the source is not of JSON lines; leave it out: its fields are known already";
+            return Err(Refusal::new(message));
+        }
+        let (names, config) = (survey.names(), self.config.display());
+        if names.is_empty() {
+            return Err(Refusal::new(
+                "--write-fields: the sample has no field; give a larger one, or another source",
+            ));
+        }
+        let refused = |error: std::io::Error| Refusal::new(format!("{config}: {error}"));
+        let text = fs::read_to_string(&self.config).map_err(refused)?;
+        let Some(declared) = declare_fields(&text, &names) else {
+            let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+            return Ok(format!(
+                "nothing was written; put this into the source of {config}:\nfields = [{}]\n",
+                names.join(", ")
+            ));
+        };
+        // A field that the job names and no record of the sample has is refused at its place, and nothing is written.
+        Job::parse(&self.config, &declared)?;
+        fs::write(&self.config, declared).map_err(refused)?;
+        Ok(format!("wrote the {} fields of the sample into {config}\n", names.len()))
     }
 }
 

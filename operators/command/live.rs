@@ -34,6 +34,8 @@ impl Run {
         live.onlooker = Onlooker {
             told: page.clone().map(lookers::told),
             reading: None,
+            warning: Some(Box::new(lookers::warn)),
+            surveyed: None,
             ending: Some(Box::new(lookers::end_at_once)),
             notice: Some(cluster::notice()),
         };

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use discreet::job::{Job, Progress, Told};
+use discreet::job::{Job, Progress, Survey, Told};
 use discreet::time::in_words;
 use discreet::watch::{Heading, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{INTERNAL_FAULT, Refusal};
+use super::{CANNOT_WRITE, Refusal};
 
 /// Where a run's lines go, and how much of the machine it takes.
 #[derive(Debug, Args)]
@@ -59,10 +59,8 @@ impl Page {
         let picture = self.path.extension().is_some_and(|ending| ending == "svg");
         let text = if picture { self.report.svg() } else { self.report.html() };
         let path = self.path.display();
-        std::fs::write(&self.path, text).map_err(|error| Refusal {
-            message: format!("--report {path}: {error}"),
-            code: INTERNAL_FAULT,
-        })?;
+        std::fs::write(&self.path, text)
+            .map_err(|error| Refusal { message: format!("--report {path}: {error}"), code: CANNOT_WRITE })?;
         // Behind many lines nobody would know of it.
         let _ = writeln!(std::io::stderr(), "wrote {path}");
         Ok(())
@@ -114,6 +112,16 @@ pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
         // A run without a bar is a run.
         let _ = std::thread::Builder::new().name("bar".into()).spawn(draw);
     }))
+}
+
+/// Tells the operator at once what should be looked at; the run goes on.
+pub(crate) fn warn(warning: &str) {
+    let _ = writeln!(std::io::stderr(), "warning: {warning}");
+}
+
+/// Says what the fields of a demonstration were found to hold.
+pub(crate) fn show_survey(survey: &Survey) {
+    let _ = write!(std::io::stderr(), "{survey}");
 }
 
 /// Ends the process as a crash would, which is safe at any moment.

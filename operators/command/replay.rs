@@ -51,6 +51,8 @@ impl Replay {
         replay.onlooker = Onlooker {
             told: page.clone().map(lookers::told),
             reading: lookers::bar(),
+            warning: Some(Box::new(lookers::warn)),
+            surveyed: Some(Box::new(lookers::show_survey)),
             ending: Some(Box::new(lookers::end_at_once)),
             notice: Some(cluster::notice()),
         };

@@ -62,6 +62,8 @@
 //!   or at a whole slack later: never when it happens to be ready.
 //! * **What a file is told.** Each window once, whatever happens: what a file holds is read before the ledger is opened, and
 //!   a ledger that is behind its file is in doubt. A new file is told everything again.
+//! * **What the operator is told.** A field that no record has, and records of which none lies in any window: at once, on
+//!   standard error, and the run goes on. A demonstration says how often each field was found ([`Survey`]).
 //! * **What a demonstration shows.** The truth. It is for data that may be shown; every line says so.
 //!
 //! [`Domain`]: crate::ledger::Domain
@@ -81,4 +83,4 @@ pub use offer::Refused;
 pub use plan::Plan;
 pub use run::{Connected, Live, Notice, Onlooker, Processes, Reopen, Replay, Told, Vitals};
 pub use sinks::published;
-pub use sources::{MadeUp, Progress, Row};
+pub use sources::{MadeUp, Progress, Row, Survey, Warn};

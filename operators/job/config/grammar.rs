@@ -82,6 +82,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     whole("source.bad.lines"),
     table("source.id"),
     text("source.id.field"),
+    field("source.fields", "a list of texts"),
     table("privacy"),
     table("privacy.person"),
     text("privacy.person.field"),

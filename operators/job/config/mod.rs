@@ -11,6 +11,7 @@
 mod agree;
 #[cfg(test)]
 mod catalogue;
+mod declare;
 #[cfg(test)]
 mod disagreements;
 mod every;
@@ -40,6 +41,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use declare::declare_fields;
 pub use every::{CalendarUnit, Every};
 pub use grammar::{JOB_FIELDS, JobField};
 pub use limits::Limits;

@@ -28,6 +28,8 @@ pub struct Source {
     pub bad_lines: u64,
     /// The field whose duplicates count once.
     pub id: Option<String>,
+    /// The fields that lines of JSON have, where the file declares them: each a name, or the path to it with dots.
+    pub fields: Option<Vec<String>>,
 }
 
 /// The records themselves.
@@ -107,11 +109,17 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
             &["type", "people", "rows", "keys"],
             &["skew", "seed", "time", "zone", "order", "late", "bad", "id"],
         ),
+        Some("jsonl") => {
+            node.fields(&["type", "path"], &["time", "zone", "order", "late", "bad", "id", "fields"])
+        }
         Some(_) => node.fields(&["type", "path"], &COMMON),
         // The type itself is missing, or misspelt: the fields are those of any type.
         None => node.fields(
             &["type"],
-            &["path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "bad", "id"],
+            &[
+                "path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "bad",
+                "id", "fields",
+            ],
         ),
     }?;
     let records = match kind {
@@ -139,6 +147,13 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
         node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))
     });
     let id = fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.some_text()));
+    let declared = fields.read("fields", |node| {
+        let nodes = node.list()?;
+        if nodes.is_empty() {
+            return node.refuse("no field", "the names of the fields that the records have");
+        }
+        nodes.iter().map(Node::some_text).collect::<Option<Vec<String>>>()
+    });
     Some(Source {
         records: records?,
         time,
@@ -147,6 +162,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
         late: late.flatten(),
         bad_lines: bad_lines.unwrap_or(0),
         id,
+        fields: declared,
     })
 }
 
@@ -211,15 +227,16 @@ fn late(node: Node<'_>) -> Option<Option<Span>> {
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &Source, node: &Node<'_>) {
-    let known: &[&str] = match &source.records {
-        Records::Combined(_) => &COMBINED,
-        Records::Synthetic(_) => &MADE_UP,
-        Records::Csv(_) | Records::Jsonl(_) => return,
+    let known: Vec<&str> = match (&source.records, &source.fields) {
+        (Records::Combined(_), _) => COMBINED.to_vec(),
+        (Records::Synthetic(_), _) => MADE_UP.to_vec(),
+        (Records::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
+        (Records::Csv(_) | Records::Jsonl(_), _) => return,
     };
     if let Some(name) = node.text()
         && !known.contains(&name)
     {
-        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, known) };
+        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, &known) };
         node.wrong::<()>(wrong);
     }
 }

@@ -64,6 +64,7 @@ fn source(f: &mut Formatter<'_>, source: &Source) -> fmt::Result {
     writeln!(f, "order = \"{}\"", if source.order == Order::Any { "any" } else { "sorted" })?;
     let late = source.late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
     writeln!(f, "late = \"{late}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
+    optional(f, "fields", source.fields.as_ref().map(|fields| list(&quoted(fields))))?;
     optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;
     writeln!(f)
 }
@@ -188,8 +189,12 @@ fn keys(keys: &Keys) -> String {
     match keys {
         Keys::Discover => "\"discover\"".to_owned(),
         Keys::File(file) => format!("{{ file = {} }}", path(file)),
-        Keys::Listed(keys) => list(&keys.iter().map(|key| text(key)).collect::<Vec<String>>()),
+        Keys::Listed(keys) => list(&quoted(keys)),
     }
+}
+
+fn quoted(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|each| text(each)).collect()
 }
 
 fn table(parts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
@@ -213,7 +218,7 @@ fn path(path: &Path) -> String {
 }
 
 /// A text in quotes, by the rules of TOML.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

@@ -82,8 +82,8 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
 /// How records are read.
 fn reading(terms: VersionTerms, source: &Source) -> VersionTerms {
     // Where records lie and how a file of them is read through is no part of what they are: `path`, `order`, `bad`. Made-up
-    // records are what lies there. Lateness is the pipeline's.
-    let Source { records, time, zone, order: _, late: _, bad_lines: _, id } = source;
+    // records are what lies there. Lateness is the pipeline's. Which fields are declared changes no record.
+    let Source { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
     let kind = match records {
         Records::Csv(_) => "csv",
         Records::Jsonl(_) => "jsonl",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::crew::{Notice, announced};
+use super::looking::uses;
 use super::vitals::Vitals;
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
@@ -47,7 +48,7 @@ impl Job {
     /// As [`execute`], and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, Failure> {
         let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
-        let Onlooker { told, reading, ending, notice } = onlooker;
+        let Onlooker { told, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
             announced(others, self.prepared(workers, others, out.as_deref(), notice.clone()))?;
@@ -67,7 +68,9 @@ impl Job {
         });
         let way =
             Way { config, stop, pace: Pace::Follow(clock), crew, outlet, reading: Some(reading), ending };
-        let run = Run { job: self, offers, horizon, gate, demo: None, at_end: false };
+        let span = (horizon.from, horizon.until);
+        let survey = Arc::new(Survey::of_a_run(uses(self, &offers), span, warning));
+        let run = Run { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
         run.go(way).map(|(finished, _, _)| finished)
     }
 

@@ -11,6 +11,7 @@ mod ending;
 mod exact;
 mod graph;
 mod live;
+mod looking;
 mod memory;
 mod publish;
 mod replay;
@@ -27,7 +28,7 @@ use super::bundle::bundles;
 use super::config::{Every, Job, Place, Protected, Records};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
-use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Wanted};
+use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
 use crate::gate::{Gate, Opening, Standing};
 use crate::ledger::Domain;
@@ -52,6 +53,10 @@ pub struct Onlooker {
     pub told: Option<Told>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
+    /// Called with each sentence that the operator should read now; a run goes on after it.
+    pub warning: Option<Warn>,
+    /// Called at the end of a demonstration, with what its fields were found to hold.
+    pub surveyed: Option<Box<dyn FnOnce(&Survey) + Send>>,
     /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
     /// Called with words for the operator: which process has not come, does not answer, or answers again; and that the file
@@ -172,6 +177,7 @@ struct Run<'j> {
     gate: Gate,
     demo: Option<Demo>,
     at_end: bool,
+    survey: Arc<Survey>,
 }
 
 /// How it is run.
@@ -201,7 +207,7 @@ impl Run<'_> {
     }
 
     fn go_with(self, way: Way, joined: Joined) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
-        let Run { job, offers, horizon, gate, demo, at_end } = self;
+        let Run { job, offers, horizon, gate, demo, at_end, survey } = self;
         let Way { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = bundles(&offers);
         let settled = offers.iter().map(|offer| offer.settled(job)).collect::<Result<_, _>>()?;
@@ -211,6 +217,7 @@ impl Run<'_> {
             // One window of everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
             span: horizon.from.zip(horizon.until),
+            survey: Arc::clone(&survey),
         };
         let brake = Brake::new();
         let guard = job.limits.memory.map(|limit| {
@@ -245,6 +252,7 @@ impl Run<'_> {
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
         // Lines leave while the gate can still hear that they have.
+        survey.end();
         publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
         drop((input, guard));
         let (offers, demo) =
@@ -260,6 +268,6 @@ const INTERNAL_FAULT: u8 = 70;
 fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
     match out {
         Some(path) => Sink::file(path, demo).map_err(Into::into),
-        None => Ok(Sink::stdout(demo)),
+        None => Sink::stdout(demo).map_err(|error| Failure::sink(&error)),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crew::{Notice, announced};
 use super::demo::{Demo, ThrownAway};
+use super::looking::uses;
 use super::*;
 use crate::ledger::Row;
 
@@ -58,15 +59,17 @@ impl Job {
     /// As [`execute`], and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, Failure> {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
-        let Onlooker { told, reading, ending, notice } = onlooker;
+        let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
         let prepared = self.ready(workers, others, demo, (out.as_deref(), notice));
         let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
+        let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
         if !demo {
             let outlet =
                 Outlet { sink, rotation: None, only_news: false, when: When::AtOnce, told: tell(told) };
-            let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true };
+            let survey = Arc::new(Survey::of_a_run(uses, span, warning));
+            let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
         let demo = Some(Demo::new(offers.len(), &gate));
@@ -78,8 +81,14 @@ impl Job {
         };
         let outlet =
             Outlet { sink: None, rotation: None, only_news: false, when: When::AtOnce, told: Box::new(keep) };
-        let run = Run { job: self, offers, horizon, gate, demo, at_end: true };
-        let (finished, offers, demo) = run.go(way(outlet))?;
+        let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX));
+        let run = Run { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
+        let ended = run.go(way(outlet));
+        // What could not be read is said above all where it has ended the run.
+        if let Some(surveyed) = surveyed {
+            surveyed(&survey);
+        }
+        let (finished, offers, demo) = ended?;
         let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(sink) = sink {
             show(sink, told, &offers, demo.as_ref(), &kept)?;

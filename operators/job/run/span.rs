@@ -45,7 +45,8 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, Failure> {
 /// When the first record happened, and the last.
 fn ends(job: &Job) -> Result<Option<(Time, Time)>, Failure> {
     let group = Group { key: None, value: None };
-    let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None };
+    let survey = Survey::none();
+    let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
     let crew = Crew { process: 0, processes: 1, threads: 1 };
     let input = sources::open(&job.source, &Protected::Record, wanted, Pace::Bounded, crew, Brake::new())?;
     let mut part: Part<(), ()> = input.part(0);

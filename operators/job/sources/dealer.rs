@@ -5,6 +5,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
+use memchr::memchr_iter;
 
 use super::brake::Brake;
 use super::cutter::Piece;
@@ -32,6 +33,8 @@ pub(super) struct Chunk {
     pub(super) columns: Option<Arc<Columns>>,
     /// Which of the chunks that this thread has given.
     pub(super) number: u64,
+    /// Of which file, and the number of its first line, where places are told.
+    pub(super) place: Option<(Arc<str>, u64)>,
 }
 
 /// Nobody takes chunks any more.
@@ -50,6 +53,10 @@ pub(super) struct Dealer {
     /// Whether each process deals what it reads among its own workers alone.
     pub(super) alone: bool,
     pub(super) crew: Crew,
+    /// Whether chunks say where they begin.
+    tells_places: bool,
+    /// The file, and the number of the next line.
+    place: Option<(Arc<str>, u64)>,
     given: u64,
     /// Buffers of pieces that are other processes'.
     kept: Vec<Vec<u8>>,
@@ -64,8 +71,15 @@ impl Dealer {
         taken: Weak<()>,
         alone: bool,
         crew: Crew,
+        tells_places: bool,
     ) -> Dealer {
-        Dealer { workers, spare, fate, brake, taken, alone, crew, given: 0, kept: Vec::new() }
+        let (place, given, kept) = (None, 0, Vec::new());
+        Dealer { workers, spare, fate, brake, taken, alone, crew, tells_places, place, given, kept }
+    }
+
+    /// Takes note of a new text and of how many of its lines are no records.
+    pub(super) fn begin(&mut self, place: &str, header: u64) {
+        self.place = self.tells_places.then(|| (place.into(), 1 + header));
     }
 
     /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the turn at which
@@ -76,6 +90,10 @@ impl Dealer {
         begins: u64,
         columns: Option<&Arc<Columns>>,
     ) -> Result<(), Over> {
+        let place = self.place.clone();
+        if let Some((_, line)) = &mut self.place {
+            *line += memchr_iter(b'\n', &piece.lines).count() as u64 + piece.too_long;
+        }
         let turn = begins.wrapping_add(piece.chunk);
         let threads = self.workers.len().max(1) as u64;
         let own = if self.alone {
@@ -96,8 +114,8 @@ impl Dealer {
         if piece.lines.is_empty() {
             return Ok(());
         }
-        let chunk =
-            Chunk { lines: piece.lines, quotes: piece.quotes, columns: columns.cloned(), number: self.given };
+        let (columns, number) = (columns.cloned(), self.given);
+        let chunk = Chunk { lines: piece.lines, quotes: piece.quotes, columns, number, place };
         self.given += 1;
         worker.send(Message::Chunk(chunk)).map_err(|_| Over)
     }

@@ -437,6 +437,7 @@ mod tests {
             Arc::downgrade(&taken),
             true,
             crew,
+            false,
         );
         let texture = Texture { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
         let thread = std::thread::spawn(move || {

@@ -22,6 +22,7 @@ use super::order::Chunks;
 use super::part::{Desk, Lines, Part};
 use super::places::some_files;
 use super::reader::{Stop, Texture, read_all, read_input};
+use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
 use crate::dataflow::{Clock, Gone, Peers};
@@ -88,6 +89,7 @@ pub(crate) struct Input {
     brake: Arc<Brake>,
     order: Arc<Chunks>,
     progress: Arc<Progress>,
+    survey: Arc<Survey>,
     taken: Arc<()>,
     /// The longest line.
     longest: usize,
@@ -158,6 +160,7 @@ pub(super) fn open_in(
             brake: Arc::clone(&brake),
             order,
             progress,
+            survey: Arc::clone(&wanted.survey),
             taken: Arc::clone(&taken),
             longest: sizes.line,
         })
@@ -174,7 +177,7 @@ pub(super) fn open_in(
             return finish(From::Made { made: Arc::new(made), pace }, progress);
         }
         Records::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
-        Records::Jsonl(place) => (place, Format::Jsonl(Names(plan.fields.clone()))),
+        Records::Jsonl(place) => (place, Format::Jsonl(Names::new(&plan.fields))),
         Records::Combined(place) => (place, Format::Combined(Combined::new(&plan.fields))),
     };
     let files = match place {
@@ -213,6 +216,7 @@ pub(super) fn open_in(
         Arc::downgrade(&taken),
         alone,
         crew,
+        wanted.survey.tells_places(),
     );
     let reading = Reading {
         place: place.clone(),
@@ -289,6 +293,7 @@ impl Input {
             brake: Arc::clone(&self.brake),
             order: Arc::clone(&self.order),
             progress: Arc::clone(&self.progress),
+            survey: Arc::clone(&self.survey),
             _taken: Arc::clone(&self.taken),
         };
         match &self.from {

@@ -51,6 +51,10 @@ impl Made {
             }
             self.cells.clear();
             row.write(&self.fields, &mut self.cells);
+            if self.desk.survey.counts() {
+                self.desk.survey.line(&[], &self.cells, &self.desk.plan.fields, Some(row.time));
+            }
+            self.desk.survey.saw(row.time);
             if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
                 self.desk.fate.bad(1);
                 self.desk.fate.check()?;

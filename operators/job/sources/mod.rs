@@ -14,7 +14,9 @@
 //!
 //! **Complete is said by the end, by the clock or by the order that the job file promises**, and never by a record. A
 //! replay ends with its last line. A live source reads the clock, then everything that is there, and then says that
-//! this time has passed. A sorted one says the time of its last line, and fails at one that is earlier.
+//! this time has passed. The lines of a sorted replay say how far it is, so that windows behind them are added up and
+//! their people forgotten, and it fails at a line that is earlier; what is added up is released at its end, once the whole
+//! input has proved to be in order.
 //!
 //! Nothing of a line is in an error: they name places, and fields that the job file names.
 
@@ -37,6 +39,7 @@ mod part;
 mod places;
 mod reader;
 mod record;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -51,5 +54,7 @@ pub use made::{MadeUp, Row};
 pub(crate) use number::steps;
 pub(crate) use part::Part;
 pub(crate) use record::{MISSING, Record};
+pub(crate) use survey::{Kind, Use};
+pub use survey::{Survey, Warn};
 pub(crate) use told::{Id, Told};
 pub(crate) use wanted::{Group, Value, Wanted};

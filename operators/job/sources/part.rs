@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use memchr::memchr_iter;
 
 use super::brake::{Brake, Progress};
 use super::cutter::without_end;
@@ -14,6 +15,7 @@ use super::maker::Maker;
 use super::making::Made;
 use super::order::Chunks;
 use super::record::Record;
+use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Cells, Plan};
 use crate::dataflow::{BATCH, Gone, Pulled, Source};
@@ -65,6 +67,7 @@ pub(super) struct Desk {
     pub(super) brake: Arc<Brake>,
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
+    pub(super) survey: Arc<Survey>,
     /// As long as somebody holds it, the thread reads.
     pub(super) _taken: Arc<()>,
 }
@@ -91,6 +94,8 @@ struct Current {
     at: usize,
     quotes: bool,
     number: u64,
+    /// Of which file, and the number of the line at `at`, where places are told.
+    place: Option<(Arc<str>, u64)>,
     /// The time of the line before, which may be in a chunk before.
     before: Option<Time>,
     last: Option<Time>,
@@ -123,6 +128,8 @@ impl Lines {
                     cells: &mut self.cells,
                     fate,
                     order,
+                    survey: &self.desk.survey,
+                    fields: &self.desk.plan.fields,
                     longest: self.longest,
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
@@ -157,11 +164,11 @@ impl Lines {
     }
 
     fn begin(&mut self, chunk: Chunk) {
-        let Chunk { lines, quotes, columns, number } = chunk;
+        let Chunk { lines, quotes, columns, number, place } = chunk;
         if let Some(columns) = columns {
             self.format = Format::Csv(columns);
         }
-        self.current = Some(Current { lines, at: 0, quotes, number, before: self.latest, last: None });
+        self.current = Some(Current { lines, at: 0, quotes, number, place, before: self.latest, last: None });
     }
 
     /// How things stand while there is more.
@@ -183,6 +190,8 @@ struct Reading<'a> {
     cells: &'a mut Cells,
     fate: &'a Fate,
     order: Option<&'a Chunks>,
+    survey: &'a Survey,
+    fields: &'a [String],
     longest: usize,
 }
 
@@ -204,6 +213,10 @@ impl Reading<'_> {
             let (end, quotes) = self.format.end(rest, current.quotes);
             current.at += end;
             let line = without_end(rest.get(..end).unwrap_or_default());
+            let at = current.place.clone();
+            if let Some((_, number)) = &mut current.place {
+                *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
+            }
             if line.is_empty() {
                 continue;
             }
@@ -213,17 +226,29 @@ impl Reading<'_> {
             } else {
                 self.format.read(rest, line.len(), quotes, self.cells)
             };
-            let time = match found.and_then(|()| self.maker.time(line, self.cells)) {
-                Ok(time) => time,
-                Err(Bad) => {
-                    self.fate.bad(1);
-                    continue;
-                }
-            };
-            let before = batch.len();
-            if self.maker.records(line, self.cells, time, batch).is_err() {
+            if found.is_err() {
+                self.survey.unreadable(at, None, self.format.bad());
                 self.fate.bad(1);
                 continue;
+            }
+            let time = self.maker.time(line, self.cells);
+            let said = time.as_ref().ok().copied().flatten();
+            if self.survey.counts() {
+                self.survey.line(line, self.cells, self.fields, said);
+                if self.survey.wants_names() && matches!(self.format, Format::Jsonl(_)) {
+                    self.survey.name_fields(line);
+                }
+            }
+            let before = batch.len();
+            let made = time.and_then(|time| self.maker.records(line, self.cells, time, batch));
+            if made.is_err() {
+                self.survey.unreadable(at, Some((line, self.cells, self.fields, said)), "");
+                self.fate.bad(1);
+                continue;
+            }
+            let time = said;
+            if let Some(time) = time {
+                self.survey.saw(time);
             }
             if let (Some(order), Some(time)) = (self.order, time) {
                 let begins = current.last.is_none();

@@ -152,12 +152,17 @@ fn read_text(
     dealer: &mut Dealer,
 ) -> Result<(), Stop> {
     let mut text = Text::new(texture);
+    dealer.begin(place, 0);
     loop {
         dealer.wait()?;
         let read =
             text.cutter.fill(|room| some(&mut source, room)).map_err(|error| unreadable(place, &error))?;
+        let begun = text.columns.is_some();
         if !text.begin(place, read == 0)? {
             continue;
+        }
+        if !begun && text.columns.is_some() {
+            dealer.begin(place, 1);
         }
         while let Some(piece) = text.cutter.cut(|| dealer.room()) {
             dealer.deal(piece, turn, text.columns.as_ref())?;

@@ -94,7 +94,7 @@ fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
 }
 
 fn wanted(groups: Vec<Group>, time: bool) -> Wanted {
-    Wanted { groups, secret: [7; 32], time, span: None }
+    Wanted { groups, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 
 fn threads(threads: usize) -> Crew {

@@ -1,5 +1,8 @@
 //! What is wanted of each line, and in which of its cells it stands.
 
+use std::sync::Arc;
+
+use super::survey::Survey;
 use super::told::LONGEST_ID;
 use crate::dataflow::Gone;
 use crate::job::config::{Missing, Order, Protected, Records, Source};
@@ -34,6 +37,8 @@ pub(crate) struct Wanted {
     pub(crate) time: bool,
     /// Over which time made-up records are spread; one day of January 2026 where nothing is said.
     pub(crate) span: Option<(Time, Time)>,
+    /// What is counted of the records.
+    pub(crate) survey: Arc<Survey>,
 }
 
 /// Which cell of a line is what. Cells are numbered by the fields that are wanted, each once.
@@ -139,6 +144,11 @@ impl Cells {
         if let Some(slot) = self.places.get_mut(cell) {
             *slot = place;
         }
+    }
+
+    /// Takes back what a cell holds.
+    pub(super) fn forget(&mut self, cell: usize) {
+        self.set(cell, Place::Absent);
     }
 
     /// Whether the line has this field.

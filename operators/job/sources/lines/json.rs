@@ -1,8 +1,12 @@
-//! Lines of JSON objects: their wanted fields, and nothing below.
+//! Lines of JSON objects: their wanted fields.
+//!
+//! A name with dots is a path: `user.id` is the field `id` of the object in the field `user`. A line that has a field of
+//! that very name, dot and all, at its top has what stands there, null included; only otherwise is the path followed.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Bad;
@@ -10,21 +14,73 @@ use crate::job::sources::wanted::Cells;
 
 /// The fields that are wanted, each in its cell's place.
 #[derive(Clone)]
-pub(in crate::job::sources) struct Names(pub(in crate::job::sources) Vec<String>);
+pub(in crate::job::sources) struct Names(Arc<Level>);
+
+/// The names of the objects at one depth.
+#[derive(Debug, Default)]
+struct Level(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    /// The cell that its own value is for.
+    cell: Option<usize>,
+    /// What is wanted of the object in it.
+    inside: Option<Level>,
+}
+
+/// A name with more steps is no path.
+const DEEPEST: usize = 64;
 
 impl Names {
+    pub(in crate::job::sources) fn new(fields: &[String]) -> Names {
+        let mut top = Level::default();
+        for (cell, field) in fields.iter().enumerate() {
+            top.entry(field).cell = Some(cell);
+            let Some((path, last)) = field.rsplit_once('.') else { continue };
+            if path.split('.').count() >= DEEPEST {
+                continue;
+            }
+            let inner = path
+                .split('.')
+                .fold(&mut top, |level, step| level.entry(step).inside.get_or_insert_default());
+            inner.entry(last).cell = Some(cell);
+        }
+        Names(Arc::new(top))
+    }
+
     pub(super) fn read(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let object = Object { names: &self.0, line, cells };
+        let mut seen = Seen::default();
+        let object = Object { level: &self.0, line, cells, seen: &mut seen, depth: 0 };
         json.deserialize_map(object).map_err(|_| Bad)?;
         json.end().map_err(|_| Bad)
     }
 }
 
+impl Level {
+    fn entry(&mut self, name: &str) -> &mut Entry {
+        let at = self.0.iter().position(|entry| entry.name == name).unwrap_or_else(|| {
+            self.0.push(Entry { name: name.to_owned(), cell: None, inside: None });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+}
+
+/// Of the first 64 cells, those that the line has given a value or a null: at its top, and by a path.
+#[derive(Default)]
+struct Seen {
+    top: u64,
+    path: u64,
+}
+
 struct Object<'a> {
-    names: &'a [String],
+    level: &'a Level,
     line: &'a [u8],
     cells: &'a mut Cells,
+    seen: &'a mut Seen,
+    depth: usize,
 }
 
 impl<'de> Visitor<'de> for Object<'_> {
@@ -35,27 +91,17 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        // A null is seen too: a second one of its name makes the line bad.
-        let mut nulls = 0u64;
-        while let Some(cell) = map.next_key_seed(Known(self.names))? {
-            let Some(cell) = cell else {
+        while let Some(entry) = map.next_key_seed(Known(self.level))? {
+            let Some(entry) = entry else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let bit = 1u64.checked_shl(cell as u32).unwrap_or(0);
-            if self.cells.has(cell) || nulls & bit != 0 {
-                return Err(serde::de::Error::custom("a field twice"));
-            }
             let value = map.next_value::<&RawValue>()?.get();
-            match value.as_bytes() {
-                b"null" => nulls |= bit,
-                [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => self.point(cell, inner),
-                [b'"', ..] => {
-                    let text: String = serde_json::from_str(value).map_err(serde::de::Error::custom)?;
-                    self.cells.write(cell, |beside| beside.extend_from_slice(text.as_bytes()));
-                }
-                [b'{' | b'[', ..] => return Err(serde::de::Error::custom("no plain value")),
-                plain => self.point(cell, plain),
+            if let Some(cell) = entry.cell {
+                self.take(cell, value).map_err(A::Error::custom)?;
+            }
+            if let Some(inside) = &entry.inside {
+                self.look_inside(inside, value).map_err(A::Error::custom)?;
             }
         }
         Ok(())
@@ -63,6 +109,51 @@ impl<'de> Visitor<'de> for Object<'_> {
 }
 
 impl Object<'_> {
+    /// Takes a value for a cell. A null is no value, and is seen too: a second one of its name makes the line bad.
+    fn take(&mut self, cell: usize, value: &str) -> Result<(), &'static str> {
+        let bit = 1u64.checked_shl(cell as u32).unwrap_or(0);
+        let has = self.cells.has(cell);
+        let (own, other) = match self.depth {
+            0 => (&mut self.seen.top, self.seen.path),
+            _ => (&mut self.seen.path, self.seen.top),
+        };
+        if *own & bit != 0 || (bit == 0 && has) {
+            return Err("a field twice");
+        }
+        *own |= bit;
+        if other & bit != 0 {
+            // What stands at the top goes before what a path leads to, in whichever order they come.
+            if self.depth > 0 {
+                return Ok(());
+            }
+            self.cells.forget(cell);
+        }
+        match value.as_bytes() {
+            b"null" => {}
+            [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => self.point(cell, inner),
+            [b'"', ..] => {
+                let text: String = serde_json::from_str(value).map_err(|_| "a text that is none")?;
+                self.cells.write(cell, |beside| beside.extend_from_slice(text.as_bytes()));
+            }
+            _ => {
+                plain(value)?;
+                self.point(cell, value.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is wanted of the object in a field; whatever else stands there has no fields.
+    fn look_inside(&mut self, level: &Level, value: &str) -> Result<(), &'static str> {
+        if !value.starts_with('{') {
+            return Ok(());
+        }
+        let (line, depth) = (self.line, self.depth + 1);
+        let object = Object { level, line, cells: self.cells, seen: self.seen, depth };
+        let mut json = serde_json::Deserializer::from_str(value);
+        json.deserialize_map(object).map_err(|_| "no object")
+    }
+
     /// Takes bytes of the line for a cell.
     fn point(&mut self, cell: usize, bytes: &[u8]) {
         // They are borrowed from the line, so their addresses say where in it they are.
@@ -71,26 +162,31 @@ impl Object<'_> {
     }
 }
 
+/// Refuses an object and a list.
+fn plain(value: &str) -> Result<(), &'static str> {
+    if value.starts_with(['{', '[']) { Err("no plain value") } else { Ok(()) }
+}
+
 /// Which of the names a key is.
-struct Known<'a>(&'a [String]);
+struct Known<'a>(&'a Level);
 
-impl<'de> DeserializeSeed<'de> for Known<'_> {
-    type Value = Option<usize>;
+impl<'de, 'a> DeserializeSeed<'de> for Known<'a> {
+    type Value = Option<&'a Entry>;
 
-    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Option<usize>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Option<&'a Entry>, D::Error> {
         key.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Known<'_> {
-    type Value = Option<usize>;
+impl<'a> Visitor<'_> for Known<'a> {
+    type Value = Option<&'a Entry>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Option<usize>, E> {
-        Ok(self.0.iter().position(|name| name == key))
+    fn visit_str<E>(self, key: &str) -> Result<Option<&'a Entry>, E> {
+        Ok(self.0.0.iter().find(|entry| entry.name == key))
     }
 }
 
@@ -103,7 +199,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<[Option<String>; 2]> {
-        let names = Names(vec!["a".into(), "b\"é".into()]);
+        let names = Names::new(&["a".into(), "b\"é".into()]);
         let mut cells = Cells::new(2);
         names.read(line.as_bytes(), &mut cells).ok()?;
         let cell = |cell| {
@@ -153,6 +249,48 @@ mod tests {
         assert_eq!(read(&deep), cells(Some("1"), None), "what is not wanted may be deep");
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(read(&deep), None);
+    }
+
+    fn found(name: &str, line: &str) -> Option<Option<String>> {
+        let names = Names::new(&[name.to_owned(), "user".to_owned()]);
+        let mut cells = Cells::new(2);
+        names.read(line.as_bytes(), &mut cells).ok()?;
+        let bytes = cells.get(line.as_bytes(), 0).to_vec();
+        Some(cells.has(0).then(|| String::from_utf8(bytes).unwrap()))
+    }
+
+    // Refutes a path that is not followed, one that goes before a field of its very name, and an order that matters.
+    #[test]
+    fn a_name_with_dots_is_a_path_unless_a_field_at_the_top_has_it() {
+        let some = |text: &str| Some(Some(text.to_owned()));
+        for (line, value) in [
+            (r#"{"shop":{"id":"x"}}"#, some("x")),
+            (r#"{"shop":{"id":"x"}}"#, some("x")),
+            (r#"{"other":{"id":"y"},"shop":{"name":"n","id":7,"inner":{"id":8}}}"#, some("7")),
+            (r#"{"shop.id":"top","shop":{"id":"inner"}}"#, some("top")),
+            (r#"{"shop":{"id":"inner"},"shop.id":"top"}"#, some("top")),
+            (r#"{"shop":{"id":"inner"},"shop.id":null}"#, Some(None)),
+            (r#"{"shop.id":null,"shop":{"id":"inner"}}"#, Some(None)),
+            (r#"{"shop.id":"top","shop":{"id":{}}}"#, some("top")),
+            (r#"{"shop":{}}"#, Some(None)),
+            (r#"{"shop":{"id":null}}"#, Some(None)),
+            (r#"{"shop":null}"#, Some(None)),
+            (r#"{"shop":"x"}"#, Some(None)),
+            (r#"{"shop":[{"id":"x"}]}"#, Some(None)),
+            (r#"{"id":"x"}"#, Some(None)),
+            (r#"{"shop":{"id":{"x":1}}}"#, None),
+            (r#"{"shop":{"id":1,"id":2}}"#, None),
+            (r#"{"shop":{"id":1},"shop":{"id":2}}"#, None),
+            (r#"{"shop.id":1,"shop.id":2}"#, None),
+        ] {
+            assert_eq!(found("shop.id", line), value, "{line}");
+        }
+        // The object of a path may be wanted for itself, and is no plain value.
+        assert_eq!(found("user.id", r#"{"user":{"id":1}}"#), None);
+        assert_eq!(found("a.b.c", r#"{"a":{"b":{"c":1}},"a.b":{"c":2}}"#), some("1"));
+        let deep = vec!["a"; 10_000].join(".");
+        assert_eq!(found(&deep, &format!("{{\"{deep}\":1}}")), some("1"));
+        assert_eq!(found(&deep, r#"{"a":{"a":1}}"#), Some(None));
     }
 
     proptest! {

@@ -40,6 +40,19 @@ impl Format {
         }
     }
 
+    /// What a line is not that cannot be taken apart.
+    pub(super) fn bad(&self) -> &'static str {
+        match self {
+            Format::Csv(_) => {
+                "fewer columns than its first line names, a quotation mark too many, or more than 1 MB"
+            }
+            Format::Jsonl(_) => {
+                "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"
+            }
+            Format::Combined(_) => "no line of the combined log format, or more than 1 MB",
+        }
+    }
+
     /// Finds the wanted cells of a line, which is the first `length` of these bytes and has no end any more.
     #[inline]
     pub(super) fn read(

@@ -299,6 +299,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
             maker: Maker::new(plan.clone(), &source).unwrap(),
             fate: Fate::new("standard input".into(), 0),
             brake: Brake::new(),
+            survey: Survey::none(),
             order: Arc::new(Chunks::default()),
             progress: Progress::of(None),
             _taken: Arc::new(()),

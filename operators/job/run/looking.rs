@@ -1,0 +1,81 @@
+//! What is counted of the records of a job, for its operator: in a run, a demonstration, and a sample.
+
+use super::*;
+use crate::dataflow::{Pulled, Source};
+use crate::job::offer::Asking;
+use crate::job::sources::{Kind, Part, Survey, Use};
+
+/// What a job reads of each field, in the order of its file.
+pub(super) fn uses(job: &Job, offers: &[Offer]) -> Vec<Use> {
+    let mut uses = Vec::new();
+    let mut uses_as =
+        |place: String, field: &str, kind| uses.push(Use { place, field: field.to_owned(), kind });
+    if let Some(time) = &job.source.time {
+        uses_as("source.time".to_owned(), &time.field, Kind::Time);
+    }
+    if let Some(id) = &job.source.id {
+        uses_as("source.id".to_owned(), id, Kind::Id);
+    }
+    if let Protected::Person { field, missing } = &job.privacy.protected {
+        uses_as("privacy.person".to_owned(), field, Kind::Person(*missing));
+    }
+    for (index, (release, offer)) in job.releases.iter().zip(offers).enumerate() {
+        let place = format!("release[{}].{}", index + 1, release.statistic.word());
+        if let Some(key) = &offer.key {
+            uses_as(format!("{place}.by"), key, Kind::Key);
+        }
+        if let Some((field, point)) = &offer.value {
+            let range = match &offer.asking {
+                Asking::Sum(range, _) | Asking::Mean(range, _) => Some((range.low(), range.high())),
+                _ => None,
+            };
+            uses_as(format!("{place}.of"), field, Kind::Number { digits: point.count(), range });
+        }
+    }
+    uses
+}
+
+impl Job {
+    /// Reads the first `most` records, and says of each field of the job how often it was found, readable and within its
+    /// range. It is for the operator of the records to see, and outside of the promise; nothing is spent or released.
+    /// With `names`, the names of all fields of lines of JSON are told as well.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read at all, or is standard input, which a run could not read again.
+    pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, Failure> {
+        if let Records::Csv(Place::Stdin) | Records::Jsonl(Place::Stdin) | Records::Combined(Place::Stdin) =
+            &self.source.records
+        {
+            let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
+            return Err(Failure::configuration(message));
+        }
+        let offers = self.offers(self.horizon())?;
+        let survey = Survey::of_open_data(uses(self, &offers), (self.from, self.until), most);
+        let survey = Arc::new(if names { survey.with_names() } else { survey });
+        let wanted = Wanted {
+            groups: bundles(&offers).iter().map(|bundle| bundle.group()).collect(),
+            secret: [0; 32],
+            time: self.source.time.is_some(),
+            span: self.from.zip(self.until),
+            survey: Arc::clone(&survey),
+        };
+        let mut source = self.source.clone();
+        source.bad_lines = u64::MAX;
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        let input =
+            sources::open(&source, &self.privacy.protected, wanted, Pace::Bounded, crew, Brake::new())?;
+        let mut part: Part<sources::Id, sources::Id> = input.part(0);
+        let mut batch = Vec::new();
+        while survey.counts() {
+            let pulled = part.pull(&mut batch)?;
+            batch.clear();
+            match pulled {
+                Pulled::End => break,
+                Pulled::Idle => std::thread::sleep(std::time::Duration::from_millis(1)),
+                Pulled::More | Pulled::Complete(_) => {}
+            }
+        }
+        Ok(survey)
+    }
+}

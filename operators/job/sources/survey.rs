@@ -1,0 +1,493 @@
+//! What the fields of a job are found to hold: for the operator's eyes, outside of the promise, and never in a line.
+//!
+//! A real run counts its first records and warns of a field that none of them has; whatever it finds, it goes on. A
+//! demonstration, and a look at a sample, count everything and tell it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::number::{steps, trimmed};
+use super::text::LONGEST;
+use super::told::LONGEST_ID;
+use super::wanted::Cells;
+use crate::job::config::Missing;
+use crate::time::Time;
+
+/// How many records a real run counts. A field that one person in a hundred has is in one of them but for a chance of
+/// 5 in 100,000.
+pub(crate) const FIRST: u64 = 1_000;
+
+/// How many unreadable lines are told one by one.
+const TOLD: usize = 10;
+
+/// What a run warns its operator by.
+pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What a job reads of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Who a record is of, and what becomes of one that does not say.
+    Person(Missing),
+    /// Which record it is.
+    Id,
+    /// When it happened.
+    Time,
+    /// A key.
+    Key,
+    /// A number in steps of 10^-digits, and the steps that are within its range.
+    Number { digits: i32, range: Option<(i64, i64)> },
+}
+
+/// A field, where the job file names it, and what is read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// As in `release.visits.by`.
+    pub(crate) place: String,
+    pub(crate) field: String,
+    pub(crate) kind: Kind,
+}
+
+/// The counts of one run, for all of its workers. Prints as a page.
+pub struct Survey {
+    uses: Vec<Counted>,
+    /// Between which times there are windows.
+    span: (Option<Time>, Option<Time>),
+    /// How many records are counted.
+    most: u64,
+    /// Whether what is counted may be told, apart from warnings.
+    open: bool,
+    lines: AtomicU64,
+    bad: AtomicU64,
+    /// Whether a record was within the span, and the first and last times.
+    inside: AtomicBool,
+    first: AtomicI64,
+    last: AtomicI64,
+    details: Mutex<Vec<Detail>>,
+    /// The fields that the lines have, where that is asked.
+    names: Option<Mutex<BTreeSet<String>>>,
+    warn: Option<Warn>,
+}
+
+struct Counted {
+    of: Use,
+    found: AtomicU64,
+    readable: AtomicU64,
+    within: AtomicU64,
+}
+
+/// An unreadable line.
+struct Detail {
+    at: (Arc<str>, u64),
+    field: String,
+    why: &'static str,
+}
+
+impl Survey {
+    /// Nothing is counted.
+    pub(crate) fn none() -> Arc<Survey> {
+        Arc::new(Survey::new(Vec::new(), (None, None), 0))
+    }
+
+    fn new(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
+        let counted = |of| Counted {
+            of,
+            found: AtomicU64::new(0),
+            readable: AtomicU64::new(0),
+            within: AtomicU64::new(0),
+        };
+        Survey {
+            uses: uses.into_iter().map(counted).collect(),
+            span,
+            most,
+            open: false,
+            lines: AtomicU64::new(0),
+            bad: AtomicU64::new(0),
+            inside: AtomicBool::new(false),
+            first: AtomicI64::new(Time::MAX),
+            last: AtomicI64::new(Time::MIN),
+            details: Mutex::default(),
+            names: None,
+            warn: None,
+        }
+    }
+
+    /// Of a real run.
+    pub(crate) fn of_a_run(uses: Vec<Use>, span: (Option<Time>, Option<Time>), warn: Option<Warn>) -> Survey {
+        Survey { warn, ..Survey::new(uses, span, FIRST) }
+    }
+
+    /// Of data that may be shown, or of a sample that its operator looks at: `most` records.
+    pub(crate) fn of_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
+        Survey { open: true, ..Survey::new(uses, span, most) }
+    }
+
+    /// The same, with the names of all fields of its lines.
+    pub(crate) fn with_names(mut self) -> Survey {
+        self.names = Some(Mutex::default());
+        self
+    }
+
+    /// Whether records are still counted.
+    #[inline]
+    pub(crate) fn counts(&self) -> bool {
+        let lines = self.lines.load(Ordering::Relaxed);
+        // A sample of lines that cannot be read ends, too.
+        lines < self.most && (!self.open || lines.saturating_add(self.bad()) < self.most)
+    }
+
+    /// Whether unreadable lines are told with their place.
+    pub(super) fn tells_places(&self) -> bool {
+        self.open
+    }
+
+    pub(super) fn wants_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// How many records were counted.
+    pub fn lines(&self) -> u64 {
+        self.lines.load(Ordering::Acquire).min(self.most)
+    }
+
+    /// How many lines could not be read.
+    pub fn bad(&self) -> u64 {
+        self.bad.load(Ordering::Relaxed)
+    }
+
+    /// Whether any record lies where there are windows; true where the job states no end.
+    pub(super) fn holds(&self, time: Time) -> bool {
+        let (from, until) = self.span;
+        from.is_none_or(|from| from <= time) && until.is_none_or(|until| time < until)
+    }
+
+    /// Takes note of a record's time.
+    #[inline]
+    pub(super) fn saw(&self, time: Time) {
+        if self.open {
+            self.first.fetch_min(time, Ordering::Relaxed);
+            self.last.fetch_max(time, Ordering::Relaxed);
+        }
+        if !self.inside.load(Ordering::Relaxed) && self.holds(time) {
+            self.inside.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a line that has come apart into cells, whatever they hold.
+    pub(super) fn line(&self, line: &[u8], cells: &Cells, fields: &[String], time: Option<Time>) {
+        for Counted { of, found, readable, within } in &self.uses {
+            let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
+            let bytes = cells.get(line, cell);
+            if trimmed(bytes).is_empty() {
+                continue;
+            }
+            found.fetch_add(1, Ordering::Relaxed);
+            let (reads, holds) = match of.kind {
+                Kind::Person(_) | Kind::Id => (bytes.len() <= LONGEST_ID, true),
+                Kind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
+                Kind::Key => (bytes.len() <= LONGEST, true),
+                Kind::Number { digits, range } => match steps(bytes, digits) {
+                    Some(steps) => (true, range.is_none_or(|(low, high)| (low..=high).contains(&steps))),
+                    None => (false, false),
+                },
+            };
+            readable.fetch_add(reads.into(), Ordering::Relaxed);
+            within.fetch_add((reads && holds).into(), Ordering::Relaxed);
+        }
+        // Last, so that whoever has counted the last record knows what all others have.
+        if self.lines.fetch_add(1, Ordering::AcqRel) + 1 == self.most {
+            self.warn_of_fields();
+        }
+    }
+
+    /// Takes note of a line that cannot be read: where it is, and, where it has come apart, what it holds.
+    pub(super) fn unreadable(
+        &self,
+        at: Option<(Arc<str>, u64)>,
+        apart: Option<(&[u8], &Cells, &[String], Option<Time>)>,
+        format: &'static str,
+    ) {
+        if !self.open || !self.counts() {
+            return;
+        }
+        self.bad.fetch_add(1, Ordering::Relaxed);
+        let Some(at) = at else { return };
+        let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        if details.len() < TOLD {
+            let (field, why) = match apart {
+                None => (String::new(), format),
+                Some((line, cells, fields, time)) => self.reason(line, cells, fields, time),
+            };
+            details.push(Detail { at, field, why });
+        }
+    }
+
+    fn reason(
+        &self,
+        line: &[u8],
+        cells: &Cells,
+        fields: &[String],
+        time: Option<Time>,
+    ) -> (String, &'static str) {
+        for Counted { of, .. } in &self.uses {
+            let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
+            let bytes = cells.get(line, cell);
+            let is_there = !trimmed(bytes).is_empty();
+            let why = match of.kind {
+                Kind::Time if !is_there => "no time",
+                Kind::Time if time.is_none() => "no time in the format of the job file",
+                Kind::Person(_) | Kind::Id if bytes.len() > LONGEST_ID => "more than 64 KB",
+                Kind::Person(Missing::Reject) | Kind::Id if bytes.is_empty() => {
+                    "nothing, where one is required"
+                }
+                Kind::Number { digits, .. } if is_there && steps(bytes, digits).is_none() => "no number",
+                _ => continue,
+            };
+            return (of.field.clone(), why);
+        }
+        (String::new(), "a line that cannot be read")
+    }
+
+    /// Takes note of the names in a line of JSON.
+    pub(super) fn name_fields(&self, line: &[u8]) {
+        let Some(names) = &self.names else { return };
+        let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(line) else { return };
+        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        leaves(&object, "", &mut names);
+    }
+
+    /// The names of all fields, where they were asked for.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.names.as_ref();
+        let names = names.map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        names.unwrap_or_default().into_iter().collect()
+    }
+
+    fn say(&self, warning: &str) {
+        if let Some(warn) = &self.warn {
+            warn(warning);
+        }
+    }
+
+    fn warn_of_fields(&self) {
+        self.missing().iter().for_each(|warning| self.say(warning));
+    }
+
+    /// The fields that no record has that was counted.
+    fn missing(&self) -> Vec<String> {
+        let lines = self.lines();
+        let of_them = match lines {
+            0 => return Vec::new(),
+            FIRST if !self.open => "none of the first 1,000 records has it".to_owned(),
+            lines => format!("none of {} has it", records(lines)),
+        };
+        let missing = self.uses.iter().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
+        let warning = |counted: &Counted| {
+            let Use { place, field, kind } = &counted.of;
+            let comes = match kind {
+                Kind::Person(Missing::Drop) => "a record without it is left out",
+                Kind::Person(Missing::Shared) => "all records without it are one person's",
+                Kind::Person(Missing::Reject) | Kind::Id | Kind::Time => "a line without it cannot be read",
+                Kind::Key | Kind::Number { .. } => "a record without it does not count",
+            };
+            format!(
+                "{place}: field {field}: {of_them}; {comes}. Is it spelt so in the records, path and all?"
+            )
+        };
+        missing.map(warning).collect()
+    }
+
+    /// Says, once all records have been read, that none of them lies where there are windows.
+    fn outside(&self) -> Option<String> {
+        if self.inside.load(Ordering::Relaxed) || self.lines() == 0 || self.span == (None, None) {
+            return None;
+        }
+        let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
+        let (from, until) = (said(self.span.0), said(self.span.1));
+        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        let seen = match self.open && first <= last {
+            true => format!(": the first is of {}, the last of {}", moment(first), moment(last)),
+            false => String::new(),
+        };
+        Some(format!(
+            "job.from, job.until: no record lies between {from} and {until}{seen}; every window is empty. Are the years, the \
+             format of the time and its zone right?"
+        ))
+    }
+
+    /// Ends a run: a real one warns of what it has not warned of yet.
+    pub(crate) fn end(&self) {
+        if self.open {
+            return;
+        }
+        if self.lines() < self.most {
+            self.warn_of_fields();
+        }
+        if let Some(warning) = self.outside() {
+            self.say(&warning);
+        }
+    }
+}
+
+impl Survey {
+    /// The counts as one object of JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let fields = self.uses.iter().map(|Counted { of, found, readable, within }| {
+            let ranged = matches!(of.kind, Kind::Time | Kind::Number { range: Some(_), .. });
+            serde_json::json!({
+                "place": of.place,
+                "field": of.field,
+                "found": count(found),
+                "readable": count(readable),
+                "within": ranged.then(|| count(within)),
+            })
+        });
+        serde_json::json!({
+            "notice": NOTICE,
+            "records": self.lines(),
+            "unreadable": self.bad(),
+            "fields": fields.collect::<Vec<_>>(),
+            "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What whoever reads this must know.
+const NOTICE: &str = "for the operator of these records to see: nothing here is protected, and what is chosen by it (a range, a \
+                      key, a bound) is outside of the promise";
+
+impl fmt::Display for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines();
+        writeln!(f, "fields in {} ({NOTICE}):", records(lines))?;
+        let width = self.uses.iter().map(|counted| counted.of.place.len()).max().unwrap_or(0);
+        for Counted { of: Use { place, field, kind }, found, readable, within } in &self.uses {
+            let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
+            write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
+            match kind {
+                Kind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
+                Kind::Number { range: Some(_), .. } => writeln!(f, ", within its range {}", count(within))?,
+                _ => writeln!(f)?,
+            }
+        }
+        let bad = self.bad();
+        if bad > 0 {
+            let lines = if bad == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(bad)) };
+            writeln!(f, "{lines} cannot be read")?;
+        }
+        let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        details.sort_by(|one, other| one.at.cmp(&other.at));
+        for Detail { at: (place, line), field, why } in details.iter() {
+            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
+            writeln!(f, "  {place}:{line}: {field}{why}")?;
+        }
+        if bad > details.len() as u64 && !details.is_empty() {
+            writeln!(f, "  and {} more", grouped(bad - details.len() as u64))?;
+        }
+        for warning in self.missing().into_iter().chain(self.outside()) {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Survey(<private>)")
+    }
+}
+
+/// The paths of all plain values of an object.
+fn leaves(object: &serde_json::Map<String, serde_json::Value>, before: &str, names: &mut BTreeSet<String>) {
+    for (name, value) in object {
+        let path = format!("{before}{name}");
+        match value {
+            serde_json::Value::Object(inner) => leaves(inner, &format!("{path}."), names),
+            serde_json::Value::Array(_) => {}
+            _ => _ = names.insert(path),
+        }
+    }
+}
+
+fn records(count: u64) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{} records", grouped(count)) }
+}
+
+/// A number with a comma between each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut said = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            said.push(',');
+        }
+        said.push(digit);
+    }
+    said
+}
+
+fn moment(time: Time) -> String {
+    jiff::Timestamp::from_microsecond(time)
+        .map_or("a time beyond the year 9999".to_owned(), |moment| moment.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        for (number, said) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), said);
+        }
+    }
+
+    fn key(field: &str) -> Use {
+        Use { place: format!("release.visits.{field}"), field: field.to_owned(), kind: Kind::Key }
+    }
+
+    // Refutes a warning that comes late, twice, or for a field that one record of the first thousand had; and one that
+    // comes while there are records inside of the span.
+    #[test]
+    fn a_run_warns_once_and_at_once_of_a_field_that_no_record_has() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        let warn: Warn = Box::new(move |warning| heard.lock().unwrap().push(warning.to_owned()));
+        let fields = ["page".to_owned(), "shop".to_owned()];
+        let survey = Survey::of_a_run(vec![key("page"), key("shop")], (Some(0), Some(10)), Some(warn));
+        let line = b"x";
+        let mut with = Cells::new(2);
+        with.put(0, 0, 1);
+        let without = Cells::new(2);
+        for number in 0..FIRST {
+            assert!(survey.counts() && said.lock().unwrap().is_empty());
+            survey.saw(10);
+            survey.line(line, if number == 998 { &with } else { &without }, &fields, None);
+        }
+        assert!(!survey.counts());
+        assert_eq!(said.lock().unwrap().len(), 1);
+        assert!(
+            said.lock().unwrap()[0].starts_with("release.visits.shop: field shop: none of the first 1,000")
+        );
+        survey.end();
+        assert_eq!(said.lock().unwrap().len(), 2);
+        assert!(
+            said.lock().unwrap()[1].starts_with("job.from, job.until: no record lies between 1970-01-01")
+        );
+        assert!(!said.lock().unwrap()[1].contains("the first is of"), "the times of a real run are not told");
+        survey.saw(9);
+        survey.end();
+        assert_eq!(said.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn paths_lead_to_plain_values() {
+        let line = br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1}]},"b.c":2}"#;
+        let survey = Survey::of_open_data(Vec::new(), (None, None), 5).with_names();
+        survey.name_fields(line);
+        survey.name_fields(b"no JSON");
+        assert_eq!(survey.names(), ["a", "b.c", "b.d.e"]);
+    }
+}
