@@ -9,6 +9,10 @@ mod agreement;
 #[path = "job/cluster.rs"]
 mod cluster;
 mod common;
+#[path = "job/exits.rs"]
+mod exits;
+#[path = "job/fields.rs"]
+mod fields;
 #[path = "job/jobs.rs"]
 mod jobs;
 #[path = "job/killed.rs"]
@@ -27,6 +31,8 @@ mod replays;
 mod rivals;
 #[path = "job/rotation.rs"]
 mod rotation;
+#[path = "job/same.rs"]
+mod same;
 #[path = "job/scene.rs"]
 mod scene;
 #[path = "job/signals.rs"]

@@ -7,7 +7,7 @@ use discreet::accounting::Gaussian;
 use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness, Goal, Shape, published_bound};
 use serde_json::json;
 
-use super::{INTERNAL_FAULT, Refusal, number, whole};
+use super::{CANNOT_WRITE, Refusal, number, whole};
 
 /// How many answers, and what they may cost together.
 #[derive(Debug, Args)]
@@ -113,6 +113,6 @@ fn export(noise: &BoundedNoise, path: &Path) -> Result<(), Refusal> {
     std::fs::write(path, format!("{law}\n")).map_err(|error| {
         let message =
             format!("weights: {}: {}; give a file that can be written", path.display(), error.kind());
-        Refusal::with(INTERNAL_FAULT, message)
+        Refusal::with(CANNOT_WRITE, message)
     })
 }

@@ -34,9 +34,24 @@ use discreet::ledger::{Trouble, TroubleKind};
 use discreet::{Decimal, Invalid};
 use serde_json::json;
 
+/// How every command ends, as the README has it.
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  done
+   2  wrong usage: no such command or option
+  65  the input was refused: too many lines that cannot be read, a line out of a declared order, no such column
+  69  the source is gone, or never was there
+  70  an internal fault, the memory limit, another process that has ended, or a replay that was stopped
+  74  the ledger is in doubt, or another process has taken over; or an output cannot be written
+  75  at least one window was refused for budget; its line says so
+  78  a job file, a parameter or a ledger that does not fit
+
+After 65, 69, 70 and 74 nothing incomplete was sealed, and the same command goes on where it was.
+README.md, \"Exit codes\", has what to do about each.";
+
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]
-#[command(name = "discreet", version, propagate_version = true)]
+#[command(name = "discreet", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) enum Command {
     /// Look at a job file, and with --connect at what it needs; nothing is spent
     Check(check::Check),
@@ -92,7 +107,7 @@ impl Command {
             Ok(()) => code,
             // A reader that has seen enough, as in `discreet .. | head -1`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
-            Err(_) => ExitCode::from(INTERNAL_FAULT),
+            Err(_) => ExitCode::from(CANNOT_WRITE),
         }
     }
 }
@@ -120,8 +135,11 @@ fn ended(finished: &Finished) -> String {
 /// A parameter or a file that makes no sense.
 const BAD_CONFIGURATION: u8 = 78;
 
-/// Something that is nobody's parameter, such as an output that cannot be written.
+/// A fault of the program, or a replay that was stopped before its end.
 const INTERNAL_FAULT: u8 = 70;
+
+/// An output that cannot be written.
+const CANNOT_WRITE: u8 = 74;
 
 /// The source is not there.
 const SOURCE_IS_GONE: u8 = 69;

@@ -9,7 +9,7 @@ use discreet::job::MadeUp;
 use discreet::job::config::Number;
 use discreet::time::at;
 
-use super::{INTERNAL_FAULT, Refusal, whole};
+use super::{CANNOT_WRITE, Refusal, whole};
 
 /// What the log is like, and where it goes.
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ impl Synth {
                 let place =
                     self.out.as_ref().map_or("standard output".into(), |path| path.display().to_string());
                 let message = format!("out: {place}: {}; give a place that can be written", error.kind());
-                Err(Refusal { message, code: INTERNAL_FAULT })
+                Err(Refusal { message, code: CANNOT_WRITE })
             }
             Ok(()) => Ok(String::new()),
         }

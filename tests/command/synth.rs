@@ -58,5 +58,5 @@ fn a_log_that_cannot_be_made_is_refused() {
     }
     let arguments = ["synth", "--rows", "5", "--people", "5", "--keys", "5", "--out", "/nowhere/a.csv"];
     let (code, _, error) = discreet(&arguments);
-    assert!(code == 70 && error.contains("out: /nowhere/a.csv: entity not found"), "{error}");
+    assert!(code == 74 && error.contains("out: /nowhere/a.csv: entity not found"), "{error}");
 }

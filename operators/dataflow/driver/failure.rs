@@ -74,8 +74,8 @@ impl Failure {
         match self.kind {
             FailureKind::Refused => 65,
             FailureKind::Gone => 69,
-            FailureKind::Abandoned | FailureKind::Sink | FailureKind::Peer => 70,
-            FailureKind::Ledger => 74,
+            FailureKind::Abandoned | FailureKind::Peer => 70,
+            FailureKind::Sink | FailureKind::Ledger => 74,
             FailureKind::Configuration => 78,
         }
     }

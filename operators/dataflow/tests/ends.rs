@@ -196,7 +196,7 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
         Ok(())
     });
     let failure = ended.unwrap_err();
-    assert_eq!((failure.kind(), failure.exit_code()), (FailureKind::Sink, 70));
+    assert_eq!((failure.kind(), failure.exit_code()), (FailureKind::Sink, 74));
     assert_eq!(taken.load(Ordering::SeqCst), 3);
 }
 

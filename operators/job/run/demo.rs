@@ -88,9 +88,9 @@ impl ThrownAway {
     /// A gate to it. Of several processes each has the same key, and the ledger of the first is the one that is charged.
     pub(crate) fn open(&self, job: &Job, crew: Crew) -> Result<Gate, Failure> {
         if crew.process > 0 {
-            return Ok(Gate::elsewhere(job.name.as_str(), self.key())?);
+            return Ok(Gate::elsewhere(job.name.as_str(), self.key())?.with_version(job.numbered()));
         }
-        Ok(Opening::new(self.ledger(), job.name.as_str())?.key(self.key()).open()?)
+        Ok(Opening::new(self.ledger(), job.name.as_str())?.version(job.numbered()).key(self.key()).open()?)
     }
 }
 

@@ -8,6 +8,9 @@
 //! which is told what comes from then on; so is it after a restart, by the place of its first row. At a start an empty file is
 //! told everything, as a new one is.
 //!
+//! A sink that cannot be written ends the run (74), and nothing is lost: what was sealed is in the ledger. So does one
+//! whose reader closes it, and a standard output that was closed from the beginning.
+//!
 //! A pipe or a device, such as `/dev/null`, keeps nothing that could be read, and is told whatever comes.
 
 mod held;
@@ -17,11 +20,13 @@ mod table;
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use held::Held;
 pub use published::published;
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::ledger::durable::sync_name;
@@ -75,8 +80,17 @@ const PENDING: usize = 256 << 10;
 
 impl Sink {
     /// Standard output, in lines of JSON; it is told whatever comes.
-    pub(crate) fn stdout(demo: bool) -> Sink {
-        Sink::to(To::Stdout, Format::Json, demo)
+    ///
+    /// # Errors
+    ///
+    /// If it was closed before the process began, so that every line would vanish.
+    pub(crate) fn stdout(demo: bool) -> io::Result<Sink> {
+        if is_closed(&io::stdout()) {
+            let message = "standard output is closed, so every line would vanish; give --out FILE, or --out /dev/null where \
+                           nobody is to read the lines";
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, message));
+        }
+        Ok(Sink::to(To::Stdout, Format::Json, demo))
     }
 
     /// Opens a file of releases or of a demo, or makes one; a symbolic link is followed.
@@ -263,8 +277,32 @@ impl Sink {
             return Err(io::Error::other("a write before this one has failed"));
         }
         self.failed = written.is_err();
-        written
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                let rest = if self.demo {
+                    "the rest of the demonstration is not shown; give --out FILE for all of it"
+                } else {
+                    "nothing is lost: the ledger holds every window that was sealed; run the job again with --out FILE, which \
+                     is told all of them"
+                };
+                let name = if matches!(self.to, To::Stdout) { "standard output" } else { "the pipe" };
+                let message = format!("{name} was closed by its reader before all lines had left; {rest}");
+                Err(io::Error::new(error.kind(), message))
+            }
+            written => written,
+        }
     }
+}
+
+/// Whether a stream was closed when the process began. Then the runtime has put /dev/null in its place, open for reading
+/// and writing; who discards output on purpose opens it for writing alone.
+fn is_closed(stream: &impl AsFd) -> bool {
+    let is_null = || {
+        let null = fs::metadata("/dev/null").ok()?;
+        let own = File::from(stream.as_fd().try_clone_to_owned().ok()?).metadata().ok()?;
+        Some(own.rdev() == null.rdev() && own.file_type().is_char_device())
+    };
+    fcntl_getfl(stream).is_ok_and(|flags| flags.contains(OFlags::RDWR)) && is_null() == Some(true)
 }
 
 /// A ledger keeps whatever text was sealed; a job seals nothing else than lines of a release.
