@@ -15,6 +15,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("late", &["no", "0s", "1s"]),
     ("bad", &["no", "some"]),
     ("id", &["no", "field"]),
+    ("fields", &["no", "declared"]),
     ("unit", &["drop", "reject", "shared", "record"]),
     ("promise", &["lifetime", "any", "each"]),
     ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
@@ -66,6 +67,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("source", &["csv", "jsonl", "synthetic"]), ("format", &["no"]), ("zone", &["time"])], Senseless),
     Rule(&[("source", &["csv", "jsonl"]), ("format", &["no"]), ("every", TIMED)], Check("source")),
     Rule(&[("mode", &["run"]), ("place", &["from"])], Senseless),
+    Rule(&[("source", &["csv", "combined", "synthetic"]), ("fields", &["declared"])], Check("source.fields")),
     // Where a source without a log spans a day, that is 86,400 windows.
     Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),
     Rule(

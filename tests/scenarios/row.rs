@@ -408,6 +408,9 @@ fn source(job: &mut JobText, row: &Row) {
             job.text(if option == "order" { "source.order" } else { "source.late" }, row.value(option));
         }
     }
+    if row.is("fields", &["declared"]) {
+        job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
+    }
     if row.is("bad", &["some"]) {
         job.set("source.bad", "{ lines = 2 }");
     }
