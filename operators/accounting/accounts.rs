@@ -3,6 +3,10 @@
 //! A release reads the data of one window `[start, end)`. What it costs counts against that time, never against the
 //! time at which it was released. What is paid once and lasts (a running total, a bundle of answers) has its whole life
 //! as its window, [`Interval::since`] where it has no horizon. Nothing that was charged is ever given back.
+//!
+//! A promise about spans of time is about what a person does within one. Where a window reaches beyond the span, only a part
+//! of what the person has in the window is protected, and without that part the bound may keep other records, keys and values:
+//! such a window is cut, and costs its [partial price](Cost::partial).
 
 mod place;
 mod prices;
@@ -37,6 +41,18 @@ pub enum Promise {
 }
 
 impl Promise {
+    /// Whether the promise is about spans of time of which one can hold a part of this window.
+    pub fn cuts(&self, window: Interval) -> bool {
+        match self {
+            Promise::Lifetime | Promise::Windows(_) => false,
+            Promise::Any(_) => window.end() - 1 > window.start(),
+            Promise::Each(span) => {
+                let (first, last) = window.blocks(*span);
+                first != last
+            }
+        }
+    }
+
     /// The promise in one sentence, to be printed beside every output. `span` says a length of time in words.
     pub fn sentence<S: Display>(&self, neighbours: Neighbours, span: impl Fn(u64) -> S) -> String {
         let when = match self {
@@ -59,7 +75,8 @@ impl Promise {
     }
 
     /// The promise and what a release costs under it in a few words, as they stand in every line of output: `lifetime, a
-    /// person, rho 0.01`. `span` says a length of time in words.
+    /// person, rho 0.01`. Where a span of time can cut a window, with the price of that: `any 30 days, a person, rho 0.01, or
+    /// rho 0.02 where a span cuts a window`. `span` says a length of time in words.
     pub fn briefly<S: Display>(&self, cost: &Cost, span: impl Fn(u64) -> S) -> String {
         let Neighbours { unit, relation } = cost.neighbours();
         let amount = cost.amount();
@@ -70,7 +87,13 @@ impl Promise {
             Promise::Any(length) => format!("any {}", span(*length)),
             Promise::Each(length) => format!("each {}", span(*length)),
         };
-        format!("{when}, a {unit}{replaced}, {amount}")
+        let cut = match (self, cost.partial()) {
+            (Promise::Any(_) | Promise::Each(_), Ok(partial)) if partial != *amount => {
+                format!(", or {partial} where a span cuts a window")
+            }
+            _ => String::new(),
+        };
+        format!("{when}, a {unit}{replaced}, {amount}{cut}")
     }
 }
 
@@ -171,7 +194,7 @@ impl Account {
     /// # Errors
     /// [`Refused`], with nothing changed.
     pub fn charge(&mut self, window: Interval, cost: &Cost) -> Result<(), Refused> {
-        let asked = self.asked(cost).map_err(Refused::Uncountable)?;
+        let asked = self.asked(window, cost).map_err(Refused::Uncountable)?;
         let limit = self.cap.limit();
         if let (Kept::Windows(windows), Promise::Any(span)) = (&self.kept, self.promise) {
             let refusal = windows.refusal(span, window, &asked, limit).map_err(Refused::Uncountable)?;
@@ -188,9 +211,9 @@ impl Account {
     }
 
     /// Both prices of a cost in the currency of the cap.
-    pub(crate) fn asked(&self, cost: &Cost) -> Result<Prices, Invalid> {
+    pub(crate) fn asked(&self, window: Interval, cost: &Cost) -> Result<Prices, Invalid> {
         let whole = self.cap.asked(cost)?;
-        if !matches!(self.promise, Promise::Any(_) | Promise::Each(_)) {
+        if !self.promise.cuts(window) {
             return Ok(Prices::same(whole));
         }
         let partial = self.cap.asked(&Cost::new(cost.neighbours(), cost.partial()?))?;
@@ -200,7 +223,7 @@ impl Account {
     /// What of two prices counts where all charges of a place are one sum.
     fn price<'a>(&self, window: Interval, prices: &'a Prices) -> &'a Amount {
         match self.promise {
-            Promise::Each(span) if window.blocks(span).0 != window.blocks(span).1 => &prices.partial,
+            Promise::Each(_) if self.promise.cuts(window) => &prices.partial,
             _ => &prices.whole,
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::amount::Amount;
-use super::neighbours::{Neighbours, Relation};
+use super::neighbours::{Neighbours, Relation, Unit};
 use super::number;
 use super::orders::Omega;
 use super::units::Units;
@@ -36,13 +36,24 @@ impl Cost {
     }
 
     /// The price of removing a part of what a unit has in the window, such as all before a moment: what a bound keeps of
-    /// the rest may then be something else. Never less than the [`amount`](Cost::amount), and the amount where no other
-    /// was stated.
+    /// the rest may then be something else. Never less than the [`amount`](Cost::amount).
+    ///
+    /// Where none was stated it is that of two steps, as in [`replaced`](Cost::replaced): the unit goes, and comes back with
+    /// less. A record has no parts, and a cost about replaced units covers what is left of one.
     ///
     /// # Errors
-    /// None yet; a currency without such a price will have one.
+    /// [`Kind::Mixed`] where none was stated and the currency has no price for two steps.
     pub fn partial(&self) -> Result<Amount, Invalid> {
-        Ok(self.partial.clone().unwrap_or_else(|| self.amount.clone()))
+        match (&self.partial, self.neighbours) {
+            (Some(partial), _) => Ok(partial.clone()),
+            (None, Neighbours { unit: Unit::Person, relation: Relation::AddRemove }) => {
+                let remedy = "a promise over a lifetime, or another mechanism: what it costs to remove a part of a person \
+                              is not known in this currency";
+                let replaced = self.replaced().map_err(|_| Invalid::new("currency", Kind::Mixed, remedy))?;
+                Ok(replaced.amount)
+            }
+            _ => Ok(self.amount.clone()),
+        }
     }
 
     /// The neighbours it speaks about.

@@ -79,7 +79,7 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
     let before = account.entries();
     match account.charge(time, charge.cost()) {
         Ok(()) => {
-            let prices = account.asked(charge.cost())?;
+            let prices = account.asked(time, charge.cost())?;
             row.partial = (prices.partial != prices.whole).then_some(prices.partial);
             row.cost = Some(prices.whole);
             keep(store, &domain.name, &before, &account.entries())?;

@@ -27,6 +27,11 @@ fn rho(units: u128) -> Amount {
     Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
 }
 
+/// The same price for a window and for a part of one.
+fn cost(units: u128) -> Cost {
+    Cost::new(Neighbours::PERSON, rho(units)).with_partial(rho(units)).unwrap()
+}
+
 fn domain(promise: Promise, cap: u128) -> Domain {
     Domain::new(name("visits"), Neighbours::PERSON, promise, rho(cap)).unwrap()
 }
@@ -41,7 +46,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
             window: Interval::new(window.0, window.1).unwrap(),
             part: None,
         },
-        charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, rho(units)))),
+        charge: Some(Charge::Cost(cost(units))),
         fate: Fate::Sealed,
         line: line.to_owned(),
         state: None,
@@ -194,7 +199,7 @@ fn nothing_is_released_for_free(at: At) {
 }
 
 fn once(job: &str, window: (i64, i64), life: (i64, i64), units: u128) -> Sealing {
-    let cost = Cost::new(Neighbours::PERSON, rho(units));
+    let cost = cost(units);
     let charge = Charge::Once { cost, life: Interval::new(life.0, life.1).unwrap() };
     Sealing { charge: Some(charge), ..sealing(job, window, units, "line") }
 }

@@ -39,7 +39,8 @@ impl Bound {
         Bound { per_key: records, ..self }
     }
 
-    /// A person counts in at most `windows` windows of a release.
+    /// A person counts in at most `windows` windows of a release. Refused under a promise about spans of time, where the
+    /// removal of one window's records would move what others keep.
     pub const fn windows(self, windows: u64) -> Bound {
         Bound { windows: Some(windows), ..self }
     }

@@ -146,6 +146,9 @@ macro_rules! adds_noise {
 
 adds_noise!(Gaussian, Laplace);
 
+/// The percentage of a mean's price that its count has, unless said.
+pub(crate) const COUNTING: u8 = 30;
+
 /// What was asked for, not yet read.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
@@ -158,7 +161,7 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> Asked {
-        Asked { family, spend, confidence: 0.9, selecting: 30, counting: 30 }
+        Asked { family, spend, confidence: 0.9, selecting: 30, counting: COUNTING }
     }
 
     /// Of what is found by its rank: an answer that misses may miss by any distance, so few should.

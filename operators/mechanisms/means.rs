@@ -8,7 +8,7 @@ use super::laws::Asked;
 use super::noisy::{Noisy, Numbers, Tells, settled};
 use super::point::Point;
 use super::selection::{Column, Row};
-use super::statistic::Mean;
+use super::statistic::{Mean, Stated};
 use super::tally::Cell;
 use super::threshold::Threshold;
 use super::unbiased::over_bound;
@@ -33,7 +33,8 @@ pub struct Means {
 }
 
 pub(super) fn means<K: Key>(asked: &Asked, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
-    settled(asked, &mean.stated(), |spend, shared| {
+    let stated = Stated { cut: mean.cut(asked.counting()?), ..mean.stated() };
+    settled(asked, &stated, |spend, shared| {
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
         let counts = Additive::within(asked.family, counting, mean.count_sensitivity())?;

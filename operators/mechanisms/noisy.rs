@@ -1,6 +1,6 @@
 //! A cell for each key, under additive noise: all that totals and means settle alike.
 
-use super::additive::Additive;
+use super::additive::{Additive, Family};
 use super::answer::{Answer, Each, Estimate, Noised, Telling};
 use super::keys::Key;
 use super::laws::Asked;
@@ -108,7 +108,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
         },
         reaches: numbers.reaches(stated.point),
         numbers,
-        cost: spend.cost(person.neighbours(), delta),
+        cost: spend.cost_with(person.neighbours(), delta, (stated.cut, asked.family == Family::Gaussian))?,
         parameters: parameters(asked, spend, delta, stated),
     })
 }

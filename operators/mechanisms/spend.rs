@@ -1,5 +1,6 @@
 //! What a release is given to spend, and how it is divided among its draws.
 
+use super::cut::Cut;
 use crate::accounting::{Amount, Cost, Neighbours, Omega, Units};
 use crate::invalid::{Invalid, Kind};
 
@@ -48,6 +49,20 @@ impl Spend {
         match self {
             Spend::Pure(epsilon) => Spend::Pure(part(epsilon)),
             Spend::Rho(rho) => Spend::Rho(part(rho)),
+        }
+    }
+
+    /// The cost of all of it, beside a delta, with the price of a part of a person.
+    pub(super) fn cost_with(
+        self,
+        neighbours: Neighbours,
+        delta: Units,
+        (cut, is_gaussian): (Cut, bool),
+    ) -> Result<Cost, Invalid> {
+        let cost = self.cost(neighbours, delta);
+        match cut.price(cost.amount(), is_gaussian)? {
+            Some(partial) => cost.with_partial(partial),
+            None => Ok(cost),
         }
     }
 

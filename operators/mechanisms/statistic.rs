@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::bound::{Limits, Range};
+use super::cut::Cut;
 use super::keys::{Key, Keys};
 use super::point::Point;
 use super::sensitivity::Sensitivity;
@@ -58,6 +59,8 @@ pub(super) struct Stated<'a, K> {
     pub(super) point: Point,
     /// Is one of the numbers that are told the number of people?
     pub(super) counts_people: bool,
+    /// How much more a part of a person costs than all of one.
+    pub(super) cut: Cut,
     /// Whatever else was stated.
     pub(super) also: Option<Digest>,
 }
@@ -139,7 +142,27 @@ impl<K: Key> Total<K> {
         };
         // Only a sum is of values.
         let point = range.map_or(Point::WHOLE, |_| self.point);
-        Stated { measure, range, limits: &self.limits, keys: &self.keys, point, counts_people, also: None }
+        Stated {
+            measure,
+            range,
+            limits: &self.limits,
+            keys: &self.keys,
+            point,
+            counts_people,
+            cut: self.cut(),
+            also: None,
+        }
+    }
+
+    /// How much more a part of a person costs than all of one.
+    pub(crate) fn cut(&self) -> Cut {
+        let listed = self.keys.listed().map(|keys| keys.len());
+        let same = match self.measure {
+            Measure::Records | Measure::People => self.sensitivity.linf(),
+            // What was nothing before is one end of the range, or one end becomes the other.
+            Measure::Sum(range) => range.reach().max(range.width()).into(),
+        };
+        Cut::of_numbers(&self.limits, listed, self.sensitivity.linf(), same)
     }
 
     /// What the number is.
@@ -234,8 +257,14 @@ impl<K: Key> Mean<K> {
             keys: &self.keys,
             point: self.point,
             counts_people: self.limits.per_key() == 1,
+            cut: Cut::two_steps(&self.limits),
             also: None,
         }
+    }
+
+    /// How much more a part of a person costs than all of one, where counts have so many percent of the price.
+    pub(crate) fn cut(&self, counting: u8) -> Cut {
+        Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
     }
 
     /// How far one unit moves the sums, in half units.

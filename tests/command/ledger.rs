@@ -43,7 +43,9 @@ pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64)
         window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
         part: None,
     };
-    let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(rho).unwrap())));
+    let amount = || Amount::zcdp(rho).unwrap();
+    let cost = Cost::new(Neighbours::PERSON, amount()).with_partial(amount()).unwrap();
+    let charge = Some(Charge::Cost(cost));
     ledger
         .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])
         .unwrap();

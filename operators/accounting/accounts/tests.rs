@@ -8,7 +8,7 @@ fn rho(units: u128) -> Amount {
 }
 
 fn person(units: u128) -> Cost {
-    Cost::new(Neighbours::PERSON, rho(units))
+    Cost::new(Neighbours::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
 
 fn account(promise: Promise, cap: u128) -> Account {
@@ -53,6 +53,40 @@ fn each_span_pays_for_the_windows_that_overlap_it() {
     account.charge(window(-10, 0), &person(2)).unwrap();
 }
 
+// By hand: the spans [0, 10) and [10, 20). Refutes the whole price for a window that both hold a part of.
+#[test]
+fn an_aligned_span_cuts_what_is_not_inside_of_it() {
+    let mut account = account(Promise::Each(10), 4);
+    account.charge(window(0, 10), &priced(1, 3)).unwrap();
+    account.charge(window(5, 15), &priced(1, 3)).unwrap();
+    assert_eq!(account.spent(window(0, 1)).unwrap(), rho(4));
+    assert_eq!(account.spent(window(10, 20)).unwrap(), rho(3));
+    assert!(account.charge(window(9, 10), &priced(1, 1)).is_err());
+}
+
+// Refutes a part that is free, and one that has the price of the whole where nobody has worked out another.
+#[test]
+fn what_has_no_price_for_a_part_pays_for_two_steps() {
+    let cost = |neighbours, amount: Result<Amount, Invalid>| Cost::new(neighbours, amount.unwrap()).partial();
+    let person = |amount| cost(Neighbours::PERSON, amount);
+    assert_eq!(person(Amount::zcdp(0.25)), Amount::zcdp(1.0));
+    assert_eq!(person(Amount::pure(0.25)), Amount::pure(0.5));
+    let approximate = Amount::approximate_zcdp(0.25, Omega::EVERY, Some(0.5));
+    let refused = person(approximate.clone()).unwrap_err();
+    assert_eq!((refused.field(), refused.kind()), ("currency", Kind::Mixed));
+    assert_eq!(cost(Neighbours::RECORD, approximate.clone()), approximate);
+    let replaced = Neighbours { relation: Relation::Replace, ..Neighbours::PERSON };
+    assert_eq!(cost(replaced, approximate.clone()), approximate);
+    // Over a lifetime nobody is cut.
+    let small = Cost::new(Neighbours::PERSON, Amount::approximate_zcdp(0.25, Omega::EVERY, None).unwrap());
+    let cap = || Amount::zcdp(0.3).unwrap();
+    let mut lifetime = Account::new(Promise::Lifetime, Neighbours::PERSON, cap()).unwrap();
+    lifetime.charge(window(0, 10), &small).unwrap();
+    let mut any = Account::new(Promise::Any(5), Neighbours::PERSON, cap()).unwrap();
+    assert!(any.charge(window(0, 10), &small).is_err());
+    any.charge(window(0, 1), &small).unwrap();
+}
+
 #[test]
 fn a_lifetime_is_one_account() {
     let mut account = account(Promise::Lifetime, 3);
@@ -64,6 +98,7 @@ fn a_lifetime_is_one_account() {
 
 #[test]
 fn a_reservation_is_the_largest_windows() {
+    let person = |units| Cost::new(Neighbours::PERSON, rho(units));
     let costs: Vec<Cost> = [3, 9, 1, 7, 7].map(person).to_vec();
     for (most, sum) in [(1, 9), (2, 16), (3, 23), (5, 27), (100, 27)] {
         assert_eq!(reservation(&costs, most).unwrap(), person(sum));
@@ -86,6 +121,11 @@ fn promises_are_said_in_a_few_words() {
     assert_eq!(say(Promise::Windows(12), &cost), "lifetime in 12 windows, a person, rho 0.01");
     let record = Neighbours { unit: Unit::Record, relation: Relation::Replace };
     let cost = Cost::new(record, Amount::approximate(1.0, 1e-6).unwrap());
+    let part = |amount| Cost::new(Neighbours::PERSON, Amount::zcdp(amount).unwrap());
+    assert_eq!(
+        say(Promise::Any(30), &part(0.25)),
+        "any 30 days, a person, rho 0.25, or rho 1 where a span cuts a window"
+    );
     assert_eq!(say(Promise::Any(30), &cost), "any 30 days, a record replaced, epsilon 1, delta 0.000001");
     assert_eq!(say(Promise::Each(2), &cost), "each 2 days, a record replaced, epsilon 1, delta 0.000001");
 }

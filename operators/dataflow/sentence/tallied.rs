@@ -15,13 +15,15 @@ use super::panes::{Panes, Reading};
 use super::question::Question;
 use super::told::{Portion, Remembered, Telling};
 use super::unit::Unit;
+use crate::accounting::Promise;
 use crate::dataflow::bounding::{Chooser, Measure};
 use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use crate::dataflow::release::{Plan, Release, Title, Waker, release};
+use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
-use crate::invalid::Invalid;
-use crate::ledger::VersionTerms;
+use crate::invalid::{Invalid, Kind};
+use crate::ledger::{Charge, VersionTerms};
 use crate::mechanisms::{Mechanism, Ready, Tellable};
 use crate::time::{Time, in_words};
 
@@ -179,6 +181,7 @@ where
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
             domain.counts(charge.cost())?;
+            parts_are_priced(domain.promise(), &charge, limits.windows(), &schedule)?;
             let windows = (&schedule, people.windows.late);
             let terms = terms(&ready.parameters(), windows, domain.name(), &charge, stated.as_ref());
             let title = Title {
@@ -256,6 +259,31 @@ where
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
         Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
     }
+}
+
+/// Refuses what has no price where a span of time holds a part of a window.
+fn parts_are_priced(
+    promise: Promise,
+    charge: &Charge,
+    windows: Option<u64>,
+    schedule: &Schedule,
+) -> Result<(), Invalid> {
+    if !matches!(promise, Promise::Any(_) | Promise::Each(_)) {
+        return Ok(());
+    }
+    if windows.is_some() {
+        let remedy = "no bound of windows, or a promise over a lifetime: who leaves a window is counted in another one, which \
+                      no price of a span of time covers";
+        return Err(Invalid::new("windows", Kind::Mixed, remedy));
+    }
+    // Where many windows are inside of aligned spans, the first one that is not is refused by the ledger.
+    let cut = match charge {
+        Charge::Once { life, .. } => promise.cuts(*life),
+        Charge::Cost(_) => (0..schedule.count().min(1_000))
+            .filter_map(|number| schedule.window(number))
+            .any(|window| promise.cuts(window)),
+    };
+    if cut { charge.cost().partial().map(drop) } else { Ok(()) }
 }
 
 /// What worker 0 tells the others once, before anything is closed.

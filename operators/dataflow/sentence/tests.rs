@@ -17,6 +17,7 @@ mod collection;
 mod distinguished;
 mod neighbours;
 mod oracle;
+mod parts;
 mod recorder;
 mod refusals;
 mod running;

@@ -5,7 +5,9 @@ use super::{CellKey, Refused, delta_of, keys};
 use crate::accounting::Amount;
 use crate::invalid::Invalid;
 use crate::job::config::{self, Each, Measure, Number, Release, Statistic};
-use crate::mechanisms::{Edges, Grid, Keys, PerPerson, Point, Quantile, Range};
+use crate::mechanisms::{
+    COUNTING, Cut, Edges, Grid, Keys, Limits, Mean, PerPerson, Point, Quantile, Range, Total,
+};
 
 /// What is asked of a window.
 #[derive(Clone, Debug)]
@@ -38,6 +40,17 @@ impl Asking {
             | Asking::Quantiles(_, _, keys)
             | Asking::Histogram(_, _, keys) => keys,
         }
+    }
+
+    /// How much more a window costs of which a span of time holds a part.
+    pub(super) fn cut(&self, limits: Limits) -> Result<Cut, Invalid> {
+        Ok(match self {
+            Asking::Count(keys) | Asking::Histogram(_, _, keys) => Total::count(limits, keys.clone())?.cut(),
+            Asking::People(keys) => Total::people(limits, keys.clone())?.cut(),
+            Asking::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.cut(),
+            Asking::Mean(range, keys) => Mean::new(*range, limits, keys.clone())?.cut(COUNTING),
+            Asking::Max(..) | Asking::Quantiles(..) => Cut::two_steps(&limits),
+        })
     }
 }
 

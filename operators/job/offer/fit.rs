@@ -2,14 +2,18 @@
 
 use dashu_int::UBig;
 
-use super::Refused;
+use super::{Refused, Together};
 use crate::accounting::{Amount, Omega, Promise, Units, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
 use crate::job::config::{CostWords, Job, Price, Share};
 
 /// What a window of each release costs, in the domain's currency.
-pub(super) fn costs(job: &Job, together: &[u64], schedules: &[Schedule]) -> Result<Vec<Amount>, Refused> {
+pub(super) fn costs(
+    job: &Job,
+    together: &[Together],
+    schedules: &[Schedule],
+) -> Result<Vec<Amount>, Refused> {
     let cap = job.domain().cap();
     let mut left = cap.clone();
     let mut costs: Vec<Amount> = Vec::with_capacity(together.len());
@@ -32,7 +36,7 @@ pub(super) fn costs(job: &Job, together: &[u64], schedules: &[Schedule]) -> Resu
     let written: Vec<Written<'_>> = (job.releases.iter().enumerate())
         .filter_map(|(index, release)| {
             let Price::Cost(words) = &release.price else { return None };
-            let together = if endless(index) { 1 } else { together[index] };
+            let together = if endless(index) { Together::ONE } else { together[index] };
             Some(Written { index, words, cost: &costs[index], together, at_once: release.running.is_some() })
         })
         .collect();
@@ -46,7 +50,7 @@ pub(super) fn costs(job: &Job, together: &[u64], schedules: &[Schedule]) -> Resu
     // One that can be made to fit beside all others, if there is one.
     let fits = |written: &Written<'_>| {
         let left = beside(Some(written.index)).filter(|left| is_some_of(left, cap))?;
-        pasted(written.words, written.cost, written.together, &left).map(|fits| (left, fits))
+        pasted(written.words, written.cost, written.together.divisor(), &left).map(|fits| (left, fits))
     };
     let smaller = written.iter().find_map(|written| fits(written).map(|fits| (written, Some(fits))));
     match smaller.or(written.last().map(|last| (last, None))) {
@@ -70,24 +74,23 @@ struct Written<'j> {
     index: usize,
     words: &'j CostWords,
     cost: &'j Amount,
-    together: u64,
+    together: Together,
     /// Whether it is for all windows.
     at_once: bool,
 }
 
-/// `floor(cap share / together)`, part by part; of delta only where keys are discovered.
-fn part(cap: &Amount, share: Share, together: u64, discovers: bool) -> Amount {
-    let part = |all: Units| {
+/// The share of the cap, divided by what one account holds at once, part by part; of delta only where keys are discovered.
+fn part(cap: &Amount, share: Share, together: Together, discovers: bool) -> Amount {
+    let shared = |all: Units| {
         let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
-        let divisor = UBig::from(Share::WHOLE.parts()) * UBig::from(together.max(1));
         // No more than all of it, which fits.
-        Units::from_bits(u128::try_from(parts / divisor).unwrap_or(0))
+        Units::from_bits(u128::try_from(parts / UBig::from(Share::WHOLE.parts())).unwrap_or(0))
     };
     match cap {
-        Amount::Pure { epsilon } => Amount::Pure { epsilon: part(*epsilon) },
+        Amount::Pure { epsilon } => Amount::Pure { epsilon: together.divide(shared(*epsilon)) },
         Amount::Zcdp { rho, delta, .. } => {
-            let delta = if discovers { part(*delta) } else { Units::ZERO };
-            Amount::Zcdp { rho: part(*rho), delta, omega: Omega::EVERY }
+            let delta = if discovers { together.divide_evenly(shared(*delta)) } else { Units::ZERO };
+            Amount::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
         }
         // A ledger counts the two.
         other => other.clone(),
@@ -95,8 +98,8 @@ fn part(cap: &Amount, share: Share, together: u64, discovers: bool) -> Amount {
 }
 
 /// What is left of an amount when so many windows are paid; `None` where they do not fit.
-fn without(left: &Amount, cost: &Amount, together: u64) -> Option<Amount> {
-    let all = cost.times(together).ok()?;
+fn without(left: &Amount, cost: &Amount, together: Together) -> Option<Amount> {
+    let all = together.all(cost)?;
     if !all.within(left) {
         return None;
     }
@@ -105,13 +108,17 @@ fn without(left: &Amount, cost: &Amount, together: u64) -> Option<Amount> {
 
 fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount) -> Refused {
     let Written { index, cost, together, at_once, .. } = written;
-    let windows = if *together == 1 { "1 window".to_owned() } else { format!("{together} windows") };
-    let comes = cost.times(*together).map_or("more than 2^64".to_owned(), |all| all.to_string());
+    let windows = match together.windows() {
+        1 => "1 window".to_owned(),
+        windows => format!("{windows} windows"),
+    };
+    let cut = together.partial(cost).map_or(String::new(), |partial| format!(" ({partial} where it is cut)"));
+    let comes = together.all(cost).map_or("more than 2^64".to_owned(), |all| all.to_string());
     let found = match at_once {
         true => format!("found {cost} for all windows together"),
         false => {
             format!(
-                "found {cost} a window, which comes to {comes} for {windows} that one account holds together"
+                "found {cost} a window{cut}, which comes to {comes} for {windows} that one account holds together"
             )
         }
     };

@@ -1,8 +1,8 @@
 //! What a job's releases come to: each with its windows, its price and its noise settled, before there is data.
 //!
 //! Nothing is left to be decided after this, so that a plan, a demo and a live run cannot disagree. A share of the budget is
-//! divided by the windows of the release that one account holds together ([`Offer::together`]), in whole units of 2^-64,
-//! rounded down; what is written as a cost stands as it is, and must fit beside the shares.
+//! divided by the windows of the release that one account holds together ([`Offer::together`]), those that a span of time cuts
+//! at their partial price, in whole units of 2^-64, rounded down; what is written as a cost stands as it is, and must fit beside the shares.
 
 mod adding;
 mod asking;
@@ -26,13 +26,14 @@ pub(crate) use ready::{Law, Settled};
 pub use refused::Refused;
 pub(super) use steps::misfit;
 
-use crate::accounting::{Amount, Omega, Units};
+use crate::accounting::{Amount, Omega, Promise, Units};
 use crate::dataflow::{Calendar, Schedule};
-use crate::job::config::{CalendarUnit, Every, Job, Price, Protected, Release};
+use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, Price, Protected, Release};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, Limits, Point};
+use crate::mechanisms::{Bound, Cut, Limits, Point};
 use crate::time::{LIMIT, Time};
-use together::{Weight, Windows, together};
+pub(crate) use together::Together;
+use together::{Weight, Windows};
 
 /// A release with everything settled.
 #[derive(Clone, Debug)]
@@ -55,8 +56,8 @@ pub(crate) struct Offer {
     pub(crate) law: Law,
     /// What a window costs, in the domain's currency, the delta of discovery included; or all of them, where they are added up.
     pub(crate) cost: Amount,
-    /// How many times one account ever holds that together.
-    pub(crate) together: u64,
+    /// How many times one account ever holds that at once.
+    pub(crate) together: Together,
     /// What its version binds of the job file, beside what the pipeline knows.
     pub(crate) stated: VersionTerms,
 }
@@ -96,16 +97,22 @@ impl Job {
                 even: matches!(release.every, Every::Span(_)),
             })
             .collect();
-        let together: Vec<u64> = (self.releases.iter().zip(&windows))
-            .map(|(release, counted)| match release.running {
+        let promise = self.domain().promise();
+        let mut together: Vec<Together> = Vec::with_capacity(windows.len());
+        for (index, (release, counted)) in self.releases.iter().zip(&windows).enumerate() {
+            let weight = match promise {
+                Promise::Lifetime | Promise::Windows(_) => Weight::EVEN,
+                Promise::Any(_) | Promise::Each(_) => weight(self, release, &place(index))?,
+            };
+            together.push(match release.running {
                 // Paid with the first of them, for the whole time that they are about.
-                Some(_) => 1,
-                None => {
-                    let held = together(counted, self.domain().promise(), Weight::EVEN);
-                    held.whole + held.cut
+                Some(_) => {
+                    let life = counted.schedule.life();
+                    Together::once(life.is_ok_and(|life| promise.cuts(life)), weight)
                 }
-            })
-            .collect();
+                None => Together::of(counted, promise, weight),
+            });
+        }
         let costs = fit::costs(self, &together, &schedules)?;
         let mut offers = Vec::with_capacity(schedules.len());
         for (index, release) in self.releases.iter().enumerate() {
@@ -173,16 +180,14 @@ pub(crate) fn schedule(
 fn offer(
     job: &Job,
     release: &Release,
-    (schedule, together, cost): (Schedule, u64, Amount),
+    (schedule, together, cost): (Schedule, Together, Amount),
     place: &str,
 ) -> Result<Offer, Refused> {
     let word = release.statistic.word();
     let (asking, value) = asking::asking(release, &cost, &format!("{place}.{word}"))?;
     let adding = Adding::of(release, &schedule, place)?;
     let law = Law::new(release.noise, without_delta(&cost));
-    let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
-        .per_key(release.bound.per_key.unwrap_or(1).into());
-    let bound = release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()));
+    let bound = bound(release);
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
     let offer = Offer {
         name: release.name.clone(),
@@ -215,6 +220,30 @@ fn offer(
         Refused::at(format!("{place}.{field}"), &invalid)
     })?;
     Ok(offer)
+}
+
+fn bound(release: &Release) -> Bound {
+    let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
+        .per_key(release.bound.per_key.unwrap_or(1).into());
+    release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()))
+}
+
+/// How many times its price a window costs that a span of time cuts.
+fn weight(job: &Job, release: &Release, place: &str) -> Result<Weight, Refused> {
+    let limits = match job.privacy.protected {
+        Protected::Record => Ok(Limits::RECORD),
+        Protected::Person { .. } => bound(release).checked(),
+    };
+    let limits = limits.map_err(|invalid| Refused::at(format!("{place}.bound"), &invalid))?;
+    let cap = job.domain().cap();
+    let word = release.statistic.word();
+    let (asking, _) = asking::asking(release, cap, &format!("{place}.{word}"))?;
+    let cut = match release.running {
+        Some(_) => Cut::two_steps(&limits),
+        None => asking.cut(limits).map_err(|invalid| Refused::at(format!("{place}.bound"), &invalid))?,
+    };
+    let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
+    Ok(Weight { over, under })
 }
 
 /// What a cost sets aside for the discovery of keys.

@@ -74,7 +74,7 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
         Price::Share(share) => terms
             .showing("share", share.to_decimal())
             .showing("privacy.budget", job.domain().cap())
-            .showing("windows that share the budget", offer.together)
+            .showing("windows that share the budget", offer.together.windows())
             .showing("until", until.map_or("nothing".to_owned(), crate::time::in_json)),
     }
 }

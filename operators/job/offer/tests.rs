@@ -56,7 +56,7 @@ fn refused(text: &str) -> String {
 
 /// Every part of `amount` is at most that of `limit`, and together they are all that is charged.
 fn sum(offers: &[Offer]) -> Amount {
-    let all = |offer: &Offer| offer.cost.times(offer.together).unwrap();
+    let all = |offer: &Offer| offer.together.all(&offer.cost).unwrap();
     offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
 }
 
@@ -73,7 +73,7 @@ fn the_configs_are_offered_within_their_budgets() {
         assert!(sum(&offers).within(job.domain().cap()), "{}", path.display());
         for offer in &offers {
             assert_eq!(offer.settled(&job).unwrap().cost().amount(), &offer.cost);
-            assert!(offer.together > 0);
+            assert!(offer.together.windows() > 0);
         }
     }
 }
@@ -83,7 +83,7 @@ fn the_configs_are_offered_within_their_budgets() {
 fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let job = job(GOOD);
     let offers = offered(&job).unwrap();
-    assert_eq!((offers[0].together, offers[1].together), (31, 1));
+    assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (31, 1));
     let (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: cap, delta: all, .. }) =
         (&offers[0].cost, job.domain().cap())
     else {
@@ -110,7 +110,7 @@ proptest! {
         let job = job(&text);
         let schedules: Vec<Schedule> =
             job.releases.iter().map(|release| schedule(&job, release, job.horizon(), "").unwrap()).collect();
-        let cost = &fit::costs(&job, &[windows, 1], &schedules).unwrap()[0];
+        let cost = &fit::costs(&job, &[Together::whole(windows), Together::ONE], &schedules).unwrap()[0];
         let (Amount::Zcdp { rho, .. }, Amount::Zcdp { rho: cap, .. }) = (cost, job.domain().cap()) else { panic!() };
         let big = dashu_int::UBig::from;
         let exact = big(cap.to_bits()) * big(share.into());

@@ -4,7 +4,9 @@
 //! windows, those that it cuts at their partial price, cost the most. What another release holds there is that release's
 //! share, and shares come to no more than the whole.
 
-use crate::accounting::{Interval, Promise};
+use dashu_int::UBig;
+
+use crate::accounting::{Amount, Interval, Promise, Units};
 use crate::dataflow::Schedule;
 
 /// The windows of a release, as an account sees them.
@@ -36,6 +38,14 @@ impl Weight {
     /// A window costs the same either way.
     pub(crate) const EVEN: Weight = Weight { over: 1, under: 1 };
 
+    /// Rounded up.
+    fn times(self, units: Units) -> Units {
+        let all = UBig::from(units.to_bits()) * UBig::from(self.over);
+        let under = UBig::from(self.under);
+        let up = (all + &under - UBig::ONE) / under;
+        Units::from_bits(u128::try_from(up).unwrap_or(u128::MAX - 1))
+    }
+
     fn of(self, held: Held) -> u128 {
         u128::from(held.whole) * u128::from(self.under) + u128::from(held.cut) * u128::from(self.over)
     }
@@ -45,8 +55,104 @@ impl Weight {
 /// million windows.
 const WALKED: u64 = 10_000;
 
+/// What one account holds of a release at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Together {
+    /// The windows of the heaviest stretch or span.
+    held: Held,
+    /// The most windows of any stretch or span.
+    most: u64,
+    weight: Weight,
+}
+
+impl Together {
+    /// One window.
+    pub(super) const ONE: Together =
+        Together { held: Held { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
+
+    pub(super) fn of(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Together {
+        let Held { whole, cut } = held(windows, promise, Weight::EVEN);
+        Together { held: held(windows, promise, weight), most: whole + cut, weight }
+    }
+
+    /// As many windows, none of them cut.
+    #[cfg(test)]
+    pub(super) fn whole(windows: u64) -> Together {
+        Together { held: Held { whole: windows, cut: 0 }, most: windows, weight: Weight::EVEN }
+    }
+
+    /// What is paid once, and whose life is cut or is not.
+    pub(super) fn once(cut: bool, weight: Weight) -> Together {
+        let cut = u64::from(cut);
+        Together { held: Held { whole: 1 - cut, cut }, most: 1, weight }
+    }
+
+    /// How many windows it is.
+    pub(crate) fn windows(&self) -> u64 {
+        self.held.whole + self.held.cut
+    }
+
+    /// The price of a window that is cut, where it is another than that of a whole one.
+    pub(crate) fn partial(&self, cost: &Amount) -> Option<Amount> {
+        let is_cut = self.held.cut > 0 && self.weight != Weight::EVEN;
+        let partial = || self.each(cost, |units| Some(self.weight.times(units)), |delta| Some(delta));
+        is_cut.then(partial).flatten()
+    }
+
+    /// What all of them cost; `None` from 2^64 on.
+    pub(crate) fn all(&self, cost: &Amount) -> Option<Amount> {
+        let most = |delta: Units| delta.times("delta", self.most).ok();
+        self.each(cost, |units| self.sum(units), most)
+    }
+
+    /// As many whole windows as cost no less.
+    pub(crate) fn divisor(&self) -> u64 {
+        let all = self.weight.of(self.held).div_ceil(self.weight.under.into());
+        u64::try_from(all).unwrap_or(u64::MAX).max(self.most)
+    }
+
+    /// The most that a window may cost, so that all of them cost no more than this.
+    pub(super) fn divide(&self, all: Units) -> Units {
+        let parts = UBig::from(all.to_bits()) * UBig::from(self.weight.under);
+        let divisor = UBig::from(self.weight.of(self.held).max(1));
+        // No more than all of it, which fits.
+        let mut units = u128::try_from(parts / divisor).unwrap_or(0);
+        // Windows that are cut round up, each by less than a unit.
+        while units > 0 && self.sum(Units::from_bits(units)).is_none_or(|sum| sum > all) {
+            units -= 1;
+        }
+        Units::from_bits(units)
+    }
+
+    /// The same of what a window costs either way.
+    pub(super) fn divide_evenly(&self, all: Units) -> Units {
+        Units::from_bits(all.to_bits() / u128::from(self.most.max(1)))
+    }
+
+    fn sum(&self, units: Units) -> Option<Units> {
+        let times = |units: Units, count: u64| units.times("cost", count).ok();
+        times(units, self.held.whole)?.plus("cost", times(self.weight.times(units), self.held.cut)?).ok()
+    }
+
+    fn each(
+        &self,
+        cost: &Amount,
+        main: impl Fn(Units) -> Option<Units>,
+        delta: impl Fn(Units) -> Option<Units>,
+    ) -> Option<Amount> {
+        match cost {
+            Amount::Pure { epsilon } => Some(Amount::Pure { epsilon: main(*epsilon)? }),
+            Amount::Zcdp { rho, delta: own, omega } => {
+                Some(Amount::Zcdp { rho: main(*rho)?, delta: delta(*own)?, omega: *omega })
+            }
+            // A ledger counts the two.
+            _ => None,
+        }
+    }
+}
+
 /// The windows of the heaviest stretch or span.
-pub(super) fn together(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Held {
+fn held(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Held {
     let count = windows.schedule.count();
     match promise {
         Promise::Lifetime | Promise::Windows(_) => {

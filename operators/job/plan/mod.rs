@@ -86,8 +86,10 @@ impl Job {
             let place = format!("release[{}]", index + 1);
             let settled = offer.settled(self).map_err(|invalid| Refused::at(&place, &invalid))?;
             // A lifetime without end holds as many as fit.
-            let paid = offer.cost.times(if endless(offer) { 1 } else { offer.together });
-            let paid = paid.map_err(|invalid| Refused::at(&place, &invalid))?;
+            let paid =
+                if endless(offer) { Some(offer.cost.clone()) } else { offer.together.all(&offer.cost) };
+            let paid =
+                paid.ok_or_else(|| Refused::new(&place, "found a cost of 2^64 or more; give a smaller one"))?;
             together = together.plus(&paid).map_err(|invalid| Refused::at(&place, &invalid))?;
             releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
         }
@@ -151,7 +153,8 @@ fn planned(
         running: running::of(settled, offer),
         noise,
         cost: Cost::of(&offer.cost, delta),
-        paid_together: offer.together,
+        partial: offer.together.partial(&offer.cost).map(|partial| Cost::of(&partial, delta)),
+        paid_together: offer.together.windows(),
         paid: Cost::of(paid, delta),
         memory: memory::of(job, release, (schedule, settled.largest())),
     }

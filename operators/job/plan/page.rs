@@ -76,6 +76,7 @@ impl Plan {
             let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
             let paid = format!("{}, paid once, with the first{first}", self.cost(&release.cost));
             line(f, "all windows", &paid)?;
+            self.cut(f, release)?;
         } else {
             self.account(f, release)?;
         }
@@ -87,9 +88,18 @@ impl Plan {
         line(f, "memory", &memory(release.memory))
     }
 
+    /// What is paid where a span of time holds a part of what is paid for.
+    fn cut(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
+        match &release.partial {
+            Some(partial) => line(f, "a part", &format!("{}, where a span cuts it", self.cost(partial))),
+            None => Ok(()),
+        }
+    }
+
     /// What a window costs, and what windows come to.
     fn account(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         line(f, "a window", &self.cost(&release.cost))?;
+        self.cut(f, release)?;
         let together = match release.paid_together {
             _ if release.windows.count.is_none()
                 && release.paid.rho == release.cost.rho

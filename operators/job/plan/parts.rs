@@ -39,7 +39,9 @@ pub struct Planned {
     pub people_for_a_tenth: u64,
     /// What a window costs, or all of them where they are added up.
     pub cost: Cost,
-    /// How many times one account holds that together.
+    /// What a window costs of which a span of time holds a part, where that is more.
+    pub partial: Option<Cost>,
+    /// How many windows one account holds together, those that are cut among them.
     pub paid_together: u64,
     /// What these come to.
     pub paid: Cost,

@@ -9,6 +9,11 @@ fn amount(units: u64) -> Amount {
     Amount::Pure { epsilon: Units::from_bits(units.into()) }
 }
 
+/// The same price for a window and for a part of one.
+fn cost(units: u64) -> Cost {
+    Cost::new(Neighbours::PERSON, amount(units)).with_partial(amount(units)).unwrap()
+}
+
 fn domain(promise: Promise, cap: u64) -> Domain {
     Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, promise, amount(cap)).unwrap()
 }
@@ -102,7 +107,7 @@ proptest! {
         let mut charges = Charges::new();
         for (start, length, price) in past {
             let window = Interval::new(start, start + length).unwrap();
-            if account.charge(window, &Cost::new(domain.neighbours, amount(price))).is_ok() {
+            if account.charge(window, &cost(price)).is_ok() {
                 charges.push((start, start + length, price));
             }
         }
@@ -176,7 +181,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let domain = self::domain(promise, 9);
     let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
     let ahead = Interval::new(3_000, 3_010).unwrap();
-    account.charge(ahead, &Cost::new(domain.neighbours, amount(1))).unwrap();
+    account.charge(ahead, &cost(1)).unwrap();
     let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
     let window = Interval::new(3_020, 3_030).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });

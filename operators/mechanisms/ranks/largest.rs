@@ -8,6 +8,7 @@ use super::tops::Tops;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::bound::Limits;
+use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::sealed::Sealed;
@@ -135,6 +136,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
             keys: &self.keys,
             point: self.point,
             counts_people: false,
+            cut: Cut::two_steps(&self.limits),
             also: Some(self.grid.canonical(form.text(self.each.name())).finish()),
         }
     }

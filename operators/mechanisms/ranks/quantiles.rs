@@ -11,6 +11,7 @@ use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::answer::{Each, Estimate, Noised, Ranks};
 use crate::mechanisms::bound::Limits;
+use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::laws::Asked;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
@@ -93,6 +94,7 @@ impl<K: Key> Quantiles<K> {
             keys: &self.keys,
             point: self.point,
             counts_people: false,
+            cut: Cut::two_steps(&self.limits),
             also: Some(self.grid.canonical(form).finish()),
         }
     }

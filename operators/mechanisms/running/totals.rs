@@ -16,6 +16,7 @@ use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Answer, Each, Estimate, Noised, Telling};
+use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Choice, Key};
 use crate::mechanisms::laws::Gaussian;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
@@ -109,7 +110,11 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 of: Some(statistic.span().to_string().into()),
             },
             widths: Widths::new(&running, confidence)?,
-            cost: Spend::Rho(rho).cost(person.neighbours(), delta),
+            cost: Spend::Rho(rho).cost_with(
+                person.neighbours(),
+                delta,
+                (Cut::two_steps(stated.limits), true),
+            )?,
             parameters: form.digest(&parameters(asked, Spend::Rho(rho), delta, &stated)).finish(),
             running,
         })

@@ -8,6 +8,7 @@ use crate::canonical::Canonical;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{Limits, Range};
+use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::sealed::Sealed;
@@ -177,6 +178,7 @@ impl<K: Key> FoundMean<K> {
             keys: &self.keys,
             point: Point::WHOLE,
             counts_people: self.limits.per_key() == 1,
+            cut: Cut::two_steps(&self.limits),
             also: Some(form.finish()),
         }
     }

@@ -10,6 +10,7 @@ use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{Limits, Range};
+use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::sealed::Sealed;
@@ -169,6 +170,7 @@ impl<K: Key> VectorMean<K> {
             keys: &self.keys,
             point: Point::WHOLE,
             counts_people: self.limits.per_key() == 1,
+            cut: Cut::two_steps(&self.limits),
             also: Some(form.finish()),
         }
     }

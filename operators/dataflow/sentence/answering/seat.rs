@@ -51,6 +51,9 @@ pub(super) fn seated<R: ReadyAnswers>(
     let life = schedule.life()?;
     let charge = Charge::Once { cost: ready.cost().clone(), life };
     domain.counts(charge.cost())?;
+    if domain.promise().cuts(life) {
+        charge.cost().partial()?;
+    }
     let terms = terms(&ready.parameters(), (&schedule, late), domain.name(), &charge, None);
     let version = office.version(terms.digest());
     let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };

@@ -124,11 +124,24 @@ pub(super) fn with_and_without<R>(
 where
     R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
 {
+    replayed(scripts, |event| event.0 != person, seed, release)
+}
+
+/// What is sealed of a script, and of the same with those records alone that stay.
+pub(super) fn replayed<R>(
+    scripts: Vec<Script<Event>>,
+    stays: impl Fn(&Event) -> bool,
+    seed: u64,
+    release: impl Fn(&Recorder) -> R,
+) -> [Vec<Sealed>; 2]
+where
+    R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
+{
     let without: Vec<Script<Event>> = scripts
         .iter()
         .map(|script| {
             let others =
-                |records: &Vec<Event>| records.iter().filter(|event| event.0 != person).copied().collect();
+                |records: &Vec<Event>| records.iter().filter(|event| stays(event)).copied().collect();
             Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
         })
         .collect();

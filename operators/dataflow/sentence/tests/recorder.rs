@@ -121,6 +121,12 @@ impl Recorder {
 /// The budget for what has a price at low orders only.
 pub(in super::super) const LOW_ORDERS: &str = "low orders";
 
+/// A budget for any short span of time.
+pub(in super::super) const SPANS: &str = "spans";
+
+/// The same for what has a price at low orders only.
+pub(in super::super) const SPANS_OF_LOW_ORDERS: &str = "spans of low orders";
+
 impl Office for Recorder {
     fn answers_for(&self, _: &Shared) {}
 
@@ -144,10 +150,16 @@ impl Office for Recorder {
         let name = Name::new("domain", "visits").unwrap();
         let neighbours = Neighbours { unit, ..Neighbours::PERSON };
         let cap = match named {
-            Some(LOW_ORDERS) => Amount::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01)),
+            Some(LOW_ORDERS | SPANS_OF_LOW_ORDERS) => {
+                Amount::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01))
+            }
             _ => Amount::zcdp(500.0),
         };
-        Ok(Domain::new(name, neighbours, Promise::Lifetime, cap.unwrap()).unwrap())
+        let promise = match named {
+            Some(SPANS | SPANS_OF_LOW_ORDERS) => Promise::Any(30),
+            _ => Promise::Lifetime,
+        };
+        Ok(Domain::new(name, neighbours, promise, cap.unwrap()).unwrap())
     }
 
     fn open(&self, name: &Name, _: &VersionTerms, wake: Wake) -> Result<Opened, Trouble> {

@@ -89,6 +89,25 @@ fn every_word_refuses_by_name() {
     );
 }
 
+// Refutes a removal that moves what other windows keep, under a promise whose price is that of one window.
+#[test]
+fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
+    let charged = |domain: &'static str, bound: Bound| {
+        move |visits: Fed<'_, Event>, gate: &Recorder| {
+            let windows = visits.protect(|v| v.0).tumbling(span(10), |v| v.3).between(0, 100);
+            let count = windows.bound(bound).count().charged_to(domain);
+            count.release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
+        }
+    };
+    let message = refused(charged(recorder::SPANS, Bound::keys(1).windows(2)));
+    assert!(message.starts_with("windows: ") && message.contains("a promise over a lifetime"), "{message}");
+    let recorder = Recorder::new(Unit::Person);
+    for build in [charged(recorder::SPANS, Bound::keys(1)), charged("visits", Bound::keys(1).windows(2))] {
+        let sealing = recorder.clone();
+        assert!(run(&[Script::default()], move |visits| build(visits, &sealing)).is_ok());
+    }
+}
+
 // Refutes two statistics that would be one row.
 #[test]
 fn a_name_stands_for_one_statistic() {

@@ -34,12 +34,12 @@ fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) 
 
 fn holds_exactly(promise: Promise, schedule: &Schedule, is_even: bool) {
     for weight in [Weight::EVEN, TWICE, Weight { over: 4, under: 1 }] {
-        let held = together(&seen(schedule, is_even), promise, weight);
-        let windows = weight.of(held);
+        let found = held(&seen(schedule, is_even), promise, weight);
+        let windows = weight.of(found);
         for cap in [1_000_003, 7_919_000_000_000_000] {
             let all = |units| refused(promise, &[(schedule, units, weight)], cap);
-            assert_eq!(all(cap / windows), 0, "{promise:?} {schedule:?} {held:?}");
-            assert!(all(cap / windows + 1) > 0, "{promise:?} {schedule:?} {held:?}");
+            assert_eq!(all(cap / windows), 0, "{promise:?} {schedule:?} {found:?}");
+            assert!(all(cap / windows + 1) > 0, "{promise:?} {schedule:?} {found:?}");
         }
     }
 }
@@ -76,10 +76,10 @@ fn a_person_in_few_windows_divides_by_them() {
     let schedule = even(10, 10, 0, Some(200));
     let most = |most| {
         let windows = Windows { most: Some(most), ..seen(&schedule, true) };
-        together(&windows, Promise::Windows(12), TWICE).whole
+        held(&windows, Promise::Windows(12), TWICE).whole
     };
     assert_eq!((most(12), most(1), most(50)), (12, 1, 20));
-    let all = together(&seen(&schedule, true), Promise::Lifetime, TWICE);
+    let all = held(&seen(&schedule, true), Promise::Lifetime, TWICE);
     assert_eq!(all, Held { whole: 20, cut: 0 });
 }
 
@@ -88,11 +88,30 @@ fn a_person_in_few_windows_divides_by_them() {
 fn a_stretch_cuts_a_window_at_either_end() {
     let day = 86_400 * SECOND;
     let (daily, hourly) = (even(86_400, 86_400, 0, None), even(3_600, 3_600, 0, None));
-    let held = |schedule, promise, weight| together(&seen(schedule, true), promise, weight);
-    assert_eq!(held(&daily, Promise::Any(30 * day), Weight::EVEN), Held { whole: 29, cut: 2 });
-    assert_eq!(held(&hourly, Promise::Any(30 * day), TWICE), Held { whole: 719, cut: 2 });
-    assert_eq!(held(&hourly, Promise::Each(day), TWICE), Held { whole: 24, cut: 0 });
-    assert_eq!(held(&daily, Promise::Each(3_600 * SECOND), TWICE), Held { whole: 0, cut: 1 });
+    let of = |schedule, promise, weight| held(&seen(schedule, true), promise, weight);
+    assert_eq!(of(&daily, Promise::Any(30 * day), Weight::EVEN), Held { whole: 29, cut: 2 });
+    assert_eq!(of(&hourly, Promise::Any(30 * day), TWICE), Held { whole: 719, cut: 2 });
+    assert_eq!(of(&hourly, Promise::Each(day), TWICE), Held { whole: 24, cut: 0 });
+    assert_eq!(of(&daily, Promise::Each(3_600 * SECOND), TWICE), Held { whole: 0, cut: 1 });
+}
+
+// Refutes a share that its own windows do not fit into, and one that leaves more than rounding does.
+#[test]
+fn a_share_is_used_in_full() {
+    for weight in [Weight::EVEN, TWICE, Weight { over: 10_487, under: 4_096 }] {
+        for (whole, cut) in [(1, 0), (0, 1), (29, 2), (719, 2)] {
+            let together = Together { held: Held { whole, cut }, most: whole + cut, weight };
+            for all in [0, 1, 40, 12_345, 1 << 70] {
+                let cost = |units| Amount::Pure { epsilon: units };
+                let units = together.divide(Units::from_bits(all));
+                let fits = |units| together.all(&cost(units)).unwrap().within(&cost(Units::from_bits(all)));
+                assert!(
+                    fits(units) && !fits(units.plus("cost", Units::from_bits(1)).unwrap()),
+                    "{together:?} of {all}"
+                );
+            }
+        }
+    }
 }
 
 fn weights() -> impl Strategy<Value = Weight> {
@@ -119,7 +138,7 @@ proptest! {
         let schedules: Vec<Schedule> =
             shapes.iter().map(|(step, times, from, ..)| even(step * times, *step, *from, Some(120))).collect();
         let cap = schedules.iter().zip(&shapes).map(|(own, (_, _, _, units, weight))| {
-            weight.of(together(&seen(own, true), promise, *weight)) * units
+            weight.of(held(&seen(own, true), promise, *weight)) * units
         });
         let charged: Vec<(&Schedule, u128, Weight)> =
             schedules.iter().zip(&shapes).map(|(schedule, shape)| (schedule, shape.3, shape.4)).collect();
@@ -147,7 +166,7 @@ proptest! {
         };
         let most = (-50..130).filter(|place| !each || place % length == 0).map(of).max().unwrap();
         let promise = if each { Promise::Each(span) } else { Promise::Any(span) };
-        prop_assert_eq!(weight.of(together(&seen(&schedule, true), promise, weight)), most);
+        prop_assert_eq!(weight.of(held(&seen(&schedule, true), promise, weight)), most);
     }
 
     // Refutes the formulas for schedules without end, against a walk over all of their common period.
@@ -162,7 +181,7 @@ proptest! {
         let of = |until| even(shape.0 * shape.1, shape.0, from, until);
         let (endless, long) = (of(None), of(Some(2_000)));
         for promise in [Promise::Any(span), Promise::Each(span)] {
-            let count = |schedule: &Schedule| weight.of(together(&seen(schedule, true), promise, weight));
+            let count = |schedule: &Schedule| weight.of(held(&seen(schedule, true), promise, weight));
             prop_assert_eq!(count(&endless), count(&long), "{:?}", promise);
         }
     }
