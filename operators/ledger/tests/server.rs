@@ -262,7 +262,7 @@ fn an_index_that_misses_a_row_is_noticed() {
         (
             "agreed_pkey",
             "agreed (job, version, name)",
-            "INSERT INTO agreed SELECT name, 77, name, cap FROM domain",
+            "INSERT INTO agreed SELECT name, 77, name, cap, cap FROM domain",
         ),
     ] {
         let maintained = |maintained: bool| {
