@@ -14,7 +14,7 @@ everywhere! {
     one_analyst_cannot_use_up_what_is_anothers
     an_id_has_one_answer_whatever_is_asked_under_it
     what_was_never_delivered_is_not_drawn_again
-    other_parameters_pay_anew_and_the_first_go_on_where_they_were
+    other_parameters_pay_anew_and_replace_the_first
 }
 
 /// Two answers, one for each of two analysts, or three for anybody: which share a law, so that few are calibrated.
@@ -241,7 +241,7 @@ fn what_was_never_delivered_is_not_drawn_again(at: At) {
 }
 
 /// Refutes a fresh bundle for the price of the old one.
-fn other_parameters_pay_anew_and_the_first_go_on_where_they_were(at: At) {
+fn other_parameters_pay_anew_and_replace_the_first(at: At) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
     assert!(study.answers(&mean("ann", "1")));
@@ -251,11 +251,12 @@ fn other_parameters_pay_anew_and_the_first_go_on_where_they_were(at: At) {
     assert!(!study.answers(&count("ann", "2")));
     drop(study);
     assert_eq!(spent(&scratch), bundles(2));
-    let study = Study::open(&scratch, &ANYBODYS, 1);
-    assert!(study.answers(&count("ann", "2")));
-    assert!(!study.answers(&count("ann", "3")));
-    drop(study);
-    assert_eq!(spent(&scratch), bundles(2));
+    // What the first has kept is the second's now.
+    let gate = opening(&scratch).version(1).open().unwrap();
+    let replaced = gate.desk(&name_of("study"), &ANYBODYS.parameters(), || ()).unwrap_err();
+    assert_eq!(replaced.kind(), TroubleKind::Refused);
+    assert!(replaced.to_string().contains("was replaced by version 2"), "{replaced}");
+    drop(gate);
     // A third has to be paid for, and cannot be.
     let study = Study::open(&scratch, &ANYBODYS, 3);
     let refused = study.asks(&count("ann", "1"));

@@ -164,6 +164,7 @@ fn promises_become_the_domains() {
                 },
                 parse(GOOD).unwrap().domain().cap().clone(),
             )
+            .and_then(|domain| domain.with_person("field \"who\", missing \"drop\""))
             .unwrap()
     };
     for words in ["lifetime", "any 30 days", "each day", "each 10 minutes"] {

@@ -83,10 +83,18 @@ fn state_that_nobody_wrote_is_refused() {
     let good = to_bytes(&[Some(frame)]);
     let accepts =
         |state: &[u8]| ready.accepts(state).map_err(|refused| (refused.field().to_owned(), refused.kind()));
-    assert_eq!((accepts(&good), accepts(&[1, 0])), (Ok(()), Ok(())));
+    assert_eq!((accepts(&good), accepts(&[3, 0])), (Ok(()), Ok(())));
     let refused = Err(("state".to_owned(), Kind::Malformed));
-    let torn =
-        [&[][..], &[2, 0], &[1], &[1, 2], &[1, 0, 0], &good[..good.len() - 1], &[&good[..], &[0]].concat()];
+    let torn = [
+        &[][..],
+        &[1, 0],
+        &[2, 0],
+        &[3],
+        &[3, 2],
+        &[3, 0, 0],
+        &good[..good.len() - 1],
+        &[&good[..], &[0]].concat(),
+    ];
     for state in torn {
         assert_eq!(accepts(state), refused, "{state:?}");
     }
