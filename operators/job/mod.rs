@@ -81,6 +81,6 @@ mod text;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use offer::Refused;
 pub use plan::Plan;
-pub use run::{Connected, Live, Notice, Onlooker, Processes, Reopen, Replay, Told, Vitals};
+pub use run::{Connected, Live, Notice, Onlooker, Processes, Reopen, Replay, Surveyed, Told, Vitals};
 pub use sinks::published;
 pub use sources::{MadeUp, Progress, Row, Survey, Warn};

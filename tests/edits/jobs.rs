@@ -314,6 +314,8 @@ pub(crate) fn all() -> Vec<Job> {
             ("privacy.person.missing", None),
             ("privacy.unit", Some("\"record\"")),
         ]),
+        Job::new("lines", &[("release.people", "{}"), gaussian, ("release.cost.rho", "0.01")])
+            .but(&[("source.type", Some("\"jsonl\"")), ("source.path", Some("\"visits.json\""))]),
         Job::new("made up", &[("release.people", "{}"), gaussian, ("release.cost.rho", "0.01")]).but(&[
             ("source.type", Some("\"synthetic\"")),
             ("source.path", None),
@@ -333,6 +335,21 @@ pub(crate) fn all() -> Vec<Job> {
 /// The jobs whose releases are paid for window by window.
 const BY_WINDOW: &[&str] = &["discovered", "sum", "histogram", "max", "quantile", "sliding", "records"];
 /// Those that read people from a file.
+const FILES: &[&str] = &[
+    "running",
+    "count",
+    "people",
+    "discovered",
+    "sum",
+    "mean",
+    "histogram",
+    "max",
+    "quantile",
+    "last",
+    "sliding",
+    "whole",
+    "records",
+];
 const CSV: &[&str] = &["count", "discovered", "sum", "histogram", "max", "quantile", "last", "whole"];
 /// Those whose share of the budget is divided by their windows.
 const SHARED: &[&str] = &["people", "mean"];
@@ -361,7 +378,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"").on(STATED),
     edit("job.slack", "another", "\"5s\""),
     edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
-    edit("source.path", "the same records elsewhere", "\"copy.csv\""),
+    edit("source.path", "the same records elsewhere", "\"copy.csv\"").on(FILES),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),
@@ -379,6 +396,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.bad.lines", "another", "20"),
     edit("source.id.field", "another", "\"other_id\""),
     edit("source.id.field", "left out", "").left_out(),
+    edit("source.fields", "declared", "[\"who\", \"time\", \"id\"]").on(&["lines"]),
     edit("privacy.person.field", "another", "\"other_who\"").on(CSV).named("privacy.person"),
     edit("privacy.person.missing", "another", "\"shared\"").named("privacy.person"),
     edit("privacy.unit", "record, instead of person", "\"record\"")
@@ -395,12 +413,12 @@ pub(crate) const EDITS: &[Edit] = &[
         .named("privacy.domain"),
     edit("privacy.budget.epsilon", "another", "9")
         .on(&["discovered", "sum", "quantile"])
-        .named("privacy.domain"),
+        .named("privacy.budget"),
     edit("privacy.budget.delta", "another", "2e-6")
         .on(&["discovered", "max", "quantile"])
-        .named("privacy.domain"),
-    edit("privacy.budget.rho", "another", "0.6").named("privacy.domain"),
-    edit("privacy.budget.omega", "another", "32").named("privacy.domain"),
+        .named("privacy.budget"),
+    edit("privacy.budget.rho", "another", "0.6").named("privacy.budget"),
+    edit("privacy.budget.omega", "another", "32").named("privacy.budget"),
     edit("privacy.ledger", "one that is not there", "\"other.ledger\"").named("other.ledger"),
     edit("privacy.domain", "one that is not there", "\"other\"").named("other"),
     edit("privacy.key", "the same key elsewhere", "\"kept.key\""),
@@ -530,8 +548,19 @@ pub(crate) fn data() -> Vec<(&'static str, String)> {
         )
         .unwrap();
     }
+    let names: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let object = |line: &str| {
+        let fields: Vec<String> = names
+            .iter()
+            .zip(line.split(','))
+            .map(|(name, value)| format!("\"{name}\":\"{value}\""))
+            .collect();
+        format!("{{{}}}\n", fields.join(","))
+    };
+    let objects = text.lines().skip(1).map(object).collect();
     let keys = "a\nb\n".to_owned();
     vec![
+        ("visits.json", objects),
         ("visits.csv", text.clone()),
         ("copy.csv", text),
         ("keys.txt", keys.clone()),

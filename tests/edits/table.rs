@@ -11,8 +11,6 @@ pub(crate) enum Outcome {
     Account,
     /// It is refused for what the ledger holds, or does not hold.
     Refused,
-    /// The same lines, at no cost; but a check of the job beside its ledger refuses it.
-    Checked,
     /// The same lines, at no cost.
     Harmless,
     /// Releases of their own, paid for by themselves.
@@ -31,7 +29,6 @@ impl Table {
                 "new version" => Outcome::Version,
                 "new account" => Outcome::Account,
                 "refused" => Outcome::Refused,
-                "refused by a check" => Outcome::Checked,
                 "same lines" => Outcome::Harmless,
                 "anew" => Outcome::Anew,
                 other => panic!("{line}: {other} is no outcome"),

@@ -99,7 +99,7 @@ impl BudgetWords {
     }
 
     /// The cap that it comes to; half of delta is kept apart where some release charges a delta.
-    pub(super) fn cap(&self, deltas_are_charged: bool) -> Result<Amount, Invalid> {
+    pub(in crate::job) fn cap(&self, deltas_are_charged: bool) -> Result<Amount, Invalid> {
         limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), deltas_are_charged, self.omega)
     }
 }

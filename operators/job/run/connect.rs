@@ -103,8 +103,11 @@ impl Job {
             )));
         };
         self.is_charged_to(&known)?;
-        // A cap that was raised since is the same budget: a job goes on with the words that it began with.
-        if known.cap() != asked.cap() && !ledger.caps(name)?.contains(asked.cap()) {
+        // A cap that was raised since is the same budget: a job goes on with the words that it began with. So are the same
+        // words of a job that charges a delta now and did not then, or the other way round.
+        let caps = ledger.caps(name)?;
+        let words = [true, false].map(|charges| self.privacy.budget.cap(charges));
+        if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
             return Err(Failure::configuration(format!(
                 "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
                  stated, or a domain of another name",

@@ -56,13 +56,16 @@ pub struct Onlooker {
     /// Called with each sentence that the operator should read now; a run goes on after it.
     pub warning: Option<Warn>,
     /// Called at the end of a demonstration, with what its fields were found to hold.
-    pub surveyed: Option<Box<dyn FnOnce(&Survey) + Send>>,
+    pub surveyed: Option<Surveyed>,
     /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
     /// Called with words for the operator: which process has not come, does not answer, or answers again; and that the file
     /// for the lines cannot be opened anew.
     pub notice: Option<Notice>,
 }
+
+/// What is called with the counts of a demonstration.
+pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 
 /// What is called with a window's lines.
 pub type Told = Box<dyn FnMut(&str, &Standing) + Send>;

@@ -69,9 +69,8 @@ impl Dealer {
         fate: Arc<Fate>,
         brake: Arc<Brake>,
         taken: Weak<()>,
-        alone: bool,
+        (alone, tells_places): (bool, bool),
         crew: Crew,
-        tells_places: bool,
     ) -> Dealer {
         let (place, given, kept) = (None, 0, Vec::new());
         Dealer { workers, spare, fate, brake, taken, alone, crew, tells_places, place, given, kept }

@@ -435,9 +435,8 @@ mod tests {
             Arc::clone(&fate),
             Brake::new(),
             Arc::downgrade(&taken),
-            true,
+            (true, false),
             crew,
-            false,
         );
         let texture = Texture { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
         let thread = std::thread::spawn(move || {

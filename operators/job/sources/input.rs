@@ -214,9 +214,8 @@ pub(super) fn open_in(
         Arc::clone(&fate),
         Arc::clone(&brake),
         Arc::downgrade(&taken),
-        alone,
+        (alone, wanted.survey.tells_places()),
         crew,
-        wanted.survey.tells_places(),
     );
     let reading = Reading {
         place: place.clone(),

@@ -70,6 +70,9 @@ pub struct Survey {
     warn: Option<Warn>,
 }
 
+/// A line with its cells, the fields that these are of, and its time.
+pub(super) type Apart<'a> = (&'a [u8], &'a Cells, &'a [String], Option<Time>);
+
 struct Counted {
     of: Use,
     found: AtomicU64,
@@ -205,7 +208,7 @@ impl Survey {
     pub(super) fn unreadable(
         &self,
         at: Option<(Arc<str>, u64)>,
-        apart: Option<(&[u8], &Cells, &[String], Option<Time>)>,
+        apart: Option<Apart<'_>>,
         format: &'static str,
     ) {
         if !self.open || !self.counts() {
