@@ -8,8 +8,11 @@ use std::process::{Command, Stdio};
 use crate::refusals::{change, scene};
 use crate::scene::{Said, Scene};
 
+/// A scene that ends with some code.
+type Ending = fn(&Scene) -> Said;
+
 /// How each code is reached, but for those below.
-const REACHED: [(i32, fn(&Scene) -> Said); 7] = [
+const REACHED: [(i32, Ending); 7] = [
     (0, |scene| scene.run(&["replay", "job.toml"])),
     (2, |scene| scene.run(&["replay", "job.toml", "--no-such-option"])),
     (65, |scene| {

@@ -95,7 +95,7 @@ impl Together {
     /// The price of a window that is cut, where it is another than that of a whole one.
     pub(crate) fn partial(&self, cost: &Amount) -> Option<Amount> {
         let is_cut = self.held.cut > 0 && self.weight != Weight::EVEN;
-        let partial = || self.each(cost, |units| Some(self.weight.times(units)), |delta| Some(delta));
+        let partial = || self.each(cost, |units| Some(self.weight.times(units)), Some);
         is_cut.then(partial).flatten()
     }
 
