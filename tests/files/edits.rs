@@ -104,7 +104,7 @@ const EDITS: [Edit; 28] = [
         74,
         "told before",
     ),
-    edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is none"),
+    edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is no ledger"),
     edit("ledger: cut to its half", |files| files.cut("job.ledger", 2), 74, "ledger repair"),
     edit("ledger: cut to nothing", |files| files.put("job.ledger", ""), 74, "it holds no ledger"),
     edit(
