@@ -296,6 +296,6 @@ fn the_weights_of_bounded_noise_are_written_to_a_file() {
     let delta = (-reach..=reach).map(over).sum::<f64>() / total;
     assert!((delta / law["delta"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{delta:e}");
     let (code, output, error) = discreet(&[asked.as_slice(), &["/nowhere/weights.json"]].concat());
-    assert_eq!((code, output.as_str()), (70, ""));
+    assert_eq!((code, output.as_str()), (74, ""));
     assert!(error.starts_with("error: weights: /nowhere/weights.json: "), "{error}");
 }

@@ -154,7 +154,7 @@ fn bad_files_and_bad_numbers_of_other_domains_are_named() {
     for kind in ["points", "ellipsoid", "zonotope"] {
         let error = run(&[&format!("--{kind}"), directory.to_str().unwrap()]);
         assert!(
-            error.starts_with(&format!("error: {kind}: ")) && error.contains("give a readable file"),
+            error.starts_with(&format!("error: {kind}: ")) && error.contains("give a readable text file"),
             "{error}"
         );
     }
