@@ -125,7 +125,7 @@ mod tests {
 
     // Refutes a look at the budget that differs from what sealing then does, in either direction, and one that writes.
     fn what_is_foretold_is_what_is_sealed(at: At) {
-        for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 35), (Promise::Each(20), 25)] {
+        for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 90), (Promise::Each(20), 70)] {
             let scratch = at.scratch();
             let mut ledger = Ledger::create(scratch.ledger()).unwrap();
             let domain = Name::new("domain", "visits").unwrap();

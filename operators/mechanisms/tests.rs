@@ -154,22 +154,21 @@ fn a_window_without_keys_is_one_cell() {
 // What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it is.
 #[test]
 fn a_price_is_what_was_asked_for() {
-    let person = |amount| crate::accounting::Cost::new(Neighbours::PERSON, amount);
     let zcdp = |rho, delta| Amount::Zcdp { rho, delta, omega: Omega::EVERY };
     let public = Total::count(limits(7, 3), Keys::public([1u32]).unwrap()).unwrap();
     let found = Total::count(limits(7, 3), Keys::<u32>::discover(1e-6)).unwrap();
     let tenth = Units::at_least("rho", &Decimal::parse("rho", "0.1").unwrap()).unwrap();
     let none = Units::ZERO;
     let exact = Gaussian::cost(&zcdp(tenth, none)).ready(&public).unwrap();
-    assert_eq!(*exact.cost(), person(zcdp(tenth, none)));
+    assert_eq!(*exact.cost().amount(), zcdp(tenth, none));
     let noised = Gaussian::rho(0.1).ready(&found).unwrap();
-    assert_eq!(*noised.cost(), person(zcdp(units(0.1), units(1e-6))));
+    assert_eq!(*noised.cost().amount(), zcdp(units(0.1), units(1e-6)));
     let pure = Laplace::epsilon(0.5).ready(&public).unwrap();
-    assert_eq!(*pure.cost(), person(Amount::Pure { epsilon: units(0.5) }));
+    assert_eq!(*pure.cost().amount(), Amount::Pure { epsilon: units(0.5) });
     let noised = Laplace::epsilon(0.5).ready(&found).unwrap();
-    assert_eq!(*noised.cost(), person(Amount::Approximate { epsilon: units(0.5), delta: units(1e-6) }));
+    assert_eq!(*noised.cost().amount(), Amount::Approximate { epsilon: units(0.5), delta: units(1e-6) });
     let noised = Laplace::rho(0.1).ready(&public).unwrap();
-    assert_eq!(*noised.cost(), person(zcdp(units(0.1), none)));
+    assert_eq!(*noised.cost().amount(), zcdp(units(0.1), none));
     let record = Total::count(Limits::RECORD, Keys::public([1u32]).unwrap()).unwrap();
     let neighbours = Gaussian::rho(0.1).ready(&record).unwrap().cost().neighbours();
     assert_eq!(neighbours, Neighbours { unit: Unit::Record, relation: Relation::AddRemove });

@@ -256,7 +256,9 @@ impl Run<'_> {
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
         // Lines leave while the gate can still hear that they have.
         survey.end();
-        publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
+        // A sink may fail after the workers have ended.
+        let refused = publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
+        let finished = finished.and_then(|finished| refused.map_or(Ok(finished), Err));
         drop((input, guard));
         let (offers, demo) =
             Arc::try_unwrap(graph).map_or((Vec::new(), None), |graph| (graph.offers, graph.demo));

@@ -66,7 +66,7 @@ pub(crate) struct Outlet {
 pub(crate) struct Publisher {
     releases: Sender<Release>,
     over: Sender<Over>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Option<Failure>>,
 }
 
 /// How a run ended.
@@ -98,10 +98,10 @@ impl Publisher {
         self.releases.clone()
     }
 
-    /// Waits until everything has left that may.
-    pub(crate) fn end(self, stopped: bool) {
+    /// Waits until everything has left that may; the failure of the sink that kept something back, if one did.
+    pub(crate) fn end(self, stopped: bool) -> Option<Failure> {
         let _ = self.over.send(if stopped { Over::Stopped } else { Over::Ended });
-        let _ = self.thread.join();
+        self.thread.join().ok().flatten()
     }
 }
 
@@ -110,14 +110,16 @@ struct Shelf {
     outlet: Outlet,
     /// In order of their time, and of their coming.
     waiting: Vec<(Time, Release)>,
+    /// Why the sink took no more.
+    refused: Option<Failure>,
 }
 
 impl Shelf {
     fn new(outlet: Outlet) -> Shelf {
-        Shelf { outlet, waiting: Vec::new() }
+        Shelf { outlet, waiting: Vec::new(), refused: None }
     }
 
-    fn serve(mut self, inbox: &Receiver<Release>, ended: &Receiver<Over>) {
+    fn serve(mut self, inbox: &Receiver<Release>, ended: &Receiver<Over>) -> Option<Failure> {
         let mut over = None;
         loop {
             match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
@@ -130,12 +132,12 @@ impl Shelf {
             inbox.try_iter().take(GROUP).for_each(|release| self.shelve(release));
             self.outlet.reopen_if_asked();
             if !self.tell_what_is_due() {
-                return;
+                return self.refused.take();
             }
             match over {
                 None => {}
-                Some(Over::Stopped) if inbox.is_empty() => return,
-                Some(Over::Ended) if inbox.is_empty() && self.waiting.is_empty() => return,
+                Some(Over::Stopped) if inbox.is_empty() => return None,
+                Some(Over::Ended) if inbox.is_empty() && self.waiting.is_empty() => return None,
                 Some(_) if inbox.is_empty() => std::thread::sleep(GLANCE),
                 Some(_) => {}
             }
@@ -176,6 +178,7 @@ impl Shelf {
             }
             Err(error) => {
                 last.refused_by_sink(&error);
+                self.refused = Some(Failure::sink(&error));
                 false
             }
         }
