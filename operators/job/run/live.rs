@@ -45,7 +45,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// As [`execute`], and where the job cannot run as it is configured.
+    /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, Failure> {
         let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
         let Onlooker { told, reading, ending, notice, warning, surveyed: _ } = onlooker;

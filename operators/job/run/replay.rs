@@ -56,7 +56,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// As [`execute`], and where the job cannot run as it is configured.
+    /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, Failure> {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
         let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
