@@ -33,9 +33,9 @@ fn key(place: &Place) -> PathBuf {
     path
 }
 
-/// Makes a ledger of one domain, at a path or an address.
+/// Makes a ledger of one domain, at a path or an address, whose key is elsewhere.
 fn made(place: PathBuf, cap: f64) -> PathBuf {
-    let mut ledger = Ledger::create(&place).unwrap();
+    let mut ledger = Ledger::create_alone(&place).unwrap();
     ledger.register(&Domain::lifetime("visits", Amount::zcdp(cap)).unwrap()).unwrap();
     place
 }

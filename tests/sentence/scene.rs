@@ -39,15 +39,15 @@ impl Scratch {
     /// A ledger with one budget for persons.
     pub(crate) fn new(name: &str, cap: &Amount) -> Scratch {
         let scratch = Scratch(Place::new(&format!("sentence-{name}")));
-        let domain = Domain::lifetime(domain().as_str(), cap.clone()).unwrap();
-        Ledger::create(scratch.ledger()).unwrap().register(&domain).unwrap();
+        register(Ledger::create(scratch.ledger()).unwrap(), cap);
         scratch
     }
 
     /// With the key of another: what is kept of a person depends on it.
     pub(crate) fn like(name: &str, cap: &Amount, other: &Scratch) -> Scratch {
-        let scratch = Scratch::new(name, cap);
+        let scratch = Scratch(Place::new(&format!("sentence-{name}")));
         fs::copy(key(&other.0), key(&scratch.0)).unwrap();
+        register(Ledger::create_alone(scratch.ledger()).unwrap(), cap);
         scratch
     }
 
@@ -106,6 +106,10 @@ pub(crate) fn json(line: &str) -> Value {
 
 pub(crate) fn domain() -> Name {
     Name::new("domain", "visits").unwrap()
+}
+
+fn register(mut ledger: Ledger, cap: &Amount) {
+    ledger.register(&Domain::lifetime(domain().as_str(), cap.clone()).unwrap()).unwrap();
 }
 
 fn ledger(directory: &Path) -> PathBuf {

@@ -14,12 +14,14 @@ mod source;
 mod worker;
 
 pub use config::Config;
+#[cfg(feature = "cli")]
 pub(crate) use config::Joined;
 pub use connect::announce_end;
 pub use external::{External, Word};
 pub use failure::{Failure, FailureKind, Finished};
 pub(super) use faults::draws_for_a_dataflow;
 pub use feed::{Fed, Feeds};
+#[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
 pub use run::execute;
 pub use shared::Stop;

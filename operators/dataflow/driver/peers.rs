@@ -66,6 +66,7 @@ pub(crate) struct Peers {
     began: Instant,
     /// Set once this process has said how it ends.
     left: AtomicBool,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command's own sources send notes"))]
     notes: Receiver<(usize, Vec<u8>)>,
 }
 
@@ -127,11 +128,13 @@ impl Peers {
     }
 
     /// Sends a note to all others.
+    #[cfg(feature = "cli")]
     pub(crate) fn tell(&self, note: &[u8]) {
         self.say(Kind::Note, note);
     }
 
     /// The notes of the others, each with its process. One taker gets all of them.
+    #[cfg(feature = "cli")]
     pub(crate) fn notes(&self) -> &Receiver<(usize, Vec<u8>)> {
         &self.notes
     }

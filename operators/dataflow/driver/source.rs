@@ -61,6 +61,7 @@ impl Gone {
     }
 
     /// Processes that share the work read different things there. Each of them finds it out, and ends by it.
+    #[cfg(feature = "cli")]
     pub(crate) fn differs(place: impl Into<String>) -> Gone {
         Gone { of_all: true, ..Gone::refused(place) }
     }
