@@ -11,6 +11,8 @@ use crate::ledger::Name;
 #[derive(Default)]
 pub(super) struct Listeners {
     seated: HashMap<Name, Listener>,
+    /// How many rows were told to somebody.
+    told: u64,
     unheard: HashMap<Name, Vec<Told>>,
 }
 
@@ -18,19 +20,31 @@ impl Listeners {
     /// Gives a statistic its listener, who first hears of what was told before, if it is still of interest.
     pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&Told) -> bool) {
         let before = self.unheard.remove(&name).into_iter().flatten();
-        before.filter(of_interest).for_each(|told| listener.tell(told));
+        before.filter(of_interest).for_each(|told| listener.tell(numbered(told, &mut self.told)));
         listener.wake();
         self.seated.insert(name, listener);
     }
 
     pub(super) fn tell(&mut self, name: Name, told: Told) {
         match self.seated.get(&name) {
-            Some(listener) => listener.tell(told),
+            Some(listener) => listener.tell(numbered(told, &mut self.told)),
             None => self.unheard.entry(name).or_default().push(told),
         }
     }
 
     pub(super) fn halt(&self, doubt: Doubt) {
         self.seated.values().for_each(|listener| listener.tell(Told::Halted(doubt)));
+    }
+}
+
+/// A row with its number, counted in `next`; anything else as it is.
+fn numbered(told: Told, next: &mut u64) -> Told {
+    match told {
+        Told::Row(row, mut standing) => {
+            standing.told = *next;
+            *next += 1;
+            Told::Row(row, standing)
+        }
+        other => other,
     }
 }

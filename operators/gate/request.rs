@@ -97,4 +97,6 @@ pub struct Standing {
     pub cap: Amount,
     /// How long it lasts, if every statistic goes on at its newest price and pace.
     pub forecast: Arc<Forecast>,
+    /// How many rows of all statistics this process told before the row beside it: the order in which they were handed in.
+    pub told: u64,
 }

@@ -6,7 +6,7 @@ mod hearing;
 mod sealing;
 mod telling;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, OnceLock};
 
@@ -17,12 +17,12 @@ use super::desk::Listener;
 use super::doubt::{Doubt, Halt};
 use super::listeners::Listeners;
 use super::request::{Request, Sealable, Told};
-use super::turns::Turns;
+use super::turns::{Handed, Turns};
 use super::vault::Vault;
 use super::welcome::{Guest, Memory};
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Pacing, Release, Row, State, Trouble, TroubleKind,
-    failpoint,
+    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Pacing, Release, Row, Sealing, State, Trouble,
+    TroubleKind, failpoint,
 };
 use crate::time::Time;
 
@@ -121,18 +121,8 @@ impl Driver {
         while let Ok(first) = inbox.recv() {
             let mut effects = Vec::new();
             let mut closing = false;
-            let mut noted = HashSet::new();
             for message in std::iter::once(first).chain(inbox.try_iter().take(GROUP - 1)) {
                 closing |= matches!(message, Message::Close);
-                match &message {
-                    Message::Delivered(id) => _ = noted.insert(*id),
-                    // While the delivery is not in the ledger yet it still is on its way out, and nothing would be told.
-                    Message::Wanted(request) if noted.contains(&request.release.id()) => {
-                        self.carry_out(mem::take(&mut effects));
-                        noted.clear();
-                    }
-                    _ => {}
-                }
                 if let Some(event) = self.heard(message) {
                     effects.extend(self.step(event));
                 }
@@ -172,33 +162,34 @@ impl Driver {
         effects
     }
 
-    /// Lets requests go on until every statistic waits for a row, or for nothing: a request for a row that is on its way
-    /// out already asks for nothing, and the one behind it must not wait for it.
-    fn take_turns(&mut self) -> Vec<Effect<Digest, String>> {
+    /// Takes up the next releases that may share a commit; empty where no release waits for its turn. `places` says in which
+    /// order they came.
+    fn take_up(&mut self, places: &mut HashMap<Digest, usize>) -> Vec<Effect<Digest, String>> {
         let mut effects = Vec::new();
-        loop {
-            let ready = self.turns.next(|id| self.requests.contains_key(id));
-            if ready.is_empty() {
-                return effects;
-            }
-            for request in ready {
-                let event = self.wanted(request);
+        // A request for a row that is on its way out already asks for nothing, and the one behind it must not wait for it.
+        while effects.is_empty() && !self.turns.is_empty() {
+            places.clear();
+            for handed in self.turns.next() {
+                let event = match handed {
+                    Handed::Wanted(request) => self.wanted(request),
+                    Handed::Missed(release) => self.missed(release),
+                };
+                places.extend(event.name().map(|id| (*id, places.len())));
                 effects.extend(self.step(event));
             }
         }
+        effects
     }
 
     /// Does what is to be done, until there is nothing left that does not wait for somebody else. What can share a
-    /// transaction does.
+    /// transaction does. Rows are written, and told, in the order in which their releases were handed in, however many share a
+    /// commit and whichever of them have their rows already.
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
+        let (mut sealings, mut leaving): (Vec<Sealing>, Vec<Row>) = Default::default();
+        let mut places = HashMap::new();
         loop {
-            effects.extend(self.take_turns());
-            if effects.is_empty() {
-                return;
-            }
-            let (mut events, mut sealings, mut recovering) = (Vec::new(), Vec::new(), Vec::new());
-            let (mut marks, mut leaving) = (Vec::new(), Vec::new());
+            let (mut events, mut recovering, mut marks) = (Vec::new(), Vec::new(), Vec::new());
             for effect in mem::take(&mut effects) {
                 match effect {
                     Effect::LookUp(id) => events.push(self.look_up(id)),
@@ -214,11 +205,24 @@ impl Driver {
                     Effect::Halt(doubt) => return self.listeners.halt(doubt),
                 }
             }
-            events.extend(self.seal(sealings));
             events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
-            events.extend(self.tell(leaving));
+            // Nothing is sealed before all of the group are drawn, and nothing told before all are sealed.
+            if events.is_empty() {
+                sealings.sort_by_key(|sealing| places.get(&sealing.release.id()).copied());
+                events.extend(self.seal(mem::take(&mut sealings)));
+            }
+            if events.is_empty() {
+                leaving.sort_by_key(|row| (places.get(&row.release().id()).copied(), row.sequence()));
+                events.extend(self.tell(mem::take(&mut leaving)));
+            }
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
+            if effects.is_empty() && sealings.is_empty() && leaving.is_empty() {
+                effects = self.take_up(&mut places);
+                if effects.is_empty() {
+                    return;
+                }
+            }
         }
     }
 

@@ -1,58 +1,68 @@
-//! Whose turn it is, among releases that must be drawn one after another because their mechanism keeps something.
+//! What was handed in and waits, in the order in which it came: rows are written in that order and in no other, whatever else
+//! is on its way.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use super::request::Request;
 use crate::ledger::{Digest, Name, Release};
 
-/// By the name of the statistic: one of its releases is on its way, and the others wait for it.
-#[derive(Default)]
-pub(super) struct Turns(HashMap<Name, Turn>);
-
-#[derive(Default)]
-struct Turn {
-    now: Option<Digest>,
-    next: VecDeque<Request>,
+/// A release that the gate was given.
+pub(super) enum Handed {
+    /// It asks for its row.
+    Wanted(Request),
+    /// Its time has passed.
+    Missed(Release),
 }
 
-impl Turn {
-    fn waits(&self, id: &Digest) -> bool {
-        self.next.iter().any(|next| next.release.id() == *id)
+impl Handed {
+    fn release(&self) -> &Release {
+        match self {
+            Handed::Wanted(request) => &request.release,
+            Handed::Missed(release) => release,
+        }
     }
+
+    fn keeps_state(&self) -> bool {
+        matches!(self, Handed::Wanted(request) if request.sealable.keeps_state())
+    }
+}
+
+/// Releases that wait for their turn.
+#[derive(Default)]
+pub(super) struct Turns {
+    waiting: VecDeque<Handed>,
+    ids: HashSet<Digest>,
 }
 
 impl Turns {
     /// Whether this release waits for its turn.
-    pub(super) fn waits(&self, release: &Release) -> bool {
-        self.0.get(&release.name).is_some_and(|turn| turn.waits(&release.id()))
+    pub(super) fn waits(&self, id: &Digest) -> bool {
+        self.ids.contains(id)
     }
 
-    /// Takes a request in, and gives it back if it is its turn. One that is there already is there once.
-    pub(super) fn queue(&mut self, request: Request) -> Option<Request> {
-        let id = request.release.id();
-        let turn = self.0.entry(request.release.name.clone()).or_default();
-        if turn.now == Some(id) || turn.waits(&id) {
-            return None;
-        }
-        if turn.now.is_some() {
-            turn.next.push_back(request);
-            return None;
-        }
-        turn.now = Some(id);
-        Some(request)
+    /// Whether no release waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
-    /// The next request of each statistic whose turn has come: of those whose last one is not on its way any more.
-    pub(super) fn next(&mut self, on_its_way: impl Fn(&Digest) -> bool) -> Vec<Request> {
-        let mut ready = Vec::new();
-        for turn in self.0.values_mut() {
-            if turn.now.is_none_or(|id| !on_its_way(&id)) {
-                let next = turn.next.pop_front();
-                turn.now = next.as_ref().map(|request| request.release.id());
-                ready.extend(next);
+    /// Adds a release behind the others. One that waits already waits once.
+    pub(super) fn queue(&mut self, handed: Handed) {
+        if self.ids.insert(handed.release().id()) {
+            self.waiting.push_back(handed);
+        }
+    }
+
+    /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one, for the next one
+    /// needs what it has sealed.
+    pub(super) fn next(&mut self) -> Vec<Handed> {
+        let (mut ready, mut drawn): (Vec<Handed>, HashSet<Name>) = Default::default();
+        while let Some(next) = self.waiting.front() {
+            if next.keeps_state() && !drawn.insert(next.release().name.clone()) {
+                break;
             }
+            self.ids.remove(&next.release().id());
+            ready.extend(self.waiting.pop_front());
         }
-        self.0.retain(|_, turn| turn.now.is_some());
         ready
     }
 }

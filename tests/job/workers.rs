@@ -103,3 +103,80 @@ fn a_number_of_workers_does_its_work_or_is_refused() {
         assert_eq!(told(workers), one, "{workers}");
     }
 }
+
+/// Releases of one input with more to do and less, of which one keeps a state from window to window.
+const SEVERAL: &str = r#"
+[job]
+name = "several"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-01-02T00:00:00Z"
+
+[source]
+type = "synthetic"
+people = 2000
+rows = 20000
+keys = 40
+seed = 1
+
+[privacy]
+person = { field = "user", missing = "drop" }
+promise = "lifetime"
+budget = { rho = 100.0 }
+ledger = "budget.ledger"
+domain = "several"
+
+[[release]]
+name = "visitors"
+every = "1 hour"
+people = {}
+running = true
+noise = "gaussian"
+cost = { rho = 1.0 }
+
+[[release]]
+name = "middle"
+every = "2 hours"
+quantile = { of = "value", q = [0.5], range = [0, 120], step = 1 }
+bound = { per_key = 3 }
+noise = "exponential"
+cost = { rho = 0.1 }
+
+[[release]]
+name = "every_half_hour"
+every = "30 minutes"
+count = {}
+bound = { per_key = 3 }
+noise = "gaussian"
+cost = { rho = 0.1 }
+"#;
+
+// Refutes rows whose numbers, and lines whose places, depend on which release was ready first.
+#[test]
+fn windows_of_several_releases_come_in_one_order() {
+    let scene = Scene::new("several");
+    scene.write("job.toml", SEVERAL);
+    let mut rows = None;
+    for (time, workers) in ["1", "2", "4", "2", "4", "1"].into_iter().enumerate() {
+        let (ledger, out) = (format!("budget-{time}.ledger"), format!("told-{time}.jsonl"));
+        scene.write("job.toml", SEVERAL.replace("budget.ledger", &ledger));
+        scene.done(&["ledger", "init", &ledger, "--config", "job.toml"]);
+        scene.done(&["replay", "job.toml", "--out", &out, "-w", workers]);
+        let lines = scene.read(&out);
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let closed: Vec<(String, String, u64)> = lines
+            .filter(|line| line["closed"] == true)
+            .map(|line| {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                (text(&line["window"]["end"]), text(&line["release"]), line["seq"].as_u64().unwrap())
+            })
+            .collect();
+        assert_eq!(closed.len(), 24 + 12 + 48);
+        // By the end of the window, then by name; and so are the rows.
+        let mut sorted = closed.clone();
+        sorted.sort();
+        assert_eq!(closed, sorted, "{workers} workers");
+        assert!(closed.windows(2).all(|pair| pair[0].2 < pair[1].2), "{workers} workers");
+        assert_eq!(rows.get_or_insert(closed.clone()), &closed, "{workers} workers");
+    }
+}

@@ -48,7 +48,7 @@ impl Feeds {
         let stream = input.to_stream(scope);
         let batch = Vec::with_capacity(BATCH);
         self.pumps.push(Box::new(Tap { source, input, batch, declared: Time::MIN, phase: Phase::Flowing }));
-        Fed { stream, context: Rc::clone(&self.context) }
+        Fed { stream, context: self.context.of_an_input() }
     }
 
     /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in so many
@@ -64,7 +64,7 @@ impl Feeds {
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
         let word = Word::new(Rc::clone(&control), Rc::clone(&self.context));
-        let external = External::new(Rc::clone(&input), Rc::clone(&self.context), partitions, self.peers);
+        let external = External::new(Rc::clone(&input), self.context.of_an_input(), partitions, self.peers);
         self.pumps.push(Box::new(super::external::Wire::new(control, input)));
         Ok((word, external))
     }

@@ -6,6 +6,7 @@ mod external;
 mod failure;
 mod faults;
 mod feed;
+mod order;
 mod pace;
 mod peers;
 mod run;

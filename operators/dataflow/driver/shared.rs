@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::failure::{Failure, Finished};
+use super::order::SubmissionOrder;
 use crate::dataflow::engine::Probe;
 use crate::ledger::{Fate, Name};
 use crate::time::Time;
@@ -142,14 +143,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     /// One for each operator that releases: how far everything is settled, durably.
-    probes: RefCell<Vec<Settling>>,
+    probes: Rc<RefCell<Vec<Settling>>>,
     /// The statistics that are released here, by job and name.
-    names: RefCell<BTreeSet<(Name, Name)>>,
+    names: Rc<RefCell<BTreeSet<(Name, Name)>>>,
+    /// In which order the releases of one input hand in their windows.
+    pub(crate) order: SubmissionOrder,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
-        Rc::new(Context { shared, probes: RefCell::default(), names: RefCell::default() })
+        let (probes, names, order) = Default::default();
+        Rc::new(Context { shared, probes, names, order })
+    }
+
+    /// The same for another input, whose releases have an order of their own.
+    pub(crate) fn of_an_input(&self) -> Rc<Context> {
+        let (shared, order) = (Arc::clone(&self.shared), SubmissionOrder::default());
+        Rc::new(Context { shared, probes: Rc::clone(&self.probes), names: Rc::clone(&self.names), order })
     }
 
     /// Takes a name for a statistic, once.

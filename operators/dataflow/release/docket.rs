@@ -77,8 +77,14 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
     }
 
     /// What to say to the gate next, now that everything before `complete` has been declared complete. [`Time::MAX`]
-    /// means that all inputs have ended. `now` is the public clock, where there is one.
-    pub(crate) fn next(&mut self, complete: Option<Time>, now: Option<Time>) -> Option<Word> {
+    /// means that all inputs have ended. `now` is the public clock, where there is one; `is_turn` says whether a window that
+    /// closes then may be handed in.
+    pub(crate) fn next(
+        &mut self,
+        complete: Option<Time>,
+        now: Option<Time>,
+        is_turn: impl Fn(Time) -> bool,
+    ) -> Option<Word> {
         loop {
             // Inputs that vanished have completed nothing.
             let complete = complete?;
@@ -92,6 +98,9 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             let late = matches!((now, self.deadline(window)), (Some(now), Some(deadline)) if now >= deadline);
             let missed = late || (over && self.close(window) <= complete);
             if !missed && self.close(window) > complete {
+                return None;
+            }
+            if !is_turn(self.close(window)) {
                 return None;
             }
             let number = self.next;
@@ -152,6 +161,14 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             None => self.next,
         };
         self.schedule.window(first).map(|window| self.close(window))
+    }
+
+    /// When the next window closes that was not handed in; `None` once no more are.
+    pub(crate) fn next_close(&self) -> Option<Time> {
+        if self.ended && !self.schedule.is_bounded() {
+            return None;
+        }
+        self.schedule.window(self.next).map(|window| self.close(window))
     }
 
     /// When the next window that was not handed in is missed.

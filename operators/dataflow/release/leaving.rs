@@ -84,6 +84,12 @@ impl Release {
         &self.standing
     }
 
+    /// How many rows of all statistics this process told before this one.
+    #[cfg(feature = "cli")]
+    pub(crate) fn told(&self) -> u64 {
+        self.standing.told
+    }
+
     /// How long the gate took with it, where this process asked for it. For whoever runs the job: it is no part of what is
     /// released.
     pub fn took(&self) -> Option<Duration> {

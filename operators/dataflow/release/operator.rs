@@ -15,7 +15,7 @@ use super::desk::{Desk, Wake};
 use super::docket::{Docket, Word};
 use super::leaving::{Release, SharedDesk, lock};
 use super::statistic::{Statistic, Title};
-use crate::dataflow::driver::{Failure, Fed, Shared, draws_for_a_dataflow};
+use crate::dataflow::driver::{Context, Failure, Fed, Shared, draws_for_a_dataflow};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Probing, StreamVec, SyncActivator, Travels,
@@ -167,9 +167,10 @@ pub(crate) fn release<'scope, S: Statistic>(
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
     }
 
-    let shared = Arc::clone(&context.shared);
+    let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
-        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, shared, capabilities.pop()));
+        let wake = Box::new(move || turn.activate());
+        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, own, wake, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -201,6 +202,9 @@ struct Clerk<S: Statistic> {
     docket: Docket<S, Outcome>,
     desk: SharedDesk,
     shared: Arc<Shared>,
+    context: Rc<Context>,
+    /// Its place in the order in which windows of this input are handed in.
+    place: usize,
     clock: Option<Arc<dyn Clock>>,
     /// When each window was handed in that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
@@ -215,15 +219,20 @@ impl<S: Statistic> Clerk<S> {
     fn new(
         plan: Plan<S>,
         desk: Box<dyn Desk>,
-        shared: Arc<Shared>,
+        context: Rc<Context>,
+        wake: Box<dyn Fn()>,
         capability: Option<Capability<Time>>,
     ) -> Clerk<S> {
         let Plan { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, patience) = skipping.unzip();
+        let name = (title.job.clone(), title.name.clone());
+        let docket = Docket::new(statistic, title, schedule, (late, patience), at_end);
         Clerk {
-            docket: Docket::new(statistic, title, schedule, (late, patience), at_end),
+            place: context.order.join(name, at_end, docket.next_close(), wake),
+            docket,
             desk: Arc::new(Mutex::new(desk)),
-            shared,
+            shared: Arc::clone(&context.shared),
+            context,
             clock,
             asked: HashMap::new(),
             capability,
@@ -278,8 +287,9 @@ impl<S: Statistic> Clerk<S> {
 
     fn submit(&mut self, complete: Option<Time>) {
         let now = self.clock.as_ref().map(|clock| clock.now());
+        let (order, place) = (&self.context.order, self.place);
         while !self.shared.is_over()
-            && let Some(word) = self.docket.next(complete, now)
+            && let Some(word) = self.docket.next(complete, now, |close| order.is_turn(place, close))
         {
             match word {
                 Word::Miss(release) => lock(&self.desk).miss(release),
@@ -291,6 +301,7 @@ impl<S: Statistic> Clerk<S> {
                 }
             }
         }
+        order.advance(place, self.docket.next_close());
     }
 
     fn leave(&self, capability: &Capability<Time>, (row, standing, took): Outcome, tell: &mut Tell<'_>) {

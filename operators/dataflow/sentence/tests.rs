@@ -21,6 +21,7 @@ mod parts;
 mod recorder;
 mod refusals;
 mod running;
+mod turns;
 mod vectors;
 
 use recorder::{Exactly, Recorder, Sealed};

@@ -48,6 +48,51 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
 }
 
+/// Refutes rows in another order than that in which they were asked for, where some wait for what others keep, some have their
+/// rows already, and some are too late to be drawn.
+#[test]
+fn rows_are_written_and_told_in_the_order_of_requests() {
+    let scratch = scratch(At::File, 100);
+    let (gate, by_path) = open(&scratch);
+    let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+    let other = |window| {
+        let mut request = request(window, &Arc::default());
+        request.release.name = name_of("by_hour");
+        request
+    };
+    for window in 0..20 {
+        by_path.submit(total(window, 1)).unwrap();
+        by_hour.submit(other(window)).unwrap();
+        if window % 3 == 0 {
+            by_hour.miss(Release { name: name_of("by_hour"), ..release(window + 100) });
+        }
+        // At or before what is settled: it is skipped.
+        by_path.submit(total(window - 40, 1)).unwrap();
+    }
+    drop(gate);
+    let rows = |desk: &Desk| -> Vec<(u64, i64, Interval)> {
+        std::iter::from_fn(|| match desk.hear()? {
+            Told::Row(row, standing) => Some((standing.told, row.sequence(), row.release().window)),
+            _ => None,
+        })
+        .collect()
+    };
+    let mut told = [rows(&by_path), rows(&by_hour)].concat();
+    told.sort_by_key(|told| told.0);
+    assert_eq!(told.len(), 67);
+    assert!(told.iter().zip(0..).all(|(told, number)| told.0 == number), "{told:?}");
+    assert!(told.windows(2).all(|pair| pair[0].1 < pair[1].1), "{told:?}");
+    let windows: Vec<i64> = told.iter().map(|(_, _, window)| window.start()).collect();
+    let of = |window: i64| {
+        if window % 3 == 0 {
+            vec![window, window, window + 100, window - 40]
+        } else {
+            vec![window, window, window - 40]
+        }
+    };
+    assert_eq!(windows, (0..20).flat_map(of).collect::<Vec<i64>>());
+}
+
 /// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {

@@ -13,7 +13,7 @@ everywhere! {
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
 
-fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, Trouble> {
+pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, Trouble> {
     gate.desk(&name_of(name), &Digest::of(parameters), || ())
 }
 

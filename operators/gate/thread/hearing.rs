@@ -8,21 +8,22 @@ use crate::gate::desk::Listener;
 use crate::gate::doubt::Doubt;
 use crate::gate::patience;
 use crate::gate::request::{Request, Told};
+use crate::gate::turns::Handed;
 use crate::gate::welcome::{self, Guest};
 use crate::ledger::{Digest, Release, Row, TroubleKind};
 
 impl Driver {
     pub(super) fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
         match message {
-            Message::Wanted(request) if request.sealable.keeps_state() => {
-                self.turns.queue(request).map(|request| self.wanted(request))
+            Message::Wanted(request) => {
+                self.turns.queue(Handed::Wanted(request));
+                None
             }
-            Message::Wanted(request) => Some(self.wanted(request)),
-            Message::Sought(release) => self.sought(release),
             Message::Missed(release) => {
-                let asked = Asked { release, charge: None, sealable: None, state: None };
-                Some(Event::Missed(self.keep(asked)))
+                self.turns.queue(Handed::Missed(release));
+                None
             }
+            Message::Sought(release) => self.sought(release),
             Message::Delivered(id) => Some(Event::Delivered(id)),
             Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
             Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
@@ -56,10 +57,15 @@ impl Driver {
         doubted
     }
 
+    /// The event of a window whose time has passed.
+    pub(super) fn missed(&mut self, release: Release) -> Event<Digest, String> {
+        Event::Missed(self.keep(Asked { release, charge: None, sealable: None, state: None }))
+    }
+
     pub(super) fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
         // It has its row already, or it is skipped: windows of a version are drawn in the order of their ends.
         if self.is_passed(&release) {
-            return Event::Missed(self.keep(Asked { release, charge: None, sealable: None, state: None }));
+            return self.missed(release);
         }
         Event::Wanted(self.keep(Asked {
             release,
@@ -72,7 +78,7 @@ impl Driver {
     /// Reads, and decides nothing: what has a row is asked for, and what has none is not.
     fn sought(&mut self, release: Release) -> Option<Event<Digest, String>> {
         let id = release.id();
-        if self.core.is_halted() || self.turns.waits(&release) {
+        if self.core.is_halted() || self.turns.waits(&id) {
             return None;
         }
         if self.core.holds(&id) {

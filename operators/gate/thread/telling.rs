@@ -30,14 +30,13 @@ impl Driver {
         }
     }
 
-    /// Lets rows leave, the oldest first, once the anchor knows of them.
-    pub(super) fn tell(&mut self, mut rows: Vec<Row>) -> Option<Event<Digest, String>> {
+    /// Lets rows leave, in this order, once the anchor knows of them.
+    pub(super) fn tell(&mut self, rows: Vec<Row>) -> Option<Event<Digest, String>> {
         let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
         if let Err(trouble) = noted {
             self.cause = Some(trouble.to_string());
             return Some(Event::Doubted(Doubt::Unknown));
         }
-        rows.sort_by_key(Row::sequence);
         let forecasts = match self.foretell(&rows) {
             Ok(forecasts) => forecasts,
             Err(trouble) => return Some(self.doubted(&trouble)),
@@ -56,7 +55,10 @@ impl Driver {
             };
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
-            let told = Told::Row(Box::new(row), Box::new(Standing { domain, window, spent, cap, forecast }));
+            let told = Told::Row(
+                Box::new(row),
+                Box::new(Standing { domain, window, spent, cap, forecast, told: 0 }),
+            );
             self.listeners.tell(name, told);
         }
         None
@@ -66,7 +68,10 @@ impl Driver {
     fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Trouble> {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();
-        rows.iter().for_each(|row| _ = newest.insert(&row.release().domain, row));
+        for row in rows {
+            let newest = newest.entry(&row.release().domain).or_insert(row);
+            *newest = if row.sequence() > newest.sequence() { row } else { newest };
+        }
         let pacing = &self.pacing;
         let (ledger, claim) = (&mut self.ledger, &self.claim);
         let mut foretell = |(domain, row): (&Name, &Row)| {

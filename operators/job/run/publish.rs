@@ -2,7 +2,10 @@
 //!
 //! A replay tells what it knows. A live run tells a window at its end, its lateness and the slack after it; what is not
 //! ready then waits for the next whole slack. So when a line comes out says nothing of what is in it.
+//!
+//! Lines of several releases come in the order in which the gate told their rows, whichever reaches this thread first.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,7 +111,11 @@ impl Publisher {
 /// Releases that wait for their time.
 struct Shelf {
     outlet: Outlet,
-    /// In order of their time, and of their coming.
+    /// Releases that came before one which the gate told earlier, by their number.
+    early: BTreeMap<u64, Release>,
+    /// The number of the release that is next.
+    next: u64,
+    /// In the order in which the gate told them, and so in order of their time.
     waiting: Vec<(Time, Release)>,
     /// Why the sink took no more.
     refused: Option<Failure>,
@@ -116,20 +123,24 @@ struct Shelf {
 
 impl Shelf {
     fn new(outlet: Outlet) -> Shelf {
-        Shelf { outlet, waiting: Vec::new(), refused: None }
+        Shelf { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
     }
 
     fn serve(mut self, inbox: &Receiver<Release>, ended: &Receiver<Over>) -> Option<Failure> {
         let mut over = None;
         loop {
             match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
-                Ok(release) => self.shelve(release),
+                Ok(release) => self.receive(release),
                 // The other end is held by workers that may have been left as they were.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     over = over.or_else(|| ended.try_recv().ok());
                 }
             }
-            inbox.try_iter().take(GROUP).for_each(|release| self.shelve(release));
+            if over == Some(Over::Ended) && inbox.is_empty() {
+                // What has not come by now, after its worker has ended, never comes.
+                std::mem::take(&mut self.early).into_values().for_each(|release| self.shelve(release));
+            }
+            inbox.try_iter().take(GROUP).for_each(|release| self.receive(release));
             self.outlet.reopen_if_asked();
             if !self.tell_what_is_due() {
                 return self.refused.take();
@@ -144,13 +155,22 @@ impl Shelf {
         }
     }
 
+    fn receive(&mut self, release: Release) {
+        self.early.insert(release.told(), release);
+        while let Some(release) = self.early.remove(&self.next) {
+            self.next += 1;
+            self.shelve(release);
+        }
+    }
+
     fn shelve(&mut self, release: Release) {
         let due = match &self.outlet.when {
             When::AtOnce => Time::MIN,
             When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
         };
-        let place = self.waiting.partition_point(|(other, _)| *other <= due);
-        self.waiting.insert(place, (due, release));
+        // Never before one that was told earlier.
+        let due = self.waiting.last().map_or(due, |(last, _)| due.max(*last));
+        self.waiting.push((due, release));
     }
 
     fn patience(&self) -> Duration {

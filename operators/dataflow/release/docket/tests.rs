@@ -15,7 +15,7 @@ fn tens(until: Option<Time>) -> Schedule {
 }
 
 fn handed_in(docket: &mut Docked, complete: Option<Time>, now: Option<Time>) -> Vec<(Time, &'static str)> {
-    std::iter::from_fn(|| docket.next(complete, now))
+    std::iter::from_fn(|| docket.next(complete, now, |_| true))
         .map(|word| match word {
             Word::Submit(request) => (request.release.window.start(), "submitted"),
             Word::Miss(release) => (release.window.start(), "missed"),

@@ -121,11 +121,11 @@ impl Recorder {
 /// The budget for what has a price at low orders only.
 pub(in super::super) const LOW_ORDERS: &str = "low orders";
 
-/// A budget for any short span of time.
-pub(in super::super) const SPANS: &str = "spans";
+/// A budget for any short span of time. Every name of this form, or with `each`, is a budget of that promise.
+pub(in super::super) const SPANS: &str = "any 30";
 
 /// The same for what has a price at low orders only.
-pub(in super::super) const SPANS_OF_LOW_ORDERS: &str = "spans of low orders";
+pub(in super::super) const SPANS_OF_LOW_ORDERS: &str = "any 30 of low orders";
 
 impl Office for Recorder {
     fn answers_for(&self, _: &Shared) {}
@@ -150,13 +150,15 @@ impl Office for Recorder {
         let name = Name::new("domain", "visits").unwrap();
         let neighbours = Neighbours { unit, ..Neighbours::PERSON };
         let cap = match named {
-            Some(LOW_ORDERS | SPANS_OF_LOW_ORDERS) => {
+            Some(named) if named.ends_with(LOW_ORDERS) => {
                 Amount::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01))
             }
             _ => Amount::zcdp(500.0),
         };
-        let promise = match named {
-            Some(SPANS | SPANS_OF_LOW_ORDERS) => Promise::Any(30),
+        let words: Vec<&str> = named.unwrap_or_default().split(' ').collect();
+        let promise = match words[..] {
+            ["any", span, ..] => Promise::Any(span.parse().unwrap()),
+            ["each", span, ..] => Promise::Each(span.parse().unwrap()),
             _ => Promise::Lifetime,
         };
         Ok(Domain::new(name, neighbours, promise, cap.unwrap()).unwrap())
@@ -186,6 +188,7 @@ impl Recording {
             spent: Amount::zcdp(0.25).unwrap(),
             cap: Amount::zcdp(1.0).unwrap(),
             forecast: Arc::new(Forecast::unseen()),
+            told: 0,
         };
         let row = crate::dataflow::tests::stand_in::row(release, fate, line);
         *self.recorder.answered.lock().unwrap() += 1;
