@@ -67,6 +67,18 @@ impl VersionTerms {
         self.binding_all("cost", &Digest::of(&bytes))
     }
 
+    /// Binds the price of a part of what a unit has in a window, where one is known.
+    #[must_use]
+    pub(crate) fn binding_partial(self, cost: &Cost) -> VersionTerms {
+        match cost.partial() {
+            Ok(partial) => {
+                let bytes = encode(&partial).unwrap_or_default();
+                self.binding_all("partial cost", &Digest::of(&bytes))
+            }
+            Err(_) => self,
+        }
+    }
+
     /// Shows a field that is not bound by itself: what is bound follows from it, such as a cost from a share.
     #[must_use]
     pub(crate) fn showing(mut self, field: &str, value: impl Display) -> VersionTerms {

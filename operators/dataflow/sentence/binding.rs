@@ -15,7 +15,7 @@ use crate::time::{LIMIT, Span, Time, in_json, in_words};
 pub(crate) fn terms(
     mechanism: &Digest,
     (schedule, late): (&Schedule, Option<Span>),
-    domain: &Name,
+    (domain, promise): (&Name, Promise),
     charge: &Charge,
     stated: Option<&VersionTerms>,
 ) -> VersionTerms {
@@ -35,6 +35,11 @@ pub(crate) fn terms(
         Charge::Once { cost, life } if is_open(*life) => terms.binding_cost(cost),
         Charge::Once { cost, life } => terms.binding_cost(cost).binding("until", at(life.end())),
         Charge::Cost(_) => terms,
+    };
+    // Beside the mechanism, from which it follows: a later library may know a lower one, under which windows are charged anew.
+    let terms = match promise {
+        Promise::Any(_) | Promise::Each(_) => terms.binding_partial(charge.cost()),
+        Promise::Lifetime | Promise::Windows(_) => terms,
     };
     let terms = terms.binding_all("mechanism", mechanism);
     match stated {
@@ -110,7 +115,7 @@ mod tests {
         let charge = charge((&cost(), paid), windows, schedule, promise).unwrap();
         let late = (late > 0).then(|| minutes(late).unwrap());
         let domain = Name::new("domain", "visits").unwrap();
-        *terms(&Digest::of(b"mechanism"), (schedule, late), &domain, &charge, None).digest()
+        *terms(&Digest::of(b"mechanism"), (schedule, late), (&domain, promise), &charge, None).digest()
     }
 
     const EACH: (Paid, Option<u64>) = (Paid::EachWindow, None);
@@ -132,6 +137,32 @@ mod tests {
         }
         let whole = |until| bound(&Schedule::whole(0, until).unwrap(), 0, EACH, Promise::Lifetime);
         assert_ne!(whole(DAY), whole(2 * DAY), "the end of the one window");
+    }
+
+    // Refutes an account under whose promise windows are cut, and charged another price for it under the same version.
+    #[test]
+    fn the_partial_price_is_bound_where_windows_are_cut() {
+        let domain = Name::new("domain", "visits").unwrap();
+        let bound = |partial: Option<f64>, once: bool, promise| {
+            let cost = match partial {
+                Some(rho) => cost().with_partial(Amount::zcdp(rho).unwrap()).unwrap(),
+                None => cost(),
+            };
+            let life = Interval::new(0, DAY).unwrap();
+            let charge = if once { Charge::Once { cost, life } } else { Charge::Cost(cost) };
+            let (mechanism, schedule) = (Digest::of(b"mechanism"), daily(0, Some(10 * DAY)));
+            *terms(&mechanism, (&schedule, None), (&domain, promise), &charge, None).digest()
+        };
+        for once in [false, true] {
+            for promise in [Promise::Any(DAY as u64), Promise::Each(DAY as u64)] {
+                assert_ne!(bound(Some(1.0), once, promise), bound(Some(1.5), once, promise));
+                // Four times the whole is what is charged where nothing else was stated.
+                assert_eq!(bound(Some(2.0), once, promise), bound(None, once, promise));
+            }
+            for promise in [Promise::Lifetime, Promise::Windows(3)] {
+                assert_eq!(bound(Some(1.0), once, promise), bound(Some(1.5), once, promise));
+            }
+        }
     }
 
     // A later end is bound where a price or a life follows from it, and nowhere else. Refutes a price that changes under a version,

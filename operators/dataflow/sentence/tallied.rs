@@ -182,8 +182,8 @@ where
             let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
             domain.counts(charge.cost())?;
             parts_are_priced(domain.promise(), &charge, limits.windows(), &schedule)?;
-            let windows = (&schedule, people.windows.late);
-            let terms = terms(&ready.parameters(), windows, domain.name(), &charge, stated.as_ref());
+            let (windows, account) = ((&schedule, people.windows.late), (domain.name(), domain.promise()));
+            let terms = terms(&ready.parameters(), windows, account, &charge, stated.as_ref());
             let title = Title {
                 domain: domain.name().clone(),
                 job: office.job(),

@@ -146,7 +146,7 @@ impl Job {
         let (windows, promise) = (self.limits(offer)?.windows(), self.domain().promise());
         let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;
         let schedule = (&offer.schedule, self.source.late);
-        let name = self.domain().name();
-        Ok((terms(&settled.parameters(), schedule, name, &charge, Some(&offer.stated)), charge))
+        let account = (self.domain().name(), promise);
+        Ok((terms(&settled.parameters(), schedule, account, &charge, Some(&offer.stated)), charge))
     }
 }

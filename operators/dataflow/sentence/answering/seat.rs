@@ -54,7 +54,8 @@ pub(super) fn seated<R: ReadyAnswers>(
     if domain.promise().cuts(life) {
         charge.cost().partial()?;
     }
-    let terms = terms(&ready.parameters(), (&schedule, late), domain.name(), &charge, None);
+    let account = (domain.name(), domain.promise());
+    let terms = terms(&ready.parameters(), (&schedule, late), account, &charge, None);
     let version = office.version(terms.digest());
     let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };
     let opened =
