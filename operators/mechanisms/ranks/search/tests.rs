@@ -213,6 +213,23 @@ impl Monotone for Third {
     }
 }
 
+// Refutes a line that says nothing of what its privacy rests on beside this library, and one that says it of a function of this
+// library.
+#[test]
+fn a_function_of_ones_own_says_whose_word_it_rests_on() {
+    let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
+    let lines = |told: String| -> Vec<serde_json::Value> {
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let own = ready(&BinarySearch::rho(0.5), Third, Grid::log());
+    let own = lines(own.draw(own.tally(), None, &mut Noise::seeded(1)).answer.tell(&head));
+    assert_eq!(own.len(), 2);
+    assert!(own.iter().all(|line| line["noise"]["assumes"] == "monotone by its author's word"), "{own:?}");
+    let known = ready(&BinarySearch::rho(0.5), Maximum, Grid::log());
+    let known = lines(known.draw(known.tally(), None, &mut Noise::seeded(1)).answer.tell(&head));
+    assert!(known.iter().all(|line| line["noise"].is_object() && line["noise"]["assumes"].is_null()));
+}
+
 /// The sum of the two largest less the third: a person more makes it smaller.
 #[derive(Clone)]
 struct Crooked;
