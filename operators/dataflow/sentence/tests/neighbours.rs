@@ -229,7 +229,7 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
 }
 
 /// How many numbers, with the times that each is there, are in one list and not in the other; both are in some order.
-fn apart(one: &[i128], other: &[i128]) -> [usize; 2] {
+pub(super) fn apart(one: &[i128], other: &[i128]) -> [usize; 2] {
     let mut counts: BTreeMap<i128, i64> = BTreeMap::new();
     one.iter().for_each(|number| *counts.entry(*number).or_default() += 1);
     other.iter().for_each(|number| *counts.entry(*number).or_default() -= 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::accounting::Unit;
-use crate::mechanisms::{Bound, Laplace};
+use crate::mechanisms::{Bound, Laplace, Stable};
 use crate::time::minutes;
 
 fn refused(build: impl for<'scope> Fn(Fed<'scope, Event>, &Recorder) + Send + Sync + 'static) -> String {
@@ -105,6 +105,30 @@ fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
     for build in [charged(recorder::SPANS, Bound::keys(1)), charged("visits", Bound::keys(1).windows(2))] {
         let sealing = recorder.clone();
         assert!(run(&[Script::default()], move |visits| build(visits, &sealing)).is_ok());
+    }
+}
+
+// What no two steps have a price for. Refutes a stable mean that is charged as if a stretch held all of each window, and a refusal
+// of one whose windows no span of the promise cuts.
+#[test]
+fn a_stable_mean_is_refused_where_a_span_cuts_its_windows() {
+    let charged = |domain: &'static str| {
+        move |visits: Fed<'_, Event>, gate: &Recorder| {
+            let windows = visits.protect(|v| v.0).tumbling(span(20), |v| v.3).between(0, 100);
+            let mean = windows.bound(Bound::keys(1)).mean_of(|v: &Event| [v.2, v.3]);
+            let stable = mean.stable([-40..=41, 0..=100]).charged_to(domain);
+            stable.release_at(gate, "a", Exactly(Stable::epsilon(4.0, 1e-6).people(1_000_000)));
+        }
+    };
+    for domain in [recorder::SPANS_OF_LOW_ORDERS, "each 30 of low orders"] {
+        let message = refused(charged(domain));
+        let says = ["currency: ", "a promise over a lifetime, or another mechanism", "a part of a person"];
+        assert!(says.iter().all(|word| message.contains(word)), "{message}");
+    }
+    for domain in ["each 20 of low orders", recorder::LOW_ORDERS] {
+        let (recorder, build) = (Recorder::new(Unit::Person), charged(domain));
+        let finished = run(&[Script::default()], move |visits| build(visits, &recorder));
+        assert!(finished.is_ok(), "{domain}: {finished:?}");
     }
 }
 

@@ -10,7 +10,7 @@ const LISTED: [u32; 6] = [0, 1, 2, 4, 7, 100];
 const KEYS: u64 = 2;
 const PER_KEY: u64 = 3;
 
-fn ranges() -> Ranges {
+pub(super) fn ranges() -> Ranges {
     Ranges::new([(-40, 41), (0, 100)]).unwrap()
 }
 

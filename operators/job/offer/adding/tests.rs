@@ -4,6 +4,7 @@ use super::*;
 use crate::accounting::{Amount, Units};
 use crate::job::Job;
 use crate::job::offer::{Offer, Settled};
+use crate::ledger::Charge;
 use crate::mechanisms::{Ready, Statistic as _};
 
 /// A month of days that are told by themselves, and totals of what is put in.
@@ -75,6 +76,9 @@ fn totals_have_their_share_once() {
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
         assert_eq!(offers[1].adding.unwrap().span, Span::SoFar { windows: 31 });
         let Settled::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
+        // The first total reads from the start of the first window on.
+        let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
+        assert_eq!(Some(life.start()), job.horizon().from, "{promise}");
         assert_eq!((ready.cost().amount(), total.sensitivity().l0()), (&offers[1].cost, 1));
     }
 }
