@@ -21,6 +21,7 @@ CREATE TABLE release (
   CONSTRAINT one_row UNIQUE (window_start, id));
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
+CREATE INDEX kept ON release (job, name, sequence) WHERE state IS NOT NULL;
 CREATE TABLE amendment (
   sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), cap BYTEA NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BYTEA NOT NULL);

@@ -28,6 +28,7 @@ CREATE TABLE release (
   UNIQUE (window_start, id)) STRICT;
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
+CREATE INDEX kept ON release (job, name) WHERE state IS NOT NULL;
 CREATE TABLE amendment (
   sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name), cap BLOB NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
