@@ -93,6 +93,34 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
     assert_eq!(windows, (0..20).flat_map(of).collect::<Vec<i64>>());
 }
 
+/// Refutes rows of a statistic that was sealed before which overtake those of one that is new.
+#[test]
+fn rows_that_are_there_wait_for_those_that_are_not() {
+    let scratch = scratch(At::File, 100);
+    let (gate, by_path) = open(&scratch);
+    (0..9).for_each(|window| by_path.submit(request(window, &Arc::default())).unwrap());
+    (0..9).for_each(|_| by_path.delivered(&row(&by_path)));
+    drop((gate, by_path));
+    let (gate, by_path) = open(&scratch);
+    let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+    for window in 0..9 {
+        let mut other = request(window, &Arc::default());
+        other.release.name = name_of("by_hour");
+        by_hour.submit(other).unwrap();
+        by_path.submit(request(window, &Arc::default())).unwrap();
+    }
+    drop(gate);
+    let told = |desk: &Desk| -> Vec<u64> {
+        std::iter::from_fn(|| match desk.hear()? {
+            Told::Row(_, standing) => Some(standing.told),
+            _ => None,
+        })
+        .collect()
+    };
+    let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();
+    assert_eq!([told(&by_hour), told(&by_path)], [every_other(0), every_other(1)]);
+}
+
 /// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {

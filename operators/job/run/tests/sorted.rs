@@ -121,7 +121,11 @@ fn told(
     let key = Key::beside(&place.0.join("shop.ledger"));
     fs::write(&key, [7; 32]).unwrap();
     fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let job = Job::parse(place.0.join("job.toml"), &job(order, releases)).unwrap();
+    let mut text = job(order, releases);
+    if log.starts_with("who,page,note,moment") {
+        text = text.replace("\"time\", format = \"unix\"", "\"moment\", format = \"rfc3339\"");
+    }
+    let job = Job::parse(place.0.join("job.toml"), &text).unwrap();
     Ledger::create_alone(&job.privacy.ledger).unwrap().register(job.domain()).unwrap();
     let out = Some(place.0.join("out.jsonl"));
     let ended = match way {
@@ -159,6 +163,24 @@ fn sorted_inputs_end_and_release_what_unsorted_ones_do() {
                 assert_eq!(found, expected, "{way} on {workers} workers");
             }
         }
+    }
+}
+
+// Refutes a source that declares more complete than the time of its last record: those that follow at the same time, the last of
+// a window, would be late.
+#[test]
+fn records_of_one_time_are_all_in_time() {
+    let place = Place::new("moment");
+    let mut log = "who,page,note,moment\n".to_owned();
+    for person in 0..6_000 {
+        writeln!(log, "person-{person},page-0,,2026-01-01T02:59:59.999999Z").unwrap();
+    }
+    let (_, expected) = told(&place, "any", (SLIDING, &log), ("replay", 1));
+    assert!(expected.contains("\"value\":6000"), "{expected}");
+    for workers in [1, 2] {
+        let (ended, found) = told(&place, "sorted", (SLIDING, &log), ("replay", workers));
+        assert!(ended.is_ok());
+        assert_eq!(cells(&found), cells(&expected), "{workers} workers");
     }
 }
 
