@@ -100,6 +100,22 @@ impl Job {
         self
     }
 
+    /// The same with a bound on the windows of a person, under the promise that admits one.
+    pub(crate) fn with_windows(self) -> Job {
+        self.but(&[("privacy.promise", Some("\"lifetime\"")), ("release.bound.windows", Some("3"))])
+    }
+
+    /// Whether it keeps state between its windows.
+    pub(crate) fn keeps_state(&self) -> bool {
+        let states = |field: &str, value: &str| {
+            let is = |(name, held): &(String, String)| name == field && (value.is_empty() || held == value);
+            self.fields.iter().any(is)
+        };
+        states("release.running", "true")
+            || states("release.bound.windows", "")
+            || states("release.people.keys", "\"discover\"")
+    }
+
     /// A sum with the budget of the others.
     pub(crate) fn over_the_same_account(self) -> Job {
         self.but(&[

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use discreet::accounting::Amount;
 use discreet::dataflow::{All, Config, FailureKind, execute};
 use discreet::gate::Opening;
-use discreet::mechanisms::{Bound, Gaussian, Keys};
+use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ranges, Ready, Stable, StableVectors};
 use discreet::time::Time;
 
 use crate::scene::{JOB, Scratch, Visit, span, write_down, zcdp};
@@ -125,4 +126,85 @@ fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
         assert!(said.starts_with("domain: the ledger has none named visit;"), "{said}");
     }
     assert_eq!(scratch.rows(), []);
+}
+
+/// How the means of a job are bounded, and whether what bounds them is kept from window to window.
+#[derive(Clone, Copy, Debug)]
+enum Means {
+    Found,
+    Stable,
+}
+
+impl Means {
+    const RANGE: (i64, i64) = (-1_000_000, 1_000_000);
+
+    fn stable() -> Stable {
+        Stable::epsilon(2.0, 1e-6).people(1_000_000)
+    }
+
+    /// A budget for several windows.
+    fn budget(self) -> Amount {
+        match self {
+            Means::Found => zcdp(),
+            Means::Stable => {
+                let (ranges, bound) = (Ranges::new([Means::RANGE]), Bound::keys(1).checked());
+                let vectors = StableVectors::new(ranges.unwrap(), bound.unwrap(), Keys::whole()).unwrap();
+                Means::stable().ready(&vectors).unwrap().cost().amount().times(100).unwrap()
+            }
+        }
+    }
+
+    /// Its exit code, and what it said of a failure.
+    fn run(self, scratch: &Scratch, version: u32) -> (u8, String) {
+        let gate = Opening::new(scratch.ledger(), JOB).unwrap().version(version).open().unwrap();
+        let directory: PathBuf = scratch.0.to_path_buf();
+        let ended = execute(Config::threads(1).unwrap(), move |worker, feeds| {
+            worker.dataflow(|scope| {
+                let visits =
+                    (0..400).map(|person| (person, 7, person as i64 % 20, person as i64 % 20, person));
+                let means = feeds
+                    .stream(scope, All::of(visits))
+                    .protect(|visit: &Visit| visit.0)
+                    .tumbling(span(10), |visit| visit.3)
+                    .between(0, 20)
+                    .bound(Bound::keys(1))
+                    .mean_of(|visit| [visit.2]);
+                let releases = match self {
+                    Means::Found => {
+                        let found = means.found_within([Means::RANGE]);
+                        found.release(&gate, "means", Gaussian::rho(1.0))
+                    }
+                    Means::Stable => means.stable([Means::RANGE]).release(&gate, "means", Means::stable()),
+                };
+                write_down(releases, &directory);
+            });
+            Ok(())
+        });
+        match ended {
+            Ok(finished) => (finished.exit_code(), String::new()),
+            Err(failure) => (failure.exit_code(), failure.to_string()),
+        }
+    }
+}
+
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version that follows the bounds that another one found, and one that is refused
+// though it keeps nothing.
+#[test]
+fn a_version_that_comes_back_goes_on_only_where_it_kept_nothing() {
+    for means in [Means::Found, Means::Stable] {
+        let scratch = Scratch::new(&format!("back-{means:?}"), &means.budget());
+        assert_eq!(means.run(&scratch, 1), (0, String::new()), "{means:?}");
+        for version in [2, 3] {
+            assert_eq!(means.run(&scratch, version), (0, String::new()), "{means:?}");
+            let (rows, spent) = (scratch.rows(), scratch.spent());
+            assert_eq!(rows.len(), 2 * version as usize, "{means:?}: {rows:?}");
+            let (code, said) = means.run(&scratch, 1);
+            let replaced = format!("was replaced by version {version}");
+            match means {
+                Means::Found => assert!(code == 78 && said.contains(&replaced), "{code} {said}"),
+                Means::Stable => assert_eq!((code, said), (0, String::new())),
+            }
+            assert_eq!((scratch.rows(), scratch.spent()), (rows, spent), "{means:?}: it paid or drew again");
+        }
+    }
 }
