@@ -14,16 +14,28 @@ pub struct Estimate<T> {
     pub(super) value: T,
     pub(super) low: T,
     pub(super) high: T,
+    /// Nothing is known of how far the truth may be above: `high` is the end of the grid, and not the truth's.
+    pub(super) open: bool,
 }
 
 impl<T: Copy> Estimate<T> {
     pub(super) fn between(low: T, value: T, high: T) -> Estimate<T> {
-        Estimate { value, low, high }
+        Estimate { value, low, high, open: false }
+    }
+
+    /// The same, with an interval that has no upper end.
+    pub(super) fn open_above(self) -> Estimate<T> {
+        Estimate { open: true, ..self }
     }
 
     /// The same through a function that does not fall.
     pub(super) fn map<U>(self, rising: impl Fn(T) -> U) -> Estimate<U> {
-        Estimate { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
+        Estimate {
+            value: rising(self.value),
+            low: rising(self.low),
+            high: rising(self.high),
+            open: self.open,
+        }
     }
 
     /// The noised number, as it was drawn: it may be below zero where the truth cannot.
@@ -36,10 +48,10 @@ impl<T: Copy> Estimate<T> {
         self.low
     }
 
-    /// The most that the truth may be. A value that is found below the largest ([`Ranks::Below`]) has no such end: then this is
-    /// the last point of the grid, and the line says `null`.
-    pub fn high(&self) -> T {
-        self.high
+    /// The most that the truth may be; `None` where nothing bounds it from above, as for a value that is found below the
+    /// largest ([`Ranks::Below`]).
+    pub fn high(&self) -> Option<T> {
+        (!self.open).then_some(self.high)
     }
 }
 

@@ -92,9 +92,9 @@ impl<K: Key, T: Number> Tellable for Answer<K, T> {
             text.extend_from_slice(b",\"interval\":[");
             estimate.low.put(point, &mut text);
             text.push(b',');
-            match least {
-                Some(_) => text.extend_from_slice(b"null"),
-                None => estimate.high.put(point, &mut text),
+            match estimate.open {
+                true => text.extend_from_slice(b"null"),
+                false => estimate.high.put(point, &mut text),
             }
             text.push(b']');
             if least.is_some_and(|least| estimate.value.is(least)) {

@@ -55,7 +55,7 @@ pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128
     let over = quotient(sum.map(|sum| sum as f64 / 2.0), count.map(|count| count as f64));
     if count.high < 1 {
         // Nothing is known where there may well be nobody.
-        return Estimate { value: told(over.value), low, high };
+        return Estimate::between(low, told(over.value), high);
     }
     over.map(told)
 }
@@ -64,11 +64,11 @@ pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128
 pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64> {
     // No mean is of fewer than one value.
     let over = |sum: f64, count: f64| sum / count.max(1.0);
-    Estimate {
-        value: over(sum.value, count.value),
-        low: over(sum.low, count.low).min(over(sum.low, count.high)),
-        high: over(sum.high, count.low).max(over(sum.high, count.high)),
-    }
+    Estimate::between(
+        over(sum.low, count.low).min(over(sum.low, count.high)),
+        over(sum.value, count.value),
+        over(sum.high, count.low).max(over(sum.high, count.high)),
+    )
 }
 
 impl Tells for Means {

@@ -45,7 +45,7 @@
 //!
 //! let first = mechanism.draw(exact, None, &mut Noise::from_os()?);
 //! for (path, visits) in first.answer.cells() {
-//!     println!("{path}: {} ({} to {})", visits.value(), visits.low(), visits.high());
+//!     println!("{path}: {} (from {} to {:?})", visits.value(), visits.low(), visits.high());
 //! }
 //! // "/" is public from now on: the next window tells it, though nobody came.
 //! let next = mechanism.draw(mechanism.tally(), first.state.as_deref(), &mut Noise::from_os()?);

@@ -180,11 +180,11 @@ impl Column {
         let estimate = |row: &Row<K, C>| {
             if let Some((threshold, noised)) = shared(row) {
                 let low = threshold.at_least(noised, self.outside);
-                return Estimate { value: noised, low, high: noised + width };
+                return Estimate::between(low, noised, noised + width);
             }
             // As many draws as rows without one; and no sum of shares comes within 2^63 of the end of its type.
             let value = value(&row.cell).saturating_add(draws.next().unwrap_or_default().into());
-            Estimate { value, low: value.saturating_sub(width), high: value.saturating_add(width) }
+            Estimate::between(value.saturating_sub(width), value, value.saturating_add(width))
         };
         rows.iter().map(estimate).collect()
     }

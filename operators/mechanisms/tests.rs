@@ -109,7 +109,7 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
             let value = i128::from(truth) + i128::from(crate::noise::Law::draw(&law, &mut noise));
             assert_eq!(estimate.value(), value);
             // P[|noise| > 56] is .0993 and P[|noise| > 55] above .1, by 2 q^(w+1) / (1 + q), q = e^(-1/24).
-            assert_eq!((estimate.low(), estimate.high()), (value - 55, value + 55));
+            assert_eq!((estimate.low(), estimate.high), (value - 55, value + 55));
         }
         assert_eq!(told.cells().len(), 4);
         assert_eq!((told.noise()[0].kind(), told.noise()[0].number()), ("laplace", "records"));

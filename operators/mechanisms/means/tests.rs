@@ -37,8 +37,8 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
         let [(1, told), (2, nobody)] = drawn.answer.cells() else { panic!() };
         let truth = sum as f64 / count as f64;
         assert!((told.value() - truth).abs() < 1e-3, "{} for {truth}", told.value());
-        assert!(told.low() <= truth && truth <= told.high() && told.high() - told.low() < 0.1);
-        assert!(low as f64 <= nobody.low() && nobody.high() <= high as f64);
+        assert!(told.low() <= truth && truth <= told.high && told.high - told.low() < 0.1);
+        assert!(low as f64 <= nobody.low() && nobody.high <= high as f64);
         assert_eq!(drawn.state, None);
     }
 }
@@ -87,8 +87,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             let drawn = ready.draw(exact, None, &mut noise);
             let (_, told) = drawn.answer.cells()[0];
             assert!(0.0 <= told.low() && told.low() <= told.value());
-            assert!(told.value() <= told.high() && told.high() <= 10.0);
-            told.low() <= value as f64 && value as f64 <= told.high()
+            assert!(told.value() <= told.high && told.high <= 10.0);
+            told.low() <= value as f64 && value as f64 <= told.high
         });
         let held = held.count();
         assert!(held as f64 > 4000.0 * 0.9 - 4.753 * (4000.0 * 0.09f64).sqrt(), "{held} of 4000");
@@ -106,7 +106,7 @@ fn sum_and_count_have_half_each_of_what_may_be_outside() {
         let mut exact = ready.tally();
         (0..1000).for_each(|_| exact.absorb((1, share(&mean, &[5]))));
         let (_, told) = ready.draw(exact, None, &mut Noise::seeded(seed)).answer.cells()[0];
-        let width = told.high() - told.low();
+        let width = told.high - told.low();
         assert!((0.050..0.056).contains(&width), "{width}");
     }
 }

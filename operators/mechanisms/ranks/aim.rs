@@ -33,12 +33,11 @@ impl<F: Monotone> Aim<F> {
     }
 
     /// An answer of the grid, and what is known of where the function is: above the point before, and nothing of how far.
-    /// The upper end is open, and is never told.
     pub(super) fn told(&self, index: u64) -> Estimate<i128> {
         let at = |index: u64| self.grid.at(index).map(i128::from);
         let (least, last) = (at(1).unwrap_or(i128::MIN), at(self.grid.top()).unwrap_or(i128::MAX));
         let low = index.checked_sub(1).and_then(at).map_or(least, |below| below + 1);
-        Estimate { value: at(index).unwrap_or(last), low, high: last }
+        Estimate::between(low, at(index).unwrap_or(last), last).open_above()
     }
 
     /// What is promised, of noise of such a kind.

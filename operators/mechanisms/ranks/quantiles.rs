@@ -182,7 +182,7 @@ impl Numbers for Chosen {
         for row in rows {
             let sorted = std::mem::take(&mut row.cell).sorted();
             let chosen = self.splitting.draw(&sorted, noise);
-            estimates.extend(chosen.into_iter().map(|index| Estimate { value: at(index), low, high }));
+            estimates.extend(chosen.into_iter().map(|index| Estimate::between(low, at(index), high)));
         }
         estimates
     }

@@ -186,7 +186,7 @@ fn a_key_once_told_is_in_every_later_window() {
     assert_eq!(third.answer.room(), Some(Keys::<u32>::MOST - 3));
     // The usual interval for a key that was public before, either way.
     let old = third.answer.cells()[2].1;
-    assert_eq!(old.high() - old.value(), old.value() - old.low());
+    assert_eq!(old.high - old.value(), old.value() - old.low());
 }
 
 // A full list is public, and so is what ends with it; which of several new keys stay is decided by what was told of them.
@@ -251,7 +251,7 @@ fn means_discover_their_keys_too() {
         let told = ready.draw(exact, None, &mut noise);
         assert_eq!(keys(&told.answer), [7]);
         let (_, mean) = told.answer.cells()[0];
-        assert!((mean.value() - 80.0).abs() < 1.0 && mean.low() <= 80.0 && 80.0 <= mean.high());
+        assert!((mean.value() - 80.0).abs() < 1.0 && mean.low() <= 80.0 && 80.0 <= mean.high);
         let asked: Vec<_> = requests(&noise).iter().map(|request| request.2).collect();
         // With one record a key the draw that decides is the count's.
         assert_eq!(asked, if per_key == 1 { vec![2, 1] } else { vec![2, 1, 1] });

@@ -192,7 +192,7 @@ impl<K: Key> FollowedMeans<K> {
         let step = libm::exp2(-f64::from(self.prices.steps.bits));
         let width = laws.halves.0 as f64;
         let most = seen.records + width;
-        let records = Estimate { value: seen.records, low: seen.records - width, high: most };
+        let records = Estimate::between(seen.records - width, seen.records, most);
         let sums = frame.back(&seen.sums).into_iter().zip(frame.factor.lengths());
         let each = sums.zip(self.outer.iter()).zip(&self.coordinates[..]).enumerate();
         each.map(|(place, (((sum, length), outer), coordinate))| {
@@ -203,13 +203,13 @@ impl<K: Key> FollowedMeans<K> {
             // record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
-            let over = quotient(Estimate { value: sum, low: sum - off, high: sum + off }, records);
+            let over = quotient(Estimate::between(sum - off, sum, sum + off), records);
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
             if most < 1.0 || misfits {
                 // Nothing is known where there may well be nobody, where most records were shortened, or where the frame
                 // was found among fewer records than that takes. All of it is decided by noised numbers.
-                return (Estimate { value: told(over.value), low, high }, noised);
+                return (Estimate::between(low, told(over.value), high), noised);
             }
             (over.map(told), noised)
         })

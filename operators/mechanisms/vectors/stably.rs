@@ -244,7 +244,7 @@ impl<K: Key> Ready for StableMeans<K> {
                 // Where the number of people is secret nothing is refused: what is told of that is nothing.
                 Ok(Released::Failed) | Err(_) => vec![f64::NAN; dimension],
             };
-            let estimate = |value| Estimate { value, low: f64::NAN, high: f64::NAN };
+            let estimate = |value| Estimate::between(f64::NAN, value, f64::NAN);
             told.into_iter().map(move |value| (key.clone(), estimate(value))).collect::<Vec<_>>()
         };
         let cells = exact.into_map().into_iter().flat_map(each).collect();

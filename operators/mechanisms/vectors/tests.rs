@@ -72,7 +72,7 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
         assert_eq!(cells.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2]);
         for ((_, told), truth) in cells[3..].iter().zip(&truth) {
             assert!((told.value() - truth).abs() < 0.01, "{} for {truth}", told.value());
-            assert!(told.low() <= *truth && *truth <= told.high() && told.high() - told.low() < 0.5);
+            assert!(told.low() <= *truth && *truth <= told.high && told.high - told.low() < 0.5);
         }
         assert_eq!(drawn.state, None);
     }
@@ -145,8 +145,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             (0..400).for_each(|_| exact.absorb((1, mean.of_one(&[record]))));
             let drawn = ready.draw(exact, None, &mut noise);
             for ((_, told), (truth, held)) in drawn.answer.cells().iter().zip(record.iter().zip(&mut held)) {
-                assert!(told.low() <= told.value() && told.value() <= told.high());
-                *held += i32::from(told.low() <= *truth as f64 && *truth as f64 <= told.high());
+                assert!(told.low() <= told.value() && told.value() <= told.high);
+                *held += i32::from(told.low() <= *truth as f64 && *truth as f64 <= told.high);
             }
         }
         let least = 2000.0 * 0.9 - 4.753 * (2000.0 * 0.09f64).sqrt();

@@ -210,7 +210,7 @@ fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate
     let count = count.map(|count| count as f64);
     let each = sum.iter().zip(told).map(|(&sum, width)| {
         let off = width.half + width.rounded * count.high.max(0.0);
-        quotient(Estimate { value: sum, low: sum - off, high: sum + off }, count)
+        quotient(Estimate::between(sum - off, sum, sum + off), count)
     });
     each.collect()
 }

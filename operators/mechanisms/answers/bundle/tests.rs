@@ -146,7 +146,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
         let truth = matched as f64;
         farthest = farthest.max((told.value() - truth).abs());
         assert!((told.value() - truth).abs() <= bundle.bound(), "{told:?} of {truth}");
-        assert!(told.low() <= truth && truth <= told.high(), "{told:?} of {truth}");
+        assert!(told.low() <= truth && truth <= told.high, "{told:?} of {truth}");
         if draw % 10 == 0 && matched > 0 {
             // Prices of 50 and of 100, which are the middle and the end.
             let Asks::Mean { range, .. } = mean.asks() else { panic!() };
@@ -155,7 +155,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
             let told = asks(&mean, Found { matched, terms });
             let truth = 50.0 + 50.0 * high as f64 / matched as f64;
             let slip = 1e-9;
-            assert!(told.low() - slip <= truth && truth <= told.high() + slip, "{told:?} of {truth}");
+            assert!(told.low() - slip <= truth && truth <= told.high + slip, "{told:?} of {truth}");
         }
     }
     assert!(farthest > bundle.bound() / 3.0, "{farthest} at most, of {}", bundle.bound());

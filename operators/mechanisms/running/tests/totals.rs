@@ -124,7 +124,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             for missed in &mut missed {
                 let drawn: Told = ready.draw(ready.tally(), state.as_deref(), &mut noise);
                 let told = drawn.answer.cells()[0].1;
-                *missed += i32::from(told.low() > 0 || told.high() < 0);
+                *missed += i32::from(told.low() > 0 || told.high < 0);
                 state = drawn.state;
             }
         }

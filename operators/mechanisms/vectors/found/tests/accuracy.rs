@@ -68,8 +68,7 @@ impl Run {
         self.state = drawn.state;
         let told = values(&drawn.answer);
         let side = self.mean.outer()[0].high() as f64;
-        self.unknown =
-            drawn.answer.cells().iter().all(|(_, told)| (told.low(), told.high()) == (-side, side));
+        self.unknown = drawn.answer.cells().iter().all(|(_, told)| (told.low(), told.high) == (-side, side));
         let truth = |place: usize| {
             records.iter().map(|record| record[place] as f64).sum::<f64>() / records.len() as f64
         };

@@ -26,7 +26,7 @@ fn constant_data_one_person_and_nobody_have_answers() {
         for state in [None, state.as_deref()] {
             let drawn = ready.draw(window(&mean, &records), state, &mut noise);
             for (_, told) in drawn.answer.cells() {
-                assert!(-1e5 <= told.low() && told.high() <= 1e5, "{told:?}");
+                assert!(-1e5 <= told.low() && told.high <= 1e5, "{told:?}");
             }
             // Bounds that are all noise are not kept, and those of many are not lost to few.
             let left = from_bytes(drawn.state.as_deref().unwrap(), 1, 2).unwrap();
@@ -172,8 +172,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     for _ in 0..600 {
         let answer = ready.draw(window(&mean, &records), Some(&state), &mut noise).answer;
         for (place, (_, told)) in answer.cells().iter().enumerate() {
-            held[place] += u32::from(told.low() <= truth[place] && truth[place] <= told.high());
-            assert!(told.low() <= told.value() && told.value() <= told.high());
+            held[place] += u32::from(told.low() <= truth[place] && truth[place] <= told.high);
+            assert!(told.low() <= told.value() && told.value() <= told.high);
         }
     }
     let least = 600.0 * 0.9 - 4.753 * (600.0 * 0.09f64).sqrt();
