@@ -1,4 +1,5 @@
-//! Decimal numbers as people write them, read under one strict grammar: `-? digits (. digits)? (e [+-]? digits)?`.
+//! Decimal numbers as people write them, read under one strict grammar: `-? mantissa (e [+-]? digits)?`, with a
+//! mantissa of digits and at most one point, which may come first or last: `0.1`, `.1`, `1.`.
 //!
 //! A budget that is misread is a promise that is broken, so nothing is guessed: no comma, no spaces, no leading `+`, no
 //! underscores, no hexadecimal, no digits but `0` to `9`. A leading `-`, `nan` and `inf` are read only to be named in
@@ -91,17 +92,16 @@ fn read(text: &str) -> Result<Decimal, Kind> {
         None => (text, 0),
     };
     let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
-        Some(_) => return Err(Kind::Malformed),
+        Some(parts) => parts,
         None => (mantissa, ""),
     };
-    if !is_digits(whole) || whole.len() + fraction.len() > DIGITS {
+    let digits = format!("{whole}{fraction}");
+    if !is_digits(&digits) || digits.len() > DIGITS {
         return Err(Kind::Malformed);
     }
     if negative {
         return Err(Kind::Negative);
     }
-    let digits = format!("{whole}{fraction}");
     let zero = digits.bytes().all(|digit| digit == b'0');
     // At most 60 digits: the subtraction cannot overflow once the power is in range.
     match power {
@@ -157,7 +157,7 @@ mod tests {
         let kind =
             |text: &str| Decimal::parse("epsilon", text).map_err(|refused| refused.kind()).unwrap_err();
         for text in [
-            "0,5", "１", " 1", "1 ", "+1", "0x1", "1_0", "1.", ".5", "1e", "e5", "1e+", "1.5.2", "1e1e1",
+            "0,5", "１", " 1", "1 ", "+1", "0x1", "1_0", ".", ".e1", "1e", "e5", "1e+", "1.5.2", "1e1e1",
             "--1", "0.5f", "٣", "1e1.5",
         ] {
             assert_eq!(kind(text), Kind::Malformed, "{text}");
@@ -196,9 +196,15 @@ mod tests {
     #[test]
     fn plain_decimals_keep_their_value() {
         let read = |text| Decimal::parse("epsilon", text).unwrap();
-        for (text, value) in
-            [("1e-6", 1e-6), ("0.5", 0.5), ("00012.50", 12.5), ("3E+2", 300.0), ("0e999", 0.0)]
-        {
+        for (text, value) in [
+            ("1e-6", 1e-6),
+            (".5", 0.5),
+            ("5.", 5.0),
+            (".5e-3", 5e-4),
+            ("00012.50", 12.5),
+            ("3E+2", 300.0),
+            ("0e999", 0.0),
+        ] {
             assert_eq!(read(text).to_f64(), value, "{text}");
         }
         for (text, value) in

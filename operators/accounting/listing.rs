@@ -67,14 +67,15 @@ impl Listing {
     /// By privacy loss distributions.
     ///
     /// # Errors
-    /// Names `delta` when it is no probability, or leaves nothing.
+    /// Names `delta` when it is no probability, or leaves nothing; and an entry, counted from 1, with its parameter, as in
+    /// `entry 2: sigma`, where the noise is less than this accountant can compute.
     pub fn pld(&self, delta: f64) -> Result<f64, Invalid> {
         self.left(delta)?;
         let empty = Bundle::new(Neighbours::PERSON);
-        let bundle = self
-            .entries
-            .iter()
-            .try_fold(empty, |bundle, (mechanism, count)| mechanism.join(bundle, *count))?;
+        let bundle =
+            self.entries.iter().enumerate().try_fold(empty, |bundle, (index, (mechanism, count))| {
+                mechanism.join(bundle, *count).map_err(|refused| of_entry(index + 1, &refused))
+            })?;
         bundle.epsilon(delta)
     }
 
@@ -97,6 +98,11 @@ impl Listing {
         parts.sort_by(f64::total_cmp);
         parts.iter().sum::<f64>() * (1.0 + MARGIN)
     }
+}
+
+/// The same refusal, with the number of the entry, from 1 on.
+fn of_entry(number: usize, refused: &Invalid) -> Invalid {
+    Invalid::new(format!("entry {number}: {}", refused.field()), refused.kind(), refused.remedy().to_owned())
 }
 
 #[cfg(test)]

@@ -95,6 +95,10 @@ fn a_bad_list_is_refused_by_entry_and_field() {
             "[7]",
             "entry 1: invalid type: integer `7`, expected a mechanism with its fields; give a list such as [",
         ),
+        (
+            r#"[{"mechanism":"gaussian","sigma":1},{"mechanism":"discrete_gaussian","sigma":0.1}]"#,
+            "error: entry 2: sigma: found a number that is too small; give a number from 1/4 to ",
+        ),
         ("null", "invalid type: null, expected a list of mechanisms; give a list such as ["),
         (
             r#"[{"mechanism":"pure","epsilon":1}] more"#,
@@ -122,6 +126,20 @@ fn a_bad_list_is_refused_by_entry_and_field() {
     }
     std::fs::remove_file(&place).unwrap();
     assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
+}
+
+// Refutes a decimal that is read elsewhere and not here: a point may come first or last.
+#[test]
+fn a_decimal_needs_no_digit_before_its_point_or_behind_it() {
+    let calibrated =
+        |epsilon: &str| discreet(&["calibrate", "gaussian", "--epsilon", epsilon, "--delta", ".000001"]);
+    for (one, other) in [(".1", "0.1"), ("1.", "1"), (".5e1", "5"), ("2.e0", "2")] {
+        assert_eq!(calibrated(one).0, 0, "{one}: {}", calibrated(one).2);
+        assert_eq!(calibrated(one), calibrated(other));
+    }
+    assert_eq!(calibrated(".").0, 78);
+    let list = r#"[{"mechanism":"gaussian","sigma":20}]"#;
+    assert_eq!(price("point", list, ".001"), price("point", list, "0.001"));
 }
 
 // One loss of 1/100 a hundred times adds up to exactly 1, where the search for epsilon begins. By 77-digit arithmetic.
