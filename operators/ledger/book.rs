@@ -32,6 +32,19 @@ pub struct Ledger {
     name: Digest,
 }
 
+const HELD_KEY: &str = "SELECT mac FROM key_check";
+
+/// Whether a key is held, which must be this one.
+fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, Trouble> {
+    match held {
+        None => Ok(false),
+        Some(held) if held == own => Ok(true),
+        Some(_) => Err(Trouble::refused(
+            "key: it is the key of another ledger; give the one that this ledger was first used with",
+        )),
+    }
+}
+
 impl Ledger {
     /// Makes an empty ledger: in a new file, with its key beside it, or at an address of
     /// [Postgres](super#on-a-server), without one.
@@ -92,24 +105,28 @@ impl Ledger {
     ///
     /// [`TroubleKind::Refused`] where the ledger is bound to another key.
     pub fn bind(&mut self, key: &Key) -> Result<(), Trouble> {
-        const HELD: &str = "SELECT mac FROM key_check";
-        let own = key.check_value(&self.name);
-        let mut held =
-            first(Transaction::snapshot(&mut *self.store)?.store(), HELD, &[], |row| digest(row, 0))?;
-        if held.is_none() {
-            let mut transaction = Transaction::begin(&mut *self.store)?;
-            let tables = transaction.store();
-            let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
-            tables.execute(bind, &[Value::Bytes(own.bytes())])?;
-            held = first(tables, HELD, &[], |row| digest(row, 0))?;
-            transaction.commit()?;
-        }
-        if held == Some(own) {
+        if self.is_bound(key)? {
             return Ok(());
         }
-        Err(Trouble::refused(
-            "key: it is the key of another ledger; give the one that this ledger was first used with",
-        ))
+        let own = key.check_value(&self.name);
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
+        tables.execute(bind, &[Value::Bytes(own.bytes())])?;
+        let held = first(tables, HELD_KEY, &[], |row| digest(row, 0))?;
+        transaction.commit()?;
+        same_key(held, own).map(drop)
+    }
+
+    /// Says whether the ledger is bound to this key already; false where it is bound to none yet. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`] where the ledger is bound to another key.
+    pub fn is_bound(&mut self, key: &Key) -> Result<bool, Trouble> {
+        let own = key.check_value(&self.name);
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        same_key(first(snapshot.store(), HELD_KEY, &[], |row| digest(row, 0))?, own)
     }
 
     fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {

@@ -1,7 +1,7 @@
 //! What a job needs beside its file: a ledger that states the same budget, with its key. A check and a run look at it by
 //! the same function, so that a job that passes one is not refused by the other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::job::config::shell_quoted;
@@ -16,12 +16,21 @@ const LOOKED_AT: u64 = 10_000;
 pub struct Connected {
     /// The windows that would be refused because of what is spent, by release.
     pub refused: Vec<Shortfall>,
+    /// The key that the first start will bind the ledger to; none where the ledger is bound to it already.
+    pub unbound: Option<PathBuf>,
 }
 
 impl Connected {
-    /// Sentences that say which windows would be refused, and what would fit.
+    /// Sentences that say whether the ledger has its key yet, which windows would be refused, and what would fit.
     pub fn warnings(&self) -> Vec<String> {
-        self.refused.iter().map(warning).collect()
+        let unbound = self.unbound.iter().map(|key| {
+            format!(
+                "privacy.key: the ledger is not bound to a key yet; the first start binds it to {}, and refuses every other \
+                 key from then on",
+                key.display()
+            )
+        });
+        unbound.chain(self.refused.iter().map(warning)).collect()
     }
 }
 
@@ -57,6 +66,8 @@ impl Job {
     /// anchor.
     pub fn connect(&self) -> Result<Connected, Failure> {
         let mut ledger = self.ledger()?;
+        let key = &self.privacy.key;
+        let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.would_agree(&mut ledger)?;
         let offers = self.offers(self.horizon())?;
         let domain = &self.privacy.domain;
@@ -75,7 +86,8 @@ impl Job {
         }
         // In the order in which they would be released.
         asked.sort_by_key(|(release, _)| release.window.end());
-        Ok(Connected { refused: ledger.shortfalls(domain, asked)? })
+        let unbound = (!bound).then(|| key.clone());
+        Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound })
     }
 
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
