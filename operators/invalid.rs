@@ -108,6 +108,20 @@ impl From<Infallible> for Invalid {
     }
 }
 
+/// What was found in the place of a file that can be opened.
+pub(crate) fn found_by(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "no such file".to_owned(),
+        ErrorKind::IsADirectory => "a directory".to_owned(),
+        ErrorKind::NotADirectory => "a file where its path has a directory".to_owned(),
+        ErrorKind::PermissionDenied => "a file that this user may not open".to_owned(),
+        ErrorKind::InvalidData => "bytes that are no UTF-8 text".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "a disk that is mounted for reading alone".to_owned(),
+        kind => format!("an error of the system ({kind})"),
+    }
+}
+
 /// Accepts a finite float above zero that is not subnormal; everything else is named for what it is.
 pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64, Invalid> {
     let kind = if value.is_nan() {

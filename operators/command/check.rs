@@ -119,7 +119,8 @@ fn connect(job: &Job) -> Result<Vec<String>, Refusal> {
 fn source(place: &Place) -> Result<(), Refusal> {
     let Place::Files(path) = place else { return Ok(()) };
     let gone = |path: &Path, error: &dyn std::fmt::Display| {
-        Refusal::with(SOURCE_IS_GONE, format!("source.path: {}: {error}", path.display()))
+        let message = format!("source.path: {}: {error}; give a file that can be read", path.display());
+        Refusal::with(SOURCE_IS_GONE, message)
     };
     let pattern = path.to_string_lossy();
     // A file of such a name comes before a pattern.

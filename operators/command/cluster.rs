@@ -70,7 +70,7 @@ pub(crate) fn notice() -> Notice {
 
 fn hosts(path: &Path) -> Result<Vec<String>, Refusal> {
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Refusal::new(format!("--hosts {}: {error}", path.display())))?;
+    let text = text.map_err(|error| Refusal::unreadable("--hosts", path, &error))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(str::to_owned).collect())
 }

@@ -11,7 +11,7 @@ use discreet::time::in_words;
 use discreet::watch::{Heading, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{CANNOT_WRITE, Refusal};
+use super::Refusal;
 
 /// Where a run's lines go, and how much of the machine it takes.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl Page {
         let text = if picture { self.report.svg() } else { self.report.html() };
         let path = self.path.display();
         std::fs::write(&self.path, text)
-            .map_err(|error| Refusal { message: format!("--report {path}: {error}"), code: CANNOT_WRITE })?;
+            .map_err(|error| Refusal::unwritable("--report", &self.path, &error))?;
         // Behind many lines nobody would know of it.
         let _ = writeln!(std::io::stderr(), "wrote {path}");
         Ok(())

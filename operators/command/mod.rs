@@ -175,6 +175,17 @@ impl Refusal {
         Refusal::new(format!("{field}: {}: {found}; give a readable text file", path.display()))
     }
 
+    /// A file that cannot be written, or not to its end.
+    fn unwritable(field: &str, path: &Path, error: &io::Error) -> Refusal {
+        let path = path.display();
+        let message = format!(
+            "{field}: {path}: it cannot be written ({}); give a file that can be, or look at the disk and at the limit on the \
+             size of files (`ulimit -f`)",
+            error.kind()
+        );
+        Refusal::with(CANNOT_WRITE, message)
+    }
+
     /// A job that reads well and cannot be kept.
     fn unfit(config: &Path, refused: &discreet::job::Refused) -> Refusal {
         Refusal::new(format!("{}: {refused}", config.display()))

@@ -70,7 +70,7 @@ impl Mistakes {
             field: "config".into(),
             kind: MistakeKind::Unreadable,
             found: found.into(),
-            remedy: "a readable file in UTF-8".into(),
+            remedy: "the path of a job file: text in UTF-8 that this user may read".into(),
             meant: None,
             excerpt: None,
         }])

@@ -60,7 +60,7 @@ pub(in crate::job) use told::{cost_fields, statistic_fields};
 pub use crate::time::Zone;
 
 use crate::accounting::Amount;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, found_by};
 use crate::ledger::{Domain, Name};
 use crate::time::{Span, Time, seconds};
 use agree::Tables;
@@ -136,7 +136,7 @@ impl Job {
         let path = path.as_ref();
         let shown = path.display().to_string();
         let bytes =
-            std::fs::read(path).map_err(|error| Mistakes::unreadable(&shown, error.to_string(), (1, 1)))?;
+            std::fs::read(path).map_err(|error| Mistakes::unreadable(&shown, found_by(&error), (1, 1)))?;
         let text = match std::str::from_utf8(&bytes) {
             Ok(text) => text,
             Err(error) => {

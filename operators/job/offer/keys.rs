@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::invalid::found_by;
 use crate::job::text::Text;
 
 /// More keys are more noise than anybody can read.
@@ -23,13 +24,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<Text>, String> {
             "{shown}: a file of records; give a plain file with one key a line, such as keys.txt"
         ));
     }
+    let unreadable = |error: std::io::Error| {
+        format!("{shown}: found {}; give a plain file with one key a line", found_by(&error))
+    };
     let mut text = String::new();
-    let mut file = File::open(path).map_err(|error| format!("{shown}: {error}"))?.take(LARGEST + 1);
+    let mut file = File::open(path).map_err(unreadable)?.take(LARGEST + 1);
     match file.read_to_string(&mut text) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             return Err(format!("{shown}: no text in UTF-8; give one key a line"));
         }
-        Err(error) => return Err(format!("{shown}: {error}")),
+        Err(error) => return Err(unreadable(error)),
         Ok(length) if length as u64 > LARGEST => {
             return Err(format!("{shown}: larger than 64 MiB; give at most 1,000,000 keys"));
         }

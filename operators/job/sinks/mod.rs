@@ -29,6 +29,7 @@ pub use published::published;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
+use crate::invalid::found_by;
 use crate::ledger::durable::sync_name;
 use crate::ledger::{Row, Trouble};
 
@@ -47,6 +48,7 @@ pub(crate) struct Sink {
     /// The place of the first row that the file held when it was opened.
     first: Option<i64>,
     new: bool,
+    /// None where it is standard output.
     path: Option<PathBuf>,
 }
 
@@ -100,7 +102,7 @@ impl Sink {
     /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
     pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, Trouble> {
         let format = Format::of(path);
-        let refuse = |error: io::Error| Trouble::refused(format!("{}: {error}", path.display()));
+        let refuse = |error: io::Error| unopened(path, &error);
         let kind = fs::metadata(path);
         if kind.as_ref().is_ok_and(fs::Metadata::is_dir) {
             let message = "found a directory; give the path of a file";
@@ -108,7 +110,8 @@ impl Sink {
         }
         if kind.as_ref().is_ok_and(|kind| !kind.is_file()) {
             let stream = OpenOptions::new().write(true).open(path).map_err(refuse)?;
-            return Ok(Sink::to(To::Stream(stream), format, demo));
+            let path = Some(path.to_owned());
+            return Ok(Sink { path, ..Sink::to(To::Stream(stream), format, demo) });
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
         // A file system without locks is no reason to refuse: the ledger keeps the processes of one job apart.
@@ -161,7 +164,7 @@ impl Sink {
 
     /// The path of the file, where it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+        self.path.as_deref().filter(|_| self.is_file())
     }
 
     /// Whether it keeps what it is told, and so tells nothing twice.
@@ -183,7 +186,7 @@ impl Sink {
     pub(crate) fn reopen(&mut self, path: &Path) -> Result<bool, Trouble> {
         let To::File(file) = &self.to else { return Ok(false) };
         let facts = |facts: fs::Metadata| (facts.dev(), facts.ino());
-        let refuse = |error: io::Error| Trouble::refused(format!("{}: {error}", path.display()));
+        let refuse = |error: io::Error| unopened(path, &error);
         let own = file.metadata().map(facts).map_err(refuse)?;
         if fs::metadata(path).map(facts).is_ok_and(|found| found == own) {
             return Ok(false);
@@ -289,9 +292,29 @@ impl Sink {
                 let message = format!("{name} was closed by its reader before all lines had left; {rest}");
                 Err(io::Error::new(error.kind(), message))
             }
-            written => written,
+            Err(error) => {
+                let path = self.path.as_ref().map(|path| path.display().to_string());
+                let name = path.unwrap_or_else(|| "standard output".to_owned());
+                let rest = if self.demo { "" } else { ": the ledger holds every window that was sealed" };
+                let message = format!(
+                    "{name}: it cannot be written ({}); look at the disk and at the limit on the size of files (`ulimit -f`), \
+                     and start the same command again{rest}",
+                    error.kind()
+                );
+                Err(io::Error::new(error.kind(), message))
+            }
+            Ok(()) => Ok(()),
         }
     }
+}
+
+/// An output that cannot be opened.
+fn unopened(path: &Path, error: &io::Error) -> Trouble {
+    let (shown, directory) = (path.display(), path.parent().filter(|parent| !parent.as_os_str().is_empty()));
+    Trouble::refused(match directory.filter(|directory| !directory.exists()) {
+        Some(directory) => format!("{shown}: there is no directory {}; make it", directory.display()),
+        None => format!("{shown}: found {}; give the path of a file that can be written", found_by(error)),
+    })
 }
 
 /// Whether a stream was closed when the process began. Then the runtime has put /dev/null in its place, open for reading

@@ -354,11 +354,27 @@ fn a_full_disk_is_an_error_and_stays_one() {
     let mut sink = Sink::file(Path::new("/dev/full"), false).unwrap();
     assert!(!sink.is_new());
     sink.put(&sealed(1, &[("/", "1")])).unwrap();
-    assert_eq!(sink.settle().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    let error = sink.settle().unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert!(error.to_string().starts_with("/dev/full: it cannot be written ("), "{error}");
     assert!(sink.put(&sealed(2, &[])).is_err() && sink.settle().is_err());
     let mut sink = Sink::file(Path::new("/dev/full"), false).unwrap();
     let long = "x".repeat(PENDING);
     assert!(sink.put(&sealed(1, &[(&long, "1")])).is_err());
+}
+
+// Refutes an error without the path of the file, or without what to do.
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    let mut sink = Sink::file(&path, false).unwrap();
+    // As a limit on its size would, its descriptor refuses every byte.
+    sink.to = To::File(File::open(&path).unwrap());
+    sink.put(&sealed(1, &[("/", "1")])).unwrap();
+    let told = sink.settle().unwrap_err().to_string();
+    assert!(told.starts_with(&format!("{}: it cannot be written (", path.display())), "{told}");
+    assert!(told.contains("start the same command again: the ledger holds"), "{told}");
 }
 
 #[test]

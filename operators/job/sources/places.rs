@@ -5,13 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::dataflow::Gone;
+use crate::invalid::found_by;
 
 /// The files of a path, in the order of their names: all regular files of a directory, all matches of a pattern, or the
 /// file itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Gone> {
     let place = path.display().to_string();
     let lost = |error: io::Error| {
-        Gone::lost(&place).because(format!("{}; give a file that can be read", error.kind()))
+        Gone::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
     };
     if path.is_dir() {
         return in_order(fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
