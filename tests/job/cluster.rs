@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
-use crate::scene::{Life, Scene, Told, now, until};
+use crate::scene::{Life, Said, Scene, Told, now, until};
 
 /// When the windows of these jobs are: all of them are over.
 const FROM: i64 = 1_500_000_000 * SECOND;
@@ -179,4 +179,43 @@ fn what_is_no_cluster_is_refused() {
     let first = first.end();
     assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
     assert_eq!(Told::of(&scene.read("told.jsonl")).0.len(), WINDOWS as usize);
+}
+
+// Refutes windows that each process infers from the files that it sees, and a refusal that blames the job files for it.
+#[test]
+fn a_demonstration_of_several_processes_needs_its_ends_stated() {
+    for missing in ["from", "until"] {
+        let text = chosen();
+        let line = text.lines().find(|line| line.starts_with(missing)).unwrap();
+        let scene = set(&chosen(), &crowd());
+        scene.write("job.toml", text.replace(line, ""));
+        let lives = [1, 0].map(|process| start_as(&scene, process, &["replay", "job.toml", "--demo"]));
+        for said in lives.map(Life::end) {
+            assert_eq!((said.code, said.out.as_str()), (Some(78), ""), "{said:?}");
+            let told = format!("error: job.{missing}: found nothing; give from and until in [job]: ");
+            assert!(said.err.contains(&told), "{said:?}");
+        }
+    }
+}
+
+// Refutes a message that tells the limit of a whole input where each process counts its own part.
+#[test]
+fn bad_lines_are_of_the_part_of_a_process() {
+    let scene = set(&chosen(), &format!("{}no line of it\n", crowd()));
+    let lives = [1, 0].map(|process| start_as(&scene, process, &["replay", "job.toml"]));
+    let ended = lives.map(Life::end);
+    let own = "more than 0 lines of this process's part cannot be read, which is its limit";
+    assert!(ended.iter().any(|said| said.code == Some(65) && said.err.contains(own)), "{ended:?}");
+    assert_eq!(scene.standing("job.ledger").0, 0);
+    let said = scene.run(&["replay", "job.toml"]);
+    assert!(said.code == Some(65) && said.err.contains("more than 0 lines cannot be read"), "{said:?}");
+
+    scene.write("job.toml", chosen().replace("[privacy]", "bad = { lines = 1 }\n\n[privacy]"));
+    let lives = [1, 0].map(|process| start_as(&scene, process, &["replay", "job.toml", "--demo"]));
+    let ended = lives.map(Life::end);
+    let counted = |said: &Said| {
+        assert!(said.code == Some(0) && said.err.contains(" of this process's part (for"), "{said:?}");
+        said.err.contains("1 line of this process's part cannot be read")
+    };
+    assert_eq!(ended.iter().filter(|said| counted(said)).count(), 1, "{ended:?}");
 }

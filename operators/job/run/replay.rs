@@ -81,11 +81,12 @@ impl Job {
         };
         let outlet =
             Outlet { sink: None, rotation: None, only_news: false, when: When::AtOnce, told: Box::new(keep) };
-        let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX));
+        let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX).of_a_part(crew.processes > 1));
         let run = Run { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));
-        // What could not be read is said above all where it has ended the run.
-        if let Some(surveyed) = surveyed {
+        // What could not be read is said above all where it has ended the run; of a source that was never read there is nothing.
+        let was_read = ended.is_ok() || survey.lines() > 0 || survey.bad() > 0;
+        if let Some(surveyed) = surveyed.filter(|_| was_read) {
             surveyed(&survey);
         }
         let (finished, offers, demo) = ended?;
@@ -106,7 +107,7 @@ impl Job {
         (out, notice): (Option<&Path>, Option<Notice>),
     ) -> Result<Ready, Failure> {
         let crew = self.crew(workers, processes)?;
-        let horizon = self.replayed(demo)?;
+        let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.offers(horizon)?;
         // The first process holds the ledger and tells the lines; the others count.
         let sink = if crew.process == 0 { Some(sink(out, demo)?) } else { None };
@@ -121,10 +122,17 @@ impl Job {
     }
 
     /// The windows of a replay: those that the file states, or, in a demonstration, those that hold the data.
-    fn replayed(&self, demo: bool) -> Result<Horizon, Failure> {
+    fn replayed(&self, demo: bool, processes: usize) -> Result<Horizon, Failure> {
         match self.horizon() {
             horizon if !self.is_timed() => Ok(horizon),
             horizon @ Horizon { from: Some(_), until: Some(_) } => Ok(horizon),
+            Horizon { from, .. } if demo && processes > 1 => {
+                let field = if from.is_none() { "job.from" } else { "job.until" };
+                Err(Failure::configuration(format!(
+                    "{field}: found nothing; give from and until in [job]: each of several processes would look for them in \
+                     the files that it sees, and with other windows none could join the others"
+                )))
+            }
             horizon if demo => span::inferred(self, horizon),
             Horizon { from, .. } => {
                 let field = if from.is_none() { "job.from" } else { "job.until" };

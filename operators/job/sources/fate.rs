@@ -12,12 +12,14 @@ pub(super) struct Fate {
     place: String,
     bad: AtomicU64,
     limit: u64,
+    /// Whether other processes read the rest of the input, and count their own lines.
+    shared: bool,
     gone: OnceLock<Gone>,
 }
 
 impl Fate {
-    pub(super) fn new(place: String, limit: u64) -> Arc<Fate> {
-        Arc::new(Fate { place, bad: AtomicU64::new(0), limit, gone: OnceLock::new() })
+    pub(super) fn new(place: String, limit: u64, shared: bool) -> Arc<Fate> {
+        Arc::new(Fate { place, bad: AtomicU64::new(0), limit, shared, gone: OnceLock::new() })
     }
 
     pub(super) fn place(&self) -> &str {
@@ -32,8 +34,9 @@ impl Fate {
                 1 => "1 line".to_owned(),
                 lines => format!("{lines} lines"),
             };
+            let of = if self.shared { " of this process's part" } else { "" };
             let why = format!(
-                "more than {limit} cannot be read, which is its limit; look at what writes them, or raise bad.lines"
+                "more than {limit}{of} cannot be read, which is its limit; look at what writes them, or raise bad.lines"
             );
             self.fail(Gone::refused(&self.place).because(why));
         }
@@ -66,7 +69,7 @@ mod tests {
     // Refutes a limit that is one line off, on either side.
     #[test]
     fn a_limit_is_reached_before_it_is_passed() {
-        let fate = Fate::new("visits.csv".into(), 2);
+        let fate = Fate::new("visits.csv".into(), 2, false);
         fate.bad(2);
         assert!(fate.check().is_ok());
         fate.bad(1);

@@ -147,7 +147,7 @@ pub(super) fn open_in(
         Records::Synthetic(_) => "the synthetic source".into(),
         _ => "standard input".into(),
     };
-    let fate = Fate::new(name, source.bad_lines);
+    let fate = Fate::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
     let order = Arc::new(Chunks::default());
     let taken = Arc::new(());
     let finish = |from, progress| {

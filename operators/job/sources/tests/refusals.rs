@@ -297,7 +297,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
         let plan = Plan::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
         let desk = Desk {
             maker: Maker::new(plan.clone(), &source).unwrap(),
-            fate: Fate::new("standard input".into(), 0),
+            fate: Fate::new("standard input".into(), 0, false),
             brake: Brake::new(),
             survey: Survey::none(),
             order: Arc::new(Chunks::default()),
