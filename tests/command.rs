@@ -9,10 +9,14 @@ mod calibrate;
 #[path = "command/check.rs"]
 mod check;
 mod common;
+#[path = "command/events.rs"]
+mod events;
 #[path = "command/jobs.rs"]
 mod jobs;
 #[path = "command/ledger.rs"]
 mod ledger;
+#[path = "command/paths.rs"]
+mod paths;
 #[path = "command/price.rs"]
 mod price;
 #[path = "command/running.rs"]

@@ -42,6 +42,12 @@ impl Edges {
         self.at(self.0.partition_point(|&edge| edge <= value))
     }
 
+    /// The first edge and the last; values from the one on and below the other are in a bucket with two ends.
+    pub(crate) fn ends(&self) -> (i64, i64) {
+        // There is one at least.
+        (self.0.first().copied().unwrap_or_default(), self.0.last().copied().unwrap_or_default())
+    }
+
     /// Every bucket, as keys.
     pub fn keys(&self) -> Keys<Bucket> {
         Keys::ascending((0..=self.0.len()).map(|place| self.at(place)).collect())

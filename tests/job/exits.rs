@@ -73,6 +73,25 @@ fn shell(scene: &Scene, line: &str) -> (i32, String) {
     (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
 }
 
+// Refutes an output that is too large taken for a fault of the program, and one that nobody can find for want of its path.
+#[test]
+fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
+    let scene = scene();
+    scene.write("large", vec![b'x'; 8 << 20]);
+    let limited = "(ulimit -f 8192; discreet replay job.toml >> large)";
+    let (code, said) = shell(&scene, limited);
+    assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
+    assert!(said.contains("`ulimit -f`") && said.contains("the ledger holds every window"), "{said}");
+    assert_eq!(scene.standing("job.ledger").0, 2);
+    let (code, said) = shell(&scene, "(ulimit -f 8192; discreet replay job.toml --demo >> large)");
+    assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
+    let (code, said) = shell(&scene, "discreet replay job.toml --out /dev/full");
+    assert!(code == 74 && said.contains("/dev/full: it cannot be written ("), "{code} {said}");
+    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
+    assert_eq!(scene.read("told.jsonl").matches("\"closed\":true").count(), 2);
+    assert_eq!(scene.standing("job.ledger").0, 2, "nothing is paid for twice");
+}
+
 // Refutes lines that vanish without a word, a reader that has seen enough taken for a fault of the program, and a window
 // that is lost or paid for twice.
 #[test]

@@ -31,6 +31,7 @@ const FIELDS: &[&str] = &[
     "seed",
     "person",
     "field",
+    "fields",
     "missing",
     "unit",
     "promise",
@@ -117,7 +118,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// Fields whose texts are anybody's: a name, a path, a field of a table that is not looked into.
-const FREE: &[&str] = &["name", "domain", "ledger", "key", "anchor", "path", "file"];
+const FREE: &[&str] = &["name", "domain", "ledger", "key", "anchor", "path", "file", "fields"];
 
 /// A letter left out, doubled, or swapped with the next: at the start, within and at the end.
 fn slips(word: &str) -> Vec<String> {

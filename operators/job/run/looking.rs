@@ -27,6 +27,11 @@ pub(super) fn uses(job: &Job, offers: &[Offer]) -> Vec<Use> {
         if let Some((field, point)) = &offer.value {
             let range = match &offer.asking {
                 Asking::Sum(range, _) | Asking::Mean(range, _) => Some((range.low(), range.high())),
+                Asking::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
+                // An edge belongs to the bucket above it, and one edge alone has nothing between its ends.
+                Asking::Histogram(edges, ..) => Some(edges.ends())
+                    .filter(|(first, last)| first < last)
+                    .map(|(first, last)| (first, last - 1)),
                 _ => None,
             };
             uses_as(format!("{place}.of"), field, Kind::Number { digits: point.count(), range });
@@ -42,8 +47,13 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// If the source cannot be read at all, or is standard input, which a run could not read again.
+    /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read again.
     pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, Failure> {
+        if most == 0 {
+            return Err(Failure::configuration(
+                "--sample: found zero; give how many records to look at, such as 1000",
+            ));
+        }
         if let Records::Csv(Place::Stdin) | Records::Jsonl(Place::Stdin) | Records::Combined(Place::Stdin) =
             &self.source.records
         {

@@ -58,6 +58,8 @@ pub struct Survey {
     most: u64,
     /// Whether what is counted may be told, apart from warnings.
     open: bool,
+    /// Whether other processes read the rest of the records.
+    part: bool,
     lines: AtomicU64,
     bad: AtomicU64,
     /// Whether a record was within the span, and the first and last times.
@@ -105,6 +107,7 @@ impl Survey {
             span,
             most,
             open: false,
+            part: false,
             lines: AtomicU64::new(0),
             bad: AtomicU64::new(0),
             inside: AtomicBool::new(false),
@@ -124,6 +127,11 @@ impl Survey {
     /// Of data that may be shown, or of a sample that its operator looks at: `most` records.
     pub(crate) fn of_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
+    }
+
+    /// The same, of one process among several: what the others read is not counted.
+    pub(crate) fn of_a_part(self, part: bool) -> Survey {
+        Survey { part, ..self }
     }
 
     /// The same, with the names of all fields of its lines.
@@ -303,7 +311,14 @@ impl Survey {
 
     /// Says, once all records have been read, that none of them lies where there are windows.
     fn outside(&self) -> Option<String> {
-        if self.inside.load(Ordering::Relaxed) || self.lines() == 0 || self.span == (None, None) {
+        if self.lines() == 0 {
+            // Whether a real run had any record is not told.
+            let none = self.open && !self.part && self.bad() == 0;
+            return none.then(|| {
+                "the source holds no record; every window is empty. Is it the right one?".to_owned()
+            });
+        }
+        if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
             return None;
         }
         let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
@@ -364,7 +379,13 @@ const NOTICE: &str = "for the operator of these records to see: nothing here is 
 impl fmt::Display for Survey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.lines();
-        writeln!(f, "fields in {} ({NOTICE}):", records(lines))?;
+        let of = match (self.part, self.most) {
+            (true, _) => " of this process's part",
+            (false, u64::MAX) => "",
+            (false, most) if lines.saturating_add(self.bad()) < most => ", which is all that there are",
+            (false, _) => "",
+        };
+        writeln!(f, "fields in {}{of} ({NOTICE}):", records(lines))?;
         let width = self.uses.iter().map(|counted| counted.of.place.len()).max().unwrap_or(0);
         for Counted { of: Use { place, field, kind }, found, readable, within } in &self.uses {
             let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
@@ -378,7 +399,7 @@ impl fmt::Display for Survey {
         let bad = self.bad();
         if bad > 0 {
             let lines = if bad == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(bad)) };
-            writeln!(f, "{lines} cannot be read")?;
+            writeln!(f, "{lines}{} cannot be read", if self.part { of } else { "" })?;
         }
         let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
         details.sort_by(|one, other| one.at.cmp(&other.at));

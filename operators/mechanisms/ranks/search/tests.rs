@@ -327,7 +327,7 @@ proptest! {
         // At most 2 tau people are above it, and one at least above the point before.
         prop_assert!(nth(2 * tau) <= told.value || found.at == grid.top());
         prop_assert!(found.at == 1 || nth(0) >= told.low);
-        prop_assert!(told.high() == None && told.low() <= told.value());
+        prop_assert!(told.high().is_none() && told.low() <= told.value());
     }
 }
 
