@@ -1,6 +1,6 @@
 //! The text of a job file, put together from fields.
 
-/// A job file with one release: tables with their fields, each value as TOML.
+/// A job file with up to three releases: tables with their fields, each value as TOML.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobText(Vec<(&'static str, Vec<(String, String)>)>);
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for JobText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (table, fields) in &self.0 {
             match *table {
-                "release" => writeln!(f, "[[release]]")?,
+                "release" | "second" | "third" => writeln!(f, "[[release]]")?,
                 table => writeln!(f, "[{table}]")?,
             }
             for (name, value) in fields {

@@ -33,7 +33,11 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("horizon", &["stated", "no"]),
     // `slack`, `key`, `anchor` and `memory` together, and `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
+    // Other releases of the same job: people of everything, and with two of them a quantile too.
+    ("beside", &["no", "one", "two"]),
     ("workers", &["1", "2"]),
+    // How many processes share the second run.
+    ("processes", &["1", "2"]),
     ("out", &["stdout", "jsonl", "csv"]),
     ("report", &["no", "html"]),
 ];
@@ -143,6 +147,9 @@ pub(crate) const RULES: &[Rule] = &[
         &[("mode", &["demo"]), ("place", &["stdin"]), ("horizon", &["no"]), ("every", TIMED)],
         Mode(78, "job.from"),
     ),
+    // Several processes read no standard input, and infer no windows.
+    Rule(&[("processes", &["2"]), ("place", &["stdin"])], Senseless),
+    Rule(&[("mode", &["demo"]), ("processes", &["2"]), ("horizon", &["no"]), ("every", TIMED)], Senseless),
     Rule(&[("unit", &["record"]), ("statistic", &["max"]), ("form", &["2"])], Check("release[1].max.each")),
     // Totals over windows.
     Rule(&[("running", RUNS), ("statistic", &["mean", "max", "quantile"])], Check("release[1].running")),

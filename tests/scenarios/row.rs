@@ -14,6 +14,9 @@ use crate::kit::{Directory, Random};
 use crate::model::FACTORS;
 
 pub(crate) const SECOND: i64 = 1_000_000;
+/// The other releases of a job.
+const BESIDE: &str = "people_of_everything";
+const QUANTILE: &str = "middle";
 /// The keys that are listed; nobody has the last one.
 const KEYS: [&str; 4] = ["a", "b", "c", "nobody"];
 const EDGES: [i64; 3] = [10, 20, 30];
@@ -41,6 +44,15 @@ impl Row {
 
     pub(crate) fn is(&self, factor: &str, values: &[&str]) -> bool {
         values.contains(&self.value(factor))
+    }
+
+    /// The names of the other releases.
+    fn beside(&self) -> &'static [&'static str] {
+        match self.value("beside") {
+            "no" => &[],
+            "one" => &[BESIDE],
+            _ => &[BESIDE, QUANTILE],
+        }
     }
 
     /// Whether windows are added up.
@@ -170,58 +182,78 @@ impl Scenario {
 
     /// The windows that are released, each with the span of the events that count in it.
     fn spans(&self) -> BTreeMap<Window, (i64, i64)> {
+        let mut spans = self.spans_of("visits", self.row.runs(), self.row.is("over", &["two"]));
+        for name in self.row.beside() {
+            spans.extend(self.spans_of(name, false, false));
+        }
+        spans
+    }
+
+    /// The same of one release: a total so far or not, of two steps or of one.
+    fn spans_of(&self, name: &str, runs: bool, two: bool) -> BTreeMap<Window, (i64, i64)> {
         let written = |time: i64| Timestamp::from_microsecond(time).unwrap().to_string();
-        let window = |start: i64, end: i64| ("visits".to_owned(), written(start), written(end));
+        let window = |start: i64, end: i64| (name.to_owned(), written(start), written(end));
         if self.row.is("every", &["all"]) {
             if self.row.is("horizon", &["no"]) {
-                let whole = ("visits".to_owned(), String::new(), String::new());
+                let whole = (name.to_owned(), String::new(), String::new());
                 return BTreeMap::from([(whole, (i64::MIN, i64::MAX))]);
             }
             let (start, end) = (self.ends[0], *self.ends.last().unwrap());
             return BTreeMap::from([(window(start, end), (start, end))]);
         }
-        let two = self.row.is("over", &["two"]);
-        let each = (1..self.ends.len()).map(|end| {
-            let (start, end) = (self.ends[end - 1], self.ends[end]);
-            let first = self.ends.iter().rposition(|known| *known == start).unwrap();
-            let since = match (self.row.runs(), two) {
-                (true, false) => self.ends[0],
-                (true, true) => self.ends[first.saturating_sub(1)],
+        let mut ends = self.ends.clone();
+        // Where windows are inferred, those exist that hold a record, in the whole span of all releases.
+        let slides = !self.row.runs() && self.row.is("over", &["two"]);
+        if self.row.is("horizon", &["no"]) && slides {
+            let beside = around(&self.row, &ends);
+            ends.insert(0, beside.0);
+            ends.push(beside.1);
+        }
+        let each = (1..ends.len()).map(|at| {
+            let (start, end) = (ends[at - 1], ends[at]);
+            let since = match (runs, two) {
+                (true, false) => ends[0],
+                (true, true) => ends[(at - 1).saturating_sub(1)],
                 _ => start,
             };
             (window(start, end), (since, end))
         });
-        if self.row.runs() || !two {
+        if runs || !two {
             return each.collect();
-        }
-        let mut ends = self.ends.clone();
-        // Where windows are inferred, those exist that hold a record.
-        if self.row.is("horizon", &["no"]) {
-            let beside = around(&self.row, &ends);
-            ends.insert(0, beside.0);
-            ends.push(beside.1);
         }
         ends.windows(3).map(|ends| (window(ends[0], ends[2]), (ends[0], ends[2]))).collect()
     }
 
     /// The exact number of each window and key before the bound, where it is a count, a number of people or a sum.
-    pub(crate) fn truth(&self) -> Option<BTreeMap<Window, BTreeMap<String, i64>>> {
-        let statistic = self.row.value("statistic");
-        if self.is_synthetic() || !["count", "people", "sum", "histogram"].contains(&statistic) {
-            return None;
+    pub(crate) fn truth(&self) -> BTreeMap<Window, BTreeMap<String, i64>> {
+        if self.is_synthetic() {
+            return BTreeMap::new();
         }
+        let (statistic, keys) = (self.row.value("statistic"), self.row.value("keys"));
+        let is_simple = ["count", "people", "sum", "histogram"].contains(&statistic);
+        let spans = self.spans().into_iter();
+        spans
+            .filter_map(|(window, span)| match window.0.as_str() {
+                "visits" if is_simple => Some((window, self.truth_of(statistic, keys, span))),
+                BESIDE => Some((window, self.truth_of("people", "no", span))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn truth_of(&self, statistic: &str, keys: &str, (since, until): (i64, i64)) -> BTreeMap<String, i64> {
         let mut seen = BTreeSet::new();
         let drops = self.row.is("unit", &["drop"]);
         let counted: Vec<&Event> = (self.events.iter())
             .filter(|event| event.user.is_some() || !drops)
             .filter(|event| self.row.is("id", &["no"]) || seen.insert(&event.id))
             .collect();
-        let cell = |event: &Event| match (statistic, self.row.value("keys")) {
+        let cell = |event: &Event| match (statistic, keys) {
             ("histogram", _) => bucket(event.value),
             (_, "no") => String::new(),
             _ => event.key.clone(),
         };
-        let number = |since: i64, until: i64, key: &str| {
+        let number = |key: &str| {
             let here =
                 counted.iter().filter(|event| (since..until).contains(&event.time) && cell(event) == *key);
             match statistic {
@@ -232,16 +264,13 @@ impl Scenario {
                 _ => here.count() as i64,
             }
         };
-        let keys: BTreeSet<String> = match (statistic, self.row.value("keys")) {
+        let keys: BTreeSet<String> = match (statistic, keys) {
             ("histogram", _) => [0, 10, 20, 30].map(bucket).into(),
             (_, "discover") => counted.iter().map(|event| event.key.clone()).collect(),
             (_, "no") => BTreeSet::from([String::new()]),
             _ => KEYS.map(str::to_owned).into(),
         };
-        let of = |(since, until): (i64, i64)| {
-            keys.iter().map(|key| (key.clone(), number(since, until, key))).collect()
-        };
-        Some(self.spans().into_iter().map(|(window, span)| (window, of(span))).collect())
+        keys.iter().map(|key| (key.clone(), number(key))).collect()
     }
 
     /// Whether no bound keeps anything back, so that the tally is the truth.
@@ -365,7 +394,47 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
         job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
     }
     release(&mut job, row);
+    beside(&mut job, row);
     job
+}
+
+/// The other releases: their windows are those of one step, and each costs little.
+fn beside(job: &mut JobText, row: &Row) {
+    let [_, _, _, value] = row.fields();
+    let is_pure = row.is("budget", &["epsilon"]);
+    let every = every(row).0;
+    for name in row.beside() {
+        let cost = if is_pure { "{ epsilon = 0.5 }" } else { "{ rho = 0.2 }" };
+        if *name == BESIDE {
+            let noise = if is_pure { "laplace" } else { "gaussian" };
+            job.text("second.name", name).text("second.every", every).set("second.people", "{}");
+            // One account has one number of windows.
+            let bound = inline(&[("windows", windows(row))]);
+            job.set("second.bound", bound).text("second.noise", noise).set("second.cost", cost);
+        } else {
+            let quantile = format!("{{ of = \"{value}\", q = 0.5, range = [0, 50], step = 1 }}");
+            let most = if row.is("unit", &["record"]) { "1" } else { "300" }.to_owned();
+            job.text("third.name", name).text("third.every", every).set("third.quantile", quantile);
+            job.set("third.bound", inline(&[("per_key", Some(most)), ("windows", windows(row))]));
+            job.text("third.noise", "exponential").set("third.cost", cost);
+        }
+    }
+}
+
+/// In how many windows a person counts, where that is bounded.
+fn windows(row: &Row) -> Option<String> {
+    row.is("windows", &["some"]).then(|| "3".to_owned())
+}
+
+/// The steps of the windows, and two of them.
+fn every(row: &Row) -> (&'static str, &'static str) {
+    match row.value("every") {
+        "second" => ("1 second", "2 seconds"),
+        "hour" => ("1 hour", "2 hours"),
+        "day" => ("1 day", "2 days"),
+        "month" => ("1 month", "2 months"),
+        all => (all, "all"),
+    }
 }
 
 fn source(job: &mut JobText, row: &Row) {
@@ -424,13 +493,7 @@ fn release(job: &mut JobText, row: &Row) {
     let (statistic, form) = (row.value("statistic"), row.value("form"));
     job.text("release.name", "visits");
     let two = row.is("over", &["two"]);
-    let (every, over) = match row.value("every") {
-        "second" => ("1 second", "2 seconds"),
-        "hour" => ("1 hour", "2 hours"),
-        "day" => ("1 day", "2 days"),
-        "month" => ("1 month", "2 months"),
-        all => (all, "all"),
-    };
+    let (every, over) = every(row);
     job.text("release.every", every);
     if two {
         job.text("release.over", over);
@@ -497,7 +560,7 @@ fn release(job: &mut JobText, row: &Row) {
     let bound = [
         ("keys", if keyed { most("8") } else { None }),
         ("per_key", if ["people", "max"].contains(&statistic) { None } else { most("300") }),
-        ("windows", row.is("windows", &["some"]).then(|| "3".to_owned())),
+        ("windows", windows(row)),
     ];
     job.set("release.bound", inline(&bound));
     job.text("release.noise", row.value("noise"));
