@@ -108,7 +108,8 @@ impl From<Infallible> for Invalid {
     }
 }
 
-/// What was found in the place of a file that can be opened.
+/// Says what was found where a file was to be opened.
+#[cfg(feature = "cli")]
 pub(crate) fn found_by(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {

@@ -43,6 +43,7 @@ impl Edges {
     }
 
     /// The first edge and the last; values from the one on and below the other are in a bucket with two ends.
+    #[cfg(feature = "cli")]
     pub(crate) fn ends(&self) -> (i64, i64) {
         // There is one at least.
         (self.0.first().copied().unwrap_or_default(), self.0.last().copied().unwrap_or_default())
