@@ -223,7 +223,7 @@ fn a_file_that_cannot_be_read_is_a_mistake_with_a_place() {
     let none = Job::open(directory.join("none.toml")).unwrap_err().to_string();
     std::fs::remove_dir_all(&directory).unwrap();
     assert!(bytes.contains("a.toml:2:12: config: found a byte that is no UTF-8"), "{bytes}");
-    assert!(none.contains("none.toml:1:1: config: found No such file"), "{none}");
+    assert!(none.contains("none.toml:1:1: config: found no such file"), "{none}");
 }
 
 proptest! {
