@@ -54,13 +54,38 @@ impl<F: FnOnce(&mut Noise) -> String + Send> Sealable for F {
 }
 
 /// A complete window that asks to be released.
+///
+/// Only this library makes one, and computes its charge from the mechanism that draws its noise. A price that another crate
+/// states by hand does not compile:
+///
+/// ```compile_fail,E0451
+/// use discreet::gate::{Request, Sealable};
+/// use discreet::ledger::{Charge, Release};
+///
+/// fn by_hand(release: Release, charge: Charge, sealable: Box<dyn Sealable>) -> Request {
+///     Request { release, charge, sealable }
+/// }
+/// ```
 pub struct Request {
     /// What is to be released.
-    pub release: Release,
+    pub(crate) release: Release,
     /// How it is paid for: from configuration, never from data.
-    pub charge: Charge,
+    pub(crate) charge: Charge,
     /// The secret, and how to tell it.
-    pub sealable: Box<dyn Sealable>,
+    pub(crate) sealable: Box<dyn Sealable>,
+}
+
+impl Request {
+    /// A request whose charge nothing proves to pay for its draw. For tests and benches of this library itself.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unproved_for_tests_of_the_library_itself(
+        release: Release,
+        charge: Charge,
+        sealable: Box<dyn Sealable>,
+    ) -> Request {
+        Request { release, charge, sealable }
+    }
 }
 
 impl fmt::Debug for Request {

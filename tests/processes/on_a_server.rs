@@ -89,7 +89,12 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                     let draw = draws[window as usize].fetch_add(1, Ordering::Relaxed);
                     format!("window {window}, draw {draw}")
                 });
-                desk.submit(Request { release, charge: charge.unwrap(), sealable }).unwrap();
+                desk.submit(Request::unproved_for_tests_of_the_library_itself(
+                    release,
+                    charge.unwrap(),
+                    sealable,
+                ))
+                .unwrap();
             }
             // What is still on its way when it is asked for again is told once.
             let begun = Instant::now();
