@@ -17,15 +17,15 @@ use crate::noise::Noise;
 
 /// Tells what was counted, and where.
 #[derive(Clone)]
-struct Exactly(Cost);
+pub(super) struct Exactly(Cost);
 
 impl Exactly {
-    fn new() -> Exactly {
+    pub(super) fn new() -> Exactly {
         Exactly(Cost::new(Neighbours::PERSON, Amount::zcdp(0.5).unwrap()))
     }
 }
 
-struct Told(String);
+pub(super) struct Told(String);
 
 impl Tellable for Told {
     fn tell(&self, _: &Head<'_>) -> String {
@@ -81,13 +81,13 @@ impl ReadyAnswers for Exactly {
     }
 }
 
-fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     let fields = [Field::number("value"), Field::text("path"), Field::time("when")];
     Schema::new(fields).unwrap().of_person("client").unwrap()
 }
 
 /// Some events lack a value, and some a path.
-fn row(event: &Event) -> Row {
+pub(super) fn row(event: &Event) -> Row {
     let value = if event.2 == 7 { Value::None } else { Value::Number(event.2) };
     let path = if event.1 == 8 { Value::None } else { Value::Text(format!("/{}", event.1).into()) };
     Row::new([value, path, Value::Number(event.3)])
@@ -108,7 +108,7 @@ const SAMPLES: [Sample; 6] = [
 ];
 
 /// A question of a test: its number, which sample, whether a mean, and when.
-type Asked = (usize, usize, bool, Time);
+pub(super) type Asked = (usize, usize, bool, Time);
 
 fn question((number, sample, mean, at): &Asked) -> Question {
     let (schema, id) = (schema(), number.to_string());
@@ -131,7 +131,7 @@ fn expected(found: &mut Vec<(String, Vec<i128>)>, asked: &Asked, version: Interv
 }
 
 /// Runs a job with questions, each worker with its own part of both, and gives what was told and what was not.
-fn asked<R: Clone + Send + Sync + 'static>(
+pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     records: &[Script<R>],
     questions: &[Script<Asked>],
     answer: impl for<'s> Fn(Fed<'s, R>, Fed<'s, Question>) -> Replies<'s> + Send + Sync + 'static,

@@ -127,6 +127,15 @@ where
     replayed(scripts, |event| event.0 != person, seed, release)
 }
 
+/// The same scripts with those records alone that stay.
+pub(super) fn without(scripts: &[Script<Event>], stays: impl Fn(&Event) -> bool) -> Vec<Script<Event>> {
+    let others = |records: &Vec<Event>| records.iter().filter(|event| stays(event)).copied().collect();
+    let script = |script: &Script<Event>| {
+        Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
+    };
+    scripts.iter().map(script).collect()
+}
+
 /// What is sealed of a script, and of the same with those records alone that stay.
 pub(super) fn replayed<R>(
     scripts: Vec<Script<Event>>,
@@ -137,14 +146,7 @@ pub(super) fn replayed<R>(
 where
     R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
 {
-    let without: Vec<Script<Event>> = scripts
-        .iter()
-        .map(|script| {
-            let others =
-                |records: &Vec<Event>| records.iter().filter(|event| stays(event)).copied().collect();
-            Script(script.0.iter().map(|(records, pulled)| (others(records), *pulled)).collect())
-        })
-        .collect();
+    let without = without(&scripts, stays);
     [scripts, without].map(|scripts| {
         let recorder = Recorder::new(Unit::Person);
         let finished = run(&scripts, release(&recorder));

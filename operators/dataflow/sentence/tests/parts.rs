@@ -1,11 +1,12 @@
 //! Parts of a person, replayed: what it changes that only the records of some time are gone.
 
+mod answers;
 mod others;
 mod scene;
 
 use scene::{Scene, rho};
 
-use super::neighbours::replayed;
+use super::neighbours::{replayed, without};
 use super::*;
 use crate::accounting::{Account, Amount, Cost, Neighbours, Omega, Promise};
 use crate::ledger::Charge;

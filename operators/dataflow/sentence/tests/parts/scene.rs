@@ -93,13 +93,21 @@ impl Scene {
     where
         R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
     {
-        let stays = |event: &Event| event.0 != self.target || !self.removes(event.3);
-        let [one, other] = replayed(self.scripts.clone(), stays, seed, release);
+        let [one, other] = replayed(self.scripts.clone(), |event| self.stays(event), seed, release);
         assert_eq!(one.len(), other.len(), "seed {seed}");
         for (one, other) in one.iter().zip(&other) {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
         }
         [one, other]
+    }
+
+    /// What is given with the removed records, and without them.
+    pub(super) fn scripts(&self) -> [Vec<Script<Event>>; 2] {
+        [self.scripts.clone(), without(&self.scripts, |event| self.stays(event))]
+    }
+
+    fn stays(&self, event: &Event) -> bool {
+        event.0 != self.target || !self.removes(event.3)
     }
 
     fn removes(&self, time: Time) -> bool {
