@@ -212,18 +212,9 @@ fn released(scenario: &Scenario, now: i64, seed: u64) -> Checked<Done> {
 
     let again = ended_together(scenario, &directory, workers)?;
     let file_again = scenario.out().map(|out| directory.read(out));
-    // In which order the releases of a job take turns is not said.
-    let lines = |text: &str| {
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        if !scenario.row.is("beside", &["no"]) {
-            lines.sort_unstable();
-        }
-        lines
-    };
     // A live run on standard output tells what is new.
     let same = file == file_again
-        && (lines(&again.out) == lines(&ended.out)
-            || (scenario.row.is("mode", &["run"]) && again.out.is_empty()));
+        && (again.out == ended.out || (scenario.row.is("mode", &["run"]) && again.out.is_empty()));
     if !same {
         return Err(format!(
             "a second run told other lines:\n{}{}",
