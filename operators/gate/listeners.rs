@@ -11,8 +11,8 @@ use crate::ledger::Name;
 #[derive(Default)]
 pub(super) struct Listeners {
     seated: HashMap<Name, Listener>,
-    /// How many rows were told to somebody.
-    told: u64,
+    /// The number of rows given to a listener so far.
+    given: u64,
     unheard: HashMap<Name, Vec<Told>>,
 }
 
@@ -20,14 +20,14 @@ impl Listeners {
     /// Gives a statistic its listener, who first hears of what was told before, if it is still of interest.
     pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&Told) -> bool) {
         let before = self.unheard.remove(&name).into_iter().flatten();
-        before.filter(of_interest).for_each(|told| listener.tell(numbered(told, &mut self.told)));
+        before.filter(of_interest).for_each(|told| listener.tell(numbered(told, &mut self.given)));
         listener.wake();
         self.seated.insert(name, listener);
     }
 
     pub(super) fn tell(&mut self, name: Name, told: Told) {
         match self.seated.get(&name) {
-            Some(listener) => listener.tell(numbered(told, &mut self.told)),
+            Some(listener) => listener.tell(numbered(told, &mut self.given)),
             None => self.unheard.entry(name).or_default().push(told),
         }
     }
@@ -41,7 +41,7 @@ impl Listeners {
 fn numbered(told: Told, next: &mut u64) -> Told {
     match told {
         Told::Row(row, mut standing) => {
-            standing.told = *next;
+            standing.order = *next;
             *next += 1;
             Told::Row(row, standing)
         }

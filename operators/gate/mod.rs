@@ -57,7 +57,7 @@
 //! # Whose word a price is
 //!
 //! A gate sees neither statistics nor noise. A [`Request`] states its own charge, and its [`Sealable`] draws its own noise:
-//! that the one pays for the other is the word of whoever made the request. The word `release` makes it of a sealed
+//! that the one pays for the other is known to the code that made the request. The word `release` makes it of a sealed
 //! [`Mechanism`](crate::mechanisms::Mechanism), which no other crate can implement, and computes both. No other crate can make
 //! a request, apart from a hidden constructor that is named for tests of this library. A row that another program seals in a
 //! ledger without a gate ([`Ledger::seal`](crate::ledger::Ledger::seal)) has its author's proof alone; nothing in the

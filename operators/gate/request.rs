@@ -122,6 +122,7 @@ pub struct Standing {
     pub cap: Amount,
     /// How long it lasts, if every statistic goes on at its newest price and pace.
     pub forecast: Arc<Forecast>,
-    /// How many rows of all statistics this process told before the row beside it: the order in which they were handed in.
-    pub told: u64,
+    /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the order in which
+    /// their windows were handed in.
+    pub order: u64,
 }

@@ -1,5 +1,5 @@
-//! What was handed in and waits, in the order in which it came: rows are written in that order and in no other, whatever else
-//! is on its way.
+//! Releases that were handed in and wait, in the order in which they came: rows are written in that order and in no other,
+//! whatever else is on its way.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -35,12 +35,12 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Whether this release waits for its turn.
+    /// Says whether this release waits for its turn.
     pub(super) fn waits(&self, id: &Digest) -> bool {
         self.ids.contains(id)
     }
 
-    /// Whether no release waits.
+    /// Says whether no release waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -34,7 +34,7 @@ pub struct Ledger {
 
 const HELD_KEY: &str = "SELECT mac FROM key_check";
 
-/// Whether a key is held, which must be this one.
+/// Says whether a key is held, and refuses one that is not this one.
 fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, Trouble> {
     match held {
         None => Ok(false),

@@ -105,7 +105,7 @@ impl Job {
         self.but(&[("privacy.promise", Some("\"lifetime\"")), ("release.bound.windows", Some("3"))])
     }
 
-    /// Whether it keeps state between its windows.
+    /// Says whether it keeps state between its windows.
     pub(crate) fn keeps_state(&self) -> bool {
         let states = |field: &str, value: &str| {
             let is = |(name, held): &(String, String)| name == field && (value.is_empty() || held == value);

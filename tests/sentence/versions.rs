@@ -128,7 +128,7 @@ fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
     assert_eq!(scratch.rows(), []);
 }
 
-/// How the means of a job are bounded, and whether what bounds them is kept from window to window.
+/// The bounds of a job's means, and whether they are kept from window to window.
 #[derive(Clone, Copy, Debug)]
 enum Means {
     Found,

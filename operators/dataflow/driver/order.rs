@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use crate::ledger::Name;
 use crate::time::Time;
 
-/// Whose turn it is among the releases of one input.
+/// The turns of the releases of one input.
 #[derive(Default)]
 pub(crate) struct SubmissionOrder(RefCell<Vec<Entry>>);
 
@@ -23,7 +23,7 @@ struct Entry {
     job: Name,
     name: Name,
     at_end: bool,
-    /// When the next window closes that is handed in; `None` once all were.
+    /// The close of the next window that is handed in; `None` once all were.
     next: Option<Time>,
     waits: bool,
     wake: Box<dyn Fn()>,
@@ -54,7 +54,7 @@ impl SubmissionOrder {
         entries.len() - 1
     }
 
-    /// Whether a release may hand in its next window, which closes then. One that may not is woken when it may.
+    /// Says whether a release may hand in its next window, which closes then. One that may not is woken when it may.
     pub(crate) fn is_turn(&self, place: usize, close: Time) -> bool {
         self.advance(place, Some(close));
         let mut entries = self.0.borrow_mut();

@@ -163,7 +163,7 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
         self.schedule.window(first).map(|window| self.close(window))
     }
 
-    /// When the next window closes that was not handed in; `None` once no more are.
+    /// The close of the next window that was not handed in; `None` once no more are.
     pub(crate) fn next_close(&self) -> Option<Time> {
         if self.ended && !self.schedule.is_bounded() {
             return None;

@@ -84,10 +84,10 @@ impl Release {
         &self.standing
     }
 
-    /// How many rows of all statistics this process told before this one.
+    /// The place of this row among all rows that the gate of this process gave out, from 0 on.
     #[cfg(feature = "cli")]
-    pub(crate) fn told(&self) -> u64 {
-        self.standing.told
+    pub(crate) fn order(&self) -> u64 {
+        self.standing.order
     }
 
     /// How long the gate took with it, where this process asked for it. For whoever runs the job: it is no part of what is

@@ -58,7 +58,7 @@ impl StandIn {
                 spent: Amount::zcdp(0.25).unwrap(),
                 cap: Amount::zcdp(1.0).unwrap(),
                 forecast: Arc::new(Forecast::unseen()),
-                told: 0,
+                order: 0,
             };
             let _ = outbox.send(Told::Row(Box::new(row), Box::new(standing)));
             outbox.clone()

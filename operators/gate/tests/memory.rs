@@ -72,7 +72,7 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
     drop(gate);
     let rows = |desk: &Desk| -> Vec<(u64, i64, Interval)> {
         std::iter::from_fn(|| match desk.hear()? {
-            Told::Row(row, standing) => Some((standing.told, row.sequence(), row.release().window)),
+            Told::Row(row, standing) => Some((standing.order, row.sequence(), row.release().window)),
             _ => None,
         })
         .collect()
@@ -112,7 +112,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     drop(gate);
     let told = |desk: &Desk| -> Vec<u64> {
         std::iter::from_fn(|| match desk.hear()? {
-            Told::Row(_, standing) => Some(standing.told),
+            Told::Row(_, standing) => Some(standing.order),
             _ => None,
         })
         .collect()

@@ -57,7 +57,7 @@ impl Driver {
             let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
             let told = Told::Row(
                 Box::new(row),
-                Box::new(Standing { domain, window, spent, cap, forecast, told: 0 }),
+                Box::new(Standing { domain, window, spent, cap, forecast, order: 0 }),
             );
             self.listeners.tell(name, told);
         }

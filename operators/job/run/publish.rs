@@ -3,7 +3,7 @@
 //! A replay tells what it knows. A live run tells a window at its end, its lateness and the slack after it; what is not
 //! ready then waits for the next whole slack. So when a line comes out says nothing of what is in it.
 //!
-//! Lines of several releases come in the order in which the gate told their rows, whichever reaches this thread first.
+//! Lines of several releases come in the order in which the gate gave out their rows, whichever reaches this thread first.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -111,11 +111,11 @@ impl Publisher {
 /// Releases that wait for their time.
 struct Shelf {
     outlet: Outlet,
-    /// Releases that came before one which the gate told earlier, by their number.
+    /// Releases that came before one which the gate gave out earlier, by their order.
     early: BTreeMap<u64, Release>,
     /// The number of the release that is next.
     next: u64,
-    /// In the order in which the gate told them, and so in order of their time.
+    /// In the order in which the gate gave them out, and so in order of their time.
     waiting: Vec<(Time, Release)>,
     /// Why the sink took no more.
     refused: Option<Failure>,
@@ -156,7 +156,7 @@ impl Shelf {
     }
 
     fn receive(&mut self, release: Release) {
-        self.early.insert(release.told(), release);
+        self.early.insert(release.order(), release);
         while let Some(release) = self.early.remove(&self.next) {
             self.next += 1;
             self.shelve(release);
@@ -168,7 +168,7 @@ impl Shelf {
             When::AtOnce => Time::MIN,
             When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
         };
-        // Never before one that was told earlier.
+        // Never before one that the gate gave out earlier.
         let due = self.waiting.last().map_or(due, |(last, _)| due.max(*last));
         self.waiting.push((due, release));
     }

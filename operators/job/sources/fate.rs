@@ -12,7 +12,7 @@ pub(super) struct Fate {
     place: String,
     bad: AtomicU64,
     limit: u64,
-    /// Whether other processes read the rest of the input, and count their own lines.
+    /// True where other processes read the rest of the input, and count their own lines.
     shared: bool,
     gone: OnceLock<Gone>,
 }

@@ -58,7 +58,7 @@ pub struct Survey {
     most: u64,
     /// Whether what is counted may be told, apart from warnings.
     open: bool,
-    /// Whether other processes read the rest of the records.
+    /// True where other processes read the rest of the records.
     part: bool,
     lines: AtomicU64,
     bad: AtomicU64,
@@ -312,7 +312,7 @@ impl Survey {
     /// Says, once all records have been read, that none of them lies where there are windows.
     fn outside(&self) -> Option<String> {
         if self.lines() == 0 {
-            // Whether a real run had any record is not told.
+            // A real run does not say whether it had any record.
             let none = self.open && !self.part && self.bad() == 0;
             return none.then(|| {
                 "the source holds no record; every window is empty. Is it the right one?".to_owned()

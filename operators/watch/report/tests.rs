@@ -236,7 +236,7 @@ fn the_forecast_is_said_in_words() {
             spent: Amount::zcdp(0.01 * (from + 1) as f64).unwrap(),
             cap: visits.cap().clone(),
             forecast,
-            told: 0,
+            order: 0,
         };
         report.tell("", Some(&standing));
     }

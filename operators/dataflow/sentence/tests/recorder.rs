@@ -188,7 +188,7 @@ impl Recording {
             spent: Amount::zcdp(0.25).unwrap(),
             cap: Amount::zcdp(1.0).unwrap(),
             forecast: Arc::new(Forecast::unseen()),
-            told: 0,
+            order: 0,
         };
         let row = crate::dataflow::tests::stand_in::row(release, fate, line);
         *self.recorder.answered.lock().unwrap() += 1;

@@ -5,7 +5,7 @@ use crate::accounting::Unit;
 use crate::mechanisms::Exponential;
 use crate::mechanisms::Grid;
 
-/// How late each statistic is; and how long its windows are.
+/// The lateness of each statistic, and the length of its windows.
 const STATISTICS: [(&str, i64, i64); 4] =
     [("total", 0, 10), ("count", 0, 20), ("median", 0, 30), ("late", 7, 20)];
 

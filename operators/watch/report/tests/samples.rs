@@ -99,7 +99,7 @@ pub(super) fn standing(span: Interval, part: f64) -> Standing {
         spent: Amount::zcdp(0.0322 * part).unwrap(),
         cap: Amount::zcdp(0.0322).unwrap(),
         forecast: Arc::new(Forecast::unseen()),
-        told: 0,
+        order: 0,
     }
 }
 

@@ -11,14 +11,14 @@ const RUNS: u64 = 108;
 /// The price of two steps.
 const TWO_STEPS: f64 = 4.0;
 
-/// What is asked of every window, as numbers of `SAMPLES`: how many records there are, how many have a value above 0, how many
+/// The questions about every window, as numbers of `SAMPLES`: how many records there are, how many have a value above 0, how many
 /// have another one or none, and the mean of all values. The two in the middle divide the records between them.
 const QUESTIONS: [(usize, bool); 4] = [(0, false), (1, false), (2, false), (0, true)];
 
 /// By how much all of a person moves each of them: records, or terms of 2^20 for a value at an end of its range.
 const MOST: [i128; 4] = [PER_KEY as i128, PER_KEY as i128, PER_KEY as i128, (PER_KEY as i128) << 20];
 
-/// What was told of each question, and what paid for all of them.
+/// The answer to each question, and the rows with the charge of all of them.
 fn answered(scene: &Scene, scripts: Vec<Script<Event>>) -> (Vec<Sealed>, BTreeMap<usize, Vec<i128>>) {
     let windows = scene.schedule.count() as usize;
     let posed = (0..windows).flat_map(|window| {

@@ -116,7 +116,7 @@ fn two_steps_lead_to_what_is_left_of_a_person() {
                         *changed += usize::from(moved > 0);
                     }
                 }
-                // One step goes from all of the person to none, the other one comes back: each of so many keys.
+                // One step goes from all of the person to none, the other one comes back: each of at most `KEYS` keys.
                 assert!(
                     changed.iter().all(|&keys| keys <= KEYS as usize),
                     "seed {seed}, {name}: {changed:?}"

@@ -8,7 +8,7 @@ const MARCH_27: Time = 20_539 * DAY;
 
 /// The records of a run, and the stretch of time in which those of one person are removed.
 pub(super) struct Scene {
-    /// Which kind of schedule, and which kind of promise.
+    /// The kinds of schedule and of promise, as numbers.
     pub(super) kinds: [usize; 2],
     pub(super) schedule: Schedule,
     pub(super) promise: Promise,
@@ -83,12 +83,12 @@ impl Scene {
         }
     }
 
-    /// Whether no record is in two windows.
+    /// Says whether no record is in two windows.
     pub(super) fn is_side_by_side(&self) -> bool {
         !self.schedule.overlaps()
     }
 
-    /// What is sealed with the removed records, and without them. No request for noise depends on them, where keys are listed.
+    /// Rows sealed with the removed records, and without them. No request for noise depends on them, where keys are listed.
     pub(super) fn replayed<R>(&self, seed: u64, release: impl Fn(&Recorder) -> R) -> [Vec<Sealed>; 2]
     where
         R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
@@ -101,7 +101,7 @@ impl Scene {
         [one, other]
     }
 
-    /// What is given with the removed records, and without them.
+    /// Inputs with the removed records, and without them.
     pub(super) fn scripts(&self) -> [Vec<Script<Event>>; 2] {
         [self.scripts.clone(), without(&self.scripts, |event| self.stays(event))]
     }
@@ -114,7 +114,7 @@ impl Scene {
         self.gone.is_none_or(|gone| (gone.start()..gone.end()).contains(&time))
     }
 
-    /// What the removal may move of a window, in prices of a whole person: by the definition of a promise, and not as an
+    /// The most that the removal may move of a window, in prices of a whole person: by the definition of a promise, and not as an
     /// account computes it.
     pub(super) fn price(&self, window: Interval, cost: &Cost) -> f64 {
         let Some(gone) = self.gone else { return 1.0 };
@@ -127,7 +127,7 @@ impl Scene {
         }
     }
 
-    /// What an account of the promise charges for the removed stretch, in prices of a whole person.
+    /// The charge of an account of the promise for the removed stretch, in prices of a whole person.
     pub(super) fn charged(&self, sealed: &[Sealed], name: &str) -> f64 {
         let cap = Amount::approximate_zcdp(500.0, Omega::EVERY, Some(0.5));
         let mut account = Account::new(self.promise, Neighbours::PERSON, cap.unwrap()).unwrap();
@@ -156,7 +156,7 @@ pub(super) fn rho(amount: &Amount) -> f64 {
     }
 }
 
-/// What the target does from three times on: in the part of a window that is removed, in the part that stays, and in the next
+/// Adds records of the target from three times on: in the part of a window that is removed, in the part that stays, and in the next
 /// window. The bound keeps something else of what stays than of all.
 fn contributed(kind: u64, target: u64, times: [Time; 3]) -> Vec<Event> {
     let mut records = Vec::new();
