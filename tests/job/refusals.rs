@@ -312,3 +312,20 @@ fn what_is_allowed_is_not_refused() {
         assert_eq!(scene.standing("job.ledger").0, 0, "a demo was charged");
     }
 }
+
+// Refutes a quotation mark that takes other people's lines with it, up to the next one or to the end.
+#[test]
+fn an_open_quotation_mark_leaves_other_lines() {
+    for (marks, limit) in [([10, 30], "2"), ([10, 10], "1")] {
+        let scene = scene();
+        change(&scene, "late = \"500ms\"", &format!("bad = {{ lines = {limit} }}"));
+        let mut text: Vec<String> = records(40).lines().map(str::to_owned).collect();
+        for at in marks {
+            text[at] = format!("\"{SECRET}-{at},{}", FROM / 1_000_000);
+        }
+        scene.write("visits.csv", text.join("\n"));
+        let said = scene.done(&["replay", "job.toml"]);
+        let others = format!("\"key\":\"a\",\"value\":{},", if marks[0] == marks[1] { 39 } else { 38 });
+        assert!(said.out.contains(&others), "{said:?}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Where one chunk of lines ends and the next begins. It depends on nothing but a file's text: every process that reads
 //! the file finds the same chunks, and no two of them the same line.
+//!
+//! A line end is one between quotation marks too: otherwise one person's open mark would hide the lines of others.
 
 use memchr::{memchr, memrchr};
 
@@ -33,7 +35,7 @@ pub(super) struct Piece {
 /// Cuts the text of one file.
 pub(super) struct Cutter {
     sizes: Sizes,
-    /// Whether a line end between quotation marks is none.
+    /// True where pieces are to be searched for quotation marks.
     quoting: bool,
     /// What has been read, from the beginning of a line on; or, in a line that is too long, from anywhere in it.
     held: Vec<u8>,
@@ -43,15 +45,10 @@ pub(super) struct Cutter {
     scan: Scan,
 }
 
-/// How far the held text has been looked at, and what was found.
+/// How far the held text has been looked at, and where the last line begins that is known to begin.
 #[derive(Clone, Copy, Default)]
 struct Scan {
     to: usize,
-    quoted: bool,
-    quotes: bool,
-    /// Where a quotation mark closed a field, if it was the last byte.
-    closed: Option<usize>,
-    /// Where the last line begins that is known to begin.
     line: usize,
 }
 
@@ -102,7 +99,6 @@ impl Cutter {
         if self.in_long_line {
             let end = self.find(0);
             self.in_long_line = end.is_none();
-            // The state of the quotation marks goes on where the line does.
             match end {
                 Some(end) => self.drop_front(end),
                 None => self.forget_all(),
@@ -120,10 +116,7 @@ impl Cutter {
         }
         // One more byte than a line may have, and two that might be its end at the end of the text.
         if self.held.len() - self.scan.line > self.sizes.line + 2 {
-            let scan = self.scan;
-            let piece = self.split(scan.line, chunk, 1, spare);
-            let closed = scan.closed.and_then(|at| at.checked_sub(scan.line));
-            self.scan = Scan { closed, ..scan };
+            let piece = self.split(self.scan.line, chunk, 1, spare);
             self.forget_all();
             self.in_long_line = true;
             return Some(piece);
@@ -145,8 +138,6 @@ impl Cutter {
         if self.in_long_line || self.held.is_empty() {
             return None;
         }
-        // For the quotation marks in what has not been looked at.
-        self.find(usize::MAX);
         let chunk = self.offset / self.sizes.chunk as u64;
         Some(self.split(self.held.len(), chunk, 0, spare))
     }
@@ -157,7 +148,7 @@ impl Cutter {
         rest.extend_from_slice(self.held.get(end..).unwrap_or_default());
         let mut lines = std::mem::replace(&mut self.held, rest);
         lines.truncate(end);
-        let quotes = self.scan.quotes;
+        let quotes = self.quoting && memchr(b'"', &lines).is_some();
         self.offset += end as u64;
         self.scan = Scan::default();
         Piece { lines, chunk, quotes, too_long }
@@ -169,71 +160,24 @@ impl Cutter {
         self.scan = Scan::default();
     }
 
-    /// Forgets all that is held, in the middle of a line, but not whether that is between quotation marks.
+    /// Forgets all that is held, in the middle of a line.
     fn forget_all(&mut self) {
         self.offset += self.held.len() as u64;
-        let just_closed = self.scan.closed.is_some_and(|at| at + 1 == self.held.len());
-        // What opens a field is known by the byte before it.
-        let kept = self.held.last().copied();
         self.held.clear();
-        let mut scan = Scan { quoted: self.scan.quoted, ..Scan::default() };
-        if let Some(byte) = kept {
-            self.offset -= 1;
-            self.held.push(byte);
-            scan.to = 1;
-            scan.closed = just_closed.then_some(0);
-        }
-        self.scan = scan;
+        self.scan = Scan::default();
     }
 
     /// Where the first line ends that ends at or after `from`.
     fn find(&mut self, from: usize) -> Option<usize> {
         let held = &self.held[..];
-        if !self.quoting {
-            let start = self.scan.to.max(from);
-            let end = held.get(start..).and_then(|rest| memchr(b'\n', rest)).map(|at| start + at + 1);
-            let before = held.get(self.scan.line..from.min(held.len())).unwrap_or_default();
-            if let (None, Some(at)) = (end, memrchr(b'\n', before)) {
-                self.scan.line += at + 1;
-            }
-            self.scan.to = held.len().max(self.scan.to);
-            return end;
+        let start = self.scan.to.max(from);
+        let end = held.get(start..).and_then(|rest| memchr(b'\n', rest)).map(|at| start + at + 1);
+        let before = held.get(self.scan.line..from.min(held.len())).unwrap_or_default();
+        if let (None, Some(at)) = (end, memrchr(b'\n', before)) {
+            self.scan.line += at + 1;
         }
-        let scan = &mut self.scan;
-        while scan.to < held.len() {
-            let rest = held.get(scan.to..)?;
-            let mark = memchr(b'"', rest).map(|at| scan.to + at);
-            if scan.quoted {
-                let Some(at) = mark else {
-                    scan.to = held.len();
-                    break;
-                };
-                (scan.quoted, scan.closed, scan.to) = (false, Some(at), at + 1);
-                continue;
-            }
-            let until = mark.unwrap_or(held.len());
-            let start = scan.to.max(from);
-            if let Some(at) = held.get(start..until).and_then(|plain| memchr(b'\n', plain)) {
-                return Some(start + at + 1);
-            }
-            let before = held.get(scan.to..until.min(from)).unwrap_or_default();
-            if let Some(at) = memrchr(b'\n', before) {
-                scan.line = scan.to + at + 1;
-            }
-            scan.to = until;
-            if let Some(at) = mark {
-                scan.quotes = true;
-                scan.quoted = match at.checked_sub(1) {
-                    None => true,
-                    // A second one, right behind the first, is one of the text.
-                    Some(before) if scan.closed == Some(before) => true,
-                    // In the middle of a field it is a byte like others.
-                    Some(before) => matches!(held.get(before), Some(b',' | b'\n')),
-                };
-                scan.to = at + 1;
-            }
-        }
-        None
+        self.scan.to = held.len().max(self.scan.to);
+        end
     }
 }
 

@@ -30,21 +30,18 @@ pub(super) enum Format {
 pub(super) struct Bad;
 
 impl Format {
-    /// Where the first line of some whole lines ends, and whether there are quotation marks in it. A line end between
-    /// them is none in columns.
+    /// Where the first line of some whole lines ends, and whether there are quotation marks of columns in it.
     #[inline]
     pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
-        match self {
-            Format::Csv(_) if quotes => csv::end(lines),
-            _ => (memchr(b'\n', lines).map_or(lines.len(), |at| at + 1), false),
-        }
+        let end = memchr(b'\n', lines).map_or(lines.len(), |at| at + 1);
+        (end, quotes && lines.get(..end).is_some_and(|line| memchr(b'"', line).is_some()))
     }
 
     /// What a line is not that cannot be taken apart.
     pub(super) fn bad(&self) -> &'static str {
         match self {
             Format::Csv(_) => {
-                "fewer columns than its first line names, a quotation mark too many, or more than 1 MB"
+                "fewer columns than its first line names, a quotation mark that its own line does not close, or more than 1 MB"
             }
             Format::Jsonl(_) => {
                 "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"

@@ -100,9 +100,9 @@ fn what_is_appended_is_given_before_its_time_is_declared() {
     place.append("b.csv", "er\ncid\n");
     assert_eq!(followed.settle(), Ok(1_002));
     // The other process would have read the rest: each line is one worker's, though each reads at other moments.
-    place.write("c.csv", "user,x\nada,\"1\n2\"\nada,\"");
+    place.write("c.csv", "user,x\nada,\"1 2\"\nada,\"3");
     assert_eq!(followed.settle(), Ok(1_003));
-    place.append("c.csv", "\n\"\n");
+    place.append("c.csv", "\"\n");
     assert_eq!(followed.settle(), Ok(1_004));
 }
 
