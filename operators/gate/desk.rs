@@ -1,5 +1,6 @@
 //! The faces of the gate: one for a process, and a desk for each of its statistics.
 
+use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -143,7 +144,8 @@ impl Gate {
             let _ = messages.send(Message::Desk(guest, listener, answer));
             memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, Doubt::Ended)))?;
         }
-        Ok(Desk { domains, messages, told, memory, halted: Arc::clone(&self.halted) })
+        let listens = Cell::new(false);
+        Ok(Desk { domains, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
     }
 
     /// Says that some input will never be complete: nothing is sealed from now on.
@@ -219,6 +221,8 @@ pub struct Desk {
     messages: Option<Sender<Message>>,
     told: Receiver<Told>,
     memory: Option<Memory>,
+    /// True once the gate knows that this desk listens.
+    listens: Cell<bool>,
     halted: Halted,
 }
 
@@ -271,6 +275,7 @@ impl Desk {
 
     /// What the gate has to say, if it has said anything. Never waits. A gate that is gone says [`Doubt::Ended`].
     pub fn hear(&self) -> Option<Told> {
+        self.listen();
         match self.told.try_recv() {
             Ok(told) => Some(told),
             Err(TryRecvError::Empty) => None,
@@ -285,7 +290,15 @@ impl Desk {
 
     /// What the gate says next; `None` once it will say nothing more.
     pub fn wait(&self) -> Option<Told> {
+        self.listen();
         self.told.recv().ok()
+    }
+
+    /// Lets the gate give, once, what it holds for the desks of this process.
+    fn listen(&self) {
+        if !self.listens.replace(true) {
+            self.send(Message::Listening);
+        }
     }
 
     fn send(&self, message: Message) {

@@ -34,6 +34,8 @@ pub(super) enum Message {
     Missed(Release),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<Answer>),
+    /// A desk listens for the first time.
+    Listening,
     /// Some input will never be complete.
     Halt,
     /// Finish what was asked for, and end.

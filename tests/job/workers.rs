@@ -178,5 +178,10 @@ fn windows_of_several_releases_come_in_one_order() {
         assert_eq!(closed, sorted, "{workers} workers");
         assert!(closed.windows(2).all(|pair| pair[0].2 < pair[1].2), "{workers} workers");
         assert_eq!(rows.get_or_insert(closed.clone()), &closed, "{workers} workers");
+        // And the same bytes again, from the ledger.
+        for workers in ["1", "4"] {
+            let again = scene.done(&["replay", "job.toml", "-w", workers]);
+            assert!(again.out == scene.read(&out), "{workers} workers, again");
+        }
     }
 }

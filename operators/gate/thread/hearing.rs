@@ -26,8 +26,15 @@ impl Driver {
             Message::Sought(release) => self.sought(release),
             Message::Delivered(id) => Some(Event::Delivered(id)),
             Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
+            Message::Listening => {
+                self.listeners.listen();
+                None
+            }
             Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
-            Message::Close => None,
+            Message::Close => {
+                self.listeners.listen();
+                None
+            }
         }
     }
 
