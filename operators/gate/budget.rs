@@ -16,8 +16,9 @@ pub(super) fn find<'a>(
         format!("is an account of other people: of the person {known}")
     });
     Err(Trouble::refused(format!(
-        "person: found {person}, and domain {} {stated}; one cap would speak about different people: put back what it was, or \
-         state another account, with `discreet ledger init` and a domain of another name",
+        "person: found {person}, and domain {} {stated}; one cap would speak about different people: put back what it was; or \
+         state another account, with `discreet ledger init` and a domain of another name: a budget of its own, and who is in \
+         both accounts spends both",
         found.name()
     )))
 }

@@ -134,6 +134,47 @@ fn what_is_printed_is_the_same_job() {
     }
 }
 
+// Refutes a second budget for the same people without a word, and a warning where people are named by another field.
+#[test]
+fn a_second_domain_for_the_same_people_is_warned_of() {
+    let jobs = Jobs::new("twice", "quickstart.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/quickstart.ledger"));
+    let init = |config: &str| {
+        let (code, page, error) = discreet(&["ledger", "init", &ledger, "--config", config]);
+        assert_eq!((code, error.as_str()), (0, ""));
+        page
+    };
+    assert!(!init(&config).contains("warning"));
+    let domain = |name: &str| jobs.changed(name, "domain  = \"quickstart\"", "domain  = \"quikstart\"");
+    let other = domain("other.toml");
+    let (code, _, error) = discreet(&["check", &other, "--connect"]);
+    assert!(code == 78 && error.contains("did you mean quickstart?"), "{error}");
+    assert!(error.contains("who is in both groups spends both"), "{error}");
+    let page = init(&other);
+    let warned =
+        "warning: this ledger also states quickstart, whose people are named by the same field \"user\"";
+    assert!(page.contains(warned) && page.contains("spend both budgets"), "{page}");
+    // Dropped or shared, the people are the same; and the first domain has a second one beside it now.
+    assert!(init(&config).contains("also states quikstart"));
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(
+        &config,
+        text.replace("domain  = \"quickstart\"", "domain  = \"third\"").replace("\"drop\"", "\"shared\""),
+    )
+    .unwrap();
+    assert!(
+        init(&config).contains("also states quickstart, quikstart"),
+        "another `missing` is the same people"
+    );
+    std::fs::write(
+        &config,
+        text.replace("domain  = \"quickstart\"", "domain  = \"pages\"")
+            .replace("field = \"user\"", "field = \"key\""),
+    )
+    .unwrap();
+    assert!(!init(&config).contains("warning"), "other people");
+}
+
 // Refutes a list that lacks the fields of the files that teach, and a form of it that lacks some of the other.
 #[test]
 fn every_field_is_listed() {

@@ -210,7 +210,11 @@ const CASES: &[Case] = &[
         prepare: |scene| change(scene, "domain = \"visits\"", "domain = \"visitors\""),
         arguments: &["replay", "job.toml"],
         code: 78,
-        says: &["visitors"],
+        says: &[
+            "no domain visitors in ledger",
+            "which states visits (did you mean visits?); give this name",
+            "who is in both groups spends both",
+        ],
     },
     Case {
         name: "a report that is no page",

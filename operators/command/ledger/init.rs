@@ -37,6 +37,8 @@ struct Stated<'j> {
     key_was_there: bool,
     /// Whether the domain was stated now.
     stated: bool,
+    /// The other domains whose people are named by the same field.
+    beside: Vec<String>,
 }
 
 impl Init {
@@ -80,9 +82,14 @@ impl Stated<'_> {
             (Ledger::open(&path)?, Key::open(&key_path)?)
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
-        let stated = !ledger.domains()?.iter().any(|known| known.name() == job.domain().name());
+        let known = ledger.domains()?;
+        let stated = !known.iter().any(|known| known.name() == job.domain().name());
+        let own = person_field(job.domain());
+        let beside = known.iter().filter(|known| known.name() != job.domain().name());
+        let beside = beside.filter(|known| own.is_some() && person_field(known) == own);
+        let beside = beside.map(|known| known.name().to_string()).collect();
         ledger.register(job.domain()).map_err(in_other_words)?;
-        Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated })
+        Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
     }
 
     fn domain(&self) -> &Domain {
@@ -102,7 +109,19 @@ impl Stated<'_> {
         let orphan = (self.made && self.key_was_there).then(|| {
             "its key was there already: if there was a ledger too, this one does not know what that had spent".into()
         });
-        self.ledger.warning().into_iter().chain(other).chain(orphan).collect()
+        let twice = self.person_twice();
+        self.ledger.warning().into_iter().chain(other).chain(orphan).chain(twice).collect()
+    }
+
+    /// What a second budget for the same people costs them.
+    fn person_twice(&self) -> Option<String> {
+        let field = person_field(self.domain()).filter(|_| !self.beside.is_empty())?;
+        let (beside, domain) = (self.beside.join(", "), self.domain().name());
+        Some(format!(
+            "this ledger also states {beside}, whose people are named by the same {field}: people who are in {domain} and in \
+             {beside} spend both budgets, and what is promised to them is the sum; where these are the same people, give one \
+             domain to all jobs"
+        ))
     }
 
     fn line(&self) -> String {
@@ -173,6 +192,12 @@ impl Stated<'_> {
     }
 }
 
+/// The words about the field that names people, without what becomes of records that lack it.
+fn person_field(domain: &Domain) -> Option<&str> {
+    let person = domain.person()?;
+    Some(person.rsplit_once(", missing ").map_or(person, |(field, _)| field))
+}
+
 fn is_there(path: &Path) -> Result<bool, Refusal> {
     path.try_exists().map_err(|error| Refusal::new(format!("{}: {error}", path.display())))
 }
@@ -184,7 +209,8 @@ fn is_refused(trouble: Trouble) -> bool {
 fn in_other_words(trouble: Trouble) -> Refusal {
     match trouble.kind() {
         TroubleKind::Refused => Refusal::new(format!(
-            "privacy: {trouble}; give the same words, or another domain; a cap is raised with `discreet ledger amend`"
+            "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. A domain of another name has a budget of its \
+             own, and who is in both domains spends both"
         )),
         _ => trouble.into(),
     }

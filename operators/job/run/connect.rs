@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::job::config::shell_quoted;
-use crate::ledger::{Charge, Digest, Key, Ledger, Release as Released, Shortfall};
+use crate::ledger::{Charge, Digest, Domain, Key, Ledger, Release as Released, Shortfall};
+use crate::words::meant;
 
 /// How many windows of each release are looked at, where they go on without end.
 const LOOKED_AT: u64 = 10_000;
@@ -47,7 +48,7 @@ fn warning(shortfall: &Shortfall) -> String {
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
          {end}: of {limit} in domain {domain} {spent} is spent by then, and the window asks for {asked}. What fits: {fits} of \
-         them, or a price of which {left}; raise the cap with `discreet ledger amend`, or name a new domain"
+         them, or a price of which {left}; raise the cap with `discreet ledger amend`, which weakens the promise to these people"
     )
 }
 
@@ -108,13 +109,14 @@ impl Job {
         }
         Key::open(&self.privacy.key)?;
         let mut ledger = Ledger::open(place)?;
-        let Some(known) = ledger.domains()?.into_iter().find(|known| known.name() == name) else {
+        let stated = ledger.domains()?;
+        let Some(known) = stated.iter().find(|known| known.name() == name) else {
+            let remedy = unstated(name.as_str(), &stated, &init());
             return Err(Failure::configuration(format!(
-                "privacy.domain: found no domain {name} in ledger {at}; state it: {}",
-                init()
+                "privacy.domain: found no domain {name} in ledger {at}{remedy}"
             )));
         };
-        self.is_charged_to(&known)?;
+        self.is_charged_to(known)?;
         // A cap that was raised since is the same budget: a job goes on with the words that it began with. So are the same
         // words of a job that charges a delta now and did not then, or the other way round.
         let caps = ledger.caps(name)?;
@@ -122,7 +124,7 @@ impl Job {
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
             return Err(Failure::configuration(format!(
                 "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
-                 stated, or a domain of another name",
+                 stated, or raise the cap with `discreet ledger amend`",
                 asked.cap(),
                 known.cap()
             )));
@@ -134,6 +136,22 @@ impl Job {
         }
         Ok(ledger)
     }
+}
+
+/// The remedy for a domain that the ledger does not state: the names that it states come first, for a second domain doubles
+/// what may be spent on the people who are in both.
+fn unstated(name: &str, stated: &[Domain], init: &str) -> String {
+    let names: Vec<&str> = stated.iter().map(|domain| domain.name().as_str()).collect();
+    if names.is_empty() {
+        return format!("; state it: {init}");
+    }
+    let meant = meant(name, &names).map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
+    format!(
+        ", which states {}{meant}; give {} in privacy.domain. Another domain is for another group of people, with a budget of \
+         its own, and who is in both groups spends both; state it for such a group alone: {init}",
+        names.join(", "),
+        if names.len() == 1 { "this name" } else { "one of these names" }
+    )
 }
 
 fn directory_of(path: &Path) -> &Path {

@@ -132,8 +132,8 @@ impl Job {
     /// Where one cap would speak about different people, or about another promise.
     pub fn is_charged_to(&self, known: &Domain) -> Result<(), Failure> {
         let (asked, name) = (self.domain(), known.name());
-        let remedy = "one cap would speak about different people: put back what it was, or state another account, with another \
-                      privacy.domain and `discreet ledger init`";
+        let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
+                      privacy.domain and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
         if known.neighbours() != asked.neighbours() {
             return Err(Failure::configuration(format!(
                 "privacy.unit: found a {} where domain {name} protects a {}; {remedy}",
@@ -152,7 +152,8 @@ impl Job {
         if known.promise() != asked.promise() {
             return Err(Failure::configuration(format!(
                 "privacy.domain: found another promise than domain {name} states; put back what it was (privacy.promise, and \
-                 bound.windows), or state another account, with another privacy.domain and `discreet ledger init`"
+                 bound.windows); or state another account, with another privacy.domain and `discreet ledger init`: a budget \
+                 of its own, and who is in both accounts spends both"
             )));
         }
         Ok(())
