@@ -5,7 +5,7 @@
 //! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a bind mount of
 //! the file itself, there is a second log, and neither process sees what the other has committed. So such a file is
 //! refused, by its count of links and by the table of mounts. A symbolic link is followed first, so that all who come by
-//! it use the log beside the file. Whether this is still so is looked at again at each claim, and before each
+//! it use the log beside the file; one that is changed later leads the next process to another ledger, and is refused. Whether this is still so is looked at again at each claim, and before each
 //! transaction that writes: a link may be made, or a file put in the place of another, while a job runs.
 
 use std::fs::{self, Metadata};
@@ -25,6 +25,8 @@ const PASSING: [&str; 3] = ["overlay", "tmpfs", "ramfs"];
 /// The file of a ledger, under its one name.
 #[derive(Clone, Debug)]
 pub(super) struct LedgerFile {
+    /// The path as it was given, by which the next process will look for the file.
+    given: PathBuf,
     /// Without symbolic links: the write-ahead log lies beside it.
     path: PathBuf,
     device: u64,
@@ -54,7 +56,8 @@ impl LedgerFile {
         if metadata.mode() & 0o002 != 0 {
             return refuse("anyone may write to it; take that away with `chmod o-w`");
         }
-        let file = LedgerFile { path: canonical, device: metadata.dev(), inode: metadata.ino() };
+        let given = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let file = LedgerFile { given, path: canonical, device: metadata.dev(), inode: metadata.ino() };
         file.has_one_name(&metadata).map_err(Trouble::refused)?;
         // A rollback journal is played back into the file when it is opened, and a ledger never writes one.
         let journal = file.beside("-journal");
@@ -113,7 +116,8 @@ impl LedgerFile {
         }
     }
 
-    /// Checks that the path still leads to this file and its log, and that neither has a second name.
+    /// Checks that the path, with and without its symbolic links, still leads to this file and its log, and that neither
+    /// has a second name.
     ///
     /// # Errors
     ///
@@ -127,6 +131,15 @@ impl LedgerFile {
                 self.path.display()
             )));
         };
+        let given = fs::metadata(&self.given).map(|found| (found.dev(), found.ino()));
+        if given.ok() != Some((self.device, self.inode)) {
+            return Err(Trouble::doubt(format!(
+                "ledger {}: a symbolic link on this path was changed while the ledger was in use, and it no longer leads to \
+                 {}; point it there again",
+                self.given.display(),
+                self.path.display()
+            )));
+        }
         self.has_one_link(&file).map_err(Trouble::doubt)?;
         let held = fs::symlink_metadata(&log.path).ok();
         let same = |held: &Metadata| (held.dev(), held.ino(), held.nlink()) == (log.device, log.inode, 1);

@@ -115,3 +115,31 @@ fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
     let beside_link: Vec<_> = fs::read_dir(away).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(beside_link, ["link.ledger"]);
 }
+
+// Refutes a job that goes on beside one that came by the same path after a link on it was changed.
+#[test]
+fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
+    let scratch = At::File.scratch();
+    drop(used(&scratch));
+    let directory = scratch.directory();
+    let (link, copy) = (directory.join("link"), directory.join("copy"));
+    std::os::unix::fs::symlink(directory, &link).unwrap();
+    let mut ledger = Ledger::open(link.join(scratch.ledger().file_name().unwrap())).unwrap();
+    let claim = ledger.claim(&name("web")).unwrap();
+    fs::create_dir(&copy).unwrap();
+    for path in [scratch.ledger(), beside(&scratch, "-wal")] {
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    for leads_to in [Some(&copy), None] {
+        fs::remove_file(&link).unwrap();
+        if let Some(copy) = leads_to {
+            std::os::unix::fs::symlink(copy, &link).unwrap();
+        } else {
+            fs::create_dir(&link).unwrap();
+        }
+        trouble(&mut ledger, &claim, "a symbolic link on this path was changed");
+    }
+    fs::remove_dir(&link).unwrap();
+    std::os::unix::fs::symlink(directory, &link).unwrap();
+    ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
+}
