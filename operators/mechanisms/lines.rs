@@ -1,6 +1,10 @@
 //! An answer as the text that leaves: a line of JSON for each cell.
 
+use std::io::{self, Write};
+
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use super::answer::{Answer, Coordinate, Each, Noised, Ranks};
 use super::keys::{Key, Label};
@@ -239,7 +243,24 @@ pub(super) fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serial
 
 /// Numbers, text and lists of them have a JSON form, and a vector takes all of it in. What is no number is `null`.
 pub(super) fn put(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    let _ = serde_json::to_writer(&mut *text, value);
+    let _ = value.serialize(&mut Serializer::with_formatter(text, OneLine));
+}
+
+/// Compact JSON in which nothing ends a line for any reader: some take U+0085, U+2028 and U+2029 for line ends.
+struct OneLine;
+
+impl Formatter for OneLine {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, end)) =
+            rest.char_indices().find(|(_, end)| "\u{85}\u{2028}\u{2029}".contains(*end))
+        {
+            to.write_all(&rest.as_bytes()[..at])?;
+            write!(to, "\\u{:04x}", u32::from(end))?;
+            rest = &rest[at + end.len_utf8()..];
+        }
+        to.write_all(rest.as_bytes())
+    }
 }
 
 /// Every part of it was text, so nothing is replaced.

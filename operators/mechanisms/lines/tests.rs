@@ -76,6 +76,16 @@ fn keys_are_told_by_what_they_are() {
     assert_eq!(key(&counts(vec![(bucket, [0, 1, 2])]).tell(&HEAD)), Some(json!("[0, 10)")));
 }
 
+// Refutes a key that ends a line for a reader who takes more for line ends than U+000A.
+#[test]
+fn a_line_is_one_for_every_reader() {
+    let key = "a\u{85}b\u{2028}\u{2029}\u{b}\u{c}\r\n\"\u{2027}\u{7f}é";
+    let told = counts(vec![(key.to_owned(), [1, 2, 3])]).tell(&HEAD);
+    assert!(!told.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{b}', '\u{c}', '\r', '\n']), "{told}");
+    assert!(told.contains(r"a\u0085b\u2028\u2029\u000b"), "{told}");
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap()["key"], key);
+}
+
 #[test]
 fn nothing_to_tell_is_no_text() {
     assert_eq!(counts::<String>(vec![]).tell(&HEAD), "");
