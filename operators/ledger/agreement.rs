@@ -106,6 +106,12 @@ impl VersionTerms {
         &self.digest
     }
 
+    /// The names of the fields that a refusal can name.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(|name| &name[..])
+    }
+
     /// The fields whose values differ, each with the value that it had and the one that it has; an absent field has none.
     fn changed<'t>(&'t self, former: &'t Fields) -> Vec<Change<'t>> {
         let names = former.keys().chain(self.fields.keys().filter(|name| !former.contains_key(*name)));

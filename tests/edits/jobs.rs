@@ -210,6 +210,18 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "few",
+            &[
+                ("release.count.by", "\"page\""),
+                ("release.count.keys", grouped),
+                ("release.bound.keys", "2"),
+                ("release.bound.per_key", "2"),
+                ("release.bound.windows", "20"),
+                gaussian,
+                ("release.cost.rho", "0.006"),
+            ],
+        ),
+        Job::new(
             "people",
             &[
                 ("release.people.by", "\"page\""),
@@ -381,6 +393,10 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("job.from", "earlier by less than a window", "\"2026-01-04T12:00:00Z\"").on(BY_WINDOW),
     edit("job.until", "later, with a cost of a window", "\"2026-01-14T00:00:00Z\"").on(BY_WINDOW).with_more(),
     edit("job.until", "later, with bound.windows", "\"2026-01-14T00:00:00Z\"").on(&["count"]).with_more(),
+    edit("job.until", "later, with fewer windows than bound.windows", "\"2026-01-14T00:00:00Z\"")
+        .on(&["few"])
+        .named("until (was 2026-01-11T00:00:00Z, is 2026-01-14T00:00:00Z)"),
+    edit("job.until", "later by less than a window", "\"2026-01-11T12:00:00Z\"").on(&["few", "count"]),
     edit("job.until", "later, with running and over", "\"2026-01-14T00:00:00Z\"").on(&["last"]).with_more(),
     edit("job.until", "later, with running alone", "\"2026-01-14T00:00:00Z\"")
         .on(&["running"])

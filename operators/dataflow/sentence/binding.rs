@@ -2,7 +2,7 @@
 //!
 //! The schedule is bound with its first window: state goes on from window to window, so a schedule that begins earlier would
 //! have windows that no state was ever ahead of. Its end is bound where something follows from it: the life against which
-//! a charge counts, how many windows are paid for, the noise of running totals.
+//! a charge counts, the windows that are paid for where there are fewer than the bound, the noise of running totals.
 
 use crate::accounting::{Cost, Interval, Promise};
 use crate::dataflow::windows::Schedule;
@@ -80,9 +80,14 @@ pub(crate) fn charge(
         return Ok(Charge::Once { cost: cost.clone(), life });
     }
     let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
-    let windows = windows.min(schedule.count());
-    let amount = cost.amount().times(windows)?;
-    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life: life()? })
+    let paid = windows.min(schedule.count());
+    let amount = cost.amount().times(paid)?;
+    // Fewer than the bound: a later end adds windows to what is paid for. The terms of a single window name its end anyway.
+    let life = match schedule.count() < windows && !schedule.is_whole() {
+        true => schedule.life_of_the_first(paid)?,
+        false => life()?,
+    };
+    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life })
 }
 
 /// Whether it ends when time does.
@@ -183,10 +188,30 @@ mod tests {
                 assert_eq!(bound(until, EACH, promise), bound(Some(10 * DAY), EACH, promise));
             }
         }
-        // Three windows of a person cost more than two.
-        assert_ne!(
-            bound(Some(2 * DAY), SOME, Promise::Lifetime),
-            bound(Some(3 * DAY), SOME, Promise::Lifetime)
+        // Three windows of a person cost more than two, and four no more than three: no terms but those of fewer windows than
+        // the bound hold an end.
+        let of = |until| {
+            let schedule = daily(0, until);
+            let charge = charge((&cost(), SOME.0), SOME.1, &schedule, Promise::Windows(3)).unwrap();
+            let domain = Name::new("domain", "visits").unwrap();
+            terms(&Digest::of(b"mechanism"), (&schedule, None), (&domain, Promise::Windows(3)), &charge, None)
+        };
+        let two = daily(0, Some(2 * DAY));
+        let two = charge((&cost(), SOME.0), SOME.1, &two, Promise::Windows(3)).unwrap();
+        assert!(matches!(two, Charge::Once { life, .. } if life == Interval::new(0, 2 * DAY).unwrap()));
+        let one = of(Some(DAY));
+        assert_eq!(of(Some(DAY + 1)), one, "no window more");
+        for until in [Some(2 * DAY), Some(3 * DAY), None] {
+            assert_ne!(of(until).digest(), one.digest());
+        }
+        let three = of(Some(3 * DAY));
+        for until in [Some(4 * DAY), Some(20 * DAY), None] {
+            assert_eq!(of(until), three, "what is paid for stays the same");
+        }
+        let named = |terms: &VersionTerms| terms.names().any(|name| name == "until");
+        assert_eq!(
+            [named(&one), named(&of(Some(2 * DAY))), named(&three), named(&of(None))],
+            [true, true, false, false]
         );
     }
 }
