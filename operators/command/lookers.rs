@@ -37,7 +37,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Refuses a path that nothing can be written to, before anything is released.
+    /// Refuses a path that nothing can be written to, or that holds something else, before anything is released.
     pub(crate) fn new(path: PathBuf, job: &Job, demo: bool) -> Result<Page, Refusal> {
         let known =
             ["html", "svg"].into_iter().any(|known| path.extension().is_some_and(|found| found == known));
@@ -49,6 +49,19 @@ impl Page {
         }
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
             let message = format!("--report: there is no directory {}; make it", directory.display());
+            return Err(Refusal::new(message));
+        }
+        let held = match path.try_exists() {
+            Ok(true) => {
+                std::fs::read(&path).map_err(|error| Refusal::unreadable("--report", &path, &error))?
+            }
+            _ => Vec::new(),
+        };
+        if !held.is_empty() && !Report::is_of(&held) {
+            let message = format!(
+                "--report: {} holds something else than a report, and is left as it is; give the path of a new file",
+                path.display()
+            );
             return Err(Refusal::new(message));
         }
         let report = Report::new(heading(job, demo));

@@ -185,11 +185,25 @@ const CASES: &[Case] = &[
         says: &["job.from"],
     },
     Case {
+        name: "a report's path that holds something else",
+        prepare: |scene| scene.write("index.html", "<!doctype html>my own page"),
+        arguments: &["replay", "job.toml", "--report", "index.html"],
+        code: 78,
+        says: &["--report: index.html", "something else", "a new file"],
+    },
+    Case {
         name: "a file that holds something else",
         prepare: |scene| scene.write("notes.txt", "s3cr3t notes\nof somebody\n"),
         arguments: &["replay", "job.toml", "--out", "notes.txt"],
         code: 78,
         says: &["notes.txt:1", "no line of a release"],
+    },
+    Case {
+        name: "an output in no directory",
+        prepare: |_| (),
+        arguments: &["replay", "job.toml", "--out", "nowhere/told.jsonl"],
+        code: 78,
+        says: &["--out nowhere/told.jsonl", "no directory nowhere"],
     },
     Case {
         name: "no ledger",
@@ -273,7 +287,11 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
     for case in CASES {
         let scene = scene();
         (case.prepare)(&scene);
-        let said = scene.start(case.arguments).end_within(Duration::from_secs(30));
+        let mut arguments = case.arguments.to_vec();
+        if !arguments.contains(&"--out") {
+            arguments.extend(["--out", "told.jsonl"]);
+        }
+        let said = scene.start(&arguments).end_within(Duration::from_secs(30));
         let name = case.name;
         assert_eq!(said.code, Some(case.code), "{name}: {said:?}");
         assert_eq!(said.out, "", "{name}");
@@ -286,7 +304,10 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
             "no ledger" => assert!(!scene.at("job.ledger").exists(), "a ledger was made"),
             _ => assert_eq!(scene.standing("job.ledger").0, 0, "{name}: something was sealed"),
         }
-        assert!(!scene.at("x.png").exists());
+        assert!(!scene.at("x.png").exists() && !scene.at("told.jsonl").exists(), "{name}: a file was left");
+        if scene.at("index.html").exists() {
+            assert_eq!(scene.read("index.html"), "<!doctype html>my own page");
+        }
         if name == "a file that holds something else" {
             assert_eq!(scene.read("notes.txt"), "s3cr3t notes\nof somebody\n");
         }
@@ -299,6 +320,8 @@ fn what_is_allowed_is_not_refused() {
     let scene = scene();
     bad_lines(&scene, 2);
     let said = scene.done(&["replay", "job.toml", "--report", "page.html"]);
+    // A report is written anew.
+    scene.done(&["replay", "job.toml", "--report", "page.html"]);
     is_discreet("bad lines", &said);
     assert!(!scene.read("page.html").contains(SECRET));
     assert!(said.out.contains("\"key\":\"a\",\"value\":2,"), "{said:?}");

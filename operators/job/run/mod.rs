@@ -31,7 +31,7 @@ use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
 use crate::gate::{Gate, Opening, Standing};
-use crate::ledger::Domain;
+use crate::ledger::{Domain, Trouble};
 use crate::time::Time;
 use demo::Demo;
 use ending::last_close;
@@ -273,7 +273,9 @@ const INTERNAL_FAULT: u8 = 70;
 /// The sink of a run: a file, or standard output.
 fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
     match out {
-        Some(path) => Sink::file(path, demo).map_err(Into::into),
+        Some(path) => {
+            Ok(Sink::file(path, demo).map_err(|trouble| Trouble::refused(format!("--out {trouble}")))?)
+        }
         None => Sink::stdout(demo).map_err(|error| Failure::sink(&error)),
     }
 }

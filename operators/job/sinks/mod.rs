@@ -6,7 +6,7 @@
 //!
 //! A file that was moved away while a run writes to it is [left](Sink::reopen) on request for the one that has its name now,
 //! which is told what comes from then on; so is it after a restart, by the place of its first row. At a start an empty file is
-//! told everything, as a new one is.
+//! told everything, as a new one is. A file that was made and took nothing is removed.
 //!
 //! A sink that cannot be written ends the run (74), and nothing is lost: what was sealed is in the ledger. So does one
 //! whose reader closes it, and a standard output that was closed from the beginning.
@@ -48,6 +48,8 @@ pub(crate) struct Sink {
     /// The place of the first row that the file held when it was opened.
     first: Option<i64>,
     new: bool,
+    /// True of a file that this sink made.
+    made: bool,
     /// None where it is standard output.
     path: Option<PathBuf>,
 }
@@ -110,8 +112,9 @@ impl Sink {
         }
         if kind.as_ref().is_ok_and(|kind| !kind.is_file()) {
             let stream = OpenOptions::new().write(true).open(path).map_err(refuse)?;
-            let path = Some(path.to_owned());
-            return Ok(Sink { path, ..Sink::to(To::Stream(stream), format, demo) });
+            let mut sink = Sink::to(To::Stream(stream), format, demo);
+            sink.path = Some(path.to_owned());
+            return Ok(sink);
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
         // A file system without locks is no reason to refuse: the ledger keeps the processes of one job apart.
@@ -129,6 +132,7 @@ impl Sink {
         }
         let mut sink = Sink::to(To::File(file), format, demo);
         sink.path = Some(path.to_owned());
+        sink.made = kind.is_err();
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
@@ -153,6 +157,7 @@ impl Sink {
             newest: None,
             first: None,
             new,
+            made: false,
             path: None,
         }
     }
@@ -304,6 +309,20 @@ impl Sink {
                 Err(io::Error::new(error.kind(), message))
             }
             Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// Removes a file that was made here and took nothing, so that a run that is refused leaves none.
+impl Drop for Sink {
+    fn drop(&mut self) {
+        let (To::File(file), Some(path), true) = (&self.to, &self.path, self.made) else { return };
+        let facts = |facts: fs::Metadata| (facts.dev(), facts.ino(), facts.len());
+        if let Ok(own @ (_, _, 0)) = file.metadata().map(facts)
+            && fs::symlink_metadata(path).map(facts).is_ok_and(|found| found == own)
+        {
+            // One that stays is empty, and does no harm.
+            let _ = fs::remove_file(path);
         }
     }
 }

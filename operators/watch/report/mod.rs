@@ -22,6 +22,9 @@ use model::Model;
 
 use crate::gate::Standing;
 
+/// Stands at the beginning of every page and picture.
+const MARK: &str = "discreet report";
+
 /// What stands at the top.
 #[derive(Clone, Debug, Default)]
 pub struct Heading {
@@ -59,6 +62,12 @@ impl Report {
         if let Some(standing) = standing {
             self.model.spend(standing);
         }
+    }
+
+    /// Returns true of a text that is a page or a picture that a report wrote, by its beginning.
+    pub fn is_of(text: &[u8]) -> bool {
+        let beginning = text.get(..text.len().min(512)).unwrap_or_default();
+        beginning.windows(MARK.len()).any(|part| part == MARK.as_bytes())
     }
 
     /// The page, in HTML.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::Heading;
 use super::axis::{dated, spanned};
 use super::bars;
 use super::burn;
@@ -14,6 +13,7 @@ use super::picture::panels;
 use super::ranks::promised;
 use super::style;
 use super::timeline::Timeline;
+use super::{Heading, MARK};
 
 /// How wide the pictures are drawn; a browser makes them fit.
 const WIDTH: f64 = 984.0;
@@ -60,6 +60,7 @@ impl Page<'_> {
         self.text += &format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+             <meta name=\"generator\" content=\"{MARK}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{style}</style></head>\
              <body><main><header><p class=\"kicker\">What was released, and what it cost</p><h1>{job}</h1>"

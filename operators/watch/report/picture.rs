@@ -1,7 +1,6 @@
 //! The first releases as a picture of their own, for a page of somebody else: they bring their ground with them, light or dark as
 //! the reader's system is.
 
-use super::Heading;
 use super::bars;
 use super::draw::{Drawing, counted, escape, px, short};
 use super::legend::{badge, legend};
@@ -9,6 +8,7 @@ use super::model::{Model, Series};
 use super::ranks::promised;
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::timeline::Timeline;
+use super::{Heading, MARK};
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 32.0;
@@ -104,7 +104,7 @@ fn framed(whole: &Drawing) -> String {
     let (width, height) = (px(*width), px(*height));
     let (light, dark) = (pictures(&LIGHT), pictures(&DARK));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" data-generator=\"{MARK}\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t d\">\
          <title id=\"t\">{}</title><desc id=\"d\">{}</desc>\
          <style>text{{font-family:{FONTS}}}{light}@media (prefers-color-scheme:dark){{{dark}}}{SHAPES}</style>\
