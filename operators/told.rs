@@ -34,6 +34,8 @@ pub(crate) enum Says<'a> {
         cells: u64,
         sequence: i64,
         chain: Cow<'a, str>,
+        /// The name of the ledger, in a file.
+        ledger: Option<Cow<'a, str>>,
     },
     Refused(Refused<'a>),
     /// It was skipped or lost, in that word.
@@ -206,6 +208,8 @@ struct Fields<'a> {
     #[serde(borrow)]
     chain: Option<Cow<'a, str>>,
     #[serde(borrow)]
+    ledger: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     refused: Option<Cow<'a, str>>,
     #[serde(borrow)]
     domain: Option<Cow<'a, str>>,
@@ -222,7 +226,8 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn says(self) -> Option<Says<'a>> {
         if self.closed == Some(true) {
-            return Some(Says::Closed { cells: self.cells?, sequence: self.seq?, chain: self.chain? });
+            let (cells, sequence, chain) = (self.cells?, self.seq?, self.chain?);
+            return Some(Says::Closed { cells, sequence, chain, ledger: self.ledger });
         }
         if let Some(by) = self.refused {
             let (spent, asked, limit) = (amount(self.spent?), amount(self.asked?), amount(self.limit?));

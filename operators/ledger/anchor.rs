@@ -31,6 +31,8 @@ pub struct Published {
     pub window: Interval,
     /// The id of the release, where a line of the window says it.
     pub id: Option<Digest>,
+    /// The name of its ledger, where the file says it.
+    pub ledger: Option<Digest>,
 }
 
 /// Whether the ledger has the row, or had it and gave it up in a repair.

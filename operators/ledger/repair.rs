@@ -108,6 +108,12 @@ fn give_up(
     if missing.iter().any(|entry| entry.anchor.ledger != *ledger) {
         return Err(Trouble::refused("anchor: it is of another ledger; give the one of this"));
     }
+    if loss.published.iter().any(|row| row.ledger.is_some_and(|of| of != *ledger)) {
+        return Err(Trouble::refused(
+            "anchor: a file holds releases of another ledger, which say nothing of what this one has spent; give the files \
+             that were written from this one",
+        ));
+    }
     let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
     let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
     let noted = |row: &&Published| missing.iter().any(|entry| entry.anchor.sequence == row.sequence);

@@ -93,7 +93,7 @@ const EDITS: [Edit; 28] = [
         "ledger: of another job",
         |files| files.take("job.ledger", "job.ledger"),
         78,
-        "the key of another ledger",
+        "--out told.jsonl: it holds releases of another ledger",
     ),
     edit(
         "ledger: of another job, with its key",
@@ -101,8 +101,8 @@ const EDITS: [Edit; 28] = [
             files.take("job.ledger", "job.ledger");
             files.take("job.ledger.key", "job.ledger.key");
         },
-        74,
-        "told before",
+        78,
+        "--out told.jsonl: it holds releases of another ledger",
     ),
     edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is no ledger"),
     edit("ledger: cut to its half", |files| files.cut("job.ledger", 2), 74, "ledger repair"),
@@ -165,7 +165,12 @@ const EDITS: [Edit; 28] = [
         0,
         "",
     ),
-    edit("output: of another ledger", |files| files.take("told.jsonl", "told.jsonl"), 74, "told before"),
+    edit(
+        "output: of another ledger",
+        |files| files.take("told.jsonl", "told.jsonl"),
+        78,
+        "--out told.jsonl: it holds releases of another ledger",
+    ),
     edit(
         "output: swapped with the input",
         |files| files.put("told.jsonl", files.bytes("visits.csv")),
@@ -330,4 +335,17 @@ fn a_table_of_releases_is_a_witness_too() {
     // No window of the second version is there, so its price is not known.
     assert_eq!(charged(&scene), Some(480.0));
     scene.verify("job.ledger");
+}
+
+// Refutes a sound ledger that is charged for what another one has released.
+#[test]
+fn the_output_of_another_ledger_repairs_nothing() {
+    let files = Files::new();
+    let (scene, foreign) = (&files.scene, files.other.at("told.jsonl"));
+    let before = charged(scene);
+    let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor"];
+    let said = scene.run(&[&repair[..], &[foreign.to_str().unwrap()]].concat());
+    assert!(said.code == Some(78) && said.err.contains("releases of another ledger"), "{said:?}");
+    assert_eq!(charged(scene), before);
+    scene.done(&REPLAY);
 }

@@ -91,8 +91,8 @@ impl Job {
         let offers = self.offers(horizon)?;
         let crew = self.crew(workers, processes)?;
         // The first process holds the ledger and tells the lines; the others count.
-        let sink = if crew.process == 0 { Some(sink(out, false)?) } else { None };
-        let gate = self.gate_of(crew, sink.as_ref())?;
+        let mut sink = if crew.process == 0 { Some(sink(out, false)?) } else { None };
+        let gate = self.gate_of(crew, sink.as_mut())?;
         let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
         Ok((horizon, crew, sink, offers, gate, config))
     }

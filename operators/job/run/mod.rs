@@ -105,8 +105,13 @@ impl Job {
     }
 
     /// Opens its ledger for a sink.
-    fn open_gate(&self, sink: Option<&Sink>) -> Result<Gate, Failure> {
+    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, Failure> {
         let privacy = &self.privacy;
+        let ledger = self.ledger()?;
+        if let Some(sink) = &mut sink {
+            sink.of_ledger(ledger.name()).map_err(of_out)?;
+        }
+        let sink = sink.as_deref();
         let mut opening =
             Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
         if let Some(anchor) = &privacy.anchor {
@@ -121,7 +126,7 @@ impl Job {
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
         }
-        Ok(opening.over(self.ledger()?)?)
+        Ok(opening.over(ledger)?)
     }
 
     /// Compares the account that the file states with the ledger's: who is protected, and what is promised. A cap may have been
@@ -160,7 +165,7 @@ impl Job {
     }
 
     /// The gate of a process: the first holds the ledger.
-    fn gate_of(&self, crew: Crew, sink: Option<&Sink>) -> Result<Gate, Failure> {
+    fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, Failure> {
         match crew.process {
             0 => self.open_gate(sink),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
@@ -270,12 +275,15 @@ impl Run<'_> {
 /// An internal fault, or the memory limit.
 const INTERNAL_FAULT: u8 = 70;
 
+/// Names the option that a refusal of an output is about.
+fn of_out(trouble: Trouble) -> Trouble {
+    Trouble::refused(format!("--out {trouble}"))
+}
+
 /// The sink of a run: a file, or standard output.
 fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
     match out {
-        Some(path) => {
-            Ok(Sink::file(path, demo).map_err(|trouble| Trouble::refused(format!("--out {trouble}")))?)
-        }
+        Some(path) => Ok(Sink::file(path, demo).map_err(of_out)?),
         None => Sink::stdout(demo).map_err(|error| Failure::sink(&error)),
     }
 }

@@ -110,10 +110,10 @@ impl Job {
         let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.offers(horizon)?;
         // The first process holds the ledger and tells the lines; the others count.
-        let sink = if crew.process == 0 { Some(sink(out, demo)?) } else { None };
+        let mut sink = if crew.process == 0 { Some(sink(out, demo)?) } else { None };
         let thrown_away = demo.then(|| ThrownAway::make(self)).transpose()?;
         let gate = match &thrown_away {
-            None => self.gate_of(crew, sink.as_ref())?,
+            None => self.gate_of(crew, sink.as_mut())?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
         let kind = if demo { "demo" } else { "replay" };

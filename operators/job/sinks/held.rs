@@ -25,6 +25,8 @@ pub(super) struct Held {
     pub(super) newest: Option<(i64, Digest)>,
     /// The least place of its rows.
     pub(super) first: Option<i64>,
+    /// The name of the ledger that its rows are of.
+    pub(super) ledger: Option<Digest>,
 }
 
 /// What a line or a record says.
@@ -37,8 +39,8 @@ pub(super) struct Heard {
 
 pub(super) enum Word {
     Cell,
-    /// How many cells there were, and the row's place and chain.
-    Closed(u64, i64, Digest),
+    /// How many cells there were, the row's place and chain, and its ledger.
+    Closed(u64, i64, Digest, Option<Digest>),
     /// The line itself.
     Alone(Digest),
 }
@@ -50,7 +52,7 @@ impl Heard {
             self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
         match &self.word {
             Word::Cell => None,
-            Word::Closed(_, sequence, chain) => Some(canonical.number(*sequence).digest(chain).finish()),
+            Word::Closed(_, sequence, chain, _) => Some(canonical.number(*sequence).digest(chain).finish()),
             Word::Alone(line) => Some(canonical.digest(line).finish()),
         }
     }
@@ -117,7 +119,11 @@ impl Held {
                 Word::Alone(_) if cells > 0 => {
                     return refuse(number, "found a refusal among the lines of a window");
                 }
-                Word::Closed(_, sequence, chain) => {
+                Word::Closed(_, sequence, chain, ledger) => {
+                    if held.ledger.is_some() && ledger.is_some() && ledger != held.ledger {
+                        return refuse(number, "found a row of another ledger than the rows before it");
+                    }
+                    held.ledger = held.ledger.or(ledger);
                     held.newest = held.newest.max(Some((sequence, chain)));
                     held.first = Some(held.first.map_or(sequence, |first| first.min(sequence)));
                 }
@@ -228,7 +234,10 @@ fn heard_line(text: &str) -> Option<Heard> {
     let about = [release.into_owned(), end(window.start), end(window.end)];
     let word = match says {
         Says::Cell(_) => Word::Cell,
-        Says::Closed { cells, sequence, chain } => Word::Closed(cells, sequence, Digest::parse(&chain)?),
+        Says::Closed { cells, sequence, chain, ledger } => {
+            let ledger = ledger.map_or(Some(None), |ledger| Digest::parse(&ledger).map(Some))?;
+            Word::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
+        }
         Says::Refused(_) | Says::Never(_) => Word::Alone(Digest::of(text.as_bytes())),
     };
     Some(Heard { about, word, demo })
@@ -245,7 +254,11 @@ fn heard_record(record: &str, demo: bool) -> Option<Heard> {
         "refused" | "skipped" | "lost" => Word::Alone(Digest::of(record.as_bytes())),
         "closed" => {
             let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
-            Word::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?)
+            let ledger = match &*fields[table::LEDGER] {
+                "" => None,
+                ledger => Some(Digest::parse(ledger)?),
+            };
+            Word::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?, ledger)
         }
         _ => return None,
     };

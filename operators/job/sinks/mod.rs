@@ -47,6 +47,8 @@ pub(crate) struct Sink {
     newest: Option<(i64, Digest)>,
     /// The place of the first row that the file held when it was opened.
     first: Option<i64>,
+    /// The name of the ledger that rows are of: of those that the file holds, and of those that come.
+    ledger: Option<Digest>,
     new: bool,
     /// True of a file that this sink made.
     made: bool,
@@ -136,7 +138,7 @@ impl Sink {
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
-            sink.first = held.first;
+            (sink.first, sink.ledger) = (held.first, held.ledger);
         }
         Ok(sink)
     }
@@ -156,6 +158,7 @@ impl Sink {
             known: HashSet::new(),
             newest: None,
             first: None,
+            ledger: None,
             new,
             made: false,
             path: None,
@@ -165,6 +168,24 @@ impl Sink {
     /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
     pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
         self.newest
+    }
+
+    /// Says which ledger the rows are of that come: the line that closes a window names it.
+    ///
+    /// # Errors
+    ///
+    /// If the file holds rows of another ledger: then it is left as it is.
+    pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), Trouble> {
+        match self.ledger.replace(*ledger) {
+            Some(held) if held != *ledger => {
+                let file = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+                Err(Trouble::refused(format!(
+                    "{file}: it holds releases of another ledger than the job's, and is left as it is; give the path of a \
+                     new file, or the ledger that it was written from"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The path of the file, where it is one.
@@ -197,6 +218,9 @@ impl Sink {
             return Ok(false);
         }
         let mut next = Sink::file(path, self.demo)?;
+        if let Some(ledger) = &self.ledger {
+            next.of_ledger(ledger)?;
+        }
         self.settle().map_err(refuse)?;
         next.known.extend(self.known.drain());
         *self = next;
@@ -215,6 +239,7 @@ impl Sink {
         }
         let closing = row.closing();
         let cells = if closing.is_some() { row.line() } else { "" };
+        let closing = closing.map(|line| self.closing(line));
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
         let name = held::name(&last, self.format, self.demo).ok_or_else(no_release)?;
         if matches!(self.to, To::File(_)) && !self.known.insert(name) {
@@ -253,6 +278,14 @@ impl Sink {
             To::File(file) => file.sync_data(),
         };
         self.judge(settled)
+    }
+
+    /// The line that closes a window, with the name of its ledger.
+    fn closing(&self, line: String) -> String {
+        match (&self.ledger, line.strip_suffix('}')) {
+            (Some(ledger), Some(open)) => format!("{open},\"ledger\":\"{ledger}\"}}"),
+            _ => line,
+        }
     }
 
     /// A line as it stands in the file, with its end.

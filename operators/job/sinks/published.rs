@@ -30,7 +30,7 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
         let Some(heard) = reader.heard(false) else { continue };
         match heard.word {
             Word::Cell => id = id.or_else(|| reader.id()),
-            Word::Closed(_, sequence, chain) => {
+            Word::Closed(_, sequence, chain, ledger) => {
                 let [release, start, end] = &heard.about;
                 rows.push(Published {
                     sequence,
@@ -38,6 +38,7 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
                     release: Name::new("release", release)?,
                     window: window(start, end)?,
                     id: id.take(),
+                    ledger,
                 });
             }
             Word::Alone(_) => {}

@@ -4,7 +4,7 @@
 //! text has a `'` before it, as OWASP recommends, unless it is a number; and so has one that begins with `'`, so that
 //! whoever takes one `'` away has what was told. Numbers are the digits that were released.
 //!
-//! A cell has the status `value`, and a window ends with `closed`, its number of cells, and its place in the ledger. What
+//! A cell has the status `value`, and a window ends with `closed`, its number of cells, its place in the ledger, and the name of the ledger. What
 //! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`; there a value says
 //! `insufficient` where too few people were there to say more. A quantile has its `q`. What is promised of ranks stands
 //! under `tau` or `rank_error`, in people; the `high` of a largest value is empty, for its interval has an open end. A total over windows says under `total` over which, and under `strategy` how it is
@@ -15,10 +15,10 @@ use std::borrow::Cow;
 use crate::told::{Cell, Line, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
-    q,tau,rank_error,total,strategy";
+    q,tau,rank_error,total,strategy,ledger";
 
 /// So many of them.
-const WIDTH: usize = 22;
+const WIDTH: usize = 23;
 
 const DEMO: &str = ",demo,tally,truth,off";
 
@@ -37,6 +37,7 @@ pub(super) const ID: usize = 10;
 pub(super) const STATUS: usize = 12;
 pub(super) const CELLS: usize = 14;
 const RANKS: usize = 17;
+pub(super) const LEDGER: usize = 22;
 
 /// A line as a record with its end; `None` where it is no line of a release.
 pub(super) fn record(line: &str, demo: bool) -> Option<String> {
@@ -56,10 +57,11 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             fill(&mut (STATUS..).zip(["value".into(), why.into()]));
             fill(&mut (RANKS..).zip(ranks(&cell)));
         }
-        Says::Closed { cells, sequence, chain } => {
+        Says::Closed { cells, sequence, chain, ledger } => {
             let last =
                 ["closed".into(), "".into(), cells.to_string().into(), sequence.to_string().into(), chain];
             fill(&mut (STATUS..).zip(last));
+            fill(&mut ledger.into_iter().map(|ledger| (LEDGER, ledger)));
         }
         Says::Refused(refused) => {
             let why = format!(

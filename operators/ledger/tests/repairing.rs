@@ -43,6 +43,7 @@ fn no_less(before: &[Amount], after: &[Amount]) -> bool {
 /// What a file of releases says of a row.
 fn published(row: &Row) -> Published {
     Published {
+        ledger: None,
         sequence: row.sequence(),
         chain: *row.chain(),
         release: row.release().name.clone(),
