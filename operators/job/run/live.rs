@@ -58,7 +58,7 @@ impl Job {
         let told = watched(told, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = When::OnTime { clock: Arc::clone(&clock), late: self.source.late, slack: self.slack };
-        let outlet = Outlet { sink, rotation, only_news, when, told };
+        let outlet = Outlet { sink, rotation, left_out: None, only_news, when, told };
         let seen = vitals.clone();
         let reading: Box<dyn FnOnce(Arc<Progress>) + Send> = Box::new(move |progress| {
             seen.reads(Arc::clone(&progress));

@@ -58,6 +58,8 @@ pub(crate) struct Outlet {
     pub(crate) sink: Option<Sink>,
     /// Where the sink may be given another file.
     pub(crate) rotation: Option<Rotation>,
+    /// Called once where the file of the sink begins after a row that was delivered elsewhere.
+    pub(crate) left_out: Option<Notice>,
     /// Whether what was delivered before is left out: of a sink that cannot tell what it holds.
     pub(crate) only_news: bool,
     pub(crate) when: When,
@@ -225,7 +227,17 @@ impl Outlet {
                 sink.put(release.row())?;
             }
         }
-        sink.settle()
+        sink.settle()?;
+        if let Some(path) = sink.begins_late()
+            && let Some(notice) = self.left_out.take()
+        {
+            notice(&format!(
+                "{}: it begins after windows that were written to another file, and they are not written again; give the path \
+                 of a new file for all windows",
+                path.display()
+            ));
+        }
+        Ok(())
     }
 }
 

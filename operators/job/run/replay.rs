@@ -61,13 +61,14 @@ impl Job {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
         let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
-        let prepared = self.ready(workers, others, demo, (out.as_deref(), notice));
+        let prepared = self.ready(workers, others, demo, (out.as_deref(), notice.clone()));
         let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
         if !demo {
+            let told = tell(told);
             let outlet =
-                Outlet { sink, rotation: None, only_news: false, when: When::AtOnce, told: tell(told) };
+                Outlet { sink, rotation: None, left_out: notice, only_news: false, when: When::AtOnce, told };
             let survey = Arc::new(Survey::of_a_run(uses, span, warning));
             let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
@@ -79,8 +80,15 @@ impl Job {
             let told = (release.row().clone(), release.standing().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         };
-        let outlet =
-            Outlet { sink: None, rotation: None, only_news: false, when: When::AtOnce, told: Box::new(keep) };
+        let told_of = Box::new(keep);
+        let outlet = Outlet {
+            sink: None,
+            rotation: None,
+            left_out: None,
+            only_news: false,
+            when: When::AtOnce,
+            told: told_of,
+        };
         let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX).of_a_part(crew.processes > 1));
         let run = Run { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));

@@ -49,6 +49,8 @@ pub(crate) struct Sink {
     first: Option<i64>,
     /// The name of the ledger that rows are of: of those that the file holds, and of those that come.
     ledger: Option<Digest>,
+    /// True once a row was left out because it is before that one.
+    begins_late: bool,
     new: bool,
     /// True of a file that this sink made.
     made: bool,
@@ -159,6 +161,7 @@ impl Sink {
             newest: None,
             first: None,
             ledger: None,
+            begins_late: false,
             new,
             made: false,
             path: None,
@@ -191,6 +194,11 @@ impl Sink {
     /// The path of the file, where it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| self.is_file())
+    }
+
+    /// The path of the file, once a row was left out that was delivered before the first row of the file.
+    pub(crate) fn begins_late(&self) -> Option<&Path> {
+        self.path().filter(|_| self.begins_late)
     }
 
     /// Whether it keeps what it is told, and so tells nothing twice.
@@ -235,6 +243,7 @@ impl Sink {
     pub(crate) fn put(&mut self, row: &Row) -> io::Result<()> {
         // A file that begins later was begun after another one had been moved away, which holds the row.
         if row.is_delivered() && self.first.is_some_and(|first| row.sequence() < first) {
+            self.begins_late = true;
             return Ok(());
         }
         let closing = row.closing();
