@@ -280,6 +280,9 @@ fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
                 place.conflict::<()>("windows beside a promise about spans of time", remedy);
                 agree = false;
             }
+            // Refused where a release states them.
+            None if tables.privacy.promise != Promise::Lifetime => {}
+            None if tables.privacy.protected == Protected::Record => {}
             // What has one window reserves that one.
             None if release.every == Every::All => {}
             Some(windows) if windows == stated => {}

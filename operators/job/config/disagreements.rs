@@ -59,6 +59,24 @@ fn tables_that_do_not_go_together() {
     }
 }
 
+// Refutes the advice to state windows, in a release that has none, under a promise that refuses them.
+#[test]
+fn windows_that_are_refused_are_asked_of_no_other_release() {
+    let two = GOOD.replace(
+        SHARE,
+        "share = 0.5\n[[release]]\nname = \"more\"\nevery = \"1 day\"\npeople = {}\nnoise = \"gaussian\"\nshare = 0.5",
+    );
+    let told = |text: &str| {
+        let mistakes = parse(text).unwrap_err();
+        mistakes.iter().map(|mistake| mistake.field().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&two), ["release[2]"], "a domain has one number");
+    for promise in ["each day", "any 30 days"] {
+        let spans = two.replace("promise = \"lifetime\"", &format!("promise = \"{promise}\""));
+        assert_eq!(told(&spans), ["release[1].bound.windows"], "{promise}");
+    }
+}
+
 #[test]
 fn laws_that_the_budget_cannot_pay() {
     let pure = GOOD.replace(BUDGET, "{ epsilon = 1.0 }").replace("\"gaussian\"", "\"laplace\"");
