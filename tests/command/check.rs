@@ -112,6 +112,10 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     let first = "warning: release visitors_by_page: 6 of the 6 windows that it has not released would be refused, the \
                  first from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z: ";
     assert!(told[0].starts_with(first) && told[0].contains("discreet ledger amend"), "{told:?}");
+    // What rounding leaves is nothing.
+    let spent =
+        "none of them fits: the budget of quickstart is spent. Leave the release out, or raise the cap";
+    assert!(told.iter().all(|told| told.contains(spent)), "{told:?}");
     assert_eq!(discreet(&["replay", &second]).0, 75);
     // With a higher cap they fit, and the job goes on with the words that it began with.
     let amend =
@@ -132,6 +136,25 @@ fn what_is_printed_is_the_same_job() {
         std::fs::write(jobs.path("job.toml"), &printed).unwrap();
         assert_eq!(discreet(&["check", &jobs.path("job.toml"), "--print"]).1, printed);
     }
+}
+
+// Refutes an account that is stated for good by a job that cannot run.
+#[test]
+fn no_budget_is_stated_for_a_job_that_does_not_fit_it() {
+    let jobs = Jobs::new("unfit", "reviews.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/reviews.ledger"));
+    jobs.changed(
+        "job.toml",
+        "share = 0.1                              # one number a month needs little",
+        "cost = { rho = 0.005 }",
+    );
+    let (code, page, error) = discreet(&["ledger", "init", &ledger, "--config", &config]);
+    assert_eq!((code, page.as_str()), (78, ""));
+    assert!(
+        error.starts_with(&format!("error: {config}: release[2].cost: found rho 0.005 a window")),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is made");
 }
 
 // Refutes a second budget for the same people without a word, and a warning where people are named by another field.

@@ -44,6 +44,8 @@ struct Stated<'j> {
 impl Init {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
+        // Before anything is made: a budget that is stated stays.
+        job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let stated = Stated::by(&job, self.ledger)?;
         Ok(if self.json { stated.line() } else { stated.page() })
     }

@@ -11,6 +11,9 @@ use crate::words::meant;
 /// How many windows of each release are looked at, where they go on without end.
 const LOOKED_AT: u64 = 10_000;
 
+/// A rest that does not pay for one part in a thousand of a price is called nothing.
+const NEGLIGIBLE: u64 = 1_000;
+
 /// What was found of a job that can run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,15 +43,19 @@ fn warning(shortfall: &Shortfall) -> String {
     let (start, end) = (moment(first.window.start()), moment(first.window.end()));
     let (domain, name) = (&first.domain, &first.name);
     let left = match limit.less(spent) {
-        Ok(left) => format!("{left} is left"),
+        // What rounding leaves pays for nothing.
+        Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => format!("{left} is left"),
         // A repair charges what was lost, fitting or not.
-        Err(_) => "nothing is left".to_owned(),
+        _ => format!("the budget of {domain} is spent"),
     };
-    let fits = new - refused;
+    let fits = match new - refused {
+        0 => format!("none of them fits: {left}"),
+        fits => format!("{fits} of them fit, and then {left}"),
+    };
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
-         {end}: of {limit} in domain {domain} {spent} is spent by then, and the window asks for {asked}. What fits: {fits} of \
-         them, or a price of which {left}; raise the cap with `discreet ledger amend`, which weakens the promise to these people"
+         {end}: of {limit} in domain {domain} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
+         release out, or raise the cap with `discreet ledger amend`, which weakens the promise to these people"
     )
 }
 
