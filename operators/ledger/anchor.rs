@@ -55,9 +55,15 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
         return Ok(());
     }
     let head = first(store, "SELECT sequence FROM head", &[], |row| number(row, 0))?.unwrap_or(0);
+    let published = anchor.sequence;
+    let found = if published > head {
+        format!("and this ledger ends with row {head}: it is an older copy")
+    } else {
+        format!(
+            "and row {published} of this ledger is another: it is a copy that went on by itself, or another ledger"
+        )
+    };
     Err(Trouble::doubt(format!(
-        "ledger: row {} was told before, and is not here, where row {head} is the last; this is an older copy, or \
-         another: bring back the newest",
-        anchor.sequence
+        "ledger: row {published} was published, {found}; bring back the newest ledger"
     )))
 }

@@ -83,6 +83,8 @@ fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
     assert!(said.contains("`ulimit -f`") && said.contains("the ledger holds every window"), "{said}");
     assert_eq!(scene.standing("job.ledger").0, 2);
+    let (code, limit) = shell(&scene, "(ulimit -f 1; discreet replay job.toml --demo > /dev/null)");
+    assert!(code != 0 && limit.contains("could not be made") && limit.contains("`ulimit -f`"), "{limit}");
     let (code, said) = shell(&scene, "(ulimit -f 8192; discreet replay job.toml --demo >> large)");
     assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
     let (code, said) = shell(&scene, "discreet replay job.toml --out /dev/full");

@@ -112,6 +112,13 @@ impl LedgerFile {
             Ok(log) if log.is_file() && log.nlink() == 1 => {
                 Ok(WriteAheadLog { path, device: log.dev(), inode: log.ino() })
             }
+            // A first read makes it where there is none.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Trouble::doubt(format!(
+                "ledger {}: its write-ahead log {} could not be made: the disk is full, or a limit on the size of files \
+                 (`ulimit -f`) is reached; see to that, and start again",
+                self.path.display(),
+                path.display()
+            ))),
             _ => Err(self.lost_log(&path)),
         }
     }
