@@ -19,7 +19,7 @@ pub(crate) struct Check {
     connect: bool,
     /// Read so many records, and say how often each field of the job is found, readable and within its range: for the
     /// operator of the records to see
-    #[arg(long, value_name = "N", requires = "connect")]
+    #[arg(long, value_name = "N")]
     sample: Option<u64>,
     /// Write the fields that the sample of JSON lines has into the job file, so that a misspelt one is refused
     #[arg(long, requires = "sample")]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use discreet::job::config::Records;
 use discreet::job::{Job, Progress, Survey, Told};
 use discreet::time::in_words;
 use discreet::watch::{Heading, Report};
@@ -28,6 +29,19 @@ pub(crate) struct Look {
     /// Say how the run ended as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Names the option that declares the fields of lines of JSON, where they are not declared: a run that reads, and so finds a
+/// misspelt one, spends.
+pub(crate) fn warn_of_undeclared(job: &Job) {
+    if matches!(job.source.records, Records::Jsonl(_)) && job.source.fields.is_none() {
+        // Nobody has to read it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: source.fields: found nothing, so a misspelt field is refused nowhere, and empty windows spend the budget; \
+             declare the fields, with `discreet check JOB --sample 1000 --write-fields`"
+        );
+    }
 }
 
 /// A report that is being written.

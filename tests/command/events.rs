@@ -53,6 +53,9 @@ fn a_sample_and_a_demonstration_say_what_there_was_to_read() {
     let jobs = Jobs::new("sampled", "events.toml");
     let (job, ledger) = (jobs.path("job.toml"), jobs.path("state/events.ledger"));
     events(&jobs, 40);
+    let alone = discreet(&["check", &job, "--sample", "30"]);
+    assert!(alone.0 == 0 && alone.1.contains("fields in 30 records (for"), "without a ledger: {}", alone.2);
+    assert!(!fs::exists(&ledger).unwrap());
     assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &job]).0, 0);
     let sample = |most: &str| discreet(&["check", &job, "--connect", "--sample", most]);
     let (code, page, error) = sample("0");

@@ -43,6 +43,14 @@ fn a_field_that_no_record_has_is_told_at_once_and_the_run_goes_on() {
     let scene = scene(&records(30, FROM));
     let said = scene.done(&["replay", "job.toml", "--out", "right.jsonl"]);
     assert!(said.out.is_empty() && !said.err.contains("warning"), "{said:?}");
+    // Before anything is spent, the option that would have it refused.
+    assert!(
+        said.err.starts_with("note: source.fields: found nothing") && said.err.contains("--write-fields"),
+        "{said:?}"
+    );
+    let declared = self::scene(&records(1, FROM));
+    change(&declared, "type = \"jsonl\"", "type = \"jsonl\"\nfields = [\"who.id\", \"time\", \"page\"]");
+    assert!(!declared.done(&["replay", "job.toml"]).err.contains("source.fields"));
     assert!(scene.read("right.jsonl").contains("\"key\":\"a\",\"value\":30,"));
     for (word, other, place) in [
         ("field = \"who.id\"", "field = \"who.name\"", "privacy.person: field who.name"),
