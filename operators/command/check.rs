@@ -17,6 +17,9 @@ pub(crate) struct Check {
     /// Look at the ledger, its key and the source too; nothing is spent, and without --sample no record is read
     #[arg(long)]
     connect: bool,
+    /// Compare the ledger with the file that the job's lines go to, as a run with this --out does
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    out: Option<PathBuf>,
     /// Read so many records, and say how often each field of the job is found, readable and within its range: for the
     /// operator of the records to see
     #[arg(long, value_name = "N")]
@@ -38,7 +41,7 @@ impl Check {
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let mut warnings = plan.warnings;
         if self.connect {
-            warnings.extend(connect(&job)?);
+            warnings.extend(connect(&job, self.out.as_deref())?);
         }
         let survey = self.sample.map(|most| job.sample(most, self.write_fields)).transpose()?;
         let written = match &survey {
@@ -106,8 +109,8 @@ impl Check {
 }
 
 /// Whether what the job needs is where it says; gives back what it should be warned of.
-fn connect(job: &Job) -> Result<Vec<String>, Refusal> {
-    let connected = job.connect()?;
+fn connect(job: &Job, out: Option<&Path>) -> Result<Vec<String>, Refusal> {
+    let connected = job.connect(out)?;
     match &job.source.records {
         Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => source(place)?,
         _ => {}

@@ -155,9 +155,8 @@ impl Opening {
         }
         let name = *ledger.name();
         self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
-        let lacking = self.seen.iter().find_map(|anchor| ledger.holds(anchor).err());
-        let files: Vec<&PathBuf> = self.anchor.iter().chain(&self.files).collect();
-        let lacking = lacking.map(|trouble| behind(trouble, &self.ledger, &files));
+        let files: Vec<&Path> = self.anchor.iter().chain(&self.files).map(PathBuf::as_path).collect();
+        let lacking = compare(&mut ledger, &self.ledger, &self.seen, &files).err();
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
@@ -182,8 +181,23 @@ impl Opening {
     }
 }
 
+/// Compares a ledger with what files know of it.
+///
+/// # Errors
+///
+/// [`TroubleKind::Doubt`] where it is behind one of them, with the command that accepts the loss.
+pub(crate) fn compare(
+    ledger: &mut Ledger,
+    place: &Path,
+    seen: &[Anchor],
+    files: &[&Path],
+) -> Result<(), Trouble> {
+    let held = seen.iter().try_for_each(|anchor| ledger.holds(anchor));
+    held.map_err(|trouble| behind(trouble, place, files))
+}
+
 /// Where a ledger is behind: the command that accepts the loss, in full, with every file that shows it.
-fn behind(trouble: Trouble, ledger: &Path, files: &[&PathBuf]) -> Trouble {
+fn behind(trouble: Trouble, ledger: &Path, files: &[&Path]) -> Trouble {
     if trouble.kind() != TroubleKind::Doubt || files.is_empty() {
         return trouble;
     }

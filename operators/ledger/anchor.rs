@@ -38,7 +38,9 @@ pub struct Published {
 /// Whether the ledger has the row, or had it and gave it up in a repair.
 pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> Result<(), Trouble> {
     if anchor.ledger != *ledger {
-        return Err(Trouble::doubt("ledger: what was told before came from another ledger"));
+        return Err(Trouble::refused(
+            "anchor: it is of another ledger; give the one of this ledger, or the ledger that it is of",
+        ));
     }
     let found = first(
         store,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// The directory that holds a file.
-pub(super) fn directory(path: &Path) -> &Path {
+pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

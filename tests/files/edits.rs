@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::scene::{Scene, Told};
+use crate::scene::{Said, Scene, Told};
 use crate::{WINDOWS, fresh};
 
 /// The cost of one window, at which two draws of a cell are alike by chance only: noise of scale 4.
@@ -238,7 +238,12 @@ impl Edit {
         let sound: Vec<(&str, Vec<u8>)> = FILES.map(|name| (name, files.bytes(name))).into();
         (self.edit)(&files);
         let kept = scene.read("told.jsonl");
+        let checked = scene.run(&["check", "job.toml", "--connect", "--out", "told.jsonl"]);
         let said = scene.run(&REPLAY);
+        // Records are read by a run alone.
+        if !self.name.starts_with("input: ") && (checked.code, &checked.err) != (said.code, &failure(&said)) {
+            return Err(format!("the check says otherwise than the run: {checked:?} {said:?}"));
+        }
         let ended = || format!("it ended with {:?} and said {}{}", said.code, said.out, said.err);
         if said.code != Some(self.code) || !said.err.contains(self.says) {
             return Err(ended());
@@ -271,6 +276,11 @@ impl Edit {
         }
         Ok(())
     }
+}
+
+/// What a run that failed said on standard error.
+fn failure(said: &Said) -> String {
+    if said.code == Some(0) { String::new() } else { said.err.clone() }
 }
 
 #[test]
@@ -348,4 +358,37 @@ fn the_output_of_another_ledger_repairs_nothing() {
     assert!(said.code == Some(78) && said.err.contains("releases of another ledger"), "{said:?}");
     assert_eq!(charged(scene), before);
     scene.done(&REPLAY);
+}
+
+// Refutes an older copy that goes unnoticed where the lines go to a new file, and a check that passes what a run refuses.
+#[test]
+fn an_anchor_tells_an_older_copy_and_another_ledger() {
+    let files = Files::new();
+    let scene = &files.scene;
+    let job = scene.read("job.toml");
+    scene.write(
+        "job.toml",
+        job.replace("ledger = \"job.ledger\"", "ledger = \"job.ledger\"\nanchor = \"job.anchor\""),
+    );
+    let replay = ["replay", "job.toml", "--out", "new.jsonl"];
+    let check = ["check", "job.toml", "--connect", "--out", "new.jsonl"];
+    scene.write("job.toml", scene.read("job.toml").replace("version = 1", "version = 2"));
+    scene.done(&check);
+    scene.done(&replay);
+    fs::remove_file(scene.at("new.jsonl")).unwrap();
+    let (sound, anchor) = (files.bytes("job.ledger"), scene.read("job.anchor"));
+    let (title, rows) = anchor.split_once('\n').unwrap();
+    let of_another = format!("{} {}\n{rows}", title.rsplit_once(' ').unwrap().0, "7".repeat(64));
+    for (ledger, anchor, code, says) in [
+        (&files.bytes("older.ledger"), &anchor, 74, "--anchor 'job.anchor'"),
+        (&sound, &of_another, 78, "it is of another ledger"),
+        (&sound, &anchor, 0, ""),
+    ] {
+        files.put("job.ledger", ledger);
+        files.put("job.anchor", anchor);
+        for command in [&check[..], &replay] {
+            let said = scene.run(command);
+            assert!(said.code == Some(code) && said.err.contains(says), "{command:?}: {said:?}");
+        }
+    }
 }

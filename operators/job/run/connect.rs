@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::gate::compare;
 use crate::job::config::shell_quoted;
-use crate::ledger::{Charge, Digest, Domain, Key, Ledger, Release as Released, Shortfall};
+use crate::job::sinks;
+use crate::ledger::durable::directory;
+use crate::ledger::{Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Release as Released, Shortfall};
 use crate::words::meant;
 
 /// How many windows of each release are looked at, where they go on without end.
@@ -70,10 +73,11 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// What would refuse a run: no ledger, another key, a domain that the ledger states otherwise, no directory for the
+    /// What would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another key, a domain that the ledger states otherwise, no directory for the
     /// anchor.
-    pub fn connect(&self) -> Result<Connected, Failure> {
+    pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
         let mut ledger = self.ledger()?;
+        self.would_follow(&mut ledger, out)?;
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.would_agree(&mut ledger)?;
@@ -96,6 +100,19 @@ impl Job {
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
         Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound })
+    }
+
+    /// Compares the ledger with its anchor and with the file of an output, where they are there.
+    fn would_follow(&self, ledger: &mut Ledger, out: Option<&Path>) -> Result<(), Failure> {
+        let anchor = self.privacy.anchor.as_deref().filter(|path| path.exists());
+        let newest = anchor.map(Journal::read).transpose()?;
+        let mut seen: Vec<Anchor> =
+            newest.into_iter().filter_map(|entries| Some(entries.last()?.anchor)).collect();
+        if let Some(path) = out {
+            seen.extend(sinks::anchor_in(path, ledger.name()).map_err(of_out)?);
+        }
+        let files: Vec<&Path> = anchor.into_iter().chain(out).collect();
+        Ok(compare(ledger, &self.privacy.ledger, &seen, &files)?)
     }
 
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
@@ -136,7 +153,7 @@ impl Job {
                 known.cap()
             )));
         }
-        let anchor = self.privacy.anchor.as_deref().map(directory_of);
+        let anchor = self.privacy.anchor.as_deref().map(directory);
         if let Some(directory) = anchor.filter(|directory| !directory.is_dir()) {
             let message = format!("privacy.anchor: there is no directory {}; make it", directory.display());
             return Err(Failure::configuration(message));
@@ -159,8 +176,4 @@ fn unstated(name: &str, stated: &[Domain], init: &str) -> String {
         names.join(", "),
         if names.len() == 1 { "this name" } else { "one of these names" }
     )
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

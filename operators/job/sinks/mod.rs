@@ -25,6 +25,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use held::Held;
+pub(crate) use published::anchor_in;
+use published::of_another;
 pub use published::published;
 use rustix::fs::{OFlags, fcntl_getfl};
 
@@ -179,16 +181,8 @@ impl Sink {
     ///
     /// If the file holds rows of another ledger: then it is left as it is.
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), Trouble> {
-        match self.ledger.replace(*ledger) {
-            Some(held) if held != *ledger => {
-                let file = self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-                Err(Trouble::refused(format!(
-                    "{file}: it holds releases of another ledger than the job's, and is left as it is; give the path of a \
-                     new file, or the ledger that it was written from"
-                )))
-            }
-            _ => Ok(()),
-        }
+        let held = self.ledger.replace(*ledger);
+        of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
     }
 
     /// The path of the file, where it is one.

@@ -1,14 +1,15 @@
 //! A file of releases as a witness of what was released: for the repair of a ledger that is behind it.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-use super::Format;
 use super::held::{Held, Reader, Word};
+use super::{Format, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
-use crate::ledger::{Name, Published, Trouble};
+use crate::ledger::durable::directory;
+use crate::ledger::{Anchor, Name, Published, Trouble};
 use crate::time::moment;
 
 /// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. A row
@@ -45,6 +46,38 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
         }
     }
     Ok(rows)
+}
+
+/// The newest row in a file of releases, which the ledger of this name should hold; `None` where there is no file, or it has
+/// no row.
+///
+/// # Errors
+///
+/// If it cannot be read, is no file of releases, or is one of another ledger.
+pub(crate) fn anchor_in(path: &Path, ledger: &Digest) -> Result<Option<Anchor>, Trouble> {
+    // A pipe or a device keeps nothing.
+    if path.exists() && !path.is_file() {
+        return Ok(None);
+    }
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && directory(path).is_dir() => return Ok(None),
+        opened => opened.map_err(|error| unopened(path, &error))?,
+    };
+    let held = Held::read(BufReader::new(file), Format::of(path), false, path)?;
+    of_another(path, held.ledger.as_ref(), ledger)?;
+    Ok(held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain }))
+}
+
+/// Refuses a file whose rows are of another ledger.
+pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), Trouble> {
+    if held.is_none_or(|held| held == ledger) {
+        return Ok(());
+    }
+    Err(Trouble::refused(format!(
+        "{}: it holds releases of another ledger than the job's, and is left as it is; give the path of a new file, or the \
+         ledger that it was written from",
+        path.display()
+    )))
 }
 
 /// A window as lines name it; an end that has no name is the end of time.
