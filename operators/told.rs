@@ -38,8 +38,8 @@ pub(crate) enum Says<'a> {
         ledger: Option<Cow<'a, str>>,
     },
     Refused(Refused<'a>),
-    /// It was skipped or lost, in that word.
-    Never(&'static str),
+    /// It was skipped or lost, in that word, with the reason if the line has one.
+    Never(&'static str, Option<Cow<'a, str>>),
 }
 
 /// One number of an answer.
@@ -221,6 +221,8 @@ struct Fields<'a> {
     limit: Option<&'a RawValue>,
     skipped: Option<bool>,
     lost: Option<bool>,
+    #[serde(borrow)]
+    why: Option<Cow<'a, str>>,
 }
 
 impl<'a> Fields<'a> {
@@ -234,7 +236,8 @@ impl<'a> Fields<'a> {
             return Some(Says::Refused(Refused { by, domain: self.domain?, spent, asked, limit }));
         }
         if let (Some(true), _) | (_, Some(true)) = (self.skipped, self.lost) {
-            return Some(Says::Never(if self.skipped == Some(true) { "skipped" } else { "lost" }));
+            let word = if self.skipped == Some(true) { "skipped" } else { "lost" };
+            return Some(Says::Never(word, self.why));
         }
         let [low, high] = self.interval?;
         let noise = self.noise?.get();
@@ -359,8 +362,9 @@ mod tests {
         let read =
             |rest: &str| Line::read(&format!("{{{HEAD},{rest}}}")).map(|line| format!("{:?}", line.says));
         assert!(read(r#""closed":true,"cells":3,"seq":7,"chain":"ab""#).unwrap().starts_with("Closed"));
-        assert_eq!(read(r#""lost":true"#).unwrap(), r#"Never("lost")"#);
-        assert_eq!(read(r#""skipped":true"#).unwrap(), r#"Never("skipped")"#);
+        assert_eq!(read(r#""lost":true"#).unwrap(), r#"Never("lost", None)"#);
+        assert_eq!(read(r#""lost":true,"why":"a repair""#).unwrap(), r#"Never("lost", Some("a repair"))"#);
+        assert_eq!(read(r#""skipped":true"#).unwrap(), r#"Never("skipped", None)"#);
         let refused = r#""refused":"budget","domain":"visits","spent":{"rho":0.5,"delta":0.0},"asked":{"rho":0.25,"delta":1e-9},"limit":{"epsilon":0.6}"#;
         let refused = read(refused).unwrap();
         for words in ["\"rho 0.5\"", "\"rho 0.25, delta 1e-9\"", "\"epsilon 0.6\""] {

@@ -99,6 +99,9 @@ impl Command {
             // Standard output is for lines.
             Ok(Done::Ran { finished, code, json }) => {
                 let said = if json { ended(&finished) } else { finished.to_string() };
+                if let Some(warning) = lost(finished.lost()) {
+                    lookers::warn(&warning);
+                }
                 (writeln!(io::stderr(), "{said}"), ExitCode::from(code))
             }
             Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(refusal.code)),
@@ -130,6 +133,20 @@ fn ended(finished: &Finished) -> String {
         "stopped": finished.is_stopped(),
     })
     .to_string()
+}
+
+/// The warning about windows that were lost, with the remedy.
+fn lost(windows: u64) -> Option<String> {
+    let windows = match windows {
+        0 => return None,
+        1 => "1 window was lost: it starts".to_owned(),
+        windows => format!("{windows} windows were lost: they start"),
+    };
+    Some(format!(
+        "{windows} before the last `ledger repair` and had no row in the ledger, or could not be sealed. Such a window is \
+         never drawn again, in any version; a value that was released for it earlier holds. Run the job over windows that \
+         start after the repair"
+    ))
 }
 
 /// A parameter or a file that makes no sense.

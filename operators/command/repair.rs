@@ -56,7 +56,8 @@ impl Repair {
         }
         let mut page = format!(
             "rows up to {} are proven and stay; {} charges were made for what is lost\n\
-             no window that starts before now is drawn any more, unless it is proven\n",
+             no window that starts before now is drawn any more, unless it is proven; a line that says `lost` of such a \
+             window takes back no value that was released for it earlier\n",
             repaired.sound, repaired.charges
         );
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));

@@ -51,7 +51,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
         // It may have been told before the repair.
         row.fate = Fate::Lost;
-        row.line = release.tombstone(Fate::Lost);
+        row.line = release.lost_to_repair();
         return Ok(row);
     }
     if let Charge::Once { life, .. } = charge {

@@ -21,6 +21,15 @@ pub(super) fn tombstone(release: &Release, fate: &str) -> String {
     format!("{{{},\"{fate}\":true}}", head(release))
 }
 
+/// The reason in the line of a window that a repair has lost. The ledger cannot know whether the window was released before;
+/// a reader of both lines can.
+const REPAIRED: &str = "starts before a repair of the ledger; a value that was released for it earlier holds";
+
+/// The line of a release that starts before a repair and has no row.
+pub(super) fn lost_to_repair(release: &Release) -> String {
+    format!("{{{},\"lost\":true,\"why\":\"{REPAIRED}\"}}", head(release))
+}
+
 /// The line after those of a sealed window: that there are no more, how many there were, and where they stand in the
 /// ledger. A refusal or a tombstone is the last word about its window already.
 pub(super) fn closing(row: &Row) -> Option<String> {

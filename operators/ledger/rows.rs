@@ -52,6 +52,11 @@ impl Release {
     pub(crate) fn tombstone(&self, fate: Fate) -> String {
         lines::tombstone(self, fate_column(fate))
     }
+
+    /// The line that says that a repair ended this window, and that an earlier value of it holds.
+    pub(crate) fn lost_to_repair(&self) -> String {
+        lines::lost_to_repair(self)
+    }
 }
 
 /// What a release has become in the ledger. Written once, never changed.
@@ -63,7 +68,8 @@ pub enum Fate {
     Refused,
     /// Its time passed before it was ready; nothing was drawn and nothing charged.
     Skipped,
-    /// It was charged, and its line could not be kept. It will never be answered.
+    /// It was charged, and its line could not be kept; or it starts before a repair of the ledger and had no row. Nothing
+    /// is drawn for it any more. What was released for it before the repair holds.
     Lost,
 }
 

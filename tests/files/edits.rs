@@ -314,13 +314,20 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     assert_eq!(charged(scene), Some(480.0));
     for _ in 0..2 {
         let said = scene.run(&REPLAY);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        // Every window starts before the repair.
+        assert_eq!(said.code, Some(78), "{said:?}");
+        assert!(said.err.contains(&format!("warning: {WINDOWS} windows were lost")), "{said:?}");
         let after = values(scene, "told.jsonl");
         assert!(
             before.iter().all(|(cell, value)| after.get(cell).is_none_or(|now| now == value)),
             "a second value"
         );
     }
+    // Each window has a value and a line of its loss, which says that the value holds.
+    let told = scene.read("told.jsonl");
+    let lost: Vec<&str> = told.lines().filter(|line| line.contains("\"lost\":true")).collect();
+    assert_eq!((before.is_empty(), lost.len()), (false, WINDOWS as usize), "{told}");
+    assert!(lost.iter().all(|line| line.contains("released for it earlier holds")), "{told}");
     scene.verify("job.ledger");
 }
 
@@ -344,6 +351,12 @@ fn a_table_of_releases_is_a_witness_too() {
     scene.done(&repair);
     // No window of the second version is there, so its price is not known.
     assert_eq!(charged(&scene), Some(480.0));
+    let said = scene.run(&replay);
+    assert!(said.code == Some(78) && said.err.contains("windows were lost"), "{said:?}");
+    let told = scene.read("told.csv");
+    let lost =
+        told.lines().filter(|line| line.contains(",lost,starts before a repair of the ledger; a value "));
+    assert_eq!(lost.count(), WINDOWS as usize, "{told}");
     scene.verify("job.ledger");
 }
 

@@ -173,7 +173,8 @@ impl Finished {
         self.skipped
     }
 
-    /// How many were paid for and could not be kept.
+    /// How many were lost: they start before a repair of the ledger and have no row there, or they were charged and could
+    /// not be sealed.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -183,9 +184,14 @@ impl Finished {
         self.stopped
     }
 
-    /// What a process says to its parent: 75 where a window was refused for budget, else 0.
+    /// The exit code of the process: 75 if a window was refused for budget; 78 if the run came to its end, windows were
+    /// lost and none was released, for then the job does not fit its ledger; else 0.
     pub fn exit_code(&self) -> u8 {
-        if self.refused > 0 { 75 } else { 0 }
+        match self {
+            Finished { refused: 1.., .. } => 75,
+            Finished { released: 0, lost: 1.., stopped: false, .. } => 78,
+            _ => 0,
+        }
     }
 }
 
@@ -204,5 +210,16 @@ mod tests {
             said(Finished { skipped: 1, lost: 2, stopped: true, ..all }),
             "0 released, 1 skipped, 2 lost, stopped"
         );
+    }
+
+    // Refutes a run that lost every window and ends as one that is done.
+    #[test]
+    fn a_run_that_lost_windows_and_released_none_is_not_done() {
+        let all = Finished { released: 0, refused: 0, skipped: 1, lost: 0, stopped: false };
+        assert_eq!(all.exit_code(), 0);
+        assert_eq!(Finished { lost: 2, ..all }.exit_code(), 78);
+        assert_eq!(Finished { lost: 2, released: 1, ..all }.exit_code(), 0);
+        assert_eq!(Finished { lost: 2, stopped: true, ..all }.exit_code(), 0);
+        assert_eq!(Finished { lost: 2, refused: 1, ..all }.exit_code(), 75);
     }
 }

@@ -238,7 +238,7 @@ fn heard_line(text: &str) -> Option<Heard> {
             let ledger = ledger.map_or(Some(None), |ledger| Digest::parse(&ledger).map(Some))?;
             Word::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
         }
-        Says::Refused(_) | Says::Never(_) => Word::Alone(Digest::of(text.as_bytes())),
+        Says::Refused(_) | Says::Never(..) => Word::Alone(Digest::of(text.as_bytes())),
     };
     Some(Heard { about, word, demo })
 }

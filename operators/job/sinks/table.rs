@@ -70,7 +70,9 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             );
             fill(&mut (STATUS..).zip(["refused".into(), why.into()]));
         }
-        Says::Never(word) => fill(&mut [(STATUS, word.into())].into_iter()),
+        Says::Never(word, why) => {
+            fill(&mut (STATUS..).zip([word.into(), why.unwrap_or_default()]));
+        }
     }
     let mut text = fields.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
     if demo {

@@ -163,7 +163,8 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
         for window in [(10, 20), (30, 40), (50, 60), (NOW - 1, NOW + 9)] {
             let (fate, line, cost) = fate(window);
             assert_eq!((fate, cost), (Fate::Lost, None));
-            assert!(line.contains("\"lost\":true"), "{line}");
+            assert!(line.contains("\"lost\":true,\"why\":\"starts before a repair"), "{line}");
+            assert!(line.ends_with("released for it earlier holds\"}"), "{line}");
         }
         assert_eq!(fate((NOW, NOW + 10)).0, Fate::Sealed);
         // Again, and there is nothing to repair.

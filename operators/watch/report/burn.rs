@@ -104,7 +104,10 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
                 Outcome::Skipped => {
                     format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
                 }
-                Outcome::Lost => format!("{subject} {were} charged, and {their} answer is lost."),
+                Outcome::Lost => format!(
+                    "{subject} {were} lost: {their} line could not be sealed, or the ledger was repaired since. A value \
+                     that was released earlier holds."
+                ),
             });
         }
     }

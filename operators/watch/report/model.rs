@@ -191,8 +191,8 @@ impl Series {
                 "{} had spent {}, the window asked for {}, the limit is {}",
                 why.domain, why.spent, why.asked, why.limit
             )),
-            Says::Never("lost") => Outcome::Lost,
-            Says::Never(_) => Outcome::Skipped,
+            Says::Never("lost", _) => Outcome::Lost,
+            Says::Never(..) => Outcome::Skipped,
         };
         let place = self.window(line.window);
         if let Some(told) = self.windows.get_mut(place) {

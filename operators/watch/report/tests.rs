@@ -149,6 +149,27 @@ fn little_is_shown_as_little() {
     assert!(html.contains("a, 3 windows from 2003-05-01 to 2003-08-01, were refused: at the first, reviews had spent rho 0.0312"), "{html}");
 }
 
+// Refutes a released value that a later line of a repair hides, and a lost window of which nothing is said.
+#[test]
+fn a_window_that_was_released_is_not_lost() {
+    let span = months(2);
+    let cell = Cell { key: None, value: "9".into(), reach: ["1".into(), "19".into()], exact: None };
+    let lost = |span| {
+        let line = told("a", span, &[], GAUSSIAN);
+        let closed = line.find(",\"closed\"").unwrap();
+        format!("{},\"lost\":true,\"why\":\"a repair\"}}", &line[..closed])
+    };
+    let mut report = Report::new(heading(false));
+    report.tell(&told("a", span[0], &[cell], GAUSSIAN), None);
+    let once = report.html();
+    report.tell(&lost(span[0]), None);
+    assert_eq!(report.html(), once);
+    report.tell(&lost(span[1]), None);
+    let html = report.html();
+    assert!(html.contains("1 window has no answer"), "{html}");
+    assert!(html.contains("was lost: ") && html.contains("released earlier holds"), "{html}");
+}
+
 // Refutes a window that counts twice because a new file is told everything again.
 #[test]
 fn what_is_told_again_counts_once() {
