@@ -121,22 +121,26 @@ fn connect(job: &Job, out: Option<&Path>) -> Result<Vec<String>, Refusal> {
 /// Whether there is something to read, of which nothing is read.
 fn source(place: &Place) -> Result<(), Refusal> {
     let Place::Files(path) = place else { return Ok(()) };
-    let gone = |path: &Path, error: &dyn std::fmt::Display| {
-        let message = format!("source.path: {}: {error}; give a file that can be read", path.display());
+    let gone = |path: &Path, found: &str| {
+        let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)
+    };
+    let unread = |path: &Path, error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => gone(path, "found no such file"),
+        kind => gone(path, &format!("found an error ({kind})")),
     };
     let pattern = path.to_string_lossy();
     // A file of such a name comes before a pattern.
     if path.exists() || !pattern.contains(['*', '?', '[']) {
-        let found = fs::metadata(path).map_err(|error| gone(path, &error))?;
+        let found = fs::metadata(path).map_err(|error| unread(path, &error))?;
         let opened =
             if found.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) };
-        return opened.map_err(|error| gone(path, &error));
+        return opened.map_err(|error| unread(path, &error));
     }
-    let mut found = glob::glob(&pattern).map_err(|error| gone(path, &error))?;
+    let mut found = glob::glob(&pattern).map_err(|error| gone(path, &error.to_string()))?;
     match found.next() {
         Some(Ok(_)) => Ok(()),
-        Some(Err(error)) => Err(gone(error.path(), &error.error())),
-        None => Err(gone(path, &"no file has such a name")),
+        Some(Err(error)) => Err(unread(error.path(), error.error())),
+        None => Err(gone(path, "found no file of such a name")),
     }
 }

@@ -56,9 +56,12 @@ impl Repair {
         }
         let mut page = format!(
             "rows up to {} are proven and stay; {} charges were made for what is lost\n\
-             no window that starts before now is drawn any more, unless it is proven; a line that says `lost` of such a \
+             no window that starts before {} is drawn any more, unless it is proven; a line that says `lost` of such a \
              window takes back no value that was released for it earlier\n",
-            repaired.sound, repaired.charges
+            repaired.sound,
+            repaired.charges,
+            jiff::Timestamp::from_microsecond(repaired.floor)
+                .map_or("the end of time".to_owned(), |floor| floor.to_string())
         );
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
         Ok(page)

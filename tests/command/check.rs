@@ -51,7 +51,9 @@ fn a_check_goes_as_far_as_it_is_asked() {
     // A ledger, and no source.
     let (code, _, error) = discreet(&["check", &config, "--connect"]);
     assert!(
-        code == 69 && error.contains("source.path: ") && error.contains("reviews.csv.bz2"),
+        code == 69
+            && error.contains("source.path: ")
+            && error.contains("reviews.csv.bz2: found no such file"),
         "{code} {error}"
     );
     std::fs::write(jobs.path("reviews.csv.bz2"), "").unwrap();
@@ -67,7 +69,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
         ("delta = 1e-6", "delta = 2e-6", 78, "another budget for domain reviews"),
         ("domain  = \"reviews\"", "domain  = \"more\"", 78, "no domain more"),
         ("promise = \"lifetime\" ", "promise = \"any 30 days\" ", 78, "another promise"),
-        ("reviews.csv.bz2", "*.csv", 69, "no file has such a name"),
+        ("reviews.csv.bz2", "*.csv", 69, "found no file of such a name"),
     ] {
         let changed = original
             .replace(old, new)

@@ -190,7 +190,10 @@ fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
     assert!(code == 74 && error.contains("anchor /no/such/anchor"), "{error}");
     let (code, page, error) = repair(&["--accept-loss", "--reason", "edited by hand"]);
     assert!(
-        code == 0 && page.contains("rows up to 1 are proven") && page.contains("torn-1"),
+        code == 0
+            && page.contains("rows up to 1 are proven")
+            && page.contains("no window that starts before 20")
+            && page.contains("torn-1"),
         "{page}{error}"
     );
     let shown = json(&["ledger", "show", text, "--json"]);
