@@ -1,7 +1,7 @@
 //! What people see of a run: a report when it is over, and on a terminal how far it is.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -65,24 +65,14 @@ impl Page {
             let message = format!("--report: there is no directory {}; make it", directory.display());
             return Err(Refusal::new(message));
         }
-        let held = match path.try_exists() {
-            Ok(true) => {
-                std::fs::read(&path).map_err(|error| Refusal::unreadable("--report", &path, &error))?
-            }
-            _ => Vec::new(),
-        };
-        if !held.is_empty() && !Report::is_of(&held) {
-            let message = format!(
-                "--report: {} holds something else than a report, and is left as it is; give the path of a new file",
-                path.display()
-            );
-            return Err(Refusal::new(message));
-        }
+        replaceable(&path)?;
         let report = Report::new(heading(job, demo));
         Ok(Page { path, report })
     }
 
+    /// Writes it, unless the path has come to hold something else, such as the lines of this run.
     pub(crate) fn write(&self) -> Result<(), Refusal> {
+        replaceable(&self.path)?;
         let picture = self.path.extension().is_some_and(|ending| ending == "svg");
         let text = if picture { self.report.svg() } else { self.report.html() };
         let path = self.path.display();
@@ -92,6 +82,21 @@ impl Page {
         let _ = writeln!(std::io::stderr(), "wrote {path}");
         Ok(())
     }
+}
+
+/// Refuses a path that holds something else than a report.
+fn replaceable(path: &Path) -> Result<(), Refusal> {
+    let held = match path.try_exists() {
+        Ok(true) => std::fs::read(path).map_err(|error| Refusal::unreadable("--report", path, &error))?,
+        _ => return Ok(()),
+    };
+    if held.is_empty() || Report::is_of(&held) {
+        return Ok(());
+    }
+    Err(Refusal::new(format!(
+        "--report: {} holds something else than a report, and is left as it is; give the path of a new file",
+        path.display()
+    )))
 }
 
 /// What a job says of itself.

@@ -320,7 +320,13 @@ fn what_is_allowed_is_not_refused() {
     let scene = scene();
     bad_lines(&scene, 2);
     let said = scene.done(&["replay", "job.toml", "--report", "page.html"]);
-    // A report is written anew.
+    // A report is written anew, and never over the lines of its own run.
+    let both = scene.run(&["replay", "job.toml", "--out", "both.html", "--report", "both.html"]);
+    assert!(
+        both.code == Some(78) && both.err.contains("--report: both.html holds something else"),
+        "{both:?}"
+    );
+    assert!(scene.read("both.html").contains("\"closed\":true"));
     scene.done(&["replay", "job.toml", "--report", "page.html"]);
     is_discreet("bad lines", &said);
     assert!(!scene.read("page.html").contains(SECRET));

@@ -286,11 +286,12 @@ fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
             // What has one window reserves that one.
             None if release.every == Every::All => {}
             Some(windows) if windows == stated => {}
-            _ => {
+            other => {
+                let found = other.map_or("no number of windows", |_| "another number of windows");
                 let remedy = format!(
                     "windows = {stated}, as in the first release that says it: a domain has one number"
                 );
-                place.conflict::<()>("another number of windows", remedy);
+                place.conflict::<()>(found, remedy);
                 agree = false;
             }
         }
