@@ -80,7 +80,7 @@ mod tests {
             told.starts_with("visits.csv: the input was refused: more than 2 lines cannot be read"),
             "{told}"
         );
-        assert!(told.ends_with("; look at what writes them, or raise bad.lines"), "{told}");
+        assert!(told.ends_with(", mend what writes them, or raise bad.lines"), "{told}");
         fate.unsorted();
         assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
     }
