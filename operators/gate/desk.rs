@@ -273,7 +273,7 @@ impl Desk {
         self.send(Message::Delivered(row.release().id()));
     }
 
-    /// What the gate has to say, if it has said anything. Never waits. A gate that is gone says [`Doubt::Ended`].
+    /// What the gate has to say, if it has said anything. Waits for the gate's thread the first time, and never after it. A gate that is gone says [`Doubt::Ended`].
     pub fn hear(&self) -> Option<Told> {
         self.listen();
         match self.told.try_recv() {
@@ -294,10 +294,14 @@ impl Desk {
         self.told.recv().ok()
     }
 
-    /// Lets the gate give, once, what it holds for the desks of this process.
+    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: who hears nothing at first
+    /// takes it that there is nothing.
     fn listen(&self) {
         if !self.listens.replace(true) {
-            self.send(Message::Listening);
+            let (given, until_given) = bounded(0);
+            self.send(Message::Listening(given));
+            // It ends when the gate drops its side.
+            let _ = until_given.recv();
         }
     }
 

@@ -34,8 +34,8 @@ pub(super) enum Message {
     Missed(Release),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<Answer>),
-    /// A desk listens for the first time.
-    Listening,
+    /// A desk listens for the first time, and waits until this is dropped.
+    Listening(Sender<()>),
     /// Some input will never be complete.
     Halt,
     /// Finish what was asked for, and end.

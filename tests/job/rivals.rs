@@ -32,7 +32,7 @@ fn the_file_of_another_ledger_is_refused() {
     let told = other.read("told.jsonl");
     scene.write("told.jsonl", &told);
     let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
-    assert_eq!(said.code, Some(74), "{said:?}");
+    assert_eq!(said.code, Some(78), "{said:?}");
     is_discreet("another ledger", &said);
     assert_eq!(scene.read("told.jsonl"), told);
     assert_eq!(scene.standing("job.ledger").0, 0);

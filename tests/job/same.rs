@@ -32,7 +32,7 @@ fn settled(line: &str, listed: &BTreeSet<String>) -> Option<String> {
             // The truth, and the word, are what a demonstration adds.
             "tally" | "truth" | "demo" | "off" => {}
             // A row's place in a ledger, and the hash of all rows before it.
-            "seq" | "chain" => {}
+            "seq" | "chain" | "ledger" => {}
             "cells" if !is_listed => {}
             "value" => {}
             "interval" if is_mean => {}

@@ -26,7 +26,7 @@ impl Driver {
             Message::Sought(release) => self.sought(release),
             Message::Delivered(id) => Some(Event::Delivered(id)),
             Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
-            Message::Listening => {
+            Message::Listening(_until_here) => {
                 self.listeners.listen();
                 None
             }
