@@ -8,7 +8,7 @@ use discreet::job::config::{Place, Records, declare_fields};
 use discreet::job::{Job, Survey};
 use serde_json::json;
 
-use super::{Refusal, SOURCE_IS_GONE};
+use super::{Refusal, SOURCE_IS_GONE, found_by};
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
@@ -125,10 +125,7 @@ fn source(place: &Place) -> Result<(), Refusal> {
         let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)
     };
-    let unread = |path: &Path, error: &std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => gone(path, "found no such file"),
-        kind => gone(path, &format!("found an error ({kind})")),
-    };
+    let unread = |path: &Path, error: &std::io::Error| gone(path, &found_by(error));
     let pattern = path.to_string_lossy();
     // A file of such a name comes before a pattern.
     if path.exists() || !pattern.contains(['*', '?', '[']) {

@@ -164,6 +164,16 @@ const SOURCE_IS_GONE: u8 = 69;
 /// The ledger is in doubt, or somebody else holds it.
 const LEDGER_IN_DOUBT: u8 = 74;
 
+/// Words for what was found in place of a file that can be read.
+fn found_by(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "found no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "found a directory".to_owned(),
+        io::ErrorKind::InvalidData => "found bytes that are no UTF-8 text".to_owned(),
+        kind => format!("found an error ({kind})"),
+    }
+}
+
 /// Why nothing was done: text that names the field and the remedy, and how the command ends.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -183,12 +193,7 @@ impl Refusal {
 
     /// A file that cannot be read: what was found in its place, in words.
     fn unreadable(field: &str, path: &Path, error: &io::Error) -> Refusal {
-        let found = match error.kind() {
-            io::ErrorKind::NotFound => "found no such file".to_owned(),
-            io::ErrorKind::IsADirectory => "found a directory".to_owned(),
-            io::ErrorKind::InvalidData => "found bytes that are no UTF-8 text".to_owned(),
-            kind => format!("found an error ({kind})"),
-        };
+        let found = found_by(error);
         Refusal::new(format!("{field}: {}: {found}; give a readable text file", path.display()))
     }
 

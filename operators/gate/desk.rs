@@ -273,7 +273,8 @@ impl Desk {
         self.send(Message::Delivered(row.release().id()));
     }
 
-    /// What the gate has to say, if it has said anything. Waits for the gate's thread the first time, and never after it. A gate that is gone says [`Doubt::Ended`].
+    /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first time, and never
+    /// after it. A gate that is gone says [`Doubt::Ended`].
     pub fn hear(&self) -> Option<Told> {
         self.listen();
         match self.told.try_recv() {
@@ -294,8 +295,8 @@ impl Desk {
         self.told.recv().ok()
     }
 
-    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: who hears nothing at first
-    /// takes it that there is nothing.
+    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: an operator that hears nothing
+    /// in its first step takes it that there is nothing.
     fn listen(&self) {
         if !self.listens.replace(true) {
             let (given, until_given) = bounded(0);

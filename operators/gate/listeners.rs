@@ -17,7 +17,7 @@ pub(super) struct Listeners {
     /// The number of rows given to a listener so far.
     given: u64,
     unheard: HashMap<Name, Vec<Told>>,
-    /// What statistics that have a listener hear once the first of them listens.
+    /// Rows and words for statistics that have a listener, until the first of them listens.
     held: Vec<(Name, Told)>,
     listening: bool,
 }

@@ -278,7 +278,7 @@ impl Edit {
     }
 }
 
-/// What a run that failed said on standard error.
+/// The standard error of a run that failed, and nothing of one that did not.
 fn failure(said: &Said) -> String {
     if said.code == Some(0) { String::new() } else { said.err.clone() }
 }

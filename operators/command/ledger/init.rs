@@ -115,7 +115,7 @@ impl Stated<'_> {
         self.ledger.warning().into_iter().chain(other).chain(orphan).chain(twice).collect()
     }
 
-    /// What a second budget for the same people costs them.
+    /// The warning that people of this account are in another one too, and spend both.
     fn person_twice(&self) -> Option<String> {
         let field = person_field(self.domain()).filter(|_| !self.beside.is_empty())?;
         let (beside, domain) = (self.beside.join(", "), self.domain().name());
@@ -211,8 +211,8 @@ fn is_refused(trouble: Trouble) -> bool {
 fn in_other_words(trouble: Trouble) -> Refusal {
     match trouble.kind() {
         TroubleKind::Refused => Refusal::new(format!(
-            "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. A domain of another name has a budget of its \
-             own, and who is in both domains spends both"
+            "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. A domain of another \
+             name has a budget of its own, and who is in both domains spends both"
         )),
         _ => trouble.into(),
     }

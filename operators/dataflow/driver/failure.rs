@@ -173,8 +173,8 @@ impl Finished {
         self.skipped
     }
 
-    /// How many were lost: they start before a repair of the ledger and have no row there, or they were charged and could
-    /// not be sealed.
+    /// The number of lost windows: they start before a repair of the ledger and have no row there, or they were charged and
+    /// could not be sealed.
     pub fn lost(&self) -> u64 {
         self.lost
     }

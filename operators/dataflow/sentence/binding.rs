@@ -83,10 +83,8 @@ pub(crate) fn charge(
     let paid = windows.min(schedule.count());
     let amount = cost.amount().times(paid)?;
     // Fewer than the bound: a later end adds windows to what is paid for. The terms of a single window name its end anyway.
-    let life = match schedule.count() < windows && !schedule.is_whole() {
-        true => schedule.life_of_the_first(paid)?,
-        false => life()?,
-    };
+    let has_fewer = schedule.count() < windows && !schedule.is_whole();
+    let life = if has_fewer { schedule.life_of_the_first(paid)? } else { life()? };
     Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life })
 }
 

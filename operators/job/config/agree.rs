@@ -281,8 +281,8 @@ fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
                 agree = false;
             }
             // Refused where a release states them.
-            None if tables.privacy.promise != Promise::Lifetime => {}
-            None if tables.privacy.protected == Protected::Record => {}
+            None if tables.privacy.promise != Promise::Lifetime
+                || tables.privacy.protected == Protected::Record => {}
             // What has one window reserves that one.
             None if release.every == Every::All => {}
             Some(windows) if windows == stated => {}

@@ -73,8 +73,8 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// What would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another key, a
-    /// domain that the ledger states otherwise, no directory for the anchor.
+    /// Anything that would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another
+    /// key, a domain that the ledger states otherwise, no directory for the anchor.
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
         let mut ledger = self.ledger()?;
         self.would_follow(&mut ledger, out)?;

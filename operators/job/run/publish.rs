@@ -208,6 +208,11 @@ impl Shelf {
 }
 
 impl Outlet {
+    /// One without a sink, which releases leave at once.
+    pub(crate) fn at_once(told: Box<dyn FnMut(&Release) + Send>) -> Outlet {
+        Outlet { sink: None, rotation: None, left_out: None, only_news: false, when: When::AtOnce, told }
+    }
+
     fn reopen_if_asked(&mut self) {
         let (Some(sink), Some(Rotation { reopen, path, notice })) = (&mut self.sink, &self.rotation) else {
             return;

@@ -66,9 +66,7 @@ impl Job {
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let told = tell(told);
-            let outlet =
-                Outlet { sink, rotation: None, left_out: notice, only_news: false, when: When::AtOnce, told };
+            let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(tell(told)) };
             let survey = Arc::new(Survey::of_a_run(uses, span, warning));
             let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
@@ -80,15 +78,7 @@ impl Job {
             let told = (release.row().clone(), release.standing().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         };
-        let told_of = Box::new(keep);
-        let outlet = Outlet {
-            sink: None,
-            rotation: None,
-            left_out: None,
-            only_news: false,
-            when: When::AtOnce,
-            told: told_of,
-        };
+        let outlet = Outlet::at_once(Box::new(keep));
         let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX).of_a_part(crew.processes > 1));
         let run = Run { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));

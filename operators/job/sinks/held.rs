@@ -39,7 +39,7 @@ pub(super) struct Heard {
 
 pub(super) enum Word {
     Cell,
-    /// How many cells there were, the row's place and chain, and its ledger.
+    /// The number of cells, the row's place and chain, and its ledger.
     Closed(u64, i64, Digest, Option<Digest>),
     /// The line itself.
     Alone(Digest),

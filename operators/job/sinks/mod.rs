@@ -285,9 +285,9 @@ impl Sink {
 
     /// The line that closes a window, with the name of its ledger.
     fn closing(&self, line: String) -> String {
-        match (&self.ledger, line.strip_suffix('}')) {
-            (Some(ledger), Some(open)) => format!("{open},\"ledger\":\"{ledger}\"}}"),
-            _ => line,
+        match &self.ledger {
+            Some(ledger) => with_field(&line, &format!("\"ledger\":\"{ledger}\"")),
+            None => line,
         }
     }
 
@@ -388,12 +388,15 @@ fn no_release() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a line of the ledger is no release")
 }
 
-/// A line that says that it is of a demo.
+/// A line that says that it is of a demo, with its end.
 fn marked(line: &str) -> String {
-    match line.strip_suffix('}') {
-        Some(open) if !line.contains("\"demo\":true") => format!("{open},\"demo\":true}}\n"),
-        _ => format!("{line}\n"),
-    }
+    let is_marked = line.contains("\"demo\":true");
+    if is_marked { format!("{line}\n") } else { with_field(line, "\"demo\":true") + "\n" }
+}
+
+/// A line of JSON with one more field at its end.
+fn with_field(line: &str, field: &str) -> String {
+    line.strip_suffix('}').map_or(line.to_owned(), |open| format!("{open},{field}}}"))
 }
 
 #[cfg(test)]

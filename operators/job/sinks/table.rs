@@ -4,11 +4,12 @@
 //! text has a `'` before it, as OWASP recommends, unless it is a number; and so has one that begins with `'`, so that
 //! whoever takes one `'` away has what was told. Numbers are the digits that were released.
 //!
-//! A cell has the status `value`, and a window ends with `closed`, its number of cells, its place in the ledger, and the name of the ledger. What
-//! was not released has the status `refused`, `skipped` or `lost`, and its reason under `why`; there a value says
-//! `insufficient` where too few people were there to say more. A quantile has its `q`. What is promised of ranks stands
-//! under `tau` or `rank_error`, in people; the `high` of a largest value is empty, for its interval has an open end. A total over windows says under `total` over which, and under `strategy` how it is
-//! noised.
+//! A cell has the status `value`, and a window ends with `closed`, its number of cells, its place in the
+//! ledger, and the name of the ledger. What was not released has the status `refused`, `skipped` or `lost`,
+//! and its reason under `why`; there a value says `insufficient` where too few people were there to say more.
+//! A quantile has its `q`. What is promised of ranks stands under `tau` or `rank_error`, in people; the
+//! `high` of a largest value is empty, for its interval has an open end. A total over windows says under
+//! `total` over which, and under `strategy` how it is noised.
 
 use std::borrow::Cow;
 

@@ -45,7 +45,7 @@ pub(super) struct Cutter {
     scan: Scan,
 }
 
-/// How far the held text has been looked at, and where the last line begins that is known to begin.
+/// The end of what was searched of the held text, and the beginning of the last line that is known to begin.
 #[derive(Clone, Copy, Default)]
 struct Scan {
     to: usize,

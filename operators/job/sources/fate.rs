@@ -36,7 +36,8 @@ impl Fate {
             };
             let of = if self.shared { " of this process's part" } else { "" };
             let why = format!(
-                "more than {limit}{of} cannot be read, which is its limit; see why with `discreet check JOB --sample N`, mend what writes them, or raise bad.lines"
+                "more than {limit}{of} cannot be read, which is its limit; see why with `discreet check JOB --sample N`, mend \
+                 what writes them, or raise bad.lines"
             );
             self.fail(Gone::refused(&self.place).because(why));
         }

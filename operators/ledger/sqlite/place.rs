@@ -2,11 +2,12 @@
 //!
 //! # One name
 //!
-//! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a bind mount of
-//! the file itself, there is a second log, and neither process sees what the other has committed. So such a file is
-//! refused, by its count of links and by the table of mounts. A symbolic link is followed first, so that all who come by
-//! it use the log beside the file; one that is changed later leads the next process to another ledger, and is refused. Whether this is still so is looked at again at each claim, and before each
-//! transaction that writes: a link may be made, or a file put in the place of another, while a job runs.
+//! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a bind mount
+//! of the file itself, there is a second log, and neither process sees what the other has committed. So such a file is
+//! refused, by its count of links and by the table of mounts. A symbolic link is followed first, so that all who come
+//! by it use the log beside the file; one that is changed later leads the next process to another ledger, and is
+//! refused. Whether this is still so is looked at again at each claim, and before each transaction that writes: a link
+//! may be made, or a file put in the place of another, while a job runs.
 
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;

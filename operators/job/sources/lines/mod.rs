@@ -30,7 +30,7 @@ pub(super) enum Format {
 pub(super) struct Bad;
 
 impl Format {
-    /// Where the first line of some whole lines ends, and whether there are quotation marks of columns in it.
+    /// Returns the end of the first of some whole lines, and true where it has quotation marks of columns.
     #[inline]
     pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
         let end = memchr(b'\n', lines).map_or(lines.len(), |at| at + 1);
