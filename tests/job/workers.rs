@@ -182,6 +182,9 @@ fn windows_of_several_releases_come_in_one_order() {
         for workers in ["1", "4"] {
             let again = scene.done(&["replay", "job.toml", "-w", workers]);
             assert!(again.out == scene.read(&out), "{workers} workers, again");
+            let copy = format!("again-{time}-{workers}.jsonl");
+            scene.done(&["replay", "job.toml", "--out", &copy, "-w", workers]);
+            assert!(scene.read(&copy) == scene.read(&out), "{workers} workers, into a new file");
         }
     }
 }

@@ -121,6 +121,38 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     assert_eq!([told(&by_hour), told(&by_path)], [every_other(0), every_other(1)]);
 }
 
+/// Refutes rows of a former process that are given desk by desk, or after a first call that found nothing: an operator takes what
+/// it hears in its first step for all of them.
+#[test]
+fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
+    let scratch = scratch(At::File, 100);
+    let desks = || {
+        let (gate, by_path) = open(&scratch);
+        let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+        (gate, [by_path, by_hour])
+    };
+    let (gate, [by_path, by_hour]) = desks();
+    for window in 0..9 {
+        let mut other = request(window, &Arc::default());
+        other.release.name = name_of("by_hour");
+        by_hour.submit(other).unwrap();
+        by_path.submit(request(window, &Arc::default())).unwrap();
+    }
+    drop((gate, by_path, by_hour));
+    for _ in 0..20 {
+        let (_gate, desks) = desks();
+        // Nothing is waited for here: the gate stays open, and would give the rest later.
+        let [by_path, by_hour] = desks.each_ref().map(|desk| -> Vec<u64> {
+            let heard = std::iter::from_fn(|| desk.hear());
+            heard
+                .map(|told| if let Told::Row(_, standing) = told { standing.order } else { panic!() })
+                .collect()
+        });
+        let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();
+        assert_eq!([by_hour, by_path], [every_other(0), every_other(1)]);
+    }
+}
+
 /// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
