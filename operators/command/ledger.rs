@@ -13,7 +13,7 @@ use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
-use super::repair::Repair;
+use super::repair::{Repair, moment};
 
 /// What can be done with a ledger by hand.
 #[derive(Debug, clap::Subcommand)]
@@ -117,7 +117,7 @@ impl Show {
             .into_iter()
             .map(|domain| Standing::of(&mut ledger, domain))
             .collect::<Result<_, _>>()?;
-        let (rows, chain) = ledger.head()?;
+        let ((rows, chain), floor) = (ledger.head()?, ledger.floor()?);
         if self.json {
             let domains: Map<String, Value> = standings
                 .iter()
@@ -127,11 +127,15 @@ impl Show {
                 "ledger": ledger.name().to_string(),
                 "rows": rows,
                 "chain": chain.to_string(),
+                "floor": floor,
                 "domains": domains,
             });
             return Ok(format!("{line}\n"));
         }
         let mut page = format!("ledger {}, {rows} rows\n", ledger.name());
+        page.extend(floor.map(|floor| {
+            format!("repaired: no window that starts before {} is drawn any more\n", moment(floor))
+        }));
         page.extend(standings.iter().map(Standing::page));
         page.extend(ledger.warning().map(|warning| format!("\nwarning: {warning}\n")));
         Ok(page)

@@ -23,7 +23,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
-        lookers::warn_of_undeclared(&job);
+        lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
         let page = report.map(|path| lookers::Page::new(path, &job, false)).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));

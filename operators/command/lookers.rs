@@ -33,13 +33,14 @@ pub(crate) struct Look {
 
 /// Names the option that declares the fields of lines of JSON, where they are not declared: a run that reads, and so finds a
 /// misspelt one, spends.
-pub(crate) fn warn_of_undeclared(job: &Job) {
+pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
     if matches!(job.source.records, Records::Jsonl(_)) && job.source.fields.is_none() {
         // Nobody has to read it.
         let _ = writeln!(
             std::io::stderr(),
             "note: source.fields: found nothing, so a misspelt field is refused nowhere, and empty windows spend the budget; \
-             declare the fields, with `discreet check JOB --sample 1000 --write-fields`"
+             declare the fields, with `discreet check {} --sample 1000 --write-fields`",
+            config.display()
         );
     }
 }
@@ -65,6 +66,7 @@ impl Page {
             let message = format!("--report: there is no directory {}; make it", directory.display());
             return Err(Refusal::new(message));
         }
+        job.keeps_apart("--report", &path)?;
         replaceable(&path)?;
         let report = Report::new(heading(job, demo));
         Ok(Page { path, report })

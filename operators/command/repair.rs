@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use discreet::ledger::{Entry, Journal, Ledger, Loss, Published};
+use discreet::time::Time;
 use serde_json::json;
 
 use super::Refusal;
@@ -60,12 +61,16 @@ impl Repair {
              window takes back no value that was released for it earlier\n",
             repaired.sound,
             repaired.charges,
-            jiff::Timestamp::from_microsecond(repaired.floor)
-                .map_or("the end of time".to_owned(), |floor| floor.to_string())
+            moment(repaired.floor)
         );
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
         Ok(page)
     }
+}
+
+/// A moment as pages have it.
+pub(super) fn moment(time: Time) -> String {
+    jiff::Timestamp::from_microsecond(time).map_or("the end of time".to_owned(), |moment| moment.to_string())
 }
 
 /// Whether a file begins as releases do, as lines of JSON or as a table, and not as an anchor.

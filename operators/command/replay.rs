@@ -37,7 +37,7 @@ impl Replay {
             Ok(job)
         };
         let (job, processes) = self.cluster.with(open)?;
-        lookers::warn_of_undeclared(&job);
+        lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
         let page = report.map(|path| lookers::Page::new(path, &job, self.demo)).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));

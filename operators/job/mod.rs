@@ -72,6 +72,7 @@ mod bundle;
 pub mod config;
 pub(crate) mod offer;
 mod packed;
+mod paths;
 pub mod plan;
 mod run;
 mod sinks;

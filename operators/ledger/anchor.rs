@@ -59,7 +59,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     let head = first(store, "SELECT sequence FROM head", &[], |row| number(row, 0))?.unwrap_or(0);
     let published = anchor.sequence;
     let found = if published > head {
-        format!("and this ledger ends with row {head}: it is an older copy")
+        format!("and this ledger ends with row {head}: it is an older copy, or the row is of another ledger")
     } else {
         format!(
             "and row {published} of this ledger is another: it is a copy that went on by itself, or another ledger"

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::anchor::{self, Anchor};
-use super::charge::charged;
+use super::charge::{charged, last_repair};
 use super::claim::{Claim, Sealing};
 use super::failpoint;
 use super::key::Key;
@@ -18,6 +18,7 @@ use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify;
 use crate::canonical::Digest;
+use crate::time::Time;
 
 /// The version of the tables. Another one is refused.
 const FORMAT: i64 = 8;
@@ -185,6 +186,15 @@ impl Ledger {
     /// If it cannot be read.
     pub fn head(&mut self) -> Result<(i64, Digest), Trouble> {
         head(&mut *self.store)
+    }
+
+    /// The moment of the last repair: no window that starts before it is drawn any more. `None` where there was no repair.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn floor(&mut self) -> Result<Option<Time>, Trouble> {
+        Ok(last_repair(&mut *self.store)?.map(|(_, floor)| floor))
     }
 
     /// Recomputes the chain and every account from the rows, and compares.

@@ -238,6 +238,7 @@ fn fetch_windows(
 
 pub(super) fn unknown_domain(name: &Name) -> Trouble {
     Trouble::refused(format!(
-        "domain {name}: this ledger has none of that name; state it with `discreet ledger init`"
+        "domain {name}: this ledger has none of that name; give one that it has, as `discreet ledger show` lists them. Another \
+         one has a budget of its own, and is for another group of people"
     ))
 }

@@ -1,12 +1,17 @@
 //! When a file's name is durable: with its directory, and not before.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 /// The directory that holds a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether nothing has this name: a symbolic link that leads nowhere is there, and a disk may be missing.
+pub(crate) fn is_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Makes what was created, renamed or removed at this path last.

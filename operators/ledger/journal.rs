@@ -7,13 +7,13 @@
 //! looked, and would cut what its successor wrote.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::columns::{decode, encode};
-use super::durable::sync_name;
+use super::durable::{is_absent, sync_name};
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
@@ -64,22 +64,20 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// If it cannot be read or written, or is no anchor.
+    /// If it cannot be read or written, is no anchor, is empty, or is of another ledger: then nothing is written to it.
     pub fn open(path: &Path, ledger: &Digest) -> Result<(Journal, Option<Anchor>), Trouble> {
-        let refuse = |error: std::io::Error| trouble(path, &error.to_string());
+        let refuse = |error: io::Error| trouble(path, &error.to_string());
+        if is_absent(path) {
+            make(path, ledger).map_err(refuse)?;
+        }
+        let entries = Journal::read_of(path, ledger)?;
         // Appending: a process that was suspended writes behind what its successor wrote, and not over it.
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(refuse)?;
-        if !text.is_empty() && !text.ends_with('\n') {
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?;
+        let mut end = [b'\n'];
+        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut end)).map_err(refuse)?;
+        if end != [b'\n'] {
             file.write_all(format!("{TORN}\n").as_bytes()).and_then(|()| file.sync_data()).map_err(refuse)?;
         }
-        if !text.contains('\n') {
-            let title = format!("{TITLE} {ledger}\n");
-            file.write_all(title.as_bytes()).and_then(|()| file.sync_all()).map_err(refuse)?;
-            sync_name(path).map_err(refuse)?;
-        }
-        let entries = Journal::read(path)?;
         let newest = entries.last().map(|entry| entry.anchor);
         let known = entries.iter().map(|entry| entry.anchor.sequence).collect();
         Ok((Journal { file, path: path.to_owned(), known }, newest))
@@ -89,22 +87,24 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or a line of it makes no sense.
+    /// If it cannot be read, is empty, or a line of it makes no sense.
     pub fn read(path: &Path) -> Result<Vec<Entry>, Trouble> {
-        let text = std::fs::read_to_string(path).map_err(|error| trouble(path, &error.to_string()))?;
-        let lines = (1..).zip(text.split_inclusive('\n'));
-        let whole = |(number, line): (usize, &'_ str)| Some((number, line.strip_suffix('\n')?.to_owned()));
-        let mut lines = lines.filter_map(whole).filter(|(_, line)| !line.ends_with(TORN));
-        let ledger =
-            lines.next().and_then(|(_, title)| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
-        let ledger =
-            ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
-        let broken = |number| trouble(path, &format!("line {number} makes no sense"));
-        let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
-        let mut entries: Vec<Entry> = lines.map(read).collect::<Result<_, _>>()?;
-        entries.sort_by_key(|entry| entry.anchor.sequence);
-        entries.dedup();
-        Ok(entries)
+        read(path).map(|(_, entries)| entries)
+    }
+
+    /// Everything that the anchor of a ledger knows.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Journal::read), and if it is the anchor of another ledger.
+    pub fn read_of(path: &Path, ledger: &Digest) -> Result<Vec<Entry>, Trouble> {
+        let (own, entries) = read(path)?;
+        if own == *ledger {
+            return Ok(entries);
+        }
+        let what = "it is of another ledger; give the anchor of this ledger, or the path of a new file, or the ledger that \
+                    it is of";
+        Err(Trouble::refused(format!("anchor {}: {what}", path.display())))
     }
 
     /// Writes the rows that are not there yet, durably.
@@ -124,6 +124,58 @@ impl Journal {
         self.known.extend(new.into_iter().map(Row::sequence));
         Ok(())
     }
+}
+
+/// Makes an anchor that knows nothing. It has its name once its title is on the disk: an anchor without a title was emptied
+/// by somebody, and not left by a crash.
+fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // What a crash left is never written to: it may have the anchor's name already.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
+    file.write_all(format!("{TITLE} {ledger}\n").as_bytes()).and_then(|()| file.sync_all())?;
+    match fs::hard_link(&new, path) {
+        Ok(()) => fs::remove_file(&new)?,
+        // Another process has made one at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&new)?,
+        // A file system without hard links.
+        Err(_) => fs::rename(&new, path)?,
+    }
+    sync_name(path)
+}
+
+/// The name of an anchor's ledger, and what the anchor knows.
+fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
+    let refuse = |error: io::Error| trouble(path, &error.to_string());
+    // Looked at before it is opened, for opening a pipe waits.
+    if !fs::metadata(path).map_err(refuse)?.is_file() {
+        return Err(trouble(path, "it is no regular file; give the path of one, or of a new file"));
+    }
+    let text = fs::read_to_string(path).map_err(refuse)?;
+    if text.is_empty() {
+        return Err(trouble(
+            path,
+            "it is empty, and an anchor never is: somebody has emptied it, and an older copy of the ledger would pass for the \
+             newest; bring back the anchor, or remove the file if this ledger is the newest",
+        ));
+    }
+    let lines = (1..).zip(text.split_inclusive('\n'));
+    let whole = |(number, line): (usize, &'_ str)| Some((number, line.strip_suffix('\n')?.to_owned()));
+    let mut lines = lines.filter_map(whole).filter(|(_, line)| !line.ends_with(TORN));
+    let ledger = lines.next().and_then(|(_, title)| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
+    let ledger =
+        ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
+    let broken = |number| trouble(path, &format!("line {number} makes no sense"));
+    let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
+    let mut entries: Vec<Entry> = lines.map(read).collect::<Result<_, _>>()?;
+    entries.sort_by_key(|entry| entry.anchor.sequence);
+    entries.dedup();
+    Ok((ledger, entries))
 }
 
 fn line(row: &Row) -> String {

@@ -312,6 +312,9 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     assert_eq!(told.code, Some(0), "{told:?}");
     // The copy is from before the first window, so nobody knows a price, and all of the budget is taken.
     assert_eq!(charged(scene), Some(480.0));
+    let shown = scene.done(&["ledger", "show", "job.ledger"]).out;
+    let floor = told.out.split("starts before ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(shown.contains(&format!("repaired: no window that starts before {floor} is drawn")), "{shown}");
     for _ in 0..2 {
         let said = scene.run(&REPLAY);
         // Every window starts before the repair.
@@ -392,16 +395,35 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     let (sound, anchor) = (files.bytes("job.ledger"), scene.read("job.anchor"));
     let (title, rows) = anchor.split_once('\n').unwrap();
     let of_another = format!("{} {}\n{rows}", title.rsplit_once(' ').unwrap().0, "7".repeat(64));
+    let foreign = of_another.lines().next().unwrap();
+    let (older, none) = (files.bytes("older.ledger"), "anchor job.anchor: it is no anchor");
+    let another = "anchor job.anchor: it is of another ledger";
     for (ledger, anchor, code, says) in [
-        (&files.bytes("older.ledger"), &anchor, 74, "--anchor 'job.anchor'"),
-        (&sound, &of_another, 78, "it is of another ledger"),
+        (&older, anchor.as_str(), 74, "--anchor 'job.anchor'"),
+        // Taken for a new anchor it would let the older copy pass.
+        (&older, "", 74, "anchor job.anchor: it is empty"),
+        (&older, &title[..title.len() - 1], 74, none),
+        (&older, "\n", 74, none),
+        (&sound, "", 74, "anchor job.anchor: it is empty"),
+        (&sound, &of_another, 78, another),
+        (&sound, &format!("{foreign}\n"), 78, another),
+        (&sound, &format!("{foreign}\n3 12"), 78, another),
         (&sound, &anchor, 0, ""),
+        (&sound, &format!("{anchor}3 12"), 0, ""),
     ] {
         files.put("job.ledger", ledger);
         files.put("job.anchor", anchor);
         for command in [&check[..], &replay] {
             let said = scene.run(command);
             assert!(said.code == Some(code) && said.err.contains(says), "{command:?}: {said:?}");
+            assert!(code == 0 || scene.read("job.anchor") == anchor, "{command:?} wrote to it: {anchor:?}");
         }
+    }
+    // A disk that is not mounted is no reason to begin anew.
+    fs::remove_file(scene.at("job.anchor")).unwrap();
+    std::os::unix::fs::symlink("away/job.anchor", scene.at("job.anchor")).unwrap();
+    for command in [&check[..], &replay] {
+        let said = scene.run(command);
+        assert!(said.code == Some(74) && said.err.contains("anchor job.anchor: "), "{command:?}: {said:?}");
     }
 }

@@ -12,6 +12,7 @@ mod edits;
 mod jobs;
 mod mounts;
 mod names;
+mod outputs;
 #[allow(dead_code, reason = "shared with the tests of whole jobs")]
 #[path = "../job/scene.rs"]
 mod scene;

@@ -71,6 +71,19 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
     assert_eq!(noted, rows.iter().map(Row::sequence).collect::<Vec<_>>());
 
+    // A crash left what was to become the anchor; it may have become it.
+    fs::remove_file(&anchor).unwrap();
+    let beside = scratch.directory().join("anchor.new");
+    fs::write(&beside, "discreet anch").unwrap();
+    let (mut made, _) = open();
+    made.note(rows[..1].iter()).unwrap();
+    assert!(!beside.exists());
+    fs::hard_link(&anchor, &beside).unwrap();
+    assert_eq!(open().1.unwrap().sequence, rows[0].sequence());
+    fs::remove_file(&anchor).unwrap();
+    assert!(open().1.is_none());
+    assert!(!beside.exists());
+
     // Told late, because its statistic had to wait.
     fs::remove_file(&anchor).unwrap();
     let (mut alone, _) = open();

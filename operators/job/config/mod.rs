@@ -99,6 +99,11 @@ pub struct Job {
 pub(crate) struct JobFile(PathBuf);
 
 impl JobFile {
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Its path, as a shell takes it.
     pub(crate) fn quoted(&self) -> String {
         shell_quoted(&self.0)

@@ -7,7 +7,7 @@ use super::*;
 use crate::gate::compare;
 use crate::job::config::shell_quoted;
 use crate::job::sinks;
-use crate::ledger::durable::directory;
+use crate::ledger::durable::{directory, is_absent};
 use crate::ledger::{Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Release as Released, Shortfall};
 use crate::words::meant;
 
@@ -104,11 +104,12 @@ impl Job {
 
     /// Compares the ledger with its anchor and with the file of an output, where they are there.
     fn would_follow(&self, ledger: &mut Ledger, out: Option<&Path>) -> Result<(), Failure> {
-        let anchor = self.privacy.anchor.as_deref().filter(|path| path.exists());
-        let newest = anchor.map(Journal::read).transpose()?;
+        let anchor = self.privacy.anchor.as_deref().filter(|path| !is_absent(path));
+        let newest = anchor.map(|path| Journal::read_of(path, ledger.name())).transpose()?;
         let mut seen: Vec<Anchor> =
             newest.into_iter().filter_map(|entries| Some(entries.last()?.anchor)).collect();
         if let Some(path) = out {
+            self.keeps_apart("--out", path)?;
             seen.extend(sinks::anchor_in(path, ledger.name()).map_err(of_out)?);
         }
         let files: Vec<&Path> = anchor.into_iter().chain(out).collect();

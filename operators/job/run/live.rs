@@ -51,7 +51,7 @@ impl Job {
         let Onlooker { told, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
-            announced(others, self.prepared(workers, others, out.as_deref(), notice.clone()))?;
+            announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
@@ -79,8 +79,7 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        out: Option<&Path>,
-        notice: Option<Notice>,
+        (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
     ) -> Result<Prepared, Failure> {
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
@@ -91,7 +90,8 @@ impl Job {
         let offers = self.offers(horizon)?;
         let crew = self.crew(workers, processes)?;
         // The first process holds the ledger and tells the lines; the others count.
-        let mut sink = if crew.process == 0 { Some(sink(out, false)?) } else { None };
+        let wait = Wait { stop, notice: notice.as_ref() };
+        let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
         let gate = self.gate_of(crew, sink.as_mut())?;
         let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
         Ok((horizon, crew, sink, offers, gate, config))

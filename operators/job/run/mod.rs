@@ -13,6 +13,7 @@ mod graph;
 mod live;
 mod looking;
 mod memory;
+mod output;
 mod publish;
 mod replay;
 mod span;
@@ -37,6 +38,7 @@ use demo::Demo;
 use ending::last_close;
 use graph::{Graph, Shape};
 use memory::Guard;
+use output::{Wait, of_out, sink};
 use publish::{Outlet, Publisher, Rotation, When};
 
 pub use connect::Connected;
@@ -274,16 +276,3 @@ impl Run<'_> {
 
 /// An internal fault, or the memory limit.
 const INTERNAL_FAULT: u8 = 70;
-
-/// Names the option that a refusal of an output is about.
-fn of_out(trouble: Trouble) -> Trouble {
-    Trouble::refused(format!("--out {trouble}"))
-}
-
-/// The sink of a run: a file, or standard output.
-fn sink(out: Option<&Path>, demo: bool) -> Result<Sink, Failure> {
-    match out {
-        Some(path) => Ok(Sink::file(path, demo).map_err(of_out)?),
-        None => Sink::stdout(demo).map_err(|error| Failure::sink(&error)),
-    }
-}

@@ -61,7 +61,7 @@ impl Job {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
         let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
-        let prepared = self.ready(workers, others, demo, (out.as_deref(), notice.clone()));
+        let prepared = self.ready(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
         let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
@@ -102,13 +102,14 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         demo: bool,
-        (out, notice): (Option<&Path>, Option<Notice>),
+        (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
     ) -> Result<Ready, Failure> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.offers(horizon)?;
         // The first process holds the ledger and tells the lines; the others count.
-        let mut sink = if crew.process == 0 { Some(sink(out, demo)?) } else { None };
+        let wait = Wait { stop, notice: notice.as_ref() };
+        let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| ThrownAway::make(self)).transpose()?;
         let gate = match &thrown_away {
             None => self.gate_of(crew, sink.as_mut())?,

@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
-use crate::ledger::durable::sync_name;
+use crate::job::paths::leads_to;
+use crate::ledger::durable::{directory, sync_name};
 use crate::ledger::{Row, Trouble};
 
 /// Where releases go.
@@ -85,6 +87,35 @@ impl Format {
     }
 }
 
+/// What an output is found to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    File,
+    /// A pipe or a device, which keeps nothing.
+    Stream,
+}
+
+impl Found {
+    /// Looks at a path; a symbolic link is followed.
+    fn at(path: &Path) -> Result<Found, Trouble> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_file() => Ok(Found::File),
+            Ok(found) if !found.is_dir() => Ok(Found::Stream),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_of_directory(path) => {
+                Ok(Found::Nothing)
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unopened(path, &error)),
+            _ => Err(unopened(path, &io::ErrorKind::IsADirectory.into())),
+        }
+    }
+}
+
+/// Whether a path names a directory, there or not.
+fn is_of_directory(path: &Path) -> bool {
+    leads_to(path).as_os_str().as_bytes().ends_with(b"/")
+}
+
 /// Rows gather up to so many bytes before they are written.
 const PENDING: usize = 256 << 10;
 
@@ -111,12 +142,8 @@ impl Sink {
     pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, Trouble> {
         let format = Format::of(path);
         let refuse = |error: io::Error| unopened(path, &error);
-        let kind = fs::metadata(path);
-        if kind.as_ref().is_ok_and(fs::Metadata::is_dir) {
-            let message = "found a directory; give the path of a file";
-            return Err(Trouble::refused(format!("{}: {message}", path.display())));
-        }
-        if kind.as_ref().is_ok_and(|kind| !kind.is_file()) {
+        let found = Found::at(path)?;
+        if found == Found::Stream {
             let stream = OpenOptions::new().write(true).open(path).map_err(refuse)?;
             let mut sink = Sink::to(To::Stream(stream), format, demo);
             sink.path = Some(path.to_owned());
@@ -133,12 +160,12 @@ impl Sink {
         if file.metadata().map_err(refuse)?.len() > sound {
             file.set_len(sound).map_err(refuse)?;
         }
-        if kind.is_err() {
+        if found == Found::Nothing {
             sync_name(path).map_err(refuse)?;
         }
         let mut sink = Sink::to(To::File(file), format, demo);
         sink.path = Some(path.to_owned());
-        sink.made = kind.is_err();
+        sink.made = found == Found::Nothing;
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
@@ -365,10 +392,13 @@ impl Drop for Sink {
 
 /// An output that cannot be opened.
 fn unopened(path: &Path, error: &io::Error) -> Trouble {
-    let (shown, directory) = (path.display(), path.parent().filter(|parent| !parent.as_os_str().is_empty()));
-    Trouble::refused(match directory.filter(|directory| !directory.exists()) {
-        Some(directory) => format!("{shown}: there is no directory {}; make it", directory.display()),
-        None => format!("{shown}: found {}; give the path of a file that can be written", found_by(error)),
+    let end = leads_to(path);
+    let link = if end == path { "" } else { " is a symbolic link, and" };
+    let (shown, directory) = (path.display(), directory(&end));
+    Trouble::refused(if directory.is_dir() {
+        format!("{shown}: found {}; give the path of a file that can be written", found_by(error))
+    } else {
+        format!("{shown}:{link} there is no directory {}; make it", directory.display())
     })
 }
 

@@ -1,13 +1,14 @@
 //! A file of releases as a witness of what was released: for the repair of a ledger that is behind it.
 
-use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use super::held::{Held, Reader, Word};
-use super::{Format, unopened};
+use super::{Format, Found, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
+use crate::job::paths::leads_to;
 use crate::ledger::durable::directory;
 use crate::ledger::{Anchor, Name, Published, Trouble};
 use crate::time::moment;
@@ -55,17 +56,22 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
 ///
 /// If it cannot be read, is no file of releases, or is one of another ledger.
 pub(crate) fn anchor_in(path: &Path, ledger: &Digest) -> Result<Option<Anchor>, Trouble> {
-    // A pipe or a device keeps nothing.
-    if path.exists() && !path.is_file() {
-        return Ok(None);
-    }
-    let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && directory(path).is_dir() => return Ok(None),
-        opened => opened.map_err(|error| unopened(path, &error))?,
+    let refuse = |error: io::Error| unopened(path, &error);
+    let file = match Found::at(path)? {
+        Found::Nothing => return could_be_made(path).map_err(refuse).map(|()| None),
+        Found::Stream => return Ok(None),
+        Found::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };
     let held = Held::read(BufReader::new(file), Format::of(path), false, path)?;
     of_another(path, held.ledger.as_ref(), ledger)?;
     Ok(held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain }))
+}
+
+/// Makes a file of another name where a file of this path would be, and removes it.
+fn could_be_made(path: &Path) -> io::Result<()> {
+    let beside = directory(&leads_to(path)).join(format!(".discreet-check-{}", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    fs::remove_file(&beside)
 }
 
 /// Refuses a file whose rows are of another ledger.

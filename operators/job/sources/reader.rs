@@ -196,7 +196,7 @@ pub(super) fn unreadable(place: &str, error: &io::Error) -> Gone {
         ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
             "it cannot be unpacked, or ends too soon; write it again"
         }
-        ErrorKind::NotFound => "there is no such file; put it back",
+        ErrorKind::NotFound => "there is no such file; put it back, or give its path in source.path",
         ErrorKind::PermissionDenied => "it may not be read; give this user the right to",
         _ => "the system cannot read it; look at the disk",
     };

@@ -7,6 +7,7 @@ use super::Bad;
 use super::commas::Commas;
 use crate::dataflow::Gone;
 use crate::job::sources::wanted::Cells;
+use crate::words::listed;
 
 /// Which columns of a file are wanted, ascending, and which cells they become.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Columns {
     ) -> Result<Columns, Gone> {
         let names = names(header);
         let refused = |why: String| Err(Gone::refused(place).because(why));
-        let mut columns = Vec::new();
+        let (mut columns, mut missing) = (Vec::new(), Vec::new());
         for (cell, field) in fields.iter().enumerate() {
             let mut places = names.iter().enumerate().filter(|(_, name)| name.as_slice() == field.as_bytes());
             match (places.next(), places.next()) {
@@ -34,12 +35,15 @@ impl Columns {
                 (Some(_), Some(_)) => {
                     return refused(format!("two columns named {field}; name each column once"));
                 }
-                (None, _) => {
-                    return refused(format!(
-                        "no column named {field}; name a column of its first line in the job file"
-                    ));
-                }
+                // Which columns there are is not said: a file without names begins with a record.
+                (None, _) => missing.push(field.as_str()),
             }
+        }
+        if !missing.is_empty() {
+            return refused(format!(
+                "no column named {}; name columns of its first line in the job file",
+                listed(&missing)
+            ));
         }
         columns.sort_unstable();
         Ok(Columns(columns))
@@ -244,8 +248,9 @@ mod tests {
         let gone = find("a,secret", &["b"]).unwrap_err().to_string();
         assert_eq!(
             gone,
-            "a.csv: the input was refused: no column named b; name a column of its first line in the job file"
+            "a.csv: the input was refused: no column named b; name columns of its first line in the job file"
         );
+        assert!(find("a,secret", &["b", "a", "c"]).unwrap_err().to_string().contains("named b or c;"));
         assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
         assert!(find("A, a", &["a"]).is_err(), "names are what they are");
     }

@@ -1,0 +1,127 @@
+//! The file that the lines of a run go to: which may be none that the job needs, and is a pipe at times.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::*;
+use crate::job::paths::name_one_file;
+use crate::ledger::durable::directory;
+
+/// How often somebody is looked for who reads a pipe.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A reader is waited for so long without a word.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// Opens the sink of a run: a file, or standard output.
+pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, Failure> {
+    let Some(path) = out else { return Sink::stdout(demo).map_err(|error| Failure::sink(&error)) };
+    job.keeps_apart("--out", path)?;
+    // Open until the sink is: a pipe whose last writer has left is at its end.
+    let _pipe = wait.for_a_reader(path)?;
+    Sink::file(path, demo).map_err(of_out)
+}
+
+/// What ends the wait for somebody who reads a pipe, and who is told of it.
+pub(super) struct Wait<'w> {
+    pub(super) stop: &'w Stop,
+    pub(super) notice: Option<&'w Notice>,
+}
+
+impl Wait<'_> {
+    /// Opens a named pipe once it has a reader: opening it otherwise would wait for one, and hear no signal.
+    fn for_a_reader(&self, path: &Path) -> Result<Option<File>, Failure> {
+        if !path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+            return Ok(None);
+        }
+        let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let (began, mut was_said) = (Instant::now(), false);
+        loop {
+            match OpenOptions::new().write(true).custom_flags(at_once).open(path) {
+                Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
+                // What else is wrong with it, the sink says.
+                opened => return Ok(opened.ok()),
+            }
+            if self.stop.is_stopped() {
+                let message =
+                    format!("--out: {} is a pipe that nobody reads; start its reader", path.display());
+                return Err(Failure::configuration(message));
+            }
+            if !was_said && began.elapsed() > SILENT {
+                was_said = true;
+                if let Some(notice) = self.notice {
+                    notice(&format!(
+                        "--out: {} is a pipe that nobody reads; it is waited for",
+                        path.display()
+                    ));
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Job {
+    /// Refuses a path that is one of the job's own files: its job file, source, ledger, key or anchor.
+    ///
+    /// # Errors
+    ///
+    /// Where it is one of them, with the field that names it.
+    pub fn keeps_apart(&self, option: &str, path: &Path) -> Result<(), Failure> {
+        // A pipe or a device keeps nothing, and may be the source too.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Ok(());
+        }
+        let Some((field, _)) = self.own_files(path).into_iter().find(|(_, own)| name_one_file(own, path))
+        else {
+            return Ok(());
+        };
+        Err(Failure::configuration(format!(
+            "{option}: {} is the file of {field}; give the path of another file",
+            path.display()
+        )))
+    }
+
+    /// The job's own files, with the fields that name them; of its locks, the one of this name.
+    fn own_files(&self, name: &Path) -> Vec<(&'static str, PathBuf)> {
+        let privacy = &self.privacy;
+        let mut own = vec![("the job", self.file.path().to_owned()), ("privacy.key", privacy.key.clone())];
+        if let Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) = &self.source.records
+            && let Place::Files(source) = place
+        {
+            own.push(("source.path", source.clone()));
+        }
+        own.extend(
+            privacy
+                .anchor
+                .iter()
+                .flat_map(|anchor| ["", ".new"].map(|suffix| ("privacy.anchor", beside(anchor, suffix)))),
+        );
+        if !privacy.ledger.to_string_lossy().contains("://") {
+            // SQLite puts its files beside the one that a symbolic link leads to.
+            let ledger = privacy.ledger.canonicalize().unwrap_or_else(|_| privacy.ledger.clone());
+            let suffixes = ["", "-wal", "-shm", "-journal", ".repaired"];
+            own.extend(suffixes.map(|suffix| ("privacy.ledger", beside(&ledger, suffix))));
+            let lock = name.file_name().and_then(|name| name.to_str());
+            let lock = lock.filter(|name| name.starts_with("ledger-") && name.ends_with(".lock"));
+            own.extend(lock.map(|lock| ("privacy.ledger", directory(&ledger).join(lock))));
+        }
+        own
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
+
+/// Names the option that a refusal of an output is about.
+pub(super) fn of_out(trouble: Trouble) -> Failure {
+    Trouble::refused(format!("--out {trouble}")).into()
+}

@@ -1,0 +1,121 @@
+//! Paths that lines cannot go to, each refused by a check, a replay and a run in the same words, and pipes, which can be
+//! stopped while they have no reader.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::fresh;
+use crate::scene::{Scene, until};
+
+/// The job with an anchor.
+fn anchored(name: &str) -> Scene {
+    let scene = fresh(name);
+    let with_anchor = "ledger = \"job.ledger\"\nanchor = \"job.anchor\"";
+    scene.write("job.toml", scene.read("job.toml").replace("ledger = \"job.ledger\"", with_anchor));
+    scene
+}
+
+// Refutes lines that are lost in a file of the ledger, and a job that its own output keeps from starting again.
+#[test]
+fn an_output_or_a_report_that_is_a_file_of_the_job_is_refused() {
+    let scene = anchored("outputs-own");
+    symlink("job.anchor", scene.at("link.jsonl")).unwrap();
+    symlink("job.anchor", scene.at("link.html")).unwrap();
+    let lock = "ledger-12.web.lock";
+    for (name, field) in [
+        ("job.toml", "the job"),
+        ("visits.csv", "source.path"),
+        ("job.ledger.key", "privacy.key"),
+        ("job.ledger", "privacy.ledger"),
+        ("job.ledger-wal", "privacy.ledger"),
+        ("job.ledger-shm", "privacy.ledger"),
+        ("./job.ledger-journal", "privacy.ledger"),
+        (lock, "privacy.ledger"),
+        ("job.anchor", "privacy.anchor"),
+        ("job.anchor.new", "privacy.anchor"),
+        ("link.jsonl", "privacy.anchor"),
+    ] {
+        let words = format!("--out: {name} is the file of {field}; give the path of another file");
+        for command in [
+            &["check", "job.toml", "--connect"][..],
+            &["replay", "job.toml"],
+            &["replay", "job.toml", "--demo"],
+        ] {
+            let said = scene.run(&[command, &["--out", name]].concat());
+            assert!(said.code == Some(78) && said.err.contains(&words), "{command:?} {name}: {said:?}");
+        }
+    }
+    let said = scene.run(&["replay", "job.toml", "--report", "link.html"]);
+    let words = "--report: link.html is the file of privacy.anchor";
+    assert!(said.code == Some(78) && said.err.contains(words), "{said:?}");
+    assert!(!scene.at("job.anchor").exists(), "a refused run made an anchor");
+    // Of these files no name is like one of the ledger's.
+    scene.done(&["replay", "job.toml", "--out", "job.ledger.jsonl", "--report", "job.anchor.html"]);
+    scene.verify("job.ledger");
+}
+
+// Refutes a check that passes a path at which a run ends.
+#[test]
+fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
+    let scene = fresh("outputs-nowhere");
+    fs::create_dir(scene.at("directory")).unwrap();
+    for (link, target) in [
+        ("to-directory", "directory"),
+        ("astray", "nowhere/told.jsonl"),
+        ("circle", "circle"),
+        ("kept", "new.jsonl"),
+    ] {
+        symlink(target, scene.at(link)).unwrap();
+    }
+    for (path, words) in [
+        ("directory", "--out directory: found a directory"),
+        ("to-directory", "--out to-directory: found a directory"),
+        ("new/", "--out new/: found a directory"),
+        ("nowhere/told.jsonl", "--out nowhere/told.jsonl: there is no directory nowhere; make it"),
+        ("astray", "--out astray: is a symbolic link, and there is no directory nowhere; make it"),
+        ("circle", "--out circle: found"),
+        ("job.toml/told.jsonl", "--out job.toml/told.jsonl: there is no directory job.toml"),
+        ("/proc/told.jsonl", "--out /proc/told.jsonl: found"),
+    ] {
+        let [check, replay] =
+            [&["check", "job.toml", "--connect", "--out", path][..], &["replay", "job.toml", "--out", path]]
+                .map(|command| scene.run(command));
+        assert!(check.code == Some(78) && check.err.contains(words), "{path}: {check:?}");
+        assert_eq!((check.code, &check.err), (replay.code, &replay.err), "{path}");
+    }
+    scene.done(&["check", "job.toml", "--connect", "--out", "kept"]);
+    let left = fs::read_dir(scene.at(".")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(".discreet")).collect();
+    assert!(left.is_empty() && !scene.at("new.jsonl").exists(), "a check left {left:?}");
+    scene.done(&["replay", "job.toml", "--out", "kept"]);
+    assert!(scene.read("new.jsonl").lines().count() > 1);
+    scene.done(&["check", "job.toml", "--connect", "--out", "kept"]);
+}
+
+// Refutes a run that hangs in opening a pipe, where no signal but the last one ends it.
+#[test]
+fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
+    let scene = fresh("outputs-pipe");
+    assert!(Command::new("mkfifo").arg(scene.at("pipe")).status().unwrap().success());
+    let replay = ["replay", "job.toml", "--out", "pipe"];
+    scene.done(&["check", "job.toml", "--connect", "--out", "pipe"]);
+    for command in [&replay[..], &["run", "job.toml", "--out", "pipe"]] {
+        let waiting = scene.start(command);
+        until("a reader is waited for", || {
+            waiting.said().1.contains("--out: pipe is a pipe that nobody reads; it is waited for")
+        });
+        waiting.signal(Signal::TERM);
+        let said = waiting.end();
+        assert!(said.code == Some(78) && said.err.contains("start its reader"), "{said:?}");
+    }
+    let waiting = scene.start(&replay);
+    let mut lines = String::new();
+    let mut reader = File::open(scene.at("pipe")).unwrap();
+    std::io::Read::read_to_string(&mut reader, &mut lines).unwrap();
+    assert_eq!(waiting.end().code, Some(0));
+    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
+    assert_eq!(lines, scene.read("told.jsonl"));
+}
