@@ -8,6 +8,7 @@ use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
 use super::vault::Vault;
+use crate::ledger::durable::is_absent;
 use crate::ledger::{Anchor, Digest, Journal, Key, Ledger, Name, Trouble, TroubleKind, failpoint};
 
 /// A gate that is about to be opened.
@@ -147,19 +148,20 @@ impl Opening {
         let key = Key::open(&path)?;
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &path))?;
         let claim = ledger.claim(&self.job)?;
-        let mut journal = None;
-        if let Some(path) = &self.anchor {
-            let (file, newest) = Journal::open(path, ledger.name())?;
-            journal = Some(file);
-            self.seen.extend(newest);
-        }
         let name = *ledger.name();
+        if let Some(path) = &self.anchor {
+            self.seen.extend(Journal::newest(path, &name)?);
+        }
         self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
-        let files: Vec<&Path> = self.anchor.iter().chain(&self.files).map(PathBuf::as_path).collect();
+        let anchor = self.anchor.iter().filter(|path| !is_absent(path));
+        let files: Vec<&Path> = anchor.chain(&self.files).map(PathBuf::as_path).collect();
         let lacking = compare(&mut ledger, &self.ledger, &self.seen, &files).err();
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
+        // Nothing is written to an anchor that the ledger is behind, and none is made for a ledger in doubt.
+        let anchor = self.anchor.as_deref().filter(|_| lacking.is_none());
+        let journal = anchor.map(|path| Journal::open(path, &name)).transpose()?.map(|(journal, _)| journal);
         failpoint::reached("after-anchor", TroubleKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);

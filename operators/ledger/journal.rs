@@ -83,6 +83,18 @@ impl Journal {
         Ok((Journal { file, path: path.to_owned(), known }, newest))
     }
 
+    /// The last row that the anchor of a ledger knows, if there is an anchor; nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Journal::open), but for what cannot be written.
+    pub fn newest(path: &Path, ledger: &Digest) -> Result<Option<Anchor>, Trouble> {
+        if is_absent(path) {
+            return Ok(None);
+        }
+        Ok(Journal::read_of(path, ledger)?.last().map(|entry| entry.anchor))
+    }
+
     /// Everything that an anchor knows, oldest first, each row once, whoever wrote it and when.
     ///
     /// # Errors

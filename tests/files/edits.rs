@@ -413,12 +413,54 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     ] {
         files.put("job.ledger", ledger);
         files.put("job.anchor", anchor);
-        for command in [&check[..], &replay] {
+        let [checked, said] = [&check[..], &replay].map(|command| {
             let said = scene.run(command);
             assert!(said.code == Some(code) && said.err.contains(says), "{command:?}: {said:?}");
             assert!(code == 0 || scene.read("job.anchor") == anchor, "{command:?} wrote to it: {anchor:?}");
+            failure(&said)
+        });
+        assert_eq!(checked, said);
+    }
+    // What a run finds first, a check says: the output, then the key, then the anchor.
+    files.put("job.anchor", &of_another);
+    files.take("told.jsonl", "foreign.jsonl");
+    let key = files.bytes("job.ledger.key");
+    for (out, ledger, says) in [
+        ("foreign.jsonl", &sound, "--out foreign.jsonl: it holds releases of another ledger"),
+        ("told.jsonl", &sound, "key job.ledger.key: it is the key of another ledger"),
+    ] {
+        files.put("job.ledger", ledger);
+        files.take("job.ledger.key", "job.ledger.key");
+        for command in
+            [&["check", "job.toml", "--connect", "--out", out][..], &["replay", "job.toml", "--out", out]]
+        {
+            let said = scene.run(command);
+            assert!(said.code == Some(78) && said.err.contains(says), "{command:?}: {said:?}");
         }
     }
+    files.put("job.ledger.key", key);
+    // A run that is refused makes no anchor, ends no torn line of one, and leaves what its output holds of a torn row.
+    let told = scene.read("told.jsonl") + "{\"release\":";
+    scene.write("told.jsonl", &told);
+    std::os::unix::fs::symlink("nothing.jsonl", scene.at("link.jsonl")).unwrap();
+    for held in [Some(format!("{anchor}3 12")), None] {
+        files.put("job.ledger", &older);
+        match &held {
+            Some(held) => files.put("job.anchor", held),
+            None => files.remove("job.anchor"),
+        }
+        let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
+        assert_eq!(said.code, Some(74), "{said:?}");
+        assert_eq!(said.err.contains("--anchor 'job.anchor'"), held.is_some(), "{said:?}");
+        assert_eq!(scene.at("job.anchor").exists().then(|| scene.read("job.anchor")), held);
+        assert_eq!(scene.read("told.jsonl"), told);
+        if held.is_some() {
+            let said = scene.run(&["replay", "job.toml", "--out", "link.jsonl"]);
+            assert!(said.code == Some(74) && !scene.at("nothing.jsonl").exists(), "{said:?}");
+        }
+    }
+    files.put("job.ledger", &sound);
+    files.put("job.anchor", &anchor);
     // A disk that is not mounted is no reason to begin anew.
     fs::remove_file(scene.at("job.anchor")).unwrap();
     std::os::unix::fs::symlink("away/job.anchor", scene.at("job.anchor")).unwrap();

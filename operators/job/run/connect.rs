@@ -77,9 +77,11 @@ impl Job {
     /// key, a domain that the ledger states otherwise, no directory for the anchor.
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
         let mut ledger = self.ledger()?;
-        self.would_follow(&mut ledger, out)?;
+        // In the order of a run.
+        let told = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.flatten();
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
+        self.would_follow(&mut ledger, out, told)?;
         self.would_agree(&mut ledger)?;
         let offers = self.offers(self.horizon())?;
         let domain = &self.privacy.domain;
@@ -102,16 +104,22 @@ impl Job {
         Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound })
     }
 
-    /// Compares the ledger with its anchor and with the file of an output, where they are there.
-    fn would_follow(&self, ledger: &mut Ledger, out: Option<&Path>) -> Result<(), Failure> {
+    /// Looks at the output of a run, and returns the newest row that it holds.
+    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Option<Anchor>, Failure> {
+        self.keeps_apart("--out", out)?;
+        sinks::anchor_in(out, ledger.name()).map_err(of_out)
+    }
+
+    /// Compares the ledger with its anchor and with what an output was told, where they are there.
+    fn would_follow(
+        &self,
+        ledger: &mut Ledger,
+        out: Option<&Path>,
+        told: Option<Anchor>,
+    ) -> Result<(), Failure> {
         let anchor = self.privacy.anchor.as_deref().filter(|path| !is_absent(path));
-        let newest = anchor.map(|path| Journal::read_of(path, ledger.name())).transpose()?;
-        let mut seen: Vec<Anchor> =
-            newest.into_iter().filter_map(|entries| Some(entries.last()?.anchor)).collect();
-        if let Some(path) = out {
-            self.keeps_apart("--out", path)?;
-            seen.extend(sinks::anchor_in(path, ledger.name()).map_err(of_out)?);
-        }
+        let newest = anchor.map(|path| Journal::newest(path, ledger.name())).transpose()?;
+        let seen: Vec<Anchor> = newest.flatten().into_iter().chain(told).collect();
         let files: Vec<&Path> = anchor.into_iter().chain(out).collect();
         Ok(compare(ledger, &self.privacy.ledger, &seen, &files)?)
     }

@@ -56,6 +56,8 @@ pub(crate) struct Sink {
     /// True once a row was left out because it is before that one.
     begins_late: bool,
     new: bool,
+    /// Where the file is cut at the first write: before a row that was torn, or before all that an earlier demo left.
+    sound: Option<u64>,
     /// True of a file that this sink made.
     made: bool,
     /// None where it is standard output.
@@ -157,15 +159,14 @@ impl Sink {
         }
         let held = Held::read(BufReader::new(&file), format, demo, path)?;
         let sound = if demo { 0 } else { held.sound };
-        if file.metadata().map_err(refuse)?.len() > sound {
-            file.set_len(sound).map_err(refuse)?;
-        }
+        let torn = file.metadata().map_err(refuse)?.len() > sound;
         if found == Found::Nothing {
             sync_name(path).map_err(refuse)?;
         }
         let mut sink = Sink::to(To::File(file), format, demo);
         sink.path = Some(path.to_owned());
         sink.made = found == Found::Nothing;
+        sink.sound = torn.then_some(sound);
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
@@ -192,6 +193,7 @@ impl Sink {
             ledger: None,
             begins_late: false,
             new,
+            sound: None,
             made: false,
             path: None,
         }
@@ -337,7 +339,13 @@ impl Sink {
         self.judge(Ok(()))?;
         let written = match &mut self.to {
             To::Stdout => io::stdout().lock().write_all(&self.pending),
-            To::Stream(file) | To::File(file) => file.write_all(&self.pending),
+            To::Stream(file) => file.write_all(&self.pending),
+            // A run that is refused writes nothing, and leaves what was torn.
+            To::File(file) => self
+                .sound
+                .take()
+                .map_or(Ok(()), |sound| file.set_len(sound))
+                .and_then(|()| file.write_all(&self.pending)),
         };
         self.pending.clear();
         self.judge(written)
@@ -382,10 +390,10 @@ impl Drop for Sink {
         let (To::File(file), Some(path), true) = (&self.to, &self.path, self.made) else { return };
         let facts = |facts: fs::Metadata| (facts.dev(), facts.ino(), facts.len());
         if let Ok(own @ (_, _, 0)) = file.metadata().map(facts)
-            && fs::symlink_metadata(path).map(facts).is_ok_and(|found| found == own)
+            && fs::metadata(path).map(facts).is_ok_and(|found| found == own)
         {
             // One that stays is empty, and does no harm.
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(leads_to(path));
         }
     }
 }

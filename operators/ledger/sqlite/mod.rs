@@ -6,6 +6,7 @@ mod tables;
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
@@ -184,6 +185,8 @@ fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), Trouble> {
         )));
     }
     connection.set_prepared_statement_cache_capacity(64);
+    // Without it a statement that a partial index might serve is compiled again for each new value of its parameters.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     tables::settle(&connection, file.path())?;
     // The first read opens the log, which stays for as long as any connection does.
     connection
