@@ -17,13 +17,7 @@ impl FieldsOf {
             return format!("{}\n", json!({ "fields": JOB_FIELDS }));
         }
         let width = JOB_FIELDS.iter().map(|field| field.path.len()).max().unwrap_or_default();
-        let line = |field: &JobField| {
-            let words = match field.words {
-                [] => String::new(),
-                words => format!(": {}", words.join(", ")),
-            };
-            format!("{:width$}  {}{words}\n", field.path, field.value)
-        };
+        let line = |field: &JobField| format!("{:width$}  {}\n", field.path, field.takes());
         JOB_FIELDS.iter().map(line).collect()
     }
 }

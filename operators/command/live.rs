@@ -25,7 +25,7 @@ impl Run {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
-        let page = report.map(|path| lookers::Page::new(path, &job, false)).transpose()?;
+        let page = report.map(|path| lookers::Page::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
         signals::listen(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;

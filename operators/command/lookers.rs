@@ -49,11 +49,12 @@ pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
 pub(crate) struct Page {
     path: PathBuf,
     report: Report,
+    demo: bool,
 }
 
 impl Page {
     /// Refuses a path that nothing can be written to, or that holds something else, before anything is released.
-    pub(crate) fn new(path: PathBuf, job: &Job, demo: bool) -> Result<Page, Refusal> {
+    pub(crate) fn new(path: PathBuf, job: &Job, demo: bool, out: Option<&Path>) -> Result<Page, Refusal> {
         let known =
             ["html", "svg"].into_iter().any(|known| path.extension().is_some_and(|found| found == known));
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -66,15 +67,15 @@ impl Page {
             let message = format!("--report: there is no directory {}; make it", directory.display());
             return Err(Refusal::new(message));
         }
-        job.keeps_apart("--report", &path)?;
-        replaceable(&path)?;
+        job.keeps_apart("--report", &path, out)?;
+        replaceable(&path, demo)?;
         let report = Report::new(heading(job, demo));
-        Ok(Page { path, report })
+        Ok(Page { path, report, demo })
     }
 
     /// Writes it, unless the path has come to hold something else, such as the lines of this run.
     pub(crate) fn write(&self) -> Result<(), Refusal> {
-        replaceable(&self.path)?;
+        replaceable(&self.path, self.demo)?;
         let picture = self.path.extension().is_some_and(|ending| ending == "svg");
         let text = if picture { self.report.svg() } else { self.report.html() };
         let path = self.path.display();
@@ -86,17 +87,20 @@ impl Page {
     }
 }
 
-/// Refuses a path that holds something else than a report.
-fn replaceable(path: &Path) -> Result<(), Refusal> {
+/// Refuses a path that holds something else than a report, or for a demonstration than a report of one.
+fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
     let held = match path.try_exists() {
         Ok(true) => std::fs::read(path).map_err(|error| Refusal::unreadable("--report", path, &error))?,
         _ => return Ok(()),
     };
-    if held.is_empty() || Report::is_of(&held) {
+    // A page of what was released is not lost to one of a truth.
+    let lost = demo && !Report::is_of_demo(&held);
+    if held.is_empty() || (Report::is_of(&held) && !lost) {
         return Ok(());
     }
+    let held = if Report::is_of(&held) { "a report of releases" } else { "something else than a report" };
     Err(Refusal::new(format!(
-        "--report: {} holds something else than a report, and is left as it is; give the path of a new file",
+        "--report: {} holds {held}, and is left as it is; give the path of a new file",
         path.display()
     )))
 }

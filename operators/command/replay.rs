@@ -39,7 +39,8 @@ impl Replay {
         let (job, processes) = self.cluster.with(open)?;
         lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
-        let page = report.map(|path| lookers::Page::new(path, &job, self.demo)).transpose()?;
+        let page =
+            report.map(|path| lookers::Page::new(path, &job, self.demo, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let stop = Stop::new();
         signals::listen(&stop, None)?;

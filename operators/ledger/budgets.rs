@@ -72,7 +72,8 @@ impl Ledger {
         let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
         if *cap == known.cap || !known.cap.within(cap) {
             return Err(Trouble::refused(format!(
-                "domain {domain}: a cap can only be raised; it is {}",
+                "domain {domain}: a cap can only be raised, in the currency that it has (an epsilon with a delta where it has \
+                 one); it is {}",
                 known.cap
             )));
         }

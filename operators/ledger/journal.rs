@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
@@ -129,12 +130,27 @@ impl Journal {
         if new.is_empty() {
             return Ok(());
         }
+        self.is_in_place()?;
         new.sort_by_key(|row| row.sequence());
         let text: String = new.iter().copied().map(line).collect();
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| trouble(&self.path, &error.to_string()))?;
         self.known.extend(new.into_iter().map(Row::sequence));
         Ok(())
+    }
+}
+
+impl Journal {
+    /// Checks that the file still has its name: what is written to a file without one, nobody finds.
+    fn is_in_place(&self) -> Result<(), Trouble> {
+        let own = self.file.metadata().map_err(|error| trouble(&self.path, &error.to_string()))?;
+        let found = fs::metadata(&self.path).ok();
+        if found.is_some_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+            return Ok(());
+        }
+        let what = "it was removed, or another file was put in its place, while it was in use; bring it back, or start \
+                    again with a new one";
+        Err(trouble(&self.path, what))
     }
 }
 

@@ -315,6 +315,9 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     let shown = scene.done(&["ledger", "show", "job.ledger"]).out;
     let floor = told.out.split("starts before ").nth(1).unwrap().split(' ').next().unwrap();
     assert!(shown.contains(&format!("repaired: no window that starts before {floor} is drawn")), "{shown}");
+    // A cap that is raised brings no lost window back, so none is asked for.
+    let checked = scene.done(&["check", "job.toml", "--connect", "--out", "told.jsonl"]).out;
+    assert!(checked.contains("is lost: it is never drawn") && !checked.contains("amend"), "{checked}");
     for _ in 0..2 {
         let said = scene.run(&REPLAY);
         // Every window starts before the repair.

@@ -8,7 +8,8 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::fresh;
-use crate::scene::{Scene, until};
+use crate::jobs::{SECOND, exact, log};
+use crate::scene::{Scene, now, until};
 
 /// The job with an anchor.
 fn anchored(name: &str) -> Scene {
@@ -77,7 +78,7 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
         ("nowhere/told.jsonl", "--out nowhere/told.jsonl: there is no directory nowhere; make it"),
         ("astray", "--out astray: is a symbolic link, and there is no directory nowhere; make it"),
         ("circle", "--out circle: found"),
-        ("job.toml/told.jsonl", "--out job.toml/told.jsonl: there is no directory job.toml"),
+        ("job.toml/told.jsonl", "--out job.toml/told.jsonl: found a file where its path has a directory"),
         ("/proc/told.jsonl", "--out /proc/told.jsonl: found"),
     ] {
         let [check, replay] =
@@ -118,4 +119,48 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     assert_eq!(waiting.end().code, Some(0));
     scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
     assert_eq!(lines, scene.read("told.jsonl"));
+}
+
+// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs are told apart.
+#[test]
+fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
+    let scene = fresh("outputs-report");
+    let same = ["replay", "job.toml", "--out", "both.html", "--report", "both.html"];
+    let said = scene.run(&same);
+    assert!(
+        said.code == Some(78) && said.err.contains("--report: both.html is the file of --out"),
+        "{said:?}"
+    );
+    assert_eq!(scene.standing("job.ledger").0, 0);
+    for name in ["page.html", "page.svg"] {
+        let real = ["replay", "job.toml", "--out", "told.jsonl", "--report", name];
+        let demo = ["replay", "job.toml", "--demo", "--report", name];
+        scene.done(&demo);
+        scene.done(&demo);
+        scene.done(&real);
+        let held = scene.read(name);
+        let said = scene.run(&demo);
+        let words = format!("--report: {name} holds a report of releases, and is left as it is");
+        assert!(said.code == Some(78) && said.err.contains(&words), "{said:?}");
+        assert_eq!(scene.read(name), held);
+        scene.done(&real);
+    }
+}
+
+// Refutes an anchor that is removed under a live run, which then goes on without any.
+#[test]
+fn a_run_ends_where_its_anchor_is_gone() {
+    let scene = anchored("outputs-anchor");
+    let from = now() / SECOND * SECOND - SECOND;
+    let job = exact(from, None)
+        .replace("ledger = \"job.ledger\"", "ledger = \"live.ledger\"\nanchor = \"job.anchor\"");
+    scene.write("live.toml", job);
+    scene.write("visits.csv", log(from, 4, 5).0);
+    scene.done(&["ledger", "init", "live.ledger", "--config", "live.toml"]);
+    let live = scene.start(&["run", "live.toml", "--out", "told.jsonl"]);
+    until("a window is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+    fs::remove_file(scene.at("job.anchor")).unwrap();
+    let said = live.end();
+    assert!(said.code == Some(74) && said.err.contains("anchor job.anchor: it was removed"), "{said:?}");
+    scene.verify("live.ledger");
 }

@@ -18,6 +18,16 @@ pub struct JobField {
     pub words: &'static [&'static str],
 }
 
+impl JobField {
+    /// The kind of its value with the words that it takes, as in `a word: drop, reject, shared`.
+    pub fn takes(&self) -> String {
+        match self.words {
+            [] => self.value.to_owned(),
+            words => format!("{}: {}", self.value, words.join(", ")),
+        }
+    }
+}
+
 const fn field(path: &'static str, value: &'static str) -> JobField {
     JobField { path, value, words: &[] }
 }

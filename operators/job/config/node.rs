@@ -70,8 +70,11 @@ impl<'a> Fields<'a> {
         }
         for name in required {
             if !self.table.contains_key(*name) && !misspelt.contains(name) {
-                let wrong = Wrong::new(MistakeKind::Missing, "nothing", format!("the field {name}"));
-                self.page.refuse(self.place.clone(), &self.name(name), wrong);
+                let path = self.name(name);
+                let takes =
+                    grammar::row(&path).map(|field| format!(", {}", field.takes())).unwrap_or_default();
+                let wrong = Wrong::new(MistakeKind::Missing, "nothing", format!("the field {name}{takes}"));
+                self.page.refuse(self.place.clone(), &path, wrong);
             }
         }
         self

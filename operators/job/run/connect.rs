@@ -25,6 +25,8 @@ pub struct Connected {
     pub refused: Vec<Shortfall>,
     /// The key that the first start will bind the ledger to; none where the ledger is bound to it already.
     pub unbound: Option<PathBuf>,
+    /// The moment of the last repair, where a window of the job starts before it.
+    pub lost: Option<Time>,
 }
 
 impl Connected {
@@ -37,7 +39,14 @@ impl Connected {
                 key.display()
             )
         });
-        unbound.chain(self.refused.iter().map(warning)).collect()
+        let lost = self.lost.iter().map(|floor| {
+            format!(
+                "a window that starts before the last `ledger repair`, before {}, and has no row in the ledger is lost: it is \
+                 never drawn",
+                moment(*floor)
+            )
+        });
+        unbound.chain(lost).chain(self.refused.iter().map(warning)).collect()
     }
 }
 
@@ -98,15 +107,19 @@ impl Job {
                 },
             ));
         }
+        // These are lost, and nothing is asked for them.
+        let floor = ledger.floor()?.unwrap_or(Time::MIN);
+        let lost = asked.iter().any(|(release, _)| release.window.start() < floor).then_some(floor);
+        asked.retain(|(release, _)| release.window.start() >= floor);
         // In the order in which they would be released.
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
-        Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound })
+        Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound, lost })
     }
 
     /// Looks at the output of a run, and returns the newest row that it holds.
     fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Option<Anchor>, Failure> {
-        self.keeps_apart("--out", out)?;
+        self.keeps_apart("--out", out, None)?;
         sinks::anchor_in(out, ledger.name()).map_err(of_out)
     }
 
@@ -157,7 +170,7 @@ impl Job {
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
             return Err(Failure::configuration(format!(
                 "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
-                 stated, or raise the cap with `discreet ledger amend`",
+                 stated, also where the cap is to be raised: that is done by `discreet ledger amend`, and the file stays as it is",
                 asked.cap(),
                 known.cap()
             )));

@@ -21,7 +21,7 @@ const SILENT: Duration = Duration::from_secs(1);
 /// Opens the sink of a run: a file, or standard output.
 pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, Failure> {
     let Some(path) = out else { return Sink::stdout(demo).map_err(|error| Failure::sink(&error)) };
-    job.keeps_apart("--out", path)?;
+    job.keeps_apart("--out", path, None)?;
     // Open until the sink is: a pipe whose last writer has left is at its end.
     let _pipe = wait.for_a_reader(path)?;
     Sink::file(path, demo).map_err(of_out)
@@ -67,18 +67,18 @@ impl Wait<'_> {
 }
 
 impl Job {
-    /// Refuses a path that is one of the job's own files: its job file, source, ledger, key or anchor.
+    /// Refuses a path that is one of the job's own files (its job file, source, ledger, key or anchor) or its output.
     ///
     /// # Errors
     ///
     /// Where it is one of them, with the field that names it.
-    pub fn keeps_apart(&self, option: &str, path: &Path) -> Result<(), Failure> {
+    pub fn keeps_apart(&self, option: &str, path: &Path, out: Option<&Path>) -> Result<(), Failure> {
         // A pipe or a device keeps nothing, and may be the source too.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Ok(());
         }
-        let Some((field, _)) = self.own_files(path).into_iter().find(|(_, own)| name_one_file(own, path))
-        else {
+        let mut files = self.own_files(path).into_iter().chain(out.map(|out| ("--out", out.to_owned())));
+        let Some((field, _)) = files.find(|(_, own)| name_one_file(own, path)) else {
             return Ok(());
         };
         Err(Failure::configuration(format!(

@@ -403,7 +403,7 @@ fn unopened(path: &Path, error: &io::Error) -> Trouble {
     let end = leads_to(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };
     let (shown, directory) = (path.display(), directory(&end));
-    Trouble::refused(if directory.is_dir() {
+    Trouble::refused(if directory.exists() {
         format!("{shown}: found {}; give the path of a file that can be written", found_by(error))
     } else {
         format!("{shown}:{link} there is no directory {}; make it", directory.display())

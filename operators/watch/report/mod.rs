@@ -25,6 +25,9 @@ use crate::gate::Standing;
 /// Stands at the beginning of every page and picture.
 const MARK: &str = "discreet report";
 
+/// The mark of a report of a demonstration.
+const DEMO_MARK: &str = "discreet report of a demo";
+
 /// What stands at the top.
 #[derive(Clone, Debug, Default)]
 pub struct Heading {
@@ -66,8 +69,12 @@ impl Report {
 
     /// Returns true of a text that is a page or a picture that a report wrote, by its beginning.
     pub fn is_of(text: &[u8]) -> bool {
-        let beginning = text.get(..text.len().min(512)).unwrap_or_default();
-        beginning.windows(MARK.len()).any(|part| part == MARK.as_bytes())
+        begins_with(text, MARK)
+    }
+
+    /// Returns true of a report of a demonstration.
+    pub fn is_of_demo(text: &[u8]) -> bool {
+        begins_with(text, DEMO_MARK)
     }
 
     /// The page, in HTML.
@@ -79,4 +86,15 @@ impl Report {
     pub fn svg(&self) -> String {
         picture::picture(&self.heading, &self.model)
     }
+}
+
+/// The mark of a report of this kind.
+fn mark(heading: &Heading) -> &'static str {
+    if heading.demo { DEMO_MARK } else { MARK }
+}
+
+/// Whether a mark is in the beginning of a text.
+fn begins_with(text: &[u8], mark: &str) -> bool {
+    let beginning = text.get(..text.len().min(512)).unwrap_or_default();
+    beginning.windows(mark.len()).any(|part| part == mark.as_bytes())
 }

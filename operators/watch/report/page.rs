@@ -13,7 +13,7 @@ use super::picture::panels;
 use super::ranks::promised;
 use super::style;
 use super::timeline::Timeline;
-use super::{Heading, MARK};
+use super::{Heading, mark};
 
 /// How wide the pictures are drawn; a browser makes them fit.
 const WIDTH: f64 = 984.0;
@@ -55,12 +55,12 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
 impl Page<'_> {
     fn head(&mut self) {
         let Heading { job, promise, domain, budget, made, demo } = self.heading;
-        let (job, style) = (escape(job), style::page());
+        let (job, style, mark) = (escape(job), style::page(), mark(self.heading));
         let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
         self.text += &format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-             <meta name=\"generator\" content=\"{MARK}\">\
+             <meta name=\"generator\" content=\"{mark}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{style}</style></head>\
              <body><main><header><p class=\"kicker\">What was released, and what it cost</p><h1>{job}</h1>"

@@ -8,7 +8,7 @@ use super::model::{Model, Series};
 use super::ranks::promised;
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::timeline::Timeline;
-use super::{Heading, MARK};
+use super::{Heading, mark};
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 32.0;
@@ -61,7 +61,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
     }
     whole.height = y + 12.0;
     whole.description = format!("{} {}", heading.promise, whole.description);
-    framed(&whole)
+    framed(&whole, mark(heading))
 }
 
 /// Draws a release from `y` on; gives where it ends.
@@ -99,12 +99,12 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &Series, y: f64) -> f
     y
 }
 
-fn framed(whole: &Drawing) -> String {
+fn framed(whole: &Drawing, mark: &str) -> String {
     let Drawing { width, height, title, description, body } = whole;
     let (width, height) = (px(*width), px(*height));
     let (light, dark) = (pictures(&LIGHT), pictures(&DARK));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" data-generator=\"{MARK}\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" data-generator=\"{mark}\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t d\">\
          <title id=\"t\">{}</title><desc id=\"d\">{}</desc>\
          <style>text{{font-family:{FONTS}}}{light}@media (prefers-color-scheme:dark){{{dark}}}{SHAPES}</style>\
