@@ -151,6 +151,17 @@ fn keys_and_bounds_that_cannot_be() {
     let record = GOOD.replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("20:18: release[1].bound.keys: found more than there can be"), "{refused}");
+    // A record is in the windows that hold its time, and in no number of others.
+    let windowed =
+        record.replace("bound = { keys = 3, per_key = 1, windows = 12 }", "bound = { windows = 12 }");
+    let refused = parse(&windowed).unwrap_err();
+    let told: Vec<(&str, String)> =
+        refused.iter().map(|mistake| (mistake.field(), mistake.to_string())).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].0 == "release[1].bound.windows" && told[0].1.contains("no windows: a record"),
+        "{told:?}"
+    );
     let untimed =
         parse(&GOOD.replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")).unwrap_err();
     assert!(untimed.to_string().contains("6:1: source: found no time"), "{untimed}");
