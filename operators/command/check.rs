@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::job::config::{Place, Records, declare_fields};
-use discreet::job::{Job, Survey};
+use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
 use super::{Refusal, SOURCE_IS_GONE, found_by};
@@ -40,8 +40,11 @@ impl Check {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let mut warnings = plan.warnings;
+        let mut fits = true;
         if self.connect {
-            warnings.extend(connect(&job, self.out.as_deref())?);
+            let connected = connect(&job, self.out.as_deref())?;
+            fits = connected.refused.is_empty();
+            warnings.extend(connected.warnings());
         }
         let survey = self.sample.map(|most| job.sample(most, self.write_fields)).transpose()?;
         let written = match &survey {
@@ -64,9 +67,10 @@ impl Check {
             return Ok(format!("{line}\n"));
         }
         let counted = if releases == 1 { "1 release".to_owned() } else { format!("{releases} releases") };
+        let budget = if fits { "within the budget" } else { "of which the budget would refuse windows" };
         let connected = if self.connect { ", and its ledger and source are there" } else { "" };
         let mut page = format!(
-            "{}: {}, version {}: {counted}, within the budget{connected}\n",
+            "{}: {}, version {}: {counted}, {budget}{connected}\n",
             self.config.display(),
             plan.job,
             plan.version
@@ -108,14 +112,14 @@ impl Check {
     }
 }
 
-/// Whether what the job needs is where it says; gives back what it should be warned of.
-fn connect(job: &Job, out: Option<&Path>) -> Result<Vec<String>, Refusal> {
+/// Looks at what the job needs, where the file says that it is.
+fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
     match &job.source.records {
         Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => source(place)?,
         _ => {}
     }
-    Ok(connected.warnings())
+    Ok(connected)
 }
 
 /// Whether there is something to read, of which nothing is read.

@@ -103,6 +103,8 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     let check = |config: &str| {
         let (code, page, error) = discreet(&["check", config, "--connect"]);
         assert_eq!((code, error.as_str()), (0, ""));
+        let refused = page.contains("would be refused");
+        assert_eq!(page.contains("within the budget"), !refused, "{page}");
         page.lines().filter(|line| line.contains("would be refused")).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(check(&config), Vec::<String>::new());
