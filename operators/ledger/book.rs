@@ -21,7 +21,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the tables. Another one is refused.
-const FORMAT: i64 = 8;
+const FORMAT: i64 = 9;
 
 /// An open ledger.
 ///
@@ -83,7 +83,7 @@ impl Ledger {
         let tables = transaction.store();
         tables
             .execute("INSERT INTO meta VALUES (1, ?1, ?2)", &[Value::Number(FORMAT), Value::Bytes(&name)])?;
-        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[Value::Bytes(Digest::NONE.bytes())])?;
+        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[Value::Bytes(&name)])?;
         transaction.commit()?;
         Ledger::trusted(store, place)
     }

@@ -254,7 +254,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
     let meta = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
     let meta = first(torn, "SELECT format, ledger FROM meta", &[], meta).map_err(unreadable)?;
     let (format, ledger) = meta.ok_or_else(|| unreadable(Trouble::doubt("ledger: it has no name")))?;
-    let mut chain = Chain::default();
+    let mut chain = Chain::of(ledger);
     // How far it gets is the question.
     let _ = chain.follow(torn);
     let sound = chain.sequence;

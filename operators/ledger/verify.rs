@@ -21,7 +21,9 @@ pub(super) fn verify(store: &mut dyn Store) -> Result<(), Trouble> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
     let store = snapshot.store();
-    let mut chain = Chain::default();
+    let ledger = first(store, "SELECT ledger FROM meta", &[], |row| digest(row, 0))?;
+    let ledger = ledger.ok_or_else(|| Trouble::doubt("ledger: it has no name"))?;
+    let mut chain = Chain::of(ledger);
     chain.follow(store)?;
     if head(store)? != (chain.sequence, chain.last) {
         return Err(Trouble::doubt(format!("ledger: it ends at row {}, and says otherwise", chain.sequence)));
@@ -97,13 +99,13 @@ pub(super) struct Chain {
     pub(super) due: Due,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
-        Chain { sequence: 0, last: Digest::NONE, releases: 0, due: Due::default() }
-    }
-}
-
 impl Chain {
+    /// A chain that begins with the name of its ledger, so that rows of another ledger are in doubt: a log of another one that
+    /// lies beside the file brings them there.
+    pub(super) fn of(ledger: Digest) -> Chain {
+        Chain { sequence: 0, last: ledger, releases: 0, due: Due::default() }
+    }
+
     /// Reads all rows in their order, as a stream: a ledger may hold millions.
     pub(super) fn follow(&mut self, store: &mut dyn Store) -> Result<(), Trouble> {
         let mut statements = statements(store)?.into_iter().peekable();

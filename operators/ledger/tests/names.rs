@@ -143,3 +143,25 @@ fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
     std::os::unix::fs::symlink(directory, &link).unwrap();
     ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
 }
+
+// Refutes rows of another ledger that a log beside the file brings, under this ledger's name.
+#[test]
+fn a_log_of_another_ledger_is_not_taken_for_its_rows() {
+    let [own, other] = [At::File, At::File].map(|at| at.scratch());
+    let sealed = |scratch: &Scratch, line: &str| {
+        let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+        let claim = ledger.claim(&name("web")).unwrap();
+        ledger.seal(&claim, &[sealing("web", (0, 10), 3, line)]).unwrap();
+        (ledger, claim)
+    };
+    for scratch in [&own, &other] {
+        drop(ledger(scratch, Promise::Lifetime, 100));
+    }
+    drop(sealed(&own, "own"));
+    let running = sealed(&other, "another");
+    fs::copy(beside(&other, "-wal"), beside(&own, "-wal")).unwrap();
+    let trouble = Ledger::open(own.ledger()).unwrap_err();
+    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert!(trouble.to_string().contains("is missing or was edited"), "{trouble}");
+    drop(running);
+}
