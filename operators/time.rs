@@ -8,7 +8,7 @@ use crate::invalid::{Invalid, Kind};
 pub(crate) use text::in_json;
 #[cfg(feature = "cli")]
 pub(crate) use text::moment;
-pub use text::{Moment, at};
+pub use text::{Moment, at, in_utc};
 pub use zone::Zone;
 pub(crate) use zone::{known, midnight};
 

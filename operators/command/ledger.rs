@@ -9,11 +9,11 @@ use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{Amount, Omega, limit};
 use discreet::ledger::{Domain, Ledger, Name};
-use discreet::time::in_words;
+use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
-use super::repair::{Repair, moment};
+use super::repair::Repair;
 
 /// What can be done with a ledger by hand.
 #[derive(Debug, clap::Subcommand)]
@@ -134,7 +134,7 @@ impl Show {
         }
         let mut page = format!("ledger {}, {rows} rows\n", ledger.name());
         page.extend(floor.map(|floor| {
-            format!("repaired: no window that starts before {} is drawn any more\n", moment(floor))
+            format!("repaired: no window that starts before {} is drawn any more\n", in_utc(floor))
         }));
         page.extend(standings.iter().map(Standing::page));
         page.extend(ledger.warning().map(|warning| format!("\nwarning: {warning}\n")));

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use discreet::ledger::{Entry, Journal, Ledger, Loss, Published};
-use discreet::time::Time;
+use discreet::time::in_utc;
 use serde_json::json;
 
 use super::Refusal;
@@ -61,16 +61,11 @@ impl Repair {
              window takes back no value that was released for it earlier\n",
             repaired.sound,
             repaired.charges,
-            moment(repaired.floor)
+            in_utc(repaired.floor)
         );
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
         Ok(page)
     }
-}
-
-/// A moment as pages have it.
-pub(super) fn moment(time: Time) -> String {
-    jiff::Timestamp::from_microsecond(time).map_or("the end of time".to_owned(), |moment| moment.to_string())
 }
 
 /// Whether a file begins as releases do, as lines of JSON or as a table, and not as an anchor.

@@ -115,6 +115,7 @@ pub use core::{Core, Delivery, Effect, Event, Outcome, Record, Uncertainty};
 pub use desk::{Desk, Gate};
 pub use doubt::Doubt;
 pub use opening::Opening;
+#[cfg(feature = "cli")]
 pub(crate) use opening::compare;
 pub use request::{Drawn, Noted, Request, Sealable, Standing, Told};
 pub use welcome::Memory;

@@ -19,7 +19,7 @@ pub(crate) fn leads_to(path: &Path) -> PathBuf {
     end
 }
 
-/// Whether two paths name one file: one that is there, by any of its names, or one that would be made.
+/// Returns true where two paths name one file: one that is there, by any of its names, or one that would be made.
 pub(crate) fn name_one_file(one: &Path, other: &Path) -> bool {
     let found = [one, other].map(|path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok());
     match found {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::columns::{decode, encode};
-use super::durable::{is_absent, sync_name};
+use super::durable::{beside, is_absent, sync_name};
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
@@ -138,9 +138,7 @@ impl Journal {
         self.known.extend(new.into_iter().map(Row::sequence));
         Ok(())
     }
-}
 
-impl Journal {
     /// Checks that the file still has its name: what is written to a file without one, nobody finds.
     fn is_in_place(&self) -> Result<(), Trouble> {
         let own = self.file.metadata().map_err(|error| trouble(&self.path, &error.to_string()))?;
@@ -157,9 +155,7 @@ impl Journal {
 /// Makes an anchor that knows nothing. It has its name once its title is on the disk: an anchor without a title was emptied
 /// by somebody, and not left by a crash.
 fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
+    let new = beside(path, ".new");
     // What a crash left is never written to: it may have the anchor's name already.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::durable::sync_name;
+use super::durable::{beside, sync_name};
 use super::trouble::Trouble;
 use crate::canonical::Digest;
 
@@ -24,9 +24,7 @@ const LENGTH: usize = 32;
 impl Key {
     /// Where a ledger's key lies unless it is said otherwise: beside it, with `.key` behind its name.
     pub fn beside(ledger: &Path) -> PathBuf {
-        let mut path = ledger.as_os_str().to_owned();
-        path.push(".key");
-        PathBuf::from(path)
+        beside(ledger, ".key")
     }
 
     /// Draws a key and writes it to a new file, durably, with mode 0600.

@@ -12,7 +12,7 @@ use super::agreement;
 use super::anchor::{self, Published};
 use super::book::Ledger;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
-use super::durable::sync_name;
+use super::durable::{beside, sync_name};
 use super::journal::Entry;
 use super::name::Name;
 use super::place;
@@ -363,10 +363,4 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
         }
     }
     Ok(debts)
-}
-
-fn beside(place: &Path, suffix: &str) -> PathBuf {
-    let mut path = place.as_os_str().to_owned();
-    path.push(suffix);
-    PathBuf::from(path)
 }

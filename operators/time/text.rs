@@ -53,6 +53,12 @@ impl Moment for &str {
     }
 }
 
+/// A moment in RFC 3339 and UTC for people; beyond the year 9999 it is the end of time.
+pub fn in_utc(time: Time) -> String {
+    Timestamp::from_microsecond(time)
+        .map_or_else(|_| "the end of time".to_owned(), |moment| moment.to_string())
+}
+
 /// A moment in RFC 3339 and UTC, as JSON; what lies beyond the year 9999 has no such name.
 pub(crate) fn in_json(time: Time) -> String {
     match Timestamp::from_microsecond(time) {

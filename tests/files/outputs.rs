@@ -121,7 +121,7 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     assert_eq!(lines, scene.read("told.jsonl"));
 }
 
-// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs are told apart.
+// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs are compared.
 #[test]
 fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
     let scene = fresh("outputs-report");

@@ -126,7 +126,7 @@ pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
 /// A domain promises either a number of windows of each person, or not.
 pub(super) fn apart(node: &Node<'_>) -> Option<()> {
     let remedy = "another domain for it, in a job of its own, whose budget people spend beside this one: in this job a \
-         release uses so many windows of a person";
+         release counts a person in a number of windows";
     node.at(&["running"]).conflict("a running total beside releases that bound windows", remedy)
 }
 

@@ -9,6 +9,7 @@ use crate::job::config::shell_quoted;
 use crate::job::sinks;
 use crate::ledger::durable::{directory, is_absent};
 use crate::ledger::{Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Release as Released, Shortfall};
+use crate::time::in_utc;
 use crate::words::meant;
 
 /// How many windows of each release are looked at, where they go on without end.
@@ -43,7 +44,7 @@ impl Connected {
             format!(
                 "a window that starts before the last `ledger repair`, before {}, and has no row in the ledger is lost: it is \
                  never drawn",
-                moment(*floor)
+                in_utc(*floor)
             )
         });
         unbound.chain(lost).chain(self.refused.iter().map(warning)).collect()
@@ -52,7 +53,7 @@ impl Connected {
 
 fn warning(shortfall: &Shortfall) -> String {
     let Shortfall { first, spent, asked, limit, refused, new, .. } = shortfall;
-    let (start, end) = (moment(first.window.start()), moment(first.window.end()));
+    let (start, end) = (in_utc(first.window.start()), in_utc(first.window.end()));
     let (domain, name) = (&first.domain, &first.name);
     let left = match limit.less(spent) {
         // What rounding leaves pays for nothing.
@@ -71,11 +72,6 @@ fn warning(shortfall: &Shortfall) -> String {
     )
 }
 
-/// RFC 3339 in UTC; what lies beyond the years that have four digits has no such name.
-fn moment(time: Time) -> String {
-    jiff::Timestamp::from_microsecond(time).map_or("the end of time".to_owned(), |moment| moment.to_string())
-}
-
 impl Job {
     /// Looks at the ledger and its key as a run does at its start, and at what is spent. Changes nothing, and reads no
     /// record.
@@ -87,10 +83,10 @@ impl Job {
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
         let mut ledger = self.ledger()?;
         // In the order of a run.
-        let told = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.flatten();
+        let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.flatten();
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
-        self.would_follow(&mut ledger, out, told)?;
+        self.would_follow(&mut ledger, out, published)?;
         self.would_agree(&mut ledger)?;
         let offers = self.offers(self.horizon())?;
         let domain = &self.privacy.domain;
@@ -123,16 +119,16 @@ impl Job {
         sinks::anchor_in(out, ledger.name()).map_err(of_out)
     }
 
-    /// Compares the ledger with its anchor and with what an output was told, where they are there.
+    /// Compares the ledger with its anchor and with the newest row of an output, where they are there.
     fn would_follow(
         &self,
         ledger: &mut Ledger,
         out: Option<&Path>,
-        told: Option<Anchor>,
+        published: Option<Anchor>,
     ) -> Result<(), Failure> {
         let anchor = self.privacy.anchor.as_deref().filter(|path| !is_absent(path));
         let newest = anchor.map(|path| Journal::newest(path, ledger.name())).transpose()?;
-        let seen: Vec<Anchor> = newest.flatten().into_iter().chain(told).collect();
+        let seen: Vec<Anchor> = newest.flatten().into_iter().chain(published).collect();
         let files: Vec<&Path> = anchor.into_iter().chain(out).collect();
         Ok(compare(ledger, &self.privacy.ledger, &seen, &files)?)
     }

@@ -1,4 +1,4 @@
-//! The file that the lines of a run go to: which may be none that the job needs, and is a pipe at times.
+//! The output of a run: a file that is none of the job's own, a pipe, or standard output.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -10,13 +10,13 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::job::paths::name_one_file;
-use crate::ledger::durable::directory;
+use crate::ledger::durable::{beside, directory};
 
-/// How often somebody is looked for who reads a pipe.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time between two looks for a reader of a pipe.
+const INTERVAL: Duration = Duration::from_millis(20);
 
-/// A reader is waited for so long without a word.
-const SILENT: Duration = Duration::from_secs(1);
+/// The time after which the operator is notified that a pipe has no reader.
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Opens the sink of a run: a file, or standard output.
 pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, Failure> {
@@ -27,7 +27,7 @@ pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) ->
     Sink::file(path, demo).map_err(of_out)
 }
 
-/// What ends the wait for somebody who reads a pipe, and who is told of it.
+/// A wait for the reader of a pipe: the switch that ends it, and the notice to the operator.
 pub(super) struct Wait<'w> {
     pub(super) stop: &'w Stop,
     pub(super) notice: Option<&'w Notice>,
@@ -40,7 +40,7 @@ impl Wait<'_> {
             return Ok(None);
         }
         let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let (began, mut was_said) = (Instant::now(), false);
+        let (began, mut notified) = (Instant::now(), false);
         loop {
             match OpenOptions::new().write(true).custom_flags(at_once).open(path) {
                 Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
@@ -52,8 +52,8 @@ impl Wait<'_> {
                     format!("--out: {} is a pipe that nobody reads; start its reader", path.display());
                 return Err(Failure::configuration(message));
             }
-            if !was_said && began.elapsed() > SILENT {
-                was_said = true;
+            if !notified && began.elapsed() > NOTICE_AFTER {
+                notified = true;
                 if let Some(notice) = self.notice {
                     notice(&format!(
                         "--out: {} is a pipe that nobody reads; it is waited for",
@@ -61,7 +61,7 @@ impl Wait<'_> {
                     ));
                 }
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(INTERVAL);
         }
     }
 }
@@ -71,7 +71,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Where it is one of them, with the field that names it.
+    /// Names the field whose file it is.
     pub fn keeps_apart(&self, option: &str, path: &Path, out: Option<&Path>) -> Result<(), Failure> {
         // A pipe or a device keeps nothing, and may be the source too.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -113,12 +113,6 @@ impl Job {
         }
         own
     }
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(suffix);
-    PathBuf::from(path)
 }
 
 /// Names the option that a refusal of an output is about.

@@ -56,7 +56,7 @@ pub(crate) struct Sink {
     /// True once a row was left out because it is before that one.
     begins_late: bool,
     new: bool,
-    /// Where the file is cut at the first write: before a row that was torn, or before all that an earlier demo left.
+    /// The length to which the file is cut at the first write: before a row that was torn, or before all that an earlier demo left.
     sound: Option<u64>,
     /// True of a file that this sink made.
     made: bool,
@@ -89,7 +89,7 @@ impl Format {
     }
 }
 
-/// What an output is found to be.
+/// The kind of file at the path of an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -113,7 +113,7 @@ impl Found {
     }
 }
 
-/// Whether a path names a directory, there or not.
+/// Returns true of a path that names a directory, there or not.
 fn is_of_directory(path: &Path) -> bool {
     leads_to(path).as_os_str().as_bytes().ends_with(b"/")
 }

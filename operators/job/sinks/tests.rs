@@ -176,11 +176,7 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
         let header = if name.ends_with("csv") { table::header(false).len() } else { 0 };
         fs::write(&torn, &whole[..header + 40]).unwrap();
         assert!(Sink::file(&torn, false).unwrap().is_new());
-        assert_eq!(
-            fs::read(&torn).unwrap(),
-            &whole[..header + 40],
-            "a sink that was told nothing cut its file"
-        );
+        assert_eq!(fs::read(&torn).unwrap(), &whole[..header + 40], "a sink without a row cut its file");
     }
 }
 

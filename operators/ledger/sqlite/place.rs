@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::super::durable::directory;
+use super::super::durable::{beside, directory};
 use super::super::trouble::Trouble;
 
 /// File systems whose locks or syncs cannot be relied on from here.
@@ -85,9 +85,7 @@ impl LedgerFile {
 
     /// The path of a file that lies beside this one, under its name and a suffix.
     fn beside(&self, suffix: &str) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
-        path.push(suffix);
-        PathBuf::from(path)
+        beside(&self.path, suffix)
     }
 
     /// The beginning of the names of this ledger's lock files. They lie in its directory, and are named by the inode and

@@ -93,7 +93,7 @@ fn mark(heading: &Heading) -> &'static str {
     if heading.demo { DEMO_MARK } else { MARK }
 }
 
-/// Whether a mark is in the beginning of a text.
+/// Returns true where a mark is in the first 512 bytes of a text.
 fn begins_with(text: &[u8], mark: &str) -> bool {
     let beginning = text.get(..text.len().min(512)).unwrap_or_default();
     beginning.windows(mark.len()).any(|part| part == mark.as_bytes())
