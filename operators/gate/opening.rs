@@ -8,8 +8,7 @@ use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
 use super::vault::Vault;
-use crate::ledger::durable::is_absent;
-use crate::ledger::{Anchor, Digest, Journal, Key, Ledger, Name, Trouble, TroubleKind, failpoint};
+use crate::ledger::{Anchor, Digest, Journal, Key, Ledger, Name, Published, Trouble, TroubleKind, failpoint};
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -23,6 +22,8 @@ pub struct Opening {
     seen: Vec<Anchor>,
     /// The same, of this ledger by its place.
     told: Vec<(i64, Digest)>,
+    /// A window of a file whose closing line is torn.
+    unclosed: Option<Published>,
     /// The files of releases that it was read in.
     files: Vec<PathBuf>,
     again: bool,
@@ -45,6 +46,7 @@ impl Opening {
             anchor: None,
             seen: Vec::new(),
             told: Vec::new(),
+            unclosed: None,
             files: Vec::new(),
             again: false,
             person: None,
@@ -102,6 +104,12 @@ impl Opening {
         self
     }
 
+    /// The window at the end of a file of releases, of which the closing line is torn.
+    pub(crate) fn unclosed(mut self, window: Option<Published>) -> Opening {
+        self.unclosed = window;
+        self
+    }
+
     /// The file in which [`told`](Opening::told) was read, to be named where the ledger is behind it.
     #[must_use]
     pub fn told_in(mut self, file: impl AsRef<Path>) -> Opening {
@@ -149,19 +157,20 @@ impl Opening {
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &path))?;
         let claim = ledger.claim(&self.job)?;
         let name = *ledger.name();
-        if let Some(path) = &self.anchor {
-            self.seen.extend(Journal::newest(path, &name)?);
-        }
+        let mut journal = self.anchor.as_deref().map(|path| Journal::open(path, &name)).transpose()?;
+        self.seen.extend(journal.as_ref().and_then(Journal::newest));
         self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
-        let anchor = self.anchor.iter().filter(|path| !is_absent(path));
+        let is_there = journal.as_ref().is_some_and(Journal::is_there);
+        let anchor = self.anchor.iter().filter(|_| is_there);
         let files: Vec<&Path> = anchor.chain(&self.files).map(PathBuf::as_path).collect();
-        let lacking = compare(&mut ledger, &self.ledger, &self.seen, &files).err();
+        let lacking = compare(&mut ledger, &self.ledger, (&self.seen, self.unclosed.as_ref()), &files).err();
         if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
             return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
         }
         // Nothing is written to an anchor that the ledger is behind, and none is made for a ledger in doubt.
-        let anchor = self.anchor.as_deref().filter(|_| lacking.is_none());
-        let journal = anchor.map(|path| Journal::open(path, &name)).transpose()?.map(|(journal, _)| journal);
+        if let Some(journal) = journal.as_mut().filter(|_| lacking.is_none()) {
+            journal.begin()?;
+        }
         failpoint::reached("after-anchor", TroubleKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
@@ -191,10 +200,11 @@ impl Opening {
 pub(crate) fn compare(
     ledger: &mut Ledger,
     place: &Path,
-    seen: &[Anchor],
+    (seen, unclosed): (&[Anchor], Option<&Published>),
     files: &[&Path],
 ) -> Result<(), Trouble> {
     let held = seen.iter().try_for_each(|anchor| ledger.holds(anchor));
+    let held = held.and_then(|()| unclosed.map_or(Ok(()), |window| ledger.holds_published(window)));
     held.map_err(|trouble| behind(trouble, place, files))
 }
 

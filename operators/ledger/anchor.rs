@@ -1,11 +1,13 @@
 //! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
 
+use super::charge::last_repair;
 use super::name::Name;
 use super::records::{digest, number, read_repair};
 use super::store::{Store, Value, all, first};
 use super::trouble::Trouble;
 use crate::accounting::Interval;
 use crate::canonical::Digest;
+use crate::time::in_utc;
 
 /// A row that was told: which ledger it was of, its place there, and the hash of it and of all before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +23,8 @@ pub struct Anchor {
 /// A row that a file of releases tells of. Such a file says which window it is of, and not what it cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// The place of the row in its ledger.
-    pub sequence: i64,
-    /// Its hash.
-    pub chain: Digest,
+    /// The place of the row in its ledger, and its hash; none where the line that closes the window is torn.
+    pub row: Option<(i64, Digest)>,
     /// The statistic.
     pub release: Name,
     /// The window.
@@ -33,6 +33,35 @@ pub struct Published {
     pub id: Option<Digest>,
     /// The name of its ledger, where the file says it.
     pub ledger: Option<Digest>,
+}
+
+/// Checks that the ledger has what a file of releases tells of, or had it and gave it up in a repair.
+pub(super) fn published(
+    store: &mut dyn Store,
+    ledger: &Digest,
+    published: &Published,
+) -> Result<(), Trouble> {
+    if let Some(anchor) = published.anchor(*ledger) {
+        return held(store, ledger, &anchor);
+    }
+    // No line of a window leaves before its row is sealed.
+    let (start, end) = (published.window.start(), published.window.end());
+    let values = [Value::Number(start), Value::bytes(published.id.as_ref().map(|id| id.bytes().as_slice()))];
+    let sealed =
+        first(store, "SELECT sequence FROM release WHERE window_start = ?1 AND id = ?2", &values, |row| {
+            number(row, 0)
+        })?;
+    let is_lost = last_repair(store)?.is_some_and(|(_, floor)| start < floor);
+    if sealed.is_some() || is_lost {
+        return Ok(());
+    }
+    Err(Trouble::doubt(format!(
+        "ledger: values of release {}, window from {} to {}, were published, and this ledger has no row of it: it is an older \
+         copy, or a copy that went on by itself; bring back the newest ledger",
+        published.release,
+        in_utc(start),
+        in_utc(end)
+    )))
 }
 
 /// Whether the ledger has the row, or had it and gave it up in a repair.

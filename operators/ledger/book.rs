@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::anchor::{self, Anchor};
+use super::anchor::{self, Anchor, Published};
 use super::charge::{charged, last_repair};
 use super::claim::{Claim, Sealing};
 use super::failpoint;
@@ -213,6 +213,11 @@ impl Ledger {
     /// [`TroubleKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
     pub fn holds(&mut self, anchor: &Anchor) -> Result<(), Trouble> {
         anchor::held(&mut *self.store, &self.name, anchor)
+    }
+
+    /// Compares the ledger with what a file of releases tells of.
+    pub(crate) fn holds_published(&mut self, published: &Published) -> Result<(), Trouble> {
+        anchor::published(&mut *self.store, &self.name, published)
     }
 
     /// Takes a job's fence: whoever held it before can seal no more.

@@ -1,6 +1,6 @@
 //! When a file's name is durable: with its directory, and not before.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,13 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Returns true where nothing has this name: a symbolic link that leads nowhere is there, and a disk may be missing.
 pub(crate) fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Makes a file of another name where a file of this path would be, and removes it.
+pub(crate) fn could_be_made(path: &Path) -> io::Result<()> {
+    let other = directory(path).join(format!(".discreet-check-{}", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&other)?;
+    fs::remove_file(&other)
 }
 
 /// Makes what was created, renamed or removed at this path last.

@@ -31,6 +31,19 @@ pub struct Pace {
     pub partial: Option<Amount>,
 }
 
+impl Pace {
+    /// Leaves out the windows that start before this.
+    pub(super) fn start_from(&mut self, floor: i64) -> Result<(), Trouble> {
+        let behind = i128::from(floor) - i128::from(self.next.start());
+        if behind > 0 {
+            let shift = (behind + i128::from(self.step) - 1) / i128::from(self.step) * i128::from(self.step);
+            let shifted = |time: i64| i64::try_from(i128::from(time) + shift).unwrap_or(i64::MAX);
+            self.next = Interval::new(shifted(self.next.start()), shifted(self.next.end()))?;
+        }
+        Ok(())
+    }
+}
+
 /// How long a domain lasts, at the pace of the releases so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::columns::{decode, encode};
-use super::durable::{beside, is_absent, sync_name};
+use super::durable::{beside, could_be_made, is_absent, sync_name};
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
@@ -26,13 +26,18 @@ const TITLE: &str = "discreet anchor 2, ledger";
 /// How a line ends that was torn.
 const TORN: &str = " torn";
 
-/// The file, open at its end.
+/// The anchor of a ledger: a file that is there, or one that [`begin`](Journal::begin) makes.
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
     path: PathBuf,
+    ledger: Digest,
+    /// Open for appending: a process that was suspended writes behind what its successor wrote, and not over it.
+    file: Option<File>,
+    /// True of a file whose last line is torn.
+    torn: bool,
     /// The rows that are there. Not the last alone: a row whose statistic had to wait is told after later ones.
     known: BTreeSet<i64>,
+    newest: Option<Anchor>,
 }
 
 /// A row that was told.
@@ -61,39 +66,72 @@ impl Entry {
 }
 
 impl Journal {
-    /// Opens the anchor of a ledger, or makes one for it; gives the last row that it knows.
+    /// Opens the anchor of a ledger, or finds that one can be made; nothing is written to it.
     ///
     /// # Errors
     ///
-    /// If it cannot be read or written, is no anchor, is empty, or is of another ledger: then nothing is written to it.
-    pub fn open(path: &Path, ledger: &Digest) -> Result<(Journal, Option<Anchor>), Trouble> {
+    /// If it cannot be read or written, is no anchor, is empty, or is of another ledger.
+    pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, Trouble> {
         let refuse = |error: io::Error| trouble(path, &error.to_string());
+        let mut journal = Journal {
+            path: path.to_owned(),
+            ledger: *ledger,
+            file: None,
+            torn: false,
+            known: BTreeSet::new(),
+            newest: None,
+        };
         if is_absent(path) {
-            make(path, ledger).map_err(refuse)?;
+            could_be_made(path).map_err(refuse)?;
+            return Ok(journal);
         }
         let entries = Journal::read_of(path, ledger)?;
-        // Appending: a process that was suspended writes behind what its successor wrote, and not over it.
         let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?;
         let mut end = [b'\n'];
         file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut end)).map_err(refuse)?;
-        if end != [b'\n'] {
-            file.write_all(format!("{TORN}\n").as_bytes()).and_then(|()| file.sync_data()).map_err(refuse)?;
-        }
-        let newest = entries.last().map(|entry| entry.anchor);
-        let known = entries.iter().map(|entry| entry.anchor.sequence).collect();
-        Ok((Journal { file, path: path.to_owned(), known }, newest))
+        journal.torn = end != [b'\n'];
+        journal.newest = entries.last().map(|entry| entry.anchor);
+        journal.known = entries.iter().map(|entry| entry.anchor.sequence).collect();
+        journal.file = Some(file);
+        Ok(journal)
     }
 
-    /// The last row that the anchor of a ledger knows, if there is an anchor; nothing is written.
+    /// The last row that it knows.
+    pub fn newest(&self) -> Option<Anchor> {
+        self.newest
+    }
+
+    /// Returns true where there is a file.
+    pub fn is_there(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Makes the file where there is none, and ends a line that was torn.
     ///
     /// # Errors
     ///
-    /// As [`open`](Journal::open), but for what cannot be written.
-    pub fn newest(path: &Path, ledger: &Digest) -> Result<Option<Anchor>, Trouble> {
-        if is_absent(path) {
-            return Ok(None);
+    /// If it cannot be written.
+    pub fn begin(&mut self) -> Result<(), Trouble> {
+        match &mut self.file {
+            None => {
+                make(&self.path, &self.ledger).map_err(|error| trouble(&self.path, &error.to_string()))?;
+                *self = Journal::open(&self.path, &self.ledger)?;
+            }
+            Some(file) => {
+                let refuse = |error: io::Error| trouble(&self.path, &error.to_string());
+                // A crash came after the file had its name, and before its other name was gone.
+                if file.metadata().map_err(refuse)?.nlink() > 1 {
+                    remove(&in_the_making(&self.path, &self.ledger)).map_err(refuse)?;
+                }
+                if self.torn {
+                    file.write_all(format!("{TORN}\n").as_bytes())
+                        .and_then(|()| file.sync_data())
+                        .map_err(refuse)?;
+                    self.torn = false;
+                }
+            }
         }
-        Ok(Journal::read_of(path, ledger)?.last().map(|entry| entry.anchor))
+        Ok(())
     }
 
     /// Everything that an anchor knows, oldest first, each row once, whoever wrote it and when.
@@ -130,37 +168,42 @@ impl Journal {
         if new.is_empty() {
             return Ok(());
         }
-        self.is_in_place()?;
+        let Some(file) = &mut self.file else { return Err(trouble(&self.path, GONE)) };
+        is_in_place(&self.path, file)?;
         new.sort_by_key(|row| row.sequence());
         let text: String = new.iter().copied().map(line).collect();
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         written.map_err(|error| trouble(&self.path, &error.to_string()))?;
         self.known.extend(new.into_iter().map(Row::sequence));
         Ok(())
     }
+}
 
-    /// Checks that the file still has its name: what is written to a file without one, nobody finds.
-    fn is_in_place(&self) -> Result<(), Trouble> {
-        let own = self.file.metadata().map_err(|error| trouble(&self.path, &error.to_string()))?;
-        let found = fs::metadata(&self.path).ok();
-        if found.is_some_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
-            return Ok(());
-        }
-        let what = "it was removed, or another file was put in its place, while it was in use; bring it back, or start \
+/// What is wrong with an anchor that has lost its name.
+const GONE: &str = "it was removed, or another file was put in its place, while it was in use; bring it back, or start \
                     again with a new one";
-        Err(trouble(&self.path, what))
+
+/// Checks that the file still has its name: what is written to a file without one, nobody finds.
+fn is_in_place(path: &Path, file: &File) -> Result<(), Trouble> {
+    let own = file.metadata().map_err(|error| trouble(path, &error.to_string()))?;
+    let found = fs::metadata(path).ok();
+    if found.is_some_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+        return Ok(());
     }
+    Err(trouble(path, GONE))
+}
+
+/// The name of an anchor until its title is on the disk; with the ledger's, so that nobody else's file has it.
+pub(crate) fn in_the_making(path: &Path, ledger: &Digest) -> PathBuf {
+    beside(path, &format!(".{:.16}.new", ledger.to_string()))
 }
 
 /// Makes an anchor that knows nothing. It has its name once its title is on the disk: an anchor without a title was emptied
 /// by somebody, and not left by a crash.
 fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
-    let new = beside(path, ".new");
+    let new = in_the_making(path, ledger);
     // What a crash left is never written to: it may have the anchor's name already.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(&new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
     file.write_all(format!("{TITLE} {ledger}\n").as_bytes()).and_then(|()| file.sync_all())?;
     match fs::hard_link(&new, path) {
@@ -173,11 +216,25 @@ fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
     sync_name(path)
 }
 
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The name of an anchor's ledger, and what the anchor knows.
 fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
     let refuse = |error: io::Error| trouble(path, &error.to_string());
     // Looked at before it is opened, for opening a pipe waits.
-    if !fs::metadata(path).map_err(refuse)?.is_file() {
+    let found = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            trouble(path, "it is a symbolic link that leads nowhere; mount the disk that it leads to")
+        }
+        _ => refuse(error),
+    });
+    if !found?.is_file() {
         return Err(trouble(path, "it is no regular file; give the path of one, or of a new file"));
     }
     let text = fs::read_to_string(path).map_err(refuse)?;

@@ -135,6 +135,8 @@ pub use book::Ledger;
 pub use claim::{Claim, Sealing};
 pub use domain::Domain;
 pub use forecast::{Forecast, Outlook, Pace};
+#[cfg(test)]
+pub(crate) use journal::in_the_making;
 pub use journal::{Entry, Journal};
 pub use key::Key;
 pub use name::Name;

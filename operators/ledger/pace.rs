@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use super::book::Ledger;
-use super::charge::{fetch, unknown_domain};
+use super::charge::{fetch, last_repair, unknown_domain};
 use super::domain::Domain;
 use super::forecast::{Forecast, LOOKED_AT, Pace, foretell};
 use super::name::Name;
@@ -38,7 +38,11 @@ impl Ledger {
             pacing.row(&read_row(columns)?);
             Ok(())
         })?;
-        let paces = pacing.of(&domain);
+        let mut paces = pacing.of(&domain);
+        // A window that starts before the last repair is lost, and asks for nothing.
+        if let Some((_, floor)) = last_repair(store)? {
+            paces.iter_mut().try_for_each(|pace| pace.start_from(floor))?;
+        }
         let account = match domain.promise {
             Promise::Any(_) => coming(store, &domain, &paces)?,
             _ => {

@@ -78,9 +78,8 @@ impl Ledger {
         match Ledger::open(place) {
             Ok(mut ledger) => {
                 let own = *ledger.name();
-                let published = loss.published.iter().map(|row| row.anchor(own));
-                let mut known = loss.anchors.iter().map(|entry| entry.anchor).chain(published);
-                if known.all(|anchor| ledger.holds(&anchor).is_ok()) {
+                let of_anchors = loss.anchors.iter().all(|entry| ledger.holds(&entry.anchor).is_ok());
+                if of_anchors && loss.published.iter().all(|row| ledger.holds_published(row).is_ok()) {
                     return Err(Trouble::refused(
                         "ledger: it adds up, and holds all that the anchors know; nothing is in doubt. Where a job says \
                          that it is behind a file, give that file with --anchor",
@@ -116,12 +115,14 @@ fn give_up(
     }
     let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
     let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
-    let noted = |row: &&Published| missing.iter().any(|entry| entry.anchor.sequence == row.sequence);
+    let noted = |row: &&Published| {
+        missing.iter().any(|entry| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
+    };
     let unseen = |row: &&Published| !noted(row);
     let published: Vec<&Published> = loss.published.iter().filter(unseen).collect();
     let mut lost = Vec::new();
     for row in published {
-        if anchor::held(store, ledger, &row.anchor(*ledger)).is_err() {
+        if anchor::published(store, ledger, row).is_err() {
             lost.push(row);
         }
     }
@@ -137,7 +138,10 @@ fn give_up(
     let ends = ends.chain(lost.iter().map(|row| row.window.end()));
     let floor = ends.chain(newest).chain(earlier).fold(loss.now, i64::max);
     let places = missing.iter().map(|entry| entry.anchor.sequence);
-    let mut sequence = places.chain(lost.iter().map(|row| row.sequence)).fold(sound, i64::max) + 1;
+    let mut sequence = places
+        .chain(lost.iter().filter_map(|row| row.row).map(|(sequence, _)| sequence))
+        .fold(sound, i64::max)
+        + 1;
     let repair = Repair {
         sequence,
         sound,
@@ -146,7 +150,7 @@ fn give_up(
         given_up: missing
             .iter()
             .map(|entry| entry.anchor.chain)
-            .chain(lost.iter().map(|row| row.chain))
+            .chain(lost.iter().filter_map(|row| row.row).map(|(_, chain)| chain))
             .collect(),
     };
     chain = repair.chained(&chain);

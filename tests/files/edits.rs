@@ -82,7 +82,7 @@ const fn edit(name: &'static str, edit: fn(&Files), code: i32, says: &'static st
     Edit { name, edit, code, says, whole: code == 0 }
 }
 
-const EDITS: [Edit; 28] = [
+const EDITS: [Edit; 30] = [
     edit(
         "ledger: an older copy",
         |files| files.put("job.ledger", files.bytes("older.ledger")),
@@ -106,7 +106,7 @@ const EDITS: [Edit; 28] = [
     ),
     edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is no ledger"),
     edit("ledger: cut to its half", |files| files.cut("job.ledger", 2), 74, "ledger repair"),
-    edit("ledger: cut to nothing", |files| files.put("job.ledger", ""), 74, "it holds no ledger"),
+    edit("ledger: cut to nothing", |files| files.put("job.ledger", ""), 74, "it is empty"),
     edit(
         "ledger: swapped with the key",
         |files| files.put("job.ledger", files.bytes("job.ledger.key")),
@@ -165,6 +165,16 @@ const EDITS: [Edit; 28] = [
         0,
         "",
     ),
+    edit("output: its first window torn in its last line", tear_the_first_window, 0, ""),
+    edit(
+        "output: its first window torn in its last line, beside an older ledger",
+        |files| {
+            tear_the_first_window(files);
+            files.put("job.ledger", files.bytes("older.ledger"));
+        },
+        74,
+        "were published, and this ledger has no row of it",
+    ),
     edit(
         "output: of another ledger",
         |files| files.take("told.jsonl", "told.jsonl"),
@@ -209,6 +219,12 @@ const EDITS: [Edit; 28] = [
     ),
 ];
 
+/// Leaves the values of the first window and the half of the line that closes it.
+fn tear_the_first_window(files: &Files) {
+    let told = files.scene.read("told.jsonl");
+    files.put("told.jsonl", &told[..told.find("\"closed\"").unwrap()]);
+}
+
 type Values = BTreeMap<(String, String, String), Value>;
 
 /// What a file of releases says that is whole, and nothing where it is something else.
@@ -245,6 +261,9 @@ impl Edit {
             return Err(format!("the check says otherwise than the run: {checked:?} {said:?}"));
         }
         let ended = || format!("it ended with {:?} and said {}{}", said.code, said.out, said.err);
+        if self.name == "ledger: cut to nothing" && !files.bytes("job.ledger").is_empty() {
+            return Err("an empty file became a database".to_owned());
+        }
         if said.code != Some(self.code) || !said.err.contains(self.says) {
             return Err(ended());
         }
@@ -335,6 +354,35 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     assert_eq!((before.is_empty(), lost.len()), (false, WINDOWS as usize), "{told}");
     assert!(lost.iter().all(|line| line.contains("released for it earlier holds")), "{told}");
     scene.verify("job.ledger");
+}
+
+// Refutes values that were published and are drawn again, because the line after them is torn.
+#[test]
+fn the_values_of_a_torn_window_are_a_witness() {
+    for name in ["told.jsonl", "told.csv"] {
+        let scene = noisy("edits-torn");
+        fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
+        let replay = ["replay", "job.toml", "--out", name];
+        scene.done(&replay);
+        let told = scene.read(name);
+        let mark = if name.ends_with(".csv") { ",closed," } else { "\"closed\"" };
+        let torn = &told[..told.find(mark).unwrap()];
+        scene.write(name, torn);
+        fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
+        let said = scene.run(&replay);
+        let words = "values of release visits_by_page, window from 2017-07-14T02:40:00Z to";
+        assert!(said.code == Some(74) && said.err.contains(words), "{said:?}");
+        assert!(said.err.contains(&format!("--anchor '{name}'")) && scene.read(name) == torn, "{said:?}");
+        let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", name];
+        scene.done(&repair);
+        // Once it is repaired nothing is in doubt.
+        assert_eq!(scene.run(&repair).code, Some(78));
+        assert_eq!(charged(&scene), Some(480.0));
+        let said = scene.run(&replay);
+        assert!(said.code == Some(78) && said.err.contains("windows were lost"), "{said:?}");
+        assert!(!scene.read(name).contains(mark), "a window was drawn again");
+        scene.verify("job.ledger");
+    }
 }
 
 // The same for a table of releases; and the price of a window is that of another of its version, where there is one.

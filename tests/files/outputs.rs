@@ -36,7 +36,6 @@ fn an_output_or_a_report_that_is_a_file_of_the_job_is_refused() {
         ("./job.ledger-journal", "privacy.ledger"),
         (lock, "privacy.ledger"),
         ("job.anchor", "privacy.anchor"),
-        ("job.anchor.new", "privacy.anchor"),
         ("link.jsonl", "privacy.anchor"),
     ] {
         let words = format!("--out: {name} is the file of {field}; give the path of another file");
@@ -91,9 +90,35 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     let left = fs::read_dir(scene.at(".")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(".discreet")).collect();
     assert!(left.is_empty() && !scene.at("new.jsonl").exists(), "a check left {left:?}");
+    // An anchor is looked at in the same words, and no file of any name is taken for what it was made from.
+    let job = scene.read("job.toml");
+    let anchored = |anchor: &str| {
+        let line = format!("ledger = \"job.ledger\"\nanchor = \"{anchor}\"");
+        scene.write("job.toml", job.replace("ledger = \"job.ledger\"", &line));
+    };
+    for (anchor, words) in [
+        ("/proc/self/job.anchor", "anchor /proc/self/job.anchor: "),
+        ("directory", "anchor directory: it is no regular file"),
+        ("astray", "anchor astray: it is a symbolic link that leads nowhere"),
+    ] {
+        anchored(anchor);
+        let [check, replay] = [&["check", "job.toml", "--connect"][..], &["replay", "job.toml"]]
+            .map(|command| scene.run(command));
+        assert!(check.code == Some(74) && check.err.contains(words), "{anchor}: {check:?}");
+        assert_eq!((check.code, &check.err), (replay.code, &replay.err), "{anchor}");
+    }
+    anchored("job.anchor");
+    scene.write("job.anchor.new", "of somebody");
+    scene.done(&["replay", "job.toml", "--out", "anchored.jsonl"]);
+    assert_eq!(scene.read("job.anchor.new"), "of somebody");
+    assert!(scene.at("job.anchor").exists());
+    scene.write("job.toml", job);
     scene.done(&["replay", "job.toml", "--out", "kept"]);
     assert!(scene.read("new.jsonl").lines().count() > 1);
     scene.done(&["check", "job.toml", "--connect", "--out", "kept"]);
+    assert_eq!(scene.done(&["replay", "job.toml", "--out", "-"]).out, scene.read("new.jsonl"));
+    scene.done(&["check", "job.toml", "--connect", "--out", "-"]);
+    assert!(!scene.at("-").exists());
 }
 
 // Refutes a run that hangs in opening a pipe, where no signal but the last one ends it.

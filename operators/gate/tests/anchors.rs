@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::ledger::in_the_making;
 
 #[test]
 fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
@@ -59,7 +60,12 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     drop((gate, desk));
 
     let (anchor, ledger) = (scratch.directory().join("anchor"), Digest::of(b"ledger"));
-    let open = || Journal::open(&anchor, &ledger).unwrap();
+    let open = || {
+        let mut journal = Journal::open(&anchor, &ledger).unwrap();
+        let newest = journal.newest();
+        journal.begin().unwrap();
+        (journal, newest)
+    };
     let (mut suspended, _) = open();
     suspended.note(rows[..2].iter()).unwrap();
     let (mut successor, newest) = open();
@@ -73,16 +79,16 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
 
     // A crash left what was to become the anchor; it may have become it.
     fs::remove_file(&anchor).unwrap();
-    let beside = scratch.directory().join("anchor.new");
+    let beside = in_the_making(&anchor, &ledger);
     fs::write(&beside, "discreet anch").unwrap();
     let (mut made, _) = open();
     made.note(rows[..1].iter()).unwrap();
     assert!(!beside.exists());
     fs::hard_link(&anchor, &beside).unwrap();
     assert_eq!(open().1.unwrap().sequence, rows[0].sequence());
+    assert!(!beside.exists());
     fs::remove_file(&anchor).unwrap();
     assert!(open().1.is_none());
-    assert!(!beside.exists());
 
     // Told late, because its statistic had to wait.
     fs::remove_file(&anchor).unwrap();

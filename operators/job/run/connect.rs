@@ -7,8 +7,10 @@ use super::*;
 use crate::gate::compare;
 use crate::job::config::shell_quoted;
 use crate::job::sinks;
-use crate::ledger::durable::{directory, is_absent};
-use crate::ledger::{Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Release as Released, Shortfall};
+use crate::ledger::durable::directory;
+use crate::ledger::{
+    Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Published, Release as Released, Shortfall,
+};
 use crate::time::in_utc;
 use crate::words::meant;
 
@@ -72,6 +74,9 @@ fn warning(shortfall: &Shortfall) -> String {
     )
 }
 
+/// What an output knows of a ledger: the newest row that it holds, and its last window where that is torn.
+type Witness = (Option<Anchor>, Option<Published>);
+
 impl Job {
     /// Looks at the ledger and its key as a run does at its start, and at what is spent. Changes nothing, and reads no
     /// record.
@@ -81,9 +86,9 @@ impl Job {
     /// Anything that would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another
     /// key, a domain that the ledger states otherwise, no directory for the anchor.
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
-        let mut ledger = self.ledger()?;
+        let (mut ledger, out) = (self.ledger()?, output::named(out));
         // In the order of a run.
-        let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.flatten();
+        let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.unwrap_or_default();
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.would_follow(&mut ledger, out, published)?;
@@ -113,10 +118,10 @@ impl Job {
         Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound, lost })
     }
 
-    /// Looks at the output of a run, and returns the newest row that it holds.
-    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Option<Anchor>, Failure> {
+    /// Looks at the output of a run, and returns the newest row that it holds, and its last window where that is torn.
+    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Witness, Failure> {
         self.keeps_apart("--out", out, None)?;
-        sinks::anchor_in(out, ledger.name()).map_err(of_out)
+        sinks::newest_in(out, ledger.name()).map_err(of_out)
     }
 
     /// Compares the ledger with its anchor and with the newest row of an output, where they are there.
@@ -124,13 +129,14 @@ impl Job {
         &self,
         ledger: &mut Ledger,
         out: Option<&Path>,
-        published: Option<Anchor>,
+        (newest, unclosed): (Option<Anchor>, Option<Published>),
     ) -> Result<(), Failure> {
-        let anchor = self.privacy.anchor.as_deref().filter(|path| !is_absent(path));
-        let newest = anchor.map(|path| Journal::newest(path, ledger.name())).transpose()?;
-        let seen: Vec<Anchor> = newest.flatten().into_iter().chain(published).collect();
-        let files: Vec<&Path> = anchor.into_iter().chain(out).collect();
-        Ok(compare(ledger, &self.privacy.ledger, &seen, &files)?)
+        let anchor = self.privacy.anchor.as_deref();
+        let journal = anchor.map(|path| Journal::open(path, ledger.name())).transpose()?;
+        let seen: Vec<Anchor> = journal.iter().filter_map(Journal::newest).chain(newest).collect();
+        let is_there = journal.as_ref().is_some_and(Journal::is_there);
+        let files: Vec<&Path> = anchor.filter(|_| is_there).into_iter().chain(out).collect();
+        Ok(compare(ledger, &self.privacy.ledger, (&seen, unclosed.as_ref()), &files)?)
     }
 
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,

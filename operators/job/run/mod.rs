@@ -125,6 +125,9 @@ impl Job {
         if let Some(path) = sink.and_then(Sink::path) {
             opening = opening.told_in(path);
         }
+        if let Some(sink) = sink {
+            opening = opening.unclosed(sink.unclosed()?);
+        }
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
         }

@@ -20,11 +20,24 @@ const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Opens the sink of a run: a file, or standard output.
 pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, Failure> {
-    let Some(path) = out else { return Sink::stdout(demo).map_err(|error| Failure::sink(&error)) };
+    let Some(path) = named(out) else { return Sink::stdout(demo).map_err(|error| Failure::sink(&error)) };
     job.keeps_apart("--out", path, None)?;
+    if !demo && is_pipe(path) {
+        // What is wrong with the ledger is said before a reader is waited for.
+        job.ledger()?;
+    }
     // Open until the sink is: a pipe whose last writer has left is at its end.
     let _pipe = wait.for_a_reader(path)?;
     Sink::file(path, demo).map_err(of_out)
+}
+
+fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_fifo())
+}
+
+/// The file that an output is to go to; none where it is standard output, by the name `-` too.
+pub(super) fn named(out: Option<&Path>) -> Option<&Path> {
+    out.filter(|path| *path != Path::new("-"))
 }
 
 /// A wait for the reader of a pipe: the switch that ends it, and the notice to the operator.
@@ -36,7 +49,7 @@ pub(super) struct Wait<'w> {
 impl Wait<'_> {
     /// Opens a named pipe once it has a reader: opening it otherwise would wait for one, and hear no signal.
     fn for_a_reader(&self, path: &Path) -> Result<Option<File>, Failure> {
-        if !path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+        if !is_pipe(path) {
             return Ok(None);
         }
         let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
@@ -96,12 +109,7 @@ impl Job {
         {
             own.push(("source.path", source.clone()));
         }
-        own.extend(
-            privacy
-                .anchor
-                .iter()
-                .flat_map(|anchor| ["", ".new"].map(|suffix| ("privacy.anchor", beside(anchor, suffix)))),
-        );
+        own.extend(privacy.anchor.iter().map(|anchor| ("privacy.anchor", anchor.clone())));
         if !privacy.ledger.to_string_lossy().contains("://") {
             // SQLite puts its files beside the one that a symbolic link leads to.
             let ledger = privacy.ledger.canonicalize().unwrap_or_else(|_| privacy.ledger.clone());

@@ -27,6 +27,19 @@ pub(super) struct Held {
     pub(super) first: Option<i64>,
     /// The name of the ledger that its rows are of.
     pub(super) ledger: Option<Digest>,
+    /// The last window, where the line that closes it is torn.
+    pub(super) unclosed: Option<Unclosed>,
+}
+
+/// A window whose cells are whole, and whose closing line is not.
+#[derive(Debug)]
+pub(super) struct Unclosed {
+    /// Its release and its window.
+    pub(super) about: [String; 3],
+    cells: u64,
+    /// Its first cell.
+    pub(super) line: Vec<u8>,
+    pub(super) format: Format,
 }
 
 /// What a line or a record says.
@@ -77,7 +90,7 @@ impl Held {
     pub(super) fn read(file: impl BufRead, format: Format, demo: bool, path: &Path) -> Result<Held, Trouble> {
         let mut reader = Reader::new(file, format);
         let mut held = Held::default();
-        let mut open: Option<([String; 3], u64)> = None;
+        let mut open: Option<Unclosed> = None;
         let refuse = |number: u64, what: &str| {
             let remedy = "give the path of a new file, or of one that was written here";
             Err(Trouble::refused(format!("{}:{number}: {what}; {remedy}", path.display())))
@@ -101,16 +114,18 @@ impl Held {
                 return refuse(number, other(demo));
             }
             let cells = match &open {
-                Some((about, _)) if *about != heard.about => {
+                Some(open) if open.about != heard.about => {
                     return refuse(number, "found another window before the end of the last");
                 }
-                Some((_, cells)) => *cells,
+                Some(open) => open.cells,
                 None => 0,
             };
             let name = heard.name();
             match heard.word {
                 Word::Cell => {
-                    open = Some((heard.about, cells + 1));
+                    let (about, format) = (heard.about, format);
+                    let new = || Unclosed { about, cells: 0, line: reader.line.clone(), format };
+                    open.get_or_insert_with(new).cells += 1;
                     continue;
                 }
                 Word::Closed(told, ..) if told != cells => {
@@ -135,6 +150,7 @@ impl Held {
         if !reader.is_torn(demo) {
             return refuse(reader.number + 1, "found no line of a release");
         }
+        held.unclosed = open;
         Ok(held)
     }
 }
@@ -170,10 +186,6 @@ impl<R: BufRead> Reader<R> {
     /// How much was read.
     pub(super) fn at(&self) -> u64 {
         self.at
-    }
-
-    pub(super) fn format(&self) -> Format {
-        self.format
     }
 
     /// The line that was read last.

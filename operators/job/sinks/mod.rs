@@ -25,8 +25,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use held::Held;
-pub(crate) use published::anchor_in;
+use held::{Held, Unclosed};
+pub(crate) use published::newest_in;
 use published::of_another;
 pub use published::published;
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -35,7 +35,7 @@ use crate::canonical::Digest;
 use crate::invalid::found_by;
 use crate::job::paths::leads_to;
 use crate::ledger::durable::{directory, sync_name};
-use crate::ledger::{Row, Trouble};
+use crate::ledger::{Published, Row, Trouble};
 
 /// Where releases go.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub(crate) struct Sink {
     failed: bool,
     known: HashSet<Digest>,
     newest: Option<(i64, Digest)>,
+    unclosed: Option<Unclosed>,
     /// The place of the first row that the file held when it was opened.
     first: Option<i64>,
     /// The name of the ledger that rows are of: of those that the file holds, and of those that come.
@@ -167,6 +168,7 @@ impl Sink {
         sink.path = Some(path.to_owned());
         sink.made = found == Found::Nothing;
         sink.sound = torn.then_some(sound);
+        sink.unclosed = held.unclosed;
         if sound > 0 {
             sink.pending.clear();
             (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
@@ -189,6 +191,7 @@ impl Sink {
             failed: false,
             known: HashSet::new(),
             newest: None,
+            unclosed: None,
             first: None,
             ledger: None,
             begins_late: false,
@@ -202,6 +205,15 @@ impl Sink {
     /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
     pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
         self.newest
+    }
+
+    /// The last window of the file, where the line that closes it is torn.
+    ///
+    /// # Errors
+    ///
+    /// If its line names no window.
+    pub(crate) fn unclosed(&self) -> Result<Option<Published>, Trouble> {
+        self.unclosed.as_ref().map(Unclosed::published).transpose()
     }
 
     /// Says which ledger the rows are of that come: the line that closes a window names it.

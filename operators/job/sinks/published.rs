@@ -1,20 +1,20 @@
 //! A file of releases as a witness of what was released: for the repair of a ledger that is behind it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use super::held::{Held, Reader, Word};
+use super::held::{Held, Reader, Unclosed, Word};
 use super::{Format, Found, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::leads_to;
-use crate::ledger::durable::directory;
+use crate::ledger::durable::could_be_made;
 use crate::ledger::{Anchor, Name, Published, Trouble};
 use crate::time::moment;
 
-/// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. A row
-/// that is torn at its end is passed over.
+/// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. Of a
+/// window that is torn at its end, the first cell says which it is.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
     let format = Format::of(path);
     let open = || File::open(path).map_err(|error| Trouble::refused(format!("{}: {error}", path.display())));
     // What is no file of releases is refused there, to the line.
-    let sound = Held::read(BufReader::new(open()?), format, false, path)?.sound;
+    let Held { sound, unclosed, .. } = Held::read(BufReader::new(open()?), format, false, path)?;
     let mut reader = Reader::new(BufReader::new(open()?), format);
     let (mut rows, mut id) = (Vec::new(), None);
     while reader.at() < sound {
@@ -31,12 +31,11 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
         // The header of a table is none.
         let Some(heard) = reader.heard(false) else { continue };
         match heard.word {
-            Word::Cell => id = id.or_else(|| reader.id()),
+            Word::Cell => id = id.or_else(|| id_in(reader.line(), format)),
             Word::Closed(_, sequence, chain, ledger) => {
                 let [release, start, end] = &heard.about;
                 rows.push(Published {
-                    sequence,
-                    chain,
+                    row: Some((sequence, chain)),
                     release: Name::new("release", release)?,
                     window: window(start, end)?,
                     id: id.take(),
@@ -46,32 +45,29 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
             Word::Alone(_) => {}
         }
     }
+    rows.extend(unclosed.as_ref().map(Unclosed::published).transpose()?);
     Ok(rows)
 }
 
-/// The newest row in a file of releases, which the ledger of this name should hold; `None` where there is no file, or it has
-/// no row.
+/// The newest row in a file of releases, and its last window where that is torn: the ledger of this name should hold both.
 ///
 /// # Errors
 ///
 /// If it cannot be read, is no file of releases, or is one of another ledger.
-pub(crate) fn anchor_in(path: &Path, ledger: &Digest) -> Result<Option<Anchor>, Trouble> {
+pub(crate) fn newest_in(
+    path: &Path,
+    ledger: &Digest,
+) -> Result<(Option<Anchor>, Option<Published>), Trouble> {
     let refuse = |error: io::Error| unopened(path, &error);
     let file = match Found::at(path)? {
-        Found::Nothing => return could_be_made(path).map_err(refuse).map(|()| None),
-        Found::Stream => return Ok(None),
+        Found::Nothing => return could_be_made(&leads_to(path)).map_err(refuse).map(|()| (None, None)),
+        Found::Stream => return Ok((None, None)),
         Found::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };
     let held = Held::read(BufReader::new(file), Format::of(path), false, path)?;
     of_another(path, held.ledger.as_ref(), ledger)?;
-    Ok(held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain }))
-}
-
-/// Makes a file of another name where a file of this path would be, and removes it.
-fn could_be_made(path: &Path) -> io::Result<()> {
-    let beside = directory(&leads_to(path)).join(format!(".discreet-check-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&beside)?;
-    fs::remove_file(&beside)
+    let newest = held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain });
+    Ok((newest, held.unclosed.as_ref().map(Unclosed::published).transpose()?))
 }
 
 /// Refuses a file whose rows are of another ledger.
@@ -95,16 +91,28 @@ fn window(start: &str, end: &str) -> Result<Interval, Trouble> {
     Ok(Interval::new(start, end)?)
 }
 
-impl Reader<BufReader<File>> {
-    /// The id of the release that a cell is of.
-    fn id(&self) -> Option<Digest> {
-        let text = std::str::from_utf8(self.line()).ok()?.trim_ascii_end();
-        match self.format() {
-            Format::Json => match crate::told::Line::read(text)?.says {
-                crate::told::Says::Cell(cell) => Digest::parse(&cell.id),
-                _ => None,
-            },
-            Format::Csv => Digest::parse(super::table::fields(text)?.get(super::table::ID)?),
-        }
+impl Unclosed {
+    /// The window, with the id that its first cell names.
+    pub(super) fn published(&self) -> Result<Published, Trouble> {
+        let [release, start, end] = &self.about;
+        Ok(Published {
+            row: None,
+            release: Name::new("release", release)?,
+            window: window(start, end)?,
+            id: id_in(&self.line, self.format),
+            ledger: None,
+        })
+    }
+}
+
+/// The id of the release that a cell is of.
+fn id_in(line: &[u8], format: Format) -> Option<Digest> {
+    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
+    match format {
+        Format::Json => match crate::told::Line::read(text)?.says {
+            crate::told::Says::Cell(cell) => Digest::parse(&cell.id),
+            _ => None,
+        },
+        Format::Csv => Digest::parse(super::table::fields(text)?.get(super::table::ID)?),
     }
 }

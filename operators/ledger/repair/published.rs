@@ -21,9 +21,9 @@ use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
 impl Published {
-    /// The same as an anchor of this ledger.
-    pub(super) fn anchor(&self, ledger: Digest) -> Anchor {
-        Anchor { ledger, sequence: self.sequence, chain: self.chain }
+    /// The same as an anchor of this ledger, where its row is known.
+    pub(in crate::ledger) fn anchor(&self, ledger: Digest) -> Option<Anchor> {
+        self.row.map(|(sequence, chain)| Anchor { ledger, sequence, chain })
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
-use super::durable::sync_name;
+use super::durable::{directory, sync_name};
 use super::failpoint;
 use super::name::Name;
 use super::store::{Columns, Store, Value, odd};
@@ -30,7 +30,7 @@ impl Sqlite {
     pub(super) fn create(path: &Path) -> Result<Sqlite, Trouble> {
         let refuse = |error| Trouble::refused(format!("ledger {}: {error}", path.display()));
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
-        let mut store = Sqlite::open(path)?;
+        let mut store = Sqlite::open_file(LedgerFile::find(path)?)?;
         store.begin()?;
         store.connection.execute_batch(tables::TABLES).map_err(|error| store.failed(error))?;
         store.commit()?;
@@ -42,6 +42,18 @@ impl Sqlite {
     /// The file that is there: opening never makes one.
     pub(super) fn open(path: &Path) -> Result<Sqlite, Trouble> {
         let file = LedgerFile::find(path)?;
+        // SQLite would make an empty database of it.
+        if file.is_empty() {
+            return Err(Trouble::doubt(format!(
+                "ledger {}: it is empty, and holds no ledger; bring back the newest copy with its -wal, or remove the file if \
+                 no ledger was ever made here",
+                path.display()
+            )));
+        }
+        Sqlite::open_file(file)
+    }
+
+    fn open_file(file: LedgerFile) -> Result<Sqlite, Trouble> {
         tables::check_library(rusqlite::version_number())?;
         let (connection, log) = connect(&file)?;
         Ok(Sqlite { connection, file, log })
@@ -156,6 +168,14 @@ impl Store for Sqlite {
             return Err(Trouble::refused(format!(
                 "export {}: there is a file already; give a new path",
                 to.display()
+            )));
+        }
+        let parent = directory(to);
+        if !parent.is_dir() {
+            return Err(Trouble::refused(format!(
+                "export {}: there is no directory {}; make it",
+                to.display(),
+                parent.display()
             )));
         }
         let to = to.to_str().ok_or_else(|| Trouble::refused("export: give a path in UTF-8"))?;

@@ -78,6 +78,12 @@ impl LedgerFile {
         }
     }
 
+    /// Returns true of a file without a byte, beside which no log holds any.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() == 0);
+        is_empty(&self.path) && (!self.beside("-wal").exists() || is_empty(&self.beside("-wal")))
+    }
+
     /// The path without symbolic links.
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -32,7 +32,8 @@ fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: At) {
     // The anchor knows them by their place and hash, and holds no text.
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     let anchor = scratch.directory().join("anchor");
-    let (mut journal, _) = Journal::open(&anchor, ledger.name()).unwrap();
+    let mut journal = Journal::open(&anchor, ledger.name()).unwrap();
+    journal.begin().unwrap();
     journal.note(rows.iter()).unwrap();
     let entries = Journal::read(&anchor).unwrap();
     assert_eq!(entries.len(), rows.len());

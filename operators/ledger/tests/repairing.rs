@@ -9,7 +9,8 @@ use crate::noise::Noise;
 const NOW: i64 = 200;
 
 fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<Entry> {
-    let (mut journal, _) = Journal::open(path, ledger.name()).unwrap();
+    let mut journal = Journal::open(path, ledger.name()).unwrap();
+    journal.begin().unwrap();
     journal.note(rows.iter()).unwrap();
     Journal::read(path).unwrap()
 }
@@ -44,8 +45,7 @@ fn no_less(before: &[Amount], after: &[Amount]) -> bool {
 fn published(row: &Row) -> Published {
     Published {
         ledger: None,
-        sequence: row.sequence(),
-        chain: *row.chain(),
+        row: Some((row.sequence(), *row.chain())),
         release: row.release().name.clone(),
         window: row.release().window,
         id: Some(row.release().id()),
@@ -89,7 +89,7 @@ fn a_file_of_releases_shows_what_an_older_copy_lacks() {
         assert_eq!(spending(&mut ledger), before, "{promise:?}");
         let own = *ledger.name();
         for row in &told {
-            ledger.holds(&Anchor { ledger: own, sequence: row.sequence, chain: row.chain }).unwrap();
+            ledger.holds(&row.anchor(own).unwrap()).unwrap();
         }
         let again = Loss { published: &told, ..loss(&[]) };
         let refused = Ledger::repair(scratch.ledger(), &again).unwrap_err();
@@ -153,6 +153,10 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
         entries.iter().for_each(|entry| ledger.holds(&entry.anchor).unwrap());
         let unknown = Anchor { chain: Digest::of(b"another"), ..entries[0].anchor };
         assert!(ledger.holds(&unknown).is_err());
+        // No window that is lost is foretold.
+        let domain = ledger.domains().unwrap()[0].name().clone();
+        let next = ledger.forecast(&domain).unwrap().paces()[0].next.start();
+        assert!((NOW..NOW + 10).contains(&next), "{next}");
 
         let claim = ledger.claim(&name("web")).unwrap();
         let mut fate = |window| {
