@@ -34,6 +34,9 @@ impl Repair {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let (mut anchors, mut published): (Vec<Entry>, Vec<Published>) = Default::default();
         for path in &self.anchor {
+            if is_empty_output(path) {
+                continue;
+            }
             if is_of_releases(path) {
                 published.extend(discreet::job::published(path)?);
             } else {
@@ -68,8 +71,18 @@ impl Repair {
     }
 }
 
+/// Returns true of a file of releases, by its name, that holds nothing: a run that ended early leaves one.
+fn is_empty_output(path: &Path) -> bool {
+    let is_named = path.extension().is_some_and(|found| found == "jsonl" || found == "csv");
+    is_named && path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
 /// Whether a file begins as releases do, as lines of JSON or as a table, and not as an anchor.
 fn is_of_releases(path: &Path) -> bool {
+    // Opening a pipe waits for its writer.
+    if !path.is_file() {
+        return false;
+    }
     let mut start = [0; 8];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && (start[0] == b'{' || start == *b"release,")

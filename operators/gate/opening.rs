@@ -105,8 +105,9 @@ impl Opening {
     }
 
     /// The window at the end of a file of releases, of which the closing line is torn.
-    pub(crate) fn unclosed(mut self, window: Option<Published>) -> Opening {
-        self.unclosed = window;
+    #[must_use]
+    pub fn unclosed(mut self, window: Published) -> Opening {
+        self.unclosed = Some(window);
         self
     }
 

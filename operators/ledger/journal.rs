@@ -23,6 +23,8 @@ use crate::canonical::Digest;
 
 const TITLE: &str = "discreet anchor 2, ledger";
 
+const NO_ANCHOR: &str = "it is no anchor; give the path of one, or of a new file";
+
 /// How a line ends that was torn.
 const TORN: &str = " torn";
 
@@ -229,6 +231,7 @@ fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
     let refuse = |error: io::Error| trouble(path, &error.to_string());
     // Looked at before it is opened, for opening a pipe waits.
     let found = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if is_absent(path) => trouble(path, "there is none; give the path of one"),
         io::ErrorKind::NotFound => {
             trouble(path, "it is a symbolic link that leads nowhere; mount the disk that it leads to")
         }
@@ -237,7 +240,10 @@ fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
     if !found?.is_file() {
         return Err(trouble(path, "it is no regular file; give the path of one, or of a new file"));
     }
-    let text = fs::read_to_string(path).map_err(refuse)?;
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => trouble(path, NO_ANCHOR),
+        _ => refuse(error),
+    })?;
     if text.is_empty() {
         return Err(trouble(
             path,
@@ -249,8 +255,7 @@ fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
     let whole = |(number, line): (usize, &'_ str)| Some((number, line.strip_suffix('\n')?.to_owned()));
     let mut lines = lines.filter_map(whole).filter(|(_, line)| !line.ends_with(TORN));
     let ledger = lines.next().and_then(|(_, title)| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
-    let ledger =
-        ledger.ok_or_else(|| trouble(path, "it is no anchor; give the path of one, or of a new file"))?;
+    let ledger = ledger.ok_or_else(|| trouble(path, NO_ANCHOR))?;
     let broken = |number| trouble(path, &format!("line {number} makes no sense"));
     let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
     let mut entries: Vec<Entry> = lines.map(read).collect::<Result<_, _>>()?;

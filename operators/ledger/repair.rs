@@ -115,8 +115,20 @@ fn give_up(
     }
     let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
     let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
+    let is_in_file = |entry: &Entry| {
+        loss.published
+            .iter()
+            .any(|row| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
+    };
+    // An anchor has the row of a torn window too, for it knows each row before a line of it leaves.
+    let noted_torn = |row: &Published| {
+        row.row.is_none() && missing.iter().any(|entry| entry.window == row.window && !is_in_file(entry))
+    };
     let noted = |row: &&Published| {
-        missing.iter().any(|entry| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
+        noted_torn(row)
+            || missing
+                .iter()
+                .any(|entry| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
     };
     let unseen = |row: &&Published| !noted(row);
     let published: Vec<&Published> = loss.published.iter().filter(unseen).collect();

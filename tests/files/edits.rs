@@ -385,6 +385,40 @@ fn the_values_of_a_torn_window_are_a_witness() {
     }
 }
 
+// Refutes a printed command that a repair refuses, and one window that is charged by two witnesses.
+#[test]
+fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
+    let scene = noisy("edits-witnesses");
+    let with_anchor = "ledger = \"job.ledger\"\nanchor = \"job.anchor\"";
+    scene.write("job.toml", scene.read("job.toml").replace("ledger = \"job.ledger\"", with_anchor));
+    fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
+    scene.done(&REPLAY);
+    let told = scene.read("told.jsonl");
+    // In the second case the last window is torn, and the anchor knows its price.
+    for (output, witnesses) in [
+        ("", "--anchor 'job.anchor'"),
+        (&told[..told.len() - 30], "--anchor 'job.anchor' --anchor 'told.jsonl'"),
+    ] {
+        fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
+        scene.write("told.jsonl", output);
+        let [checked, said] = [&["check", "job.toml", "--connect", "--out", "told.jsonl"][..], &REPLAY]
+            .map(|run| scene.run(run));
+        assert_eq!((checked.code, &checked.err), (said.code, &said.err));
+        let command = said.err.split("--reason 'why' ").nth(1).unwrap().trim();
+        assert_eq!(command, witnesses);
+        let mut repair = vec!["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why"];
+        repair.extend(["--anchor", "job.anchor", "--anchor", "told.jsonl"]);
+        scene.done(&repair);
+        assert_eq!(charged(&scene), Some(WINDOWS as f64 * COST));
+        scene.verify("job.ledger");
+    }
+    // A pipe is no witness, and is not waited for.
+    assert!(std::process::Command::new("mkfifo").arg(scene.at("pipe")).status().unwrap().success());
+    let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "pipe"];
+    let said = scene.run(&repair);
+    assert!(said.code == Some(74) && said.err.contains("no regular file"), "{said:?}");
+}
+
 // The same for a table of releases; and the price of a window is that of another of its version, where there is one.
 #[test]
 fn a_table_of_releases_is_a_witness_too() {

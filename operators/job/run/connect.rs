@@ -134,8 +134,11 @@ impl Job {
         let anchor = self.privacy.anchor.as_deref();
         let journal = anchor.map(|path| Journal::open(path, ledger.name())).transpose()?;
         let seen: Vec<Anchor> = journal.iter().filter_map(Journal::newest).chain(newest).collect();
+        // A file without a row shows nothing, and is none that a repair could read.
+        let is_witness = newest.is_some() || unclosed.is_some();
         let is_there = journal.as_ref().is_some_and(Journal::is_there);
-        let files: Vec<&Path> = anchor.filter(|_| is_there).into_iter().chain(out).collect();
+        let files: Vec<&Path> =
+            anchor.filter(|_| is_there).into_iter().chain(out.filter(|_| is_witness)).collect();
         Ok(compare(ledger, &self.privacy.ledger, (&seen, unclosed.as_ref()), &files)?)
     }
 

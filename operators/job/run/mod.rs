@@ -122,11 +122,14 @@ impl Job {
         if let Some((sequence, chain)) = sink.and_then(Sink::newest) {
             opening = opening.told(sequence, chain);
         }
-        if let Some(path) = sink.and_then(Sink::path) {
-            opening = opening.told_in(path);
+        let unclosed = sink.map(Sink::unclosed).transpose()?.flatten();
+        let is_witness = unclosed.is_some() || sink.is_some_and(|sink| sink.newest().is_some());
+        if let Some(window) = unclosed {
+            opening = opening.unclosed(window);
         }
-        if let Some(sink) = sink {
-            opening = opening.unclosed(sink.unclosed()?);
+        // A file without a row shows nothing, and is none that a repair could read.
+        if let Some(path) = sink.and_then(Sink::path).filter(|_| is_witness) {
+            opening = opening.told_in(path);
         }
         if sink.is_some_and(Sink::is_new) {
             opening = opening.telling_again();
