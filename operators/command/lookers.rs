@@ -17,7 +17,8 @@ use super::Refusal;
 /// Where a run's lines go, and how much of the machine it takes.
 #[derive(Debug, Args)]
 pub(crate) struct Look {
-    /// The file for the lines, which is told each window once; CSV where its name ends in .csv. Standard output for - and without it
+    /// The file for the lines, which is told each window once; CSV where its name ends in .csv. Standard output for -
+    /// and without it
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
     /// Write a page about the run: .html, or .svg for the picture alone

@@ -24,8 +24,19 @@ pub(crate) fn is_absent(path: &Path) -> bool {
 /// Makes a file of another name where a file of this path would be, and removes it.
 pub(crate) fn could_be_made(path: &Path) -> io::Result<()> {
     let other = directory(path).join(format!(".discreet-check-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&other)?;
-    fs::remove_file(&other)
+    match OpenOptions::new().write(true).create_new(true).open(&other) {
+        // Left by a process of this number that was killed, or made by another thread at the same time.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => remove(&other),
+    }
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Makes what was created, renamed or removed at this path last.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::columns::{decode, encode};
-use super::durable::{beside, could_be_made, is_absent, sync_name};
+use super::durable::{beside, could_be_made, is_absent, remove, sync_name};
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
@@ -209,21 +209,13 @@ fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
     file.write_all(format!("{TITLE} {ledger}\n").as_bytes()).and_then(|()| file.sync_all())?;
     match fs::hard_link(&new, path) {
-        Ok(()) => fs::remove_file(&new)?,
+        Ok(()) => remove(&new)?,
         // Another process has made one at the same time.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&new)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove(&new)?,
         // A file system without hard links.
         Err(_) => fs::rename(&new, path)?,
     }
     sync_name(path)
-}
-
-/// Removes a file, if it is there.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// The name of an anchor's ledger, and what the anchor knows.

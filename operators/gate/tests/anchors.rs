@@ -81,9 +81,11 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     fs::remove_file(&anchor).unwrap();
     let beside = in_the_making(&anchor, &ledger);
     fs::write(&beside, "discreet anch").unwrap();
+    let tried = scratch.directory().join(format!(".discreet-check-{}", std::process::id()));
+    fs::write(&tried, "").unwrap();
     let (mut made, _) = open();
     made.note(rows[..1].iter()).unwrap();
-    assert!(!beside.exists());
+    assert!(!beside.exists() && !tried.exists());
     fs::hard_link(&anchor, &beside).unwrap();
     assert_eq!(open().1.unwrap().sequence, rows[0].sequence());
     assert!(!beside.exists());
