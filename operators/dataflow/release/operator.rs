@@ -177,8 +177,9 @@ pub(crate) fn release<'scope, S: Statistic>(
                 return input.for_each(|_, _| {});
             };
             input.for_each(|capability, batch| {
+                let Some(given) = capability.least().copied() else { return };
                 for (window, part) in batch.drain(..) {
-                    clerk.docket.absorb(*capability.time(), window, part);
+                    clerk.docket.absorb(given, window, part);
                 }
             });
             // One input, whose times are in one order: its frontier is one time, or none.

@@ -53,7 +53,11 @@ where
         let mut held = capabilities.pop();
         move |frontiers: &[MutableAntichain<Time>]| {
             let mut output = output.activate();
-            input.for_each(|capability, batch| panes.take(*capability.time(), batch));
+            // A message that was sent without a time is late for every window.
+            input.for_each(|capability, batch| match capability.least() {
+                Some(given) => panes.take(*given, batch),
+                None => {}
+            });
             if let (Some(admission), Some(restored)) = (&mut admission, &mut restored) {
                 restored.for_each(|_, batch| batch.drain(..).for_each(|known| admission.restore(known)));
                 if !frontiers[1].is_empty() {

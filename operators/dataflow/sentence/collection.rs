@@ -19,7 +19,7 @@ impl<'scope, D: 'static> Fed<'scope, (D, isize)> {
             let timed = changes.unary(Pipeline, "Times", |_, _| {
                 move |input, output| {
                     input.for_each(|time, batch| {
-                        let at = *time.time();
+                        let Some(at) = time.least().copied() else { return };
                         let changes = batch.drain(..).map(|(record, change)| (record, at, change));
                         output.session(&time).give_iterator(changes);
                     });

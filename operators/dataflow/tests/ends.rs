@@ -244,7 +244,8 @@ fn a_worker_that_is_behind_is_not_sent_more_than_it_can_take() {
                 let records = feeds.stream(scope, All::of((0..last).inspect(count)));
                 records.through(|records| {
                     use timely::dataflow::operators::Exchange;
-                    records.exchange(|_| 1).inspect_batch(move |_, batch| {
+                    records.exchange(|_| 1).inspect_core(move |event| {
+                        let Ok((_, batch)) = event else { return };
                         thread::sleep(Duration::from_micros(300));
                         let taken = taken.fetch_add(batch.len() as i64, Ordering::SeqCst);
                         most.fetch_max(given.load(Ordering::SeqCst) - taken, Ordering::SeqCst);

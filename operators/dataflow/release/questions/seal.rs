@@ -55,9 +55,10 @@ pub(in crate::dataflow) fn sealed<'scope, A: Answering>(
             };
             let mut clerk = clerk.borrow_mut();
             input.for_each(|capability, batch| {
+                let Some(own) = capability.retain_least(0) else { return };
                 for (id, found) in batch.drain(..) {
                     let id = Digest(id);
-                    held.entry(id).or_insert_with(|| capability.retain(0));
+                    held.entry(id).or_insert_with(|| own.clone());
                     clerk.count(id, found);
                 }
             });

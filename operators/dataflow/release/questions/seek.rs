@@ -82,7 +82,7 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
             let (mut posed, mut releases) = (posed.activate(), releases.activate());
             let mut refused = refused.activate();
             input.for_each(|capability, batch| {
-                let given = *capability.time();
+                let Some(given) = capability.least().copied() else { return };
                 for question in batch.drain(..) {
                     match clerk.ask(question, given) {
                         Ok(Some((id, time))) => {
@@ -91,7 +91,7 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
                             held.insert(id, Held { posed, release });
                         }
                         Ok(None) => {}
-                        Err(unanswered) => refused.session(&capability.retain(2)).give(unanswered),
+                        Err(unanswered) => refused.session(&capability.delayed(&given, 2)).give(unanswered),
                     }
                 }
             });

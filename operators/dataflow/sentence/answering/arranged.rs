@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
-use differential_dataflow::trace::implementations::{ContainerChunker, ValBatcher, ValBuilder, ValSpine};
-use differential_dataflow::trace::{Cursor, TraceReader};
+use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
+use differential_dataflow::trace::{Cursor, Span, TraceReader};
 
 use super::owned::Owned;
 use super::rows::Rows;
@@ -23,6 +23,9 @@ use crate::mechanisms::answers::{Columns, Found, Question, Row, Schema, Steps};
 use crate::time::Time;
 
 type Trace<O> = TraceAgent<ValSpine<O, Row, Time, isize>>;
+
+/// A stretch of times of the arrangement, with the rows that came in it.
+type Change<O> = Span<Time, <Trace<O> as TraceReader>::Batch>;
 
 /// The arrangement as it is shared by all questions of one worker.
 pub(super) struct Arranged<O: Ord + Clone + 'static> {
@@ -43,7 +46,7 @@ pub(super) fn arranged<'scope, D, U, T, G, V>(
     (cap, chooser): (Cap, Chooser),
     (schedule, late): (Schedule, i64),
     steps: Steps,
-) -> (StreamVec<'scope, Time, <Trace<U::Owner> as TraceReader>::Batch>, Arranged<U::Owner>)
+) -> (StreamVec<'scope, Time, Change<U::Owner>>, Arranged<U::Owner>)
 where
     D: 'static,
     U: Owned<D>,
@@ -56,9 +59,10 @@ where
         gathered.unary(Pipeline, "Change", move |_, _| {
             move |input, output| {
                 input.for_each(|capability, batch| {
+                    let Some(sent) = capability.least().copied() else { return };
                     let mut changes = Vec::new();
                     for item in batch.iter() {
-                        let given = U::moment(item, *capability.time());
+                        let given = U::moment(item, sent);
                         let record = U::record(item);
                         let time = (reading.time)(record);
                         let Some((first, until)) = counts(&within, late, given, time) else { continue };
@@ -79,14 +83,12 @@ where
                 });
             }
         });
-    let held = arrange_core::<
-        _,
-        _,
-        ContainerChunker<Vec<((U::Owner, U::Held), Time, isize)>>,
-        ValBatcher<U::Owner, U::Held, Time, isize>,
-        ValBuilder<U::Owner, U::Held, Time, isize>,
-        ValSpine<U::Owner, U::Held, Time, isize>,
-    >(changes, Pipeline, "Hold");
+    let held = arrange_core::<_, _, _, ValSpine<U::Owner, U::Held, Time, isize>>(
+        changes,
+        Pipeline,
+        "Hold",
+        ValBatcher::<U::Owner, U::Held, Time, isize>::new,
+    );
     let kept = held.reduce_abelian::<
         _,
         ValBuilder<U::Owner, Row, Time, isize>,
@@ -150,7 +152,7 @@ impl<O: Ord + Clone + 'static> Arranged<O> {
 }
 
 impl<O: Ord + Clone + 'static> Versions for Arranged<O> {
-    type Update = <Trace<O> as TraceReader>::Batch;
+    type Update = Change<O>;
 
     fn take(&mut self, updates: &mut Vec<Self::Update>) {
         updates.clear();

@@ -37,8 +37,9 @@ pub(super) fn scanned<'scope, V: Versions>(
         move |frontiers: &[MutableAntichain<Time>]| {
             let mut output = output.activate();
             questions.for_each(|capability, batch| {
+                let Some(own) = capability.retain_least(0) else { return };
                 for (_, posed) in batch.drain(..) {
-                    waiting.entry(posed.version).or_default().push_back((posed, capability.retain(0)));
+                    waiting.entry(posed.version).or_default().push_back((posed, own.clone()));
                 }
             });
             updates.for_each(|_, batch| versions.take(batch));
