@@ -34,7 +34,7 @@ use discreet::ledger::{Trouble, TroubleKind};
 use discreet::{Decimal, Invalid};
 use serde_json::json;
 
-/// How every command ends, as the README has it.
+/// How every command ends, as OPERATING.md has it.
 const EXIT_CODES: &str = "\
 Exit codes:
    0  done
@@ -47,7 +47,7 @@ Exit codes:
   78  a job file, a parameter or a ledger that does not fit
 
 After 65, 69, 70 and 74 nothing incomplete was sealed, and the same command goes on where it was.
-README.md, \"Exit codes\", has what to do about each.";
+OPERATING.md, \"Exit codes\", has what to do about each.";
 
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]

@@ -1,4 +1,4 @@
-//! The exit codes of the command, each reached, and that README and `--help` list these and no others.
+//! The exit codes of the command, each reached, and that OPERATING.md and `--help` list these and no others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,8 +51,8 @@ fn every_exit_code_is_reached_and_is_in_every_page() {
         assert_eq!(said.code, Some(code), "{said:?}");
         reached.insert(code);
     }
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let section = readme.split("## Exit codes").nth(1).unwrap().split("\n## ").next().unwrap();
+    let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("OPERATING.md")).unwrap();
+    let section = manual.split("## Exit codes").nth(1).unwrap().split("\n## ").next().unwrap();
     assert_eq!(listed(section, "| "), reached);
     for help in ["--help", "help"] {
         let page = Scene::new("help").done(&[help]).out;
