@@ -98,3 +98,8 @@ pub use invalid::{Invalid, Kind};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The code of the reference of job files is, too.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/JOBS.md")]
+struct Jobs;
