@@ -12,7 +12,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use discreet::accounting::Neighbours;
+use discreet::accounting::Adjacency;
 use discreet::accounting::pld::{Bundle, Pair};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,7 +38,7 @@ fn milliseconds<T>(mut call: impl FnMut() -> Result<T, Box<dyn Error>>) -> Resul
 }
 
 fn epsilon(parts: &[(Pair, u64)]) -> Result<f64, Box<dyn Error>> {
-    let empty = Bundle::new(Neighbours::PERSON);
+    let empty = Bundle::new(Adjacency::PERSON);
     let bundle = parts.iter().try_fold(empty, |bundle, (pair, count)| bundle.add(pair, *count))?;
     Ok(bundle.epsilon(1e-6)?)
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
 use discreet::ledger::{Charge, Claim, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
 
 /// Windows sealed together, as they come when a gate has a queue.
@@ -74,16 +74,16 @@ fn appends(path: &Path, count: u32) -> Result<f64, Box<dyn Error>> {
 struct Pipeline {
     ledger: Ledger,
     claim: Claim,
-    cost: Cost,
+    cost: ReleaseCost,
 }
 
 impl Pipeline {
     fn new(path: &Path, promise: Promise) -> Result<Pipeline, Box<dyn Error>> {
         let mut ledger = Ledger::create(path)?;
         let name = Name::new("domain", "visits")?;
-        ledger.register(&Domain::new(name, Neighbours::PERSON, promise, Amount::zcdp(500.0)?)?)?;
+        ledger.register(&Domain::new(name, Adjacency::PERSON, promise, PrivacyCost::zcdp(500.0)?)?)?;
         let claim = ledger.claim(&Name::new("job", "web")?)?;
-        Ok(Pipeline { ledger, claim, cost: Cost::new(Neighbours::PERSON, Amount::zcdp(1e-6)?) })
+        Ok(Pipeline { ledger, claim, cost: ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1e-6)?) })
     }
 
     /// Seals so many windows, from the `first` on, in groups; how many a second.

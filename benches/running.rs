@@ -25,7 +25,7 @@ mod subject;
 
 use std::error::Error;
 
-use discreet::accounting::Units;
+use discreet::accounting::BudgetUnits;
 use discreet::accounting::running::{REMEMBERED, Strategy};
 use discreet::mechanisms::running::{Reach, Running};
 
@@ -66,7 +66,7 @@ const ALL: [(&str, Totals); 6] = [
 impl Totals {
     /// `None` for more ticks than the strategy has.
     fn running(self, ticks: u64) -> Result<Option<Running>, Box<dyn Error>> {
-        let (reach, rho) = (Reach::new(1, 1)?, Units::at_most_float("rho", RHO)?);
+        let (reach, rho) = (Reach::new(1, 1)?, BudgetUnits::at_most_float("rho", RHO)?);
         Ok(match self {
             SoFar(Strategy::SquareRoot) if ticks > REMEMBERED => None,
             SoFar(strategy) => Some(Running::so_far(strategy, ticks, reach, rho)?),

@@ -13,7 +13,8 @@ use std::error::Error;
 
 use discreet::accounting::pld::{Bundle, Pair};
 use discreet::accounting::{
-    Account, Amount, Budget, Cost, DiscreteGaussian, Interval, Neighbours, Omega, Promise, Refused, limit,
+    Account, Adjacency, Budget, BudgetExceeded, DiscreteGaussianCost, Interval, Omega, PrivacyCost, Promise,
+    ReleaseCost, limit,
 };
 use discreet::{Decimal, Invalid};
 
@@ -23,18 +24,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("epsilon = 1 at delta = 1e-6 is kept as {cap}");
 
     let promise = Promise::Any(30);
-    let mut account = Account::new(promise, Neighbours::PERSON, cap)?;
-    println!("{}\n", promise.sentence(Neighbours::PERSON, |days| format!("{days} days")));
+    let mut account = Account::new(promise, Adjacency::PERSON, cap)?;
+    println!("{}\n", promise.sentence(Adjacency::PERSON, |days| format!("{days} days")));
 
-    let noise = DiscreteGaussian::calibrate(&Budget::zcdp(0.001)?, 1)?;
-    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(noise.rho())?);
+    let noise = DiscreteGaussianCost::calibrate(&Budget::zcdp(0.001)?, 1)?;
+    let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(noise.rho())?);
     println!("Every day a count of people, sigma {:.2}: {cost}", noise.sigma());
     let mut refused = Vec::new();
     for day in 0..60 {
         match account.charge(Interval::new(day, day + 1)?, &cost) {
             Ok(()) => {}
-            Err(Refused::Budget { .. }) => refused.push(day),
-            Err(Refused::Uncountable(why)) => return Err(why.into()),
+            Err(BudgetExceeded::Budget { .. }) => refused.push(day),
+            Err(BudgetExceeded::Uncountable(why)) => return Err(why.into()),
         }
     }
     println!("refused on days {refused:?}: the thirty days before were full\n");
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The exact price of so many uses, which holds only if all of them are decided beforehand.
-fn together(noise: &DiscreteGaussian, count: u64) -> Result<f64, Invalid> {
+fn together(noise: &DiscreteGaussianCost, count: u64) -> Result<f64, Invalid> {
     let use_once = Pair::discrete_gaussian(noise.sigma(), 1)?;
-    Bundle::new(Neighbours::PERSON).add(&use_once, count)?.epsilon(1e-6)
+    Bundle::new(Adjacency::PERSON).add(&use_once, count)?.epsilon(1e-6)
 }

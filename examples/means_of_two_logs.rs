@@ -19,8 +19,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use discreet::accounting::shape::{Domain as Vectors, MeanError, Norm, Shape};
-use discreet::accounting::{Neighbours, Relation};
+use discreet::accounting::shape::{DataDomain as Vectors, MeanError, Norm, Shape};
+use discreet::accounting::{Adjacency, Relation};
 use discreet::ledger::Name;
 use discreet::mechanisms::{Mechanism, Ranges, Ready, StableVectors};
 use discreet::noise::{DiscreteGaussian, Law, Noise};
@@ -119,7 +119,7 @@ impl Log {
         let domain = Vectors::points(&self.corners.map(Vec::from))?;
         let shape = Shape::of(&domain, Relation::AddRemove, Norm::EUCLIDEAN)?;
         let bound = MeanError::of(&shape, RHO, people)?;
-        let budget = Amount::zcdp(RHO)?;
+        let budget = PrivacyCost::zcdp(RHO)?;
         self.released("clipped", records.clone(), within, budget.clone(), How::Clipped(self.ranges))?;
         self.released("shaped", records.clone(), within, budget, How::Shaped(domain))?;
         println!("  Both together, in steps, if the number of people were known:");
@@ -163,7 +163,7 @@ impl Log {
         name: &str,
         records: Vec<Record>,
         truth: [f64; 2],
-        budget: Amount,
+        budget: PrivacyCost,
         how: How,
     ) -> Result<(), Box<dyn Error>> {
         let directory = std::env::temp_dir().join(format!("discreet-means-{}", std::process::id()));
@@ -171,7 +171,7 @@ impl Log {
         let ledger = directory.join("means.ledger");
         Ledger::create(&ledger)?.register(&Domain::new(
             Name::new("domain", "people")?,
-            Neighbours::PERSON,
+            Adjacency::PERSON,
             Promise::Lifetime,
             budget,
         )?)?;

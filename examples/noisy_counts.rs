@@ -19,7 +19,7 @@ const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
 fn main() -> Result<(), Box<dyn Error>> {
     println!("Visitors of one day, by the hour; every person is in one of the counts.\n");
 
-    let price = accounting::DiscreteLaplace::calibrate(&Budget::pure(0.5)?, 1)?;
+    let price = accounting::DiscreteLaplaceCost::calibrate(&Budget::pure(0.5)?, 1)?;
     let law = DiscreteLaplace::new(price.scale())?;
     println!(
         "Pure epsilon = {} for the day: discrete Laplace noise of scale {}.",
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     publish(&law, price.interval(0.9)?)?;
 
-    let price = accounting::DiscreteGaussian::calibrate(&Budget::approximate(0.5, 1e-6)?, 1)?;
+    let price = accounting::DiscreteGaussianCost::calibrate(&Budget::approximate(0.5, 1e-6)?, 1)?;
     let law = DiscreteGaussian::with_sigma(price.sigma())?;
     println!("Epsilon = 0.5 with delta = 1e-6: discrete Gaussian noise of sigma {:.3}.", price.sigma());
     println!(

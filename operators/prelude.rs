@@ -3,7 +3,7 @@
 //! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front door.
 
 pub use crate::accounting::running::Strategy;
-pub use crate::accounting::{Amount, Budget, Interval, Neighbours, Promise};
+pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};
 pub use crate::dataflow::{
     All, Calendar, Config, Deliver, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled,
     Release, Schedule, Source, Stop, StreamVec, Word, Worker,

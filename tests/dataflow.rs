@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use discreet::accounting::Amount;
+use discreet::accounting::PrivacyCost;
 use discreet::dataflow::{All, Config, Deliver, Plan, Title, execute};
 use discreet::gate::{Gate, Opening};
 use discreet::ledger::{Digest, Domain, Fate, Ledger, Name};
@@ -37,7 +37,7 @@ impl Scratch {
     fn new(name: &str, windows: f64) -> Scratch {
         let scratch = Scratch(Place::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-        ledger.register(&Domain::lifetime("visits", Amount::zcdp(windows * COST)).unwrap()).unwrap();
+        ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(windows * COST)).unwrap()).unwrap();
         scratch
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::gate::{Desk, Opening, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
 use discreet::noise::Noise;
@@ -36,7 +36,7 @@ fn key(place: &Place) -> PathBuf {
 /// Makes a ledger of one domain, at a path or an address, whose key is elsewhere.
 fn made(place: PathBuf, cap: f64) -> PathBuf {
     let mut ledger = Ledger::create_alone(&place).unwrap();
-    ledger.register(&Domain::lifetime("visits", Amount::zcdp(cap)).unwrap()).unwrap();
+    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(cap)).unwrap()).unwrap();
     place
 }
 
@@ -53,14 +53,14 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
             window: Interval::new(window, window + 1).unwrap(),
             part: None,
         },
-        charge: Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))),
+        charge: Some(Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap()))),
         fate: Fate::Sealed,
         line,
         state: None,
     }
 }
 
-fn spent(path: &Path) -> Amount {
+fn spent(path: &Path) -> PrivacyCost {
     let window = Interval::new(0, 1).unwrap();
     Ledger::open(path).unwrap().spent(&Name::new("domain", "visits").unwrap(), window).unwrap().0
 }
@@ -161,7 +161,7 @@ fn rivals(rounds: usize, place: impl Fn(&Place, usize) -> PathBuf) {
             assert!(rival.wait().unwrap().success());
         }
         assert_eq!(granted, 600, "round {round}");
-        assert_eq!(spent(&path), Amount::zcdp(600.0 * COST).unwrap(), "round {round}");
+        assert_eq!(spent(&path), PrivacyCost::zcdp(600.0 * COST).unwrap(), "round {round}");
     }
 }
 
@@ -203,7 +203,7 @@ impl Said {
             assert!(line.starts_with(told.as_str()), "window {window}: {told:?}, and the ledger {line:?}");
         }
         drop(ledger);
-        let paid = |windows: usize| Amount::zcdp(windows as f64 * COST).unwrap();
+        let paid = |windows: usize| PrivacyCost::zcdp(windows as f64 * COST).unwrap();
         assert!(self.0.is_empty() || paid(self.0.len()).within(&spent(path)));
         assert!(spent(path).within(&paid(400)));
     }

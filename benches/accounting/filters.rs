@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use discreet::accounting::{Account, Amount, Cost, Filter, Interval, Neighbours, Promise};
+use discreet::accounting::{Account, Adjacency, Interval, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
 
 /// Charges timed at a time: long enough for the clock, short enough to be early.
 const BATCH: u32 = 10;
@@ -16,26 +16,30 @@ const LATE: u32 = 10_000_000;
 /// Prints the time of one charge, worst over currencies and promises and over both ends of the stream, and how much
 /// longer the ten-millionth charge takes than the tenth.
 pub(crate) fn filters() {
-    let cost = |amount: Result<Amount, discreet::Invalid>| Cost::new(Neighbours::PERSON, amount.unwrap());
-    let filter = |amount: Result<Amount, discreet::Invalid>| Filter::new(Neighbours::PERSON, amount.unwrap());
-    let every = |rho: f64| Amount::renyi(move |order| rho * order);
+    let cost =
+        |amount: Result<PrivacyCost, discreet::Invalid>| ReleaseCost::new(Adjacency::PERSON, amount.unwrap());
+    let filter = |amount: Result<PrivacyCost, discreet::Invalid>| {
+        PrivacyFilter::new(Adjacency::PERSON, amount.unwrap())
+    };
+    let every = |rho: f64| PrivacyCost::renyi(move |order| rho * order);
 
     let mut worst = Worst::default();
     for (name, mut filter, cost) in [
-        ("zcdp", filter(Amount::zcdp(400.0)), cost(Amount::zcdp(1e-6))),
-        ("pure into zcdp", filter(Amount::zcdp(400.0)), cost(Amount::pure(1e-3))),
-        ("pure", filter(Amount::pure(400.0)), cost(Amount::pure(1e-6))),
+        ("zcdp", filter(PrivacyCost::zcdp(400.0)), cost(PrivacyCost::zcdp(1e-6))),
+        ("pure into zcdp", filter(PrivacyCost::zcdp(400.0)), cost(PrivacyCost::pure(1e-3))),
+        ("pure", filter(PrivacyCost::pure(400.0)), cost(PrivacyCost::pure(1e-6))),
         ("Rényi", filter(every(400.0)), cost(every(1e-6))),
     ] {
         worst.time(name, |_| filter.charge(black_box(&cost)).unwrap());
     }
     println!("ratio accounting.filter_late_over_early {:.2}", worst.ratio);
     worst.ratio = 0.0;
-    let cost = cost(Amount::zcdp(1e-6));
+    let cost = cost(PrivacyCost::zcdp(1e-6));
     for (name, promise) in
         [("lifetime", Promise::Lifetime), ("any span", Promise::Any(30)), ("each span", Promise::Each(10))]
     {
-        let mut account = Account::new(promise, Neighbours::PERSON, Amount::zcdp(400.0).unwrap()).unwrap();
+        let mut account =
+            Account::new(promise, Adjacency::PERSON, PrivacyCost::zcdp(400.0).unwrap()).unwrap();
         worst.time(name, |index| {
             let start = i64::from(index) * 10;
             account.charge(Interval::new(start, start + 10).unwrap(), black_box(&cost)).unwrap();

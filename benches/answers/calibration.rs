@@ -7,7 +7,9 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness, Shape, published_bound};
+use discreet::accounting::bounded::{
+    BoundedNoiseRequest, CalibratedBoundedNoise, Fineness, NoiseShape, published_bound,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Budgets: epsilon and delta.
@@ -24,11 +26,11 @@ pub(crate) fn calibration() -> Result<(), Box<dyn Error>> {
     let (mut worst, mut worst_fine, mut worst_ratio) = (0.0f64, 0.0f64, 0.0f64);
     for (epsilon, delta) in BUDGETS {
         for answers in ANSWERS {
-            let asked = Asked::new(answers, epsilon, delta)?;
-            let (noise, time) = median(|| BoundedNoise::calibrate(&asked, &Fineness::default()))?;
+            let asked = BoundedNoiseRequest::new(answers, epsilon, delta)?;
+            let (noise, time) = median(|| CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()))?;
             let fine = Fineness::new(FINE.0, FINE.1)?;
-            let (_, time_fine) = median(|| BoundedNoise::calibrate(&asked, &fine))?;
-            let published = published_bound(&Shape::published(2)?, answers, epsilon, delta)?;
+            let (_, time_fine) = median(|| CalibratedBoundedNoise::calibrate(&asked, &fine))?;
+            let published = published_bound(&NoiseShape::published(2)?, answers, epsilon, delta)?;
             let ratio = noise.bound() / published;
             println!(
                 "{answers:<10} {epsilon:<8} {delta:<8e} {bound:<11.2} {published:<11.2} {ratio:<6.3} {sd:<11.2} {time:<7.1} \

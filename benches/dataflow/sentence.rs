@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use discreet::accounting::{Amount, Neighbours, Promise, Unit};
+use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
 use discreet::dataflow::{Deliver, Fed};
 use discreet::gate::Gate;
 use discreet::ledger::{Domain, Ledger, Name};
@@ -26,10 +26,10 @@ const END: Time = WINDOWS as Time * SPAN;
 /// A ledger that can pay for every window of either sentence.
 pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     let name = |name| Name::new("domain", name);
-    let record = Neighbours { unit: Unit::Record, ..Neighbours::PERSON };
+    let record = Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut laid = Ledger::create(ledger)?;
-    for (name, neighbours) in [(name("people")?, Neighbours::PERSON), (name("records")?, record)] {
-        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(1.0)?)?)?;
+    for (name, neighbours) in [(name("people")?, Adjacency::PERSON), (name("records")?, record)] {
+        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours, Promise};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
 use discreet::dataflow::{
     BATCH, Config, Deliver, Gone, Plan, Pulled, Schedule, Source, Statistic, Title, execute,
 };
@@ -51,10 +51,10 @@ fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Er
         version: Digest::of(b"1"),
         name: word("people")?,
     };
-    let domain = Domain::new(word("visits")?, Neighbours::PERSON, Promise::Lifetime, Amount::zcdp(1.0)?)?;
+    let domain = Domain::new(word("visits")?, Adjacency::PERSON, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?;
     Ledger::create(ledger)?.register(&domain)?;
     let gate = Gate::open(ledger, title.job.as_str())?;
-    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(1.0 / 1024.0)?);
+    let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1.0 / 1024.0)?);
 
     let start = Instant::now();
     let fed = Arc::new(Mutex::new(Duration::ZERO));
@@ -101,7 +101,7 @@ impl Source for Turns {
 /// How many records there are, told by a gate that is in no hurry.
 struct Sums {
     slow: Duration,
-    cost: Cost,
+    cost: ReleaseCost,
 }
 
 impl Statistic for Sums {

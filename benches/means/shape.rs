@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use discreet::accounting::Relation::{self, AddRemove, Replace};
-use discreet::accounting::shape::{Domain, MeanError, Norm, Shape};
+use discreet::accounting::shape::{DataDomain, MeanError, Norm, Shape};
 
 /// How many points, in how many coordinates, for whom.
 const LISTS: [(usize, usize, Relation, &str); 4] = [
@@ -17,7 +17,7 @@ const LISTS: [(usize, usize, Relation, &str); 4] = [
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let (mut lines, mut widest) = (Vec::new(), 0.0f64);
     for (points, dimension, relation, label) in LISTS {
-        let domain = Domain::points(&cloud(points, dimension))?;
+        let domain = DataDomain::points(&cloud(points, dimension))?;
         let mut longest = 0.0f64;
         for norm in [Norm::EUCLIDEAN, Norm::power(4.0)?, Norm::LARGEST] {
             let found = found(&format!("{points} points in {dimension}"), &domain, relation, norm)?;
@@ -39,7 +39,7 @@ struct Found {
     saved: f64,
 }
 
-fn found(name: &str, domain: &Domain, relation: Relation, norm: Norm) -> Result<Found, Box<dyn Error>> {
+fn found(name: &str, domain: &DataDomain, relation: Relation, norm: Norm) -> Result<Found, Box<dyn Error>> {
     let start = Instant::now();
     let shape = Shape::of(domain, relation, norm)?;
     let took = start.elapsed();

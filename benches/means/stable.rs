@@ -110,7 +110,8 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     let law = DiscreteGaussian::with_sigma((1u64 << 30) as f64)?;
     let mut noise = Noise::from_os()?;
     // Noise for a sensitivity of 1,000, as good as any.
-    let sigma = accounting::DiscreteGaussian::calibrate(&Budget::approximate(EPSILON, DELTA)?, 1000)?.sigma()
+    let sigma = accounting::DiscreteGaussianCost::calibrate(&Budget::approximate(EPSILON, DELTA)?, 1000)?
+        .sigma()
         / 1000.0;
     println!("epsilon {EPSILON}, delta {DELTA}, one exchanged; the stable mean is {ASSUMED}");
     println!(" d   people  not private   stable  2x too wide  10x too wide  failed  seconds");

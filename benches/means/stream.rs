@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use discreet::accounting::shape::Domain as Vectors;
-use discreet::accounting::{Amount, Neighbours, Promise, Unit};
+use discreet::accounting::shape::DataDomain as Vectors;
+use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
 use discreet::dataflow::bounding::{Cap, Chooser, Kept, Table, Values};
 use discreet::dataflow::{Config, Deliver, Fed, execute};
 use discreet::gate::Gate;
@@ -79,11 +79,11 @@ fn held<const D: usize>(events: &Events<D>) -> Result<usize, Box<dyn Error>> {
 
 /// CPU time of all threads, in nanoseconds.
 fn run<const D: usize>(events: &Events<D>, build: Build<D>, ledger: &Path) -> Result<u64, Box<dyn Error>> {
-    let record = Neighbours { unit: Unit::Record, ..Neighbours::PERSON };
+    let record = Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut laid = Ledger::create(ledger)?;
-    for (name, neighbours) in [("people", Neighbours::PERSON), ("records", record)] {
+    for (name, neighbours) in [("people", Adjacency::PERSON), ("records", record)] {
         let name = Name::new("domain", name)?;
-        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, Amount::zcdp(10.0)?)?)?;
+        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(10.0)?)?)?;
     }
     drop(laid);
     let (gate, started) = (Arc::new(Gate::open(ledger, "bench")?), Arc::new(OnceLock::new()));

@@ -16,15 +16,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::{Bound, RangeInclusive};
 
-pub(crate) use place::Place;
+pub(crate) use place::EntryKey;
 pub(crate) use prices::Prices;
 use stretches::{Stretches, nearby};
 
-use super::amount::Amount;
-use super::cost::Cost;
-use super::filter::{Filter, Refused};
+use super::amount::PrivacyCost;
+use super::cost::ReleaseCost;
+use super::filter::{BudgetExceeded, PrivacyFilter};
 use super::interval::Interval;
-use super::neighbours::{Neighbours, Relation};
+use super::neighbours::{Adjacency, Relation};
 use crate::invalid::{Invalid, Kind};
 
 /// What is promised, as long as no account refuses.
@@ -54,7 +54,7 @@ impl Promise {
     }
 
     /// The promise in one sentence, to be printed beside every output. `span` says a length of time in words.
-    pub fn sentence<S: Display>(&self, neighbours: Neighbours, span: impl Fn(u64) -> S) -> String {
+    pub fn sentence<S: Display>(&self, neighbours: Adjacency, span: impl Fn(u64) -> S) -> String {
         let when = match self {
             Promise::Lifetime => "over all time; when the budget is spent, releases stop".to_owned(),
             Promise::Windows(most) => {
@@ -77,8 +77,8 @@ impl Promise {
     /// The promise and what a release costs under it in a few words, as they stand in every line of output: `lifetime, a
     /// person, rho 0.01`. Where a span of time can cut a window, with the price of that: `any 30 days, a person, rho 0.01, or
     /// rho 0.02 where a span cuts a window`. `span` says a length of time in words.
-    pub fn briefly<S: Display>(&self, cost: &Cost, span: impl Fn(u64) -> S) -> String {
-        let Neighbours { unit, relation } = cost.neighbours();
+    pub fn briefly<S: Display>(&self, cost: &ReleaseCost, span: impl Fn(u64) -> S) -> String {
+        let Adjacency { unit, relation } = cost.neighbours();
         let amount = cost.amount();
         let replaced = if relation == Relation::Replace { " replaced" } else { "" };
         let when = match self {
@@ -101,18 +101,18 @@ impl Promise {
 #[derive(Clone, Debug)]
 pub struct Account {
     promise: Promise,
-    cap: Filter,
-    kept: Kept,
+    cap: PrivacyFilter,
+    kept: AccountEntries,
 }
 
 #[derive(Clone, Debug)]
-enum Kept {
+enum AccountEntries {
     /// All charges together.
-    Total(Amount),
+    Total(PrivacyCost),
     /// Each window that was charged, with its prices.
     Windows(Stretches),
     /// From each block on, until the next one that is named: all charges of windows that overlap it.
-    Blocks(BTreeMap<i64, Amount>),
+    Blocks(BTreeMap<i64, PrivacyCost>),
 }
 
 impl Account {
@@ -120,7 +120,7 @@ impl Account {
     ///
     /// # Errors
     /// Names `span` or `windows` when it is zero.
-    pub fn new(promise: Promise, neighbours: Neighbours, cap: Amount) -> Result<Account, Invalid> {
+    pub fn new(promise: Promise, neighbours: Adjacency, cap: PrivacyCost) -> Result<Account, Invalid> {
         let (field, zero) = match promise {
             Promise::Any(span) | Promise::Each(span) => ("span", span == 0),
             Promise::Windows(most) => ("windows", most == 0),
@@ -129,11 +129,11 @@ impl Account {
         if zero {
             return Err(Invalid::new(field, Kind::Zero, "a whole number above 0"));
         }
-        let cap = Filter::new(neighbours, cap);
+        let cap = PrivacyFilter::new(neighbours, cap);
         let kept = match promise {
-            Promise::Lifetime | Promise::Windows(_) => Kept::Total(cap.spent().clone()),
-            Promise::Any(_) => Kept::Windows(Stretches::default()),
-            Promise::Each(_) => Kept::Blocks(BTreeMap::new()),
+            Promise::Lifetime | Promise::Windows(_) => AccountEntries::Total(cap.spent().clone()),
+            Promise::Any(_) => AccountEntries::Windows(Stretches::default()),
+            Promise::Each(_) => AccountEntries::Blocks(BTreeMap::new()),
         };
         Ok(Account { promise, cap, kept })
     }
@@ -144,20 +144,23 @@ impl Account {
     /// As [`Account::new`].
     pub(crate) fn resume(
         promise: Promise,
-        neighbours: Neighbours,
-        cap: Amount,
-        entries: BTreeMap<Place, Prices>,
+        neighbours: Adjacency,
+        cap: PrivacyCost,
+        entries: BTreeMap<EntryKey, Prices>,
     ) -> Result<Account, Invalid> {
         Ok(Account::new(promise, neighbours, cap)?.holding(entries))
     }
 
     /// What a ledger has to keep.
-    pub(crate) fn entries(&self) -> BTreeMap<Place, Prices> {
-        let sum = |(place, amount): (i64, &Amount)| (Place::of_sum(place), Prices::same(amount.clone()));
+    pub(crate) fn entries(&self) -> BTreeMap<EntryKey, Prices> {
+        let sum =
+            |(place, amount): (i64, &PrivacyCost)| (EntryKey::of_sum(place), Prices::same(amount.clone()));
         match &self.kept {
-            Kept::Total(total) => BTreeMap::from([sum((0, total))]),
-            Kept::Windows(windows) => windows.0.clone(),
-            Kept::Blocks(blocks) => blocks.iter().map(|(block, amount)| sum((*block, amount))).collect(),
+            AccountEntries::Total(total) => BTreeMap::from([sum((0, total))]),
+            AccountEntries::Windows(windows) => windows.0.clone(),
+            AccountEntries::Blocks(blocks) => {
+                blocks.iter().map(|(block, amount)| sum((*block, amount))).collect()
+            }
         }
     }
 
@@ -174,7 +177,7 @@ impl Account {
     }
 
     /// Nothing, in the account's currency.
-    pub(crate) fn nothing(&self) -> Amount {
+    pub(crate) fn nothing(&self) -> PrivacyCost {
         self.cap.spent().clone()
     }
 
@@ -193,35 +196,36 @@ impl Account {
     ///
     /// # Errors
     /// [`Refused`], with nothing changed.
-    pub fn charge(&mut self, window: Interval, cost: &Cost) -> Result<(), Refused> {
-        let asked = self.asked(window, cost).map_err(Refused::Uncountable)?;
+    pub fn charge(&mut self, window: Interval, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
+        let asked = self.asked(window, cost).map_err(BudgetExceeded::Uncountable)?;
         let limit = self.cap.limit();
-        if let (Kept::Windows(windows), Promise::Any(span)) = (&self.kept, self.promise) {
-            let refusal = windows.refusal(span, window, &asked, limit).map_err(Refused::Uncountable)?;
+        if let (AccountEntries::Windows(windows), Promise::Any(span)) = (&self.kept, self.promise) {
+            let refusal =
+                windows.refusal(span, window, &asked, limit).map_err(BudgetExceeded::Uncountable)?;
             if let Some((spent, asked)) = refusal {
                 let (spent, asked, limit) = (Box::new(spent), Box::new(asked), Box::new(limit.clone()));
-                return Err(Refused::Budget { spent, asked, limit });
+                return Err(BudgetExceeded::Budget { spent, asked, limit });
             }
         } else {
-            let spent = self.spent(window).map_err(Refused::Uncountable)?;
-            let asked = Cost::new(cost.neighbours(), self.price(window, &asked).clone());
+            let spent = self.spent(window).map_err(BudgetExceeded::Uncountable)?;
+            let asked = ReleaseCost::new(cost.neighbours(), self.price(window, &asked).clone());
             self.cap.having_spent(spent).after(&asked)?;
         }
-        self.add(window, &asked).map_err(Refused::Uncountable)
+        self.add(window, &asked).map_err(BudgetExceeded::Uncountable)
     }
 
     /// Both prices of a cost in the currency of the cap.
-    pub(crate) fn asked(&self, window: Interval, cost: &Cost) -> Result<Prices, Invalid> {
+    pub(crate) fn asked(&self, window: Interval, cost: &ReleaseCost) -> Result<Prices, Invalid> {
         let whole = self.cap.asked(cost)?;
         if !self.promise.cuts(window) {
             return Ok(Prices::same(whole));
         }
-        let partial = self.cap.asked(&Cost::new(cost.neighbours(), cost.partial()?))?;
+        let partial = self.cap.asked(&ReleaseCost::new(cost.neighbours(), cost.partial()?))?;
         Ok(Prices { partial: partial.larger(&whole)?, whole })
     }
 
     /// What of two prices counts where all charges of a place are one sum.
-    fn price<'a>(&self, window: Interval, prices: &'a Prices) -> &'a Amount {
+    fn price<'a>(&self, window: Interval, prices: &'a Prices) -> &'a PrivacyCost {
         match self.promise {
             Promise::Each(_) if self.promise.cuts(window) => &prices.partial,
             _ => &prices.whole,
@@ -233,30 +237,30 @@ impl Account {
     ///
     /// # Errors
     /// [`Kind::Overflow`] where charges of 2^64 and more have come together.
-    pub fn spent(&self, window: Interval) -> Result<Amount, Invalid> {
+    pub fn spent(&self, window: Interval) -> Result<PrivacyCost, Invalid> {
         let nothing = self.cap.spent();
         match (&self.kept, self.promise) {
-            (Kept::Total(total), _) => Ok(total.clone()),
-            (Kept::Windows(windows), Promise::Any(span)) => windows.most(span, window, nothing),
-            (Kept::Blocks(blocks), Promise::Each(span)) => {
+            (AccountEntries::Total(total), _) => Ok(total.clone()),
+            (AccountEntries::Windows(windows), Promise::Any(span)) => windows.most(span, window, nothing),
+            (AccountEntries::Blocks(blocks), Promise::Each(span)) => {
                 let (first, last) = window.blocks(span);
                 let entering = last_until(blocks, first).unwrap_or(nothing).clone();
                 blocks.range(first..=last).try_fold(entering, |most, (_, spent)| most.larger(spent))
             }
             // The two were chosen together.
-            (Kept::Windows(_) | Kept::Blocks(_), _) => Ok(nothing.clone()),
+            (AccountEntries::Windows(_) | AccountEntries::Blocks(_), _) => Ok(nothing.clone()),
         }
     }
 
     /// Adds a charge, fitting or not. What changes is worked out first: an overflow changes nothing.
     pub(crate) fn add(&mut self, window: Interval, prices: &Prices) -> Result<(), Invalid> {
         let nothing = self.cap.spent();
-        let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
+        let at = |map: &BTreeMap<i64, PrivacyCost>, key| last_until(map, key).unwrap_or(nothing).clone();
         let asked = self.price(window, prices).clone();
         match (&mut self.kept, self.promise) {
-            (Kept::Total(total), _) => *total = total.plus(&asked)?,
-            (Kept::Windows(windows), _) => windows.add(window, prices)?,
-            (Kept::Blocks(blocks), Promise::Each(span)) => {
+            (AccountEntries::Total(total), _) => *total = total.plus(&asked)?,
+            (AccountEntries::Windows(windows), _) => windows.add(window, prices)?,
+            (AccountEntries::Blocks(blocks), Promise::Each(span)) => {
                 let (first, last) = window.blocks(span);
                 // The last block is below the end of time, so there is one after it.
                 let edges = [(first, at(blocks, first).plus(&asked)?), (last + 1, at(blocks, last + 1))];
@@ -267,20 +271,20 @@ impl Account {
                 blocks.extend(inner);
                 blocks.extend(edges);
             }
-            (Kept::Blocks(_), _) => {}
+            (AccountEntries::Blocks(_), _) => {}
         }
         Ok(())
     }
 
     /// An account of the same promise that holds these entries.
-    pub(crate) fn holding(&self, entries: BTreeMap<Place, Prices>) -> Account {
+    pub(crate) fn holding(&self, entries: BTreeMap<EntryKey, Prices>) -> Account {
         let mut sums = entries.iter().map(|(place, prices)| (place.start, prices.whole.clone()));
         let kept = match self.kept {
-            Kept::Total(_) => {
-                Kept::Total(sums.next_back().map_or_else(|| self.nothing(), |(_, total)| total))
+            AccountEntries::Total(_) => {
+                AccountEntries::Total(sums.next_back().map_or_else(|| self.nothing(), |(_, total)| total))
             }
-            Kept::Blocks(_) => Kept::Blocks(sums.collect()),
-            Kept::Windows(_) => Kept::Windows(Stretches(entries)),
+            AccountEntries::Blocks(_) => AccountEntries::Blocks(sums.collect()),
+            AccountEntries::Windows(_) => AccountEntries::Windows(Stretches(entries)),
         };
         Account { kept, ..self.clone() }
     }
@@ -292,14 +296,14 @@ impl Account {
     /// If the two are of different currencies or promises.
     pub(crate) fn shortfall(&self, held: &Account) -> Result<Vec<(Interval, Prices)>, Invalid> {
         let nothing = self.cap.spent();
-        let over = |held: &Amount, own: &Amount| held.larger(own)?.less(own);
-        let at = |map: &BTreeMap<i64, Amount>, key| last_until(map, key).unwrap_or(nothing).clone();
+        let over = |held: &PrivacyCost, own: &PrivacyCost| held.larger(own)?.less(own);
+        let at = |map: &BTreeMap<i64, PrivacyCost>, key| last_until(map, key).unwrap_or(nothing).clone();
         let mut missing = Vec::new();
         match (&self.kept, &held.kept, self.promise) {
-            (Kept::Total(own), Kept::Total(held), _) => {
+            (AccountEntries::Total(own), AccountEntries::Total(held), _) => {
                 missing.push((Interval::new(0, 1)?, Prices::same(over(held, own)?)));
             }
-            (Kept::Windows(own), Kept::Windows(held), _) => {
+            (AccountEntries::Windows(own), AccountEntries::Windows(held), _) => {
                 let none = Prices::same(nothing.clone());
                 for (place, held) in &held.0 {
                     let Some(window) = place.window() else { continue };
@@ -309,7 +313,7 @@ impl Account {
                     missing.push((window, Prices { whole, partial }));
                 }
             }
-            (Kept::Blocks(own), Kept::Blocks(held), Promise::Each(span)) => {
+            (AccountEntries::Blocks(own), AccountEntries::Blocks(held), Promise::Each(span)) => {
                 let edges: BTreeSet<i64> = own.keys().chain(held.keys()).copied().collect();
                 let edges: Vec<i64> = edges.into_iter().collect();
                 for (index, &first) in edges.iter().enumerate() {
@@ -338,7 +342,7 @@ pub(crate) enum Fetched {
 const MIN: i128 = i64::MIN as i128;
 const MAX: i128 = i64::MAX as i128;
 
-fn last_until(map: &BTreeMap<i64, Amount>, key: i64) -> Option<&Amount> {
+fn last_until(map: &BTreeMap<i64, PrivacyCost>, key: i64) -> Option<&PrivacyCost> {
     map.range(..=key).next_back().map(|(_, amount)| amount)
 }
 
@@ -348,12 +352,12 @@ fn last_until(map: &BTreeMap<i64, Amount>, key: i64) -> Option<&Amount> {
 /// # Errors
 /// [`Kind::Empty`] for no window or `most` of zero, [`Kind::Mixed`] for different neighbours or currencies,
 /// [`Kind::Overflow`] from 2^64 on.
-pub fn reservation(windows: &[Cost], most: u32) -> Result<Cost, Invalid> {
+pub fn reservation(windows: &[ReleaseCost], most: u32) -> Result<ReleaseCost, Invalid> {
     let Some(first) = windows.first().filter(|_| most > 0) else {
         return Err(Invalid::new("windows", Kind::Empty, "at least one window"));
     };
     // The k-th entry is the k-th largest, part by part: each cost sinks to its place.
-    let mut largest: Vec<Amount> = Vec::new();
+    let mut largest: Vec<PrivacyCost> = Vec::new();
     for window in windows {
         first.neighbours().same(window.neighbours())?;
         let mut sinking = window.amount().clone();
@@ -367,7 +371,7 @@ pub fn reservation(windows: &[Cost], most: u32) -> Result<Cost, Invalid> {
         }
     }
     let sum = largest.iter().try_fold(first.amount().nothing(), |sum, amount| sum.plus(amount))?;
-    Ok(Cost::new(first.neighbours(), sum))
+    Ok(ReleaseCost::new(first.neighbours(), sum))
 }
 
 #[cfg(test)]

@@ -17,62 +17,62 @@ use super::convert;
 use super::number;
 use super::orders::{ORDERS, Omega};
 use super::renyi;
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// A cost in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Amount {
+pub enum PrivacyCost {
     /// Pure epsilon.
     Pure {
         /// The bound of the privacy loss.
-        epsilon: Units,
+        epsilon: BudgetUnits,
     },
     /// Epsilon and delta.
     Approximate {
         /// The bound of the privacy loss.
-        epsilon: Units,
+        epsilon: BudgetUnits,
         /// The probability beyond it.
-        delta: Units,
+        delta: BudgetUnits,
     },
     /// Zero-concentrated: but for `delta`, every order `a` below `omega` costs at most `a rho`.
     Zcdp {
         /// The cost of each order, over the order.
-        rho: Units,
+        rho: BudgetUnits,
         /// The probability set aside.
-        delta: Units,
+        delta: BudgetUnits,
         /// Which orders it speaks of.
         omega: Omega,
     },
     /// The divergence at each of [`ORDERS`].
-    Renyi(Box<[Units; ORDERS.len()]>),
+    Renyi(Box<[BudgetUnits; ORDERS.len()]>),
     /// As little as Gaussian noise of this `mu` (sensitivity over sigma), continuous.
     Gaussian {
         /// The square of mu, which is what adds up.
-        mu_squared: Units,
+        mu_squared: BudgetUnits,
     },
 }
 
-impl Amount {
+impl PrivacyCost {
     /// Pure epsilon.
     ///
     /// # Errors
     /// Names `epsilon` unless it is above 0 and at most 500.
-    pub fn pure(epsilon: f64) -> Result<Amount, Invalid> {
+    pub fn pure(epsilon: f64) -> Result<PrivacyCost, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
-        Ok(Amount::Pure { epsilon: Units::at_least_float("epsilon", epsilon)? })
+        Ok(PrivacyCost::Pure { epsilon: BudgetUnits::at_least_float("epsilon", epsilon)? })
     }
 
     /// Epsilon and delta.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn approximate(epsilon: f64, delta: f64) -> Result<Amount, Invalid> {
+    pub fn approximate(epsilon: f64, delta: f64) -> Result<PrivacyCost, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
         let delta = number::probability("delta", delta)?;
-        Ok(Amount::Approximate {
-            epsilon: Units::at_least_float("epsilon", epsilon)?,
-            delta: Units::at_least_float("delta", delta)?,
+        Ok(PrivacyCost::Approximate {
+            epsilon: BudgetUnits::at_least_float("epsilon", epsilon)?,
+            delta: BudgetUnits::at_least_float("delta", delta)?,
         })
     }
 
@@ -80,7 +80,7 @@ impl Amount {
     ///
     /// # Errors
     /// Names `rho` unless it is above 0 and at most 500.
-    pub fn zcdp(rho: f64) -> Result<Amount, Invalid> {
+    pub fn zcdp(rho: f64) -> Result<PrivacyCost, Invalid> {
         Self::approximate_zcdp(rho, Omega::EVERY, None)
     }
 
@@ -88,12 +88,12 @@ impl Amount {
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn approximate_zcdp(rho: f64, omega: Omega, delta: Option<f64>) -> Result<Amount, Invalid> {
+    pub fn approximate_zcdp(rho: f64, omega: Omega, delta: Option<f64>) -> Result<PrivacyCost, Invalid> {
         let rho = number::rho("rho", rho)?;
         let delta = delta.map_or(Ok(0.0), |delta| number::probability("delta", delta))?;
-        Ok(Amount::Zcdp {
-            rho: Units::at_least_float("rho", rho)?,
-            delta: Units::at_least_float("delta", delta)?,
+        Ok(PrivacyCost::Zcdp {
+            rho: BudgetUnits::at_least_float("rho", rho)?,
+            delta: BudgetUnits::at_least_float("delta", delta)?,
             omega,
         })
     }
@@ -102,33 +102,33 @@ impl Amount {
     ///
     /// # Errors
     /// Names `curve` where it is negative or no number.
-    pub fn renyi(curve: impl Fn(f64) -> f64) -> Result<Amount, Invalid> {
-        let mut values = Box::new([Units::UNBOUNDED; ORDERS.len()]);
+    pub fn renyi(curve: impl Fn(f64) -> f64) -> Result<PrivacyCost, Invalid> {
+        let mut values = Box::new([BudgetUnits::UNBOUNDED; ORDERS.len()]);
         for (value, order) in values.iter_mut().zip(ORDERS) {
             let cost = curve(order);
             if cost < f64::INFINITY {
-                *value = Units::at_least_float("curve", cost)?;
+                *value = BudgetUnits::at_least_float("curve", cost)?;
             } else if cost.is_nan() {
                 return Err(Invalid::new("curve", Kind::Nan, "a number of zero or more at every order"));
             }
         }
-        Ok(Amount::Renyi(values))
+        Ok(PrivacyCost::Renyi(values))
     }
 
     /// Gaussian noise of standard deviation `sensitivity / mu`.
     ///
     /// # Errors
     /// Names `mu` unless it is above 0 and at most 500.
-    pub fn gaussian(mu: f64) -> Result<Amount, Invalid> {
-        let mu = Units::at_least_float("mu", number::epsilon("mu", mu)?)?;
-        Ok(Amount::Gaussian { mu_squared: mu.squared("mu")? })
+    pub fn gaussian(mu: f64) -> Result<PrivacyCost, Invalid> {
+        let mu = BudgetUnits::at_least_float("mu", number::epsilon("mu", mu)?)?;
+        Ok(PrivacyCost::Gaussian { mu_squared: mu.squared("mu")? })
     }
 
     /// This much and `other`, by the currency's own composition.
     ///
     /// # Errors
     /// [`Kind::Mixed`] for another currency, [`Kind::Overflow`] from 2^64 on.
-    pub fn plus(&self, other: &Amount) -> Result<Amount, Invalid> {
+    pub fn plus(&self, other: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(other, |field, a, b| a.plus(field, b))
     }
 
@@ -136,7 +136,7 @@ impl Amount {
     ///
     /// # Errors
     /// [`Kind::Zero`] for a count of 0, [`Kind::Overflow`] from 2^64 on.
-    pub fn times(&self, count: u64) -> Result<Amount, Invalid> {
+    pub fn times(&self, count: u64) -> Result<PrivacyCost, Invalid> {
         if count == 0 {
             return Err(Invalid::new("count", Kind::Zero, "a whole number above 0"));
         }
@@ -147,42 +147,44 @@ impl Amount {
     ///
     /// # Errors
     /// [`Kind::Mixed`] for another currency.
-    pub fn larger(&self, other: &Amount) -> Result<Amount, Invalid> {
+    pub fn larger(&self, other: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(other, |_, a, b| Ok(a.max(b)))
     }
 
     /// What is left of it without a part that it contains.
-    pub(crate) fn less(&self, part: &Amount) -> Result<Amount, Invalid> {
+    pub(crate) fn less(&self, part: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(part, |field, all, part| all.minus(field, part))
     }
 
     /// Whichever is less, part by part.
-    pub(crate) fn smaller(&self, other: &Amount) -> Result<Amount, Invalid> {
+    pub(crate) fn smaller(&self, other: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(other, |_, a, b| Ok(a.min(b)))
     }
 
     /// No part is above the limit's, and no order that the limit speaks of is left out.
-    pub fn within(&self, limit: &Amount) -> bool {
+    pub fn within(&self, limit: &PrivacyCost) -> bool {
         let orders = match (self, limit) {
-            (Amount::Zcdp { omega, .. }, Amount::Zcdp { omega: all, .. }) => omega >= all,
+            (PrivacyCost::Zcdp { omega, .. }, PrivacyCost::Zcdp { omega: all, .. }) => omega >= all,
             _ => true,
         };
-        let exceeds = |field, spent: Units, limit| {
+        let exceeds = |field, spent: BudgetUnits, limit| {
             if spent <= limit { Ok(spent) } else { Err(Invalid::new(field, Kind::TooLarge, "less")) }
         };
         orders && self.joined(limit, exceeds).is_ok()
     }
 
     /// Nothing, in the same currency and for the same orders.
-    pub(crate) fn nothing(&self) -> Amount {
+    pub(crate) fn nothing(&self) -> PrivacyCost {
         match self {
-            Amount::Pure { .. } => Amount::Pure { epsilon: Units::ZERO },
-            Amount::Approximate { .. } => Amount::Approximate { epsilon: Units::ZERO, delta: Units::ZERO },
-            Amount::Zcdp { omega, .. } => {
-                Amount::Zcdp { rho: Units::ZERO, delta: Units::ZERO, omega: *omega }
+            PrivacyCost::Pure { .. } => PrivacyCost::Pure { epsilon: BudgetUnits::ZERO },
+            PrivacyCost::Approximate { .. } => {
+                PrivacyCost::Approximate { epsilon: BudgetUnits::ZERO, delta: BudgetUnits::ZERO }
             }
-            Amount::Renyi(_) => Amount::Renyi(Box::new([Units::ZERO; ORDERS.len()])),
-            Amount::Gaussian { .. } => Amount::Gaussian { mu_squared: Units::ZERO },
+            PrivacyCost::Zcdp { omega, .. } => {
+                PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, delta: BudgetUnits::ZERO, omega: *omega }
+            }
+            PrivacyCost::Renyi(_) => PrivacyCost::Renyi(Box::new([BudgetUnits::ZERO; ORDERS.len()])),
+            PrivacyCost::Gaussian { .. } => PrivacyCost::Gaussian { mu_squared: BudgetUnits::ZERO },
         }
     }
 
@@ -191,22 +193,32 @@ impl Amount {
     ///
     /// # Errors
     /// [`Kind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better seen.
-    pub fn in_currency_of(&self, target: &Amount) -> Result<Amount, Invalid> {
+    pub fn in_currency_of(&self, target: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         match (self, target) {
-            (Amount::Pure { epsilon }, Amount::Approximate { .. }) => {
-                Ok(Amount::Approximate { epsilon: *epsilon, delta: Units::ZERO })
+            (PrivacyCost::Pure { epsilon }, PrivacyCost::Approximate { .. }) => {
+                Ok(PrivacyCost::Approximate { epsilon: *epsilon, delta: BudgetUnits::ZERO })
             }
-            (Amount::Pure { epsilon }, Amount::Zcdp { .. }) => pure_as_zcdp(*epsilon, Units::ZERO),
-            (Amount::Approximate { epsilon, delta }, Amount::Zcdp { .. }) => pure_as_zcdp(*epsilon, *delta),
-            (Amount::Gaussian { mu_squared }, Amount::Zcdp { .. }) => {
-                Ok(Amount::Zcdp { rho: half(*mu_squared), delta: Units::ZERO, omega: Omega::EVERY })
+            (PrivacyCost::Pure { epsilon }, PrivacyCost::Zcdp { .. }) => {
+                pure_as_zcdp(*epsilon, BudgetUnits::ZERO)
             }
-            (Amount::Pure { epsilon }, Amount::Renyi(_)) => {
+            (PrivacyCost::Approximate { epsilon, delta }, PrivacyCost::Zcdp { .. }) => {
+                pure_as_zcdp(*epsilon, *delta)
+            }
+            (PrivacyCost::Gaussian { mu_squared }, PrivacyCost::Zcdp { .. }) => Ok(PrivacyCost::Zcdp {
+                rho: half(*mu_squared),
+                delta: BudgetUnits::ZERO,
+                omega: Omega::EVERY,
+            }),
+            (PrivacyCost::Pure { epsilon }, PrivacyCost::Renyi(_)) => {
                 let epsilon = epsilon.to_float_up();
-                Amount::renyi(|order| renyi::pure(epsilon, order))
+                PrivacyCost::renyi(|order| renyi::pure(epsilon, order))
             }
-            (Amount::Gaussian { mu_squared }, Amount::Renyi(_)) => curve_of(half(*mu_squared), Omega::EVERY),
-            (Amount::Zcdp { rho, delta: Units::ZERO, omega }, Amount::Renyi(_)) => curve_of(*rho, *omega),
+            (PrivacyCost::Gaussian { mu_squared }, PrivacyCost::Renyi(_)) => {
+                curve_of(half(*mu_squared), Omega::EVERY)
+            }
+            (PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega }, PrivacyCost::Renyi(_)) => {
+                curve_of(*rho, *omega)
+            }
             _ => self.joined(target, |_, a, _| Ok(a)),
         }
     }
@@ -218,26 +230,26 @@ impl Amount {
     pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
         let delta = number::probability("delta", delta)?;
         match self {
-            Amount::Pure { epsilon } => Ok(epsilon.to_float_up()),
-            Amount::Approximate { epsilon, delta: spent } if spent.to_float_up() <= delta => {
+            PrivacyCost::Pure { epsilon } => Ok(epsilon.to_float_up()),
+            PrivacyCost::Approximate { epsilon, delta: spent } if spent.to_float_up() <= delta => {
                 Ok(epsilon.to_float_up())
             }
-            Amount::Zcdp { rho, delta: spent, omega } if spent.to_float_up() < delta => {
+            PrivacyCost::Zcdp { rho, delta: spent, omega } if spent.to_float_up() < delta => {
                 let rho = rho.to_float_up();
                 let left = (delta - spent.to_float_up()).next_down();
                 convert::epsilon_of_renyi(|order| rho * order, omega.to_float(), left)
             }
-            Amount::Approximate { .. } | Amount::Zcdp { .. } => {
+            PrivacyCost::Approximate { .. } | PrivacyCost::Zcdp { .. } => {
                 Err(Invalid::new("delta", Kind::TooSmall, "a delta above the one that is spent already"))
             }
-            Amount::Renyi(values) => {
+            PrivacyCost::Renyi(values) => {
                 let bounds = ORDERS.iter().zip(values.iter());
                 let bounds =
                     bounds.map(|(&order, cost)| convert::epsilon_at(order, cost.to_float_up(), delta));
                 Ok(bounds.fold(f64::INFINITY, f64::min).max(0.0))
             }
-            Amount::Gaussian { mu_squared } => {
-                super::Gaussian::new(1.0, mu_squared.to_float_up().sqrt().next_up())?.epsilon(delta)
+            PrivacyCost::Gaussian { mu_squared } => {
+                super::GaussianCost::new(1.0, mu_squared.to_float_up().sqrt().next_up())?.epsilon(delta)
             }
         }
     }
@@ -245,43 +257,48 @@ impl Amount {
     /// The currency, in words.
     pub fn currency(&self) -> &'static str {
         match self {
-            Amount::Pure { .. } => "pure epsilon",
-            Amount::Approximate { .. } => "epsilon and delta",
-            Amount::Zcdp { .. } => "rho",
-            Amount::Renyi(_) => "a Rényi curve",
-            Amount::Gaussian { .. } => "Gaussian mu",
+            PrivacyCost::Pure { .. } => "pure epsilon",
+            PrivacyCost::Approximate { .. } => "epsilon and delta",
+            PrivacyCost::Zcdp { .. } => "rho",
+            PrivacyCost::Renyi(_) => "a Rényi curve",
+            PrivacyCost::Gaussian { .. } => "Gaussian mu",
         }
     }
 
     /// The two amounts in one currency, part by part.
     fn joined(
         &self,
-        other: &Amount,
-        join: impl Fn(&'static str, Units, Units) -> Result<Units, Invalid>,
-    ) -> Result<Amount, Invalid> {
+        other: &PrivacyCost,
+        join: impl Fn(&'static str, BudgetUnits, BudgetUnits) -> Result<BudgetUnits, Invalid>,
+    ) -> Result<PrivacyCost, Invalid> {
         match (self, other) {
-            (Amount::Pure { epsilon: a }, Amount::Pure { epsilon: b }) => {
-                Ok(Amount::Pure { epsilon: join("epsilon", *a, *b)? })
+            (PrivacyCost::Pure { epsilon: a }, PrivacyCost::Pure { epsilon: b }) => {
+                Ok(PrivacyCost::Pure { epsilon: join("epsilon", *a, *b)? })
             }
-            (Amount::Approximate { epsilon: a, delta: c }, Amount::Approximate { epsilon: b, delta: d }) => {
-                Ok(Amount::Approximate { epsilon: join("epsilon", *a, *b)?, delta: join("delta", *c, *d)? })
-            }
-            (Amount::Zcdp { rho: a, delta: c, omega: e }, Amount::Zcdp { rho: b, delta: d, omega: f }) => {
-                Ok(Amount::Zcdp {
-                    rho: join("rho", *a, *b)?,
-                    delta: join("delta", *c, *d)?,
-                    omega: *e.min(f),
-                })
-            }
-            (Amount::Renyi(a), Amount::Renyi(b)) => {
+            (
+                PrivacyCost::Approximate { epsilon: a, delta: c },
+                PrivacyCost::Approximate { epsilon: b, delta: d },
+            ) => Ok(PrivacyCost::Approximate {
+                epsilon: join("epsilon", *a, *b)?,
+                delta: join("delta", *c, *d)?,
+            }),
+            (
+                PrivacyCost::Zcdp { rho: a, delta: c, omega: e },
+                PrivacyCost::Zcdp { rho: b, delta: d, omega: f },
+            ) => Ok(PrivacyCost::Zcdp {
+                rho: join("rho", *a, *b)?,
+                delta: join("delta", *c, *d)?,
+                omega: *e.min(f),
+            }),
+            (PrivacyCost::Renyi(a), PrivacyCost::Renyi(b)) => {
                 let mut values = a.clone();
                 for (value, b) in values.iter_mut().zip(b.iter()) {
                     *value = join("curve", *value, *b)?;
                 }
-                Ok(Amount::Renyi(values))
+                Ok(PrivacyCost::Renyi(values))
             }
-            (Amount::Gaussian { mu_squared: a }, Amount::Gaussian { mu_squared: b }) => {
-                Ok(Amount::Gaussian { mu_squared: join("mu", *a, *b)? })
+            (PrivacyCost::Gaussian { mu_squared: a }, PrivacyCost::Gaussian { mu_squared: b }) => {
+                Ok(PrivacyCost::Gaussian { mu_squared: join("mu", *a, *b)? })
             }
             _ => {
                 let remedy = format!("a cost in {}, or one that becomes it by a theorem", self.currency());
@@ -291,37 +308,37 @@ impl Amount {
     }
 }
 
-fn pure_as_zcdp(epsilon: Units, delta: Units) -> Result<Amount, Invalid> {
+fn pure_as_zcdp(epsilon: BudgetUnits, delta: BudgetUnits) -> Result<PrivacyCost, Invalid> {
     let rho = convert::rho_of_pure(epsilon.to_float_up());
-    Ok(Amount::Zcdp { rho: Units::at_least_float("rho", rho)?, delta, omega: Omega::EVERY })
+    Ok(PrivacyCost::Zcdp { rho: BudgetUnits::at_least_float("rho", rho)?, delta, omega: Omega::EVERY })
 }
 
-fn curve_of(rho: Units, omega: Omega) -> Result<Amount, Invalid> {
+fn curve_of(rho: BudgetUnits, omega: Omega) -> Result<PrivacyCost, Invalid> {
     let (rho, omega) = (rho.to_float_up(), omega.to_float());
-    Amount::renyi(|order| if order < omega { renyi::zcdp(rho, order) } else { f64::INFINITY })
+    PrivacyCost::renyi(|order| if order < omega { renyi::zcdp(rho, order) } else { f64::INFINITY })
 }
 
-fn half(amount: Units) -> Units {
-    Units::from_bits(amount.to_bits().div_ceil(2))
+fn half(amount: BudgetUnits) -> BudgetUnits {
+    BudgetUnits::from_bits(amount.to_bits().div_ceil(2))
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for PrivacyCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beside = |f: &mut fmt::Formatter<'_>, delta: &Units| match *delta {
-            Units::ZERO => Ok(()),
+        let beside = |f: &mut fmt::Formatter<'_>, delta: &BudgetUnits| match *delta {
+            BudgetUnits::ZERO => Ok(()),
             delta => write!(f, ", delta {delta}"),
         };
         match self {
-            Amount::Pure { epsilon } => write!(f, "epsilon {epsilon}"),
-            Amount::Approximate { epsilon, delta } => {
+            PrivacyCost::Pure { epsilon } => write!(f, "epsilon {epsilon}"),
+            PrivacyCost::Approximate { epsilon, delta } => {
                 write!(f, "epsilon {epsilon}").and_then(|()| beside(f, delta))
             }
-            Amount::Zcdp { rho, delta, omega } => {
+            PrivacyCost::Zcdp { rho, delta, omega } => {
                 write!(f, "rho {rho}").and_then(|()| beside(f, delta))?;
                 if *omega == Omega::EVERY { Ok(()) } else { write!(f, ", omega {}", omega.to_float()) }
             }
-            Amount::Renyi(values) => write!(f, "a Rényi curve, {} at order 2", values[4]),
-            Amount::Gaussian { mu_squared } => write!(f, "mu {}", mu_squared.to_float_up().sqrt()),
+            PrivacyCost::Renyi(values) => write!(f, "a Rényi curve, {} at order 2", values[4]),
+            PrivacyCost::Gaussian { mu_squared } => write!(f, "mu {}", mu_squared.to_float_up().sqrt()),
         }
     }
 }

@@ -34,35 +34,35 @@ proptest! {
 
     #[test]
     fn laws_answer_or_refuse(a in float(), b in float(), c in float(), n in whole()) {
-        if let Ok(noise) = DiscreteGaussian::new(a, n) {
+        if let Ok(noise) = DiscreteGaussianCost::new(a, n) {
             probability(noise.delta(b));
             epsilon(noise.epsilon(c));
             assert!(noise.rho() > 0.0 && noise.deviation() >= 0.0 && noise.mean_error() >= 0.0);
             let _ = noise.interval(c);
         }
-        if let Ok(noise) = DiscreteLaplace::new(a, n) {
+        if let Ok(noise) = DiscreteLaplaceCost::new(a, n) {
             probability(noise.delta(b));
             epsilon(noise.epsilon(c));
             assert!(noise.rho() > 0.0 && noise.deviation() >= 0.0 && noise.mean_error() >= 0.0);
             let _ = noise.interval(c);
         }
-        if let Ok(noise) = Gaussian::new(a, b) {
+        if let Ok(noise) = GaussianCost::new(a, b) {
             probability(noise.delta(c));
             epsilon(noise.epsilon(c));
         }
         if let Ok(budget) = Budget::approximate(a, b) {
-            if let Ok(noise) = DiscreteGaussian::calibrate(&budget, n) {
+            if let Ok(noise) = DiscreteGaussianCost::calibrate(&budget, n) {
                 assert!(noise.delta(a) <= b);
             }
-            if let Ok(noise) = DiscreteLaplace::calibrate(&budget, n) {
+            if let Ok(noise) = DiscreteLaplaceCost::calibrate(&budget, n) {
                 assert!(noise.delta(a) <= b);
             }
         }
         if let Ok(budget) = Budget::zcdp(a) {
-            if let Ok(noise) = DiscreteGaussian::calibrate(&budget, n) {
+            if let Ok(noise) = DiscreteGaussianCost::calibrate(&budget, n) {
                 assert!(noise.rho() <= a);
             }
-            if let Ok(noise) = DiscreteLaplace::calibrate(&budget, n) {
+            if let Ok(noise) = DiscreteLaplaceCost::calibrate(&budget, n) {
                 assert!(noise.rho() <= a);
             }
         }
@@ -88,12 +88,12 @@ proptest! {
             assert!(convert::epsilon_of_rho(rho, f64::INFINITY, b).is_ok_and(|found| found <= a));
         }
         let _ = convert::advanced(&[(a.abs(), 1e-9), (0.1, 0.0)], b);
-        for amount in [Amount::pure(a), Amount::approximate(a, b), Amount::zcdp(a), Amount::gaussian(a),
-            Amount::renyi(|order| a * order)].into_iter().flatten() {
+        for amount in [PrivacyCost::pure(a), PrivacyCost::approximate(a, b), PrivacyCost::zcdp(a), PrivacyCost::gaussian(a),
+            PrivacyCost::renyi(|order| a * order)].into_iter().flatten() {
             epsilon(amount.epsilon(c));
             let _ = amount.to_string();
         }
-        let _ = (Units::at_least_float("a", a), Units::at_most_float("a", a), Omega::below(a));
+        let _ = (BudgetUnits::at_least_float("a", a), BudgetUnits::at_most_float("a", a), Omega::below(a));
     }
 
     #[test]
@@ -101,7 +101,7 @@ proptest! {
         if let Ok(decimal) = Decimal::parse("text", &text) {
             let float = decimal.to_f64();
             assert_eq!(float, text.parse::<f64>().unwrap());
-            if let (Ok(down), Ok(up)) = (Units::at_most("text", &decimal), Units::at_least("text", &decimal)) {
+            if let (Ok(down), Ok(up)) = (BudgetUnits::at_most("text", &decimal), BudgetUnits::at_least("text", &decimal)) {
                 assert!(down <= up && up.to_bits() - down.to_bits() <= 1);
             }
             if let Some(whole) = decimal.to_u64() {

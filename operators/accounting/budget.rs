@@ -1,10 +1,10 @@
 //! What may be spent: one of three ways to say it, never two at once.
 
-use super::amount::Amount;
+use super::amount::PrivacyCost;
 use super::convert;
 use super::number;
 use super::orders::Omega;
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 
@@ -88,62 +88,70 @@ pub fn limit(
     rho: Option<&Decimal>,
     deltas_are_charged: bool,
     omega: Omega,
-) -> Result<Amount, Invalid> {
+) -> Result<PrivacyCost, Invalid> {
     let float = |decimal: Option<&Decimal>| decimal.map(Decimal::to_f64);
     // Refuses what makes no sense; the amounts below are read again, exactly.
     Budget::new(float(epsilon), float(delta), float(rho))?;
     let exact = |field, decimal: Option<&Decimal>| {
-        decimal.map_or(Ok(Units::ZERO), |decimal| Units::at_most(field, decimal))
+        decimal.map_or(Ok(BudgetUnits::ZERO), |decimal| BudgetUnits::at_most(field, decimal))
     };
     match (epsilon, delta) {
-        (Some(_), None) => Ok(Amount::Pure { epsilon: exact("epsilon", epsilon)? }),
+        (Some(_), None) => Ok(PrivacyCost::Pure { epsilon: exact("epsilon", epsilon)? }),
         (Some(_), Some(_)) => {
             pair(exact("epsilon", epsilon)?, exact("delta", delta)?, deltas_are_charged, omega)
         }
-        (None, _) => Ok(Amount::Zcdp { rho: exact("rho", rho)?, delta: Units::ZERO, omega }),
+        (None, _) => Ok(PrivacyCost::Zcdp { rho: exact("rho", rho)?, delta: BudgetUnits::ZERO, omega }),
     }
 }
 
-fn pair(epsilon: Units, delta: Units, deltas_are_charged: bool, omega: Omega) -> Result<Amount, Invalid> {
-    let charged = if deltas_are_charged { Units::from_bits(delta.to_bits() / 2) } else { Units::ZERO };
-    let converting = Units::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
+fn pair(
+    epsilon: BudgetUnits,
+    delta: BudgetUnits,
+    deltas_are_charged: bool,
+    omega: Omega,
+) -> Result<PrivacyCost, Invalid> {
+    let charged =
+        if deltas_are_charged { BudgetUnits::from_bits(delta.to_bits() / 2) } else { BudgetUnits::ZERO };
+    let converting = BudgetUnits::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
     let rho = convert::rho_within(epsilon.to_float_down(), converting, omega.to_float())?;
-    Ok(Amount::Zcdp { rho: Units::at_most_float("rho", rho)?, delta: charged, omega })
+    Ok(PrivacyCost::Zcdp { rho: BudgetUnits::at_most_float("rho", rho)?, delta: charged, omega })
 }
 
 /// The limit that a budget comes to, as [`limit`] has it where some releases charge a delta of their own: half of delta is
 /// kept for keys to be discovered.
-impl TryFrom<Budget> for Amount {
+impl TryFrom<Budget> for PrivacyCost {
     type Error = Invalid;
 
-    fn try_from(budget: Budget) -> Result<Amount, Invalid> {
-        let exact = Units::at_most_float;
+    fn try_from(budget: Budget) -> Result<PrivacyCost, Invalid> {
+        let exact = BudgetUnits::at_most_float;
         match budget {
-            Budget::Pure { epsilon } => Ok(Amount::Pure { epsilon: exact("epsilon", epsilon)? }),
+            Budget::Pure { epsilon } => Ok(PrivacyCost::Pure { epsilon: exact("epsilon", epsilon)? }),
             Budget::Approximate { epsilon, delta } => {
                 pair(exact("epsilon", epsilon)?, exact("delta", delta)?, true, Omega::EVERY)
             }
-            Budget::Zcdp { rho } => {
-                Ok(Amount::Zcdp { rho: exact("rho", rho)?, delta: Units::ZERO, omega: Omega::EVERY })
-            }
+            Budget::Zcdp { rho } => Ok(PrivacyCost::Zcdp {
+                rho: exact("rho", rho)?,
+                delta: BudgetUnits::ZERO,
+                omega: Omega::EVERY,
+            }),
         }
     }
 }
 
 /// So that `Budget::approximate(1.0, 1e-6)` stands where an amount is asked for, and what is wrong with it is said there.
-impl TryFrom<Result<Budget, Invalid>> for Amount {
+impl TryFrom<Result<Budget, Invalid>> for PrivacyCost {
     type Error = Invalid;
 
-    fn try_from(budget: Result<Budget, Invalid>) -> Result<Amount, Invalid> {
+    fn try_from(budget: Result<Budget, Invalid>) -> Result<PrivacyCost, Invalid> {
         budget?.try_into()
     }
 }
 
 /// So that `Amount::zcdp(0.1)` stands where an amount is asked for, and what is wrong with it is said there.
-impl TryFrom<Result<Amount, Invalid>> for Amount {
+impl TryFrom<Result<PrivacyCost, Invalid>> for PrivacyCost {
     type Error = Invalid;
 
-    fn try_from(amount: Result<Amount, Invalid>) -> Result<Amount, Invalid> {
+    fn try_from(amount: Result<PrivacyCost, Invalid>) -> Result<PrivacyCost, Invalid> {
         amount
     }
 }
@@ -174,11 +182,11 @@ mod tests {
     #[test]
     fn limits_are_read_exactly_and_rounded_down() {
         let tenth = decimal("0.1");
-        let units = Units::from_bits(1_844_674_407_370_955_161);
+        let units = BudgetUnits::from_bits(1_844_674_407_370_955_161);
         let rho = limit(None, None, Some(&tenth), true, Omega::EVERY).unwrap();
-        assert_eq!(rho, Amount::Zcdp { rho: units, delta: Units::ZERO, omega: Omega::EVERY });
+        assert_eq!(rho, PrivacyCost::Zcdp { rho: units, delta: BudgetUnits::ZERO, omega: Omega::EVERY });
         let pure = limit(Some(&tenth), None, None, true, Omega::EVERY).unwrap();
-        assert_eq!(pure, Amount::Pure { epsilon: units });
+        assert_eq!(pure, PrivacyCost::Pure { epsilon: units });
     }
 
     // (1, 1e-6) is rho = .0243559; with half of delta kept for charges it is that of (1, 5e-7), less.
@@ -186,10 +194,10 @@ mod tests {
     fn a_pair_becomes_rho_within_it() {
         let (one, delta) = (decimal("1"), decimal("1e-6"));
         let pair = |charged| limit(Some(&one), Some(&delta), None, charged, Omega::EVERY).unwrap();
-        let Amount::Zcdp { rho, delta: none, .. } = pair(false) else { panic!() };
-        assert!((rho.to_float_up() - 0.0243559).abs() < 1e-7 && none == Units::ZERO);
-        let Amount::Zcdp { rho: less, delta: half, .. } = pair(true) else { panic!() };
-        assert!(less < rho && half == Units::from_bits(9_223_372_036_854));
+        let PrivacyCost::Zcdp { rho, delta: none, .. } = pair(false) else { panic!() };
+        assert!((rho.to_float_up() - 0.0243559).abs() < 1e-7 && none == BudgetUnits::ZERO);
+        let PrivacyCost::Zcdp { rho: less, delta: half, .. } = pair(true) else { panic!() };
+        assert!(less < rho && half == BudgetUnits::from_bits(9_223_372_036_854));
         // All spent, the promise is the budget's.
         for limit in [pair(false), pair(true)] {
             assert!(limit.epsilon(1e-6).unwrap() <= 1.0);
@@ -201,10 +209,10 @@ mod tests {
         let (quarter, delta) = (decimal("0.25"), decimal("0.0009765625"));
         let in_file = |epsilon, delta, rho| limit(epsilon, delta, rho, true, Omega::EVERY);
         let both = Budget::approximate(0.25, 0.0009765625);
-        assert_eq!(Amount::try_from(both), in_file(Some(&quarter), Some(&delta), None));
-        assert_eq!(Amount::try_from(Budget::zcdp(0.25)), in_file(None, None, Some(&quarter)));
-        assert_eq!(Amount::try_from(Budget::pure(0.25)), in_file(Some(&quarter), None, None));
-        assert_eq!(Amount::try_from(Budget::pure(0.0)).unwrap_err().field(), "epsilon");
-        assert_eq!(Amount::try_from(Amount::zcdp(-1.0)).unwrap_err().field(), "rho");
+        assert_eq!(PrivacyCost::try_from(both), in_file(Some(&quarter), Some(&delta), None));
+        assert_eq!(PrivacyCost::try_from(Budget::zcdp(0.25)), in_file(None, None, Some(&quarter)));
+        assert_eq!(PrivacyCost::try_from(Budget::pure(0.25)), in_file(Some(&quarter), None, None));
+        assert_eq!(PrivacyCost::try_from(Budget::pure(0.0)).unwrap_err().field(), "epsilon");
+        assert_eq!(PrivacyCost::try_from(PrivacyCost::zcdp(-1.0)).unwrap_err().field(), "rho");
     }
 }

@@ -94,10 +94,10 @@ pub fn rho_within(epsilon: f64, delta: f64, omega: f64) -> Result<f64, Invalid> 
 }
 
 /// One (epsilon, delta)-private step.
-pub type Step = (f64, f64);
+pub type ApproximateStep = (f64, f64);
 
 /// All steps together by basic composition: both add up.
-pub fn basic(steps: &[Step]) -> Step {
+pub fn basic(steps: &[ApproximateStep]) -> ApproximateStep {
     let (epsilon, delta) = steps.iter().fold((0.0, 0.0), |(e, d), step| (e + step.0, d + step.1));
     (epsilon * (1.0 + MARGIN), (delta * (1.0 + MARGIN)).min(1.0))
 }
@@ -110,7 +110,7 @@ pub fn basic(steps: &[Step]) -> Step {
 ///
 /// # Errors
 /// Names `delta` when `slack` is no probability.
-pub fn advanced(steps: &[Step], slack: f64) -> Result<Step, Invalid> {
+pub fn advanced(steps: &[ApproximateStep], slack: f64) -> Result<ApproximateStep, Invalid> {
     let slack = number::probability("delta", slack)?;
     let (simple, delta) = basic(steps);
     let mean: f64 = steps.iter().map(|(epsilon, _)| epsilon * (epsilon / 2.0).tanh()).sum();
@@ -172,7 +172,8 @@ mod tests {
             let found = epsilon_of_rho(rho, EVERY, 1e-6).unwrap();
             assert!((found - epsilon).abs() < 1e-6, "{rho}: {found}");
             assert!(found > gaussian);
-            let exact = super::super::Gaussian::new(1.0, (2.0 * rho).sqrt()).unwrap().epsilon(1e-6).unwrap();
+            let exact =
+                super::super::GaussianCost::new(1.0, (2.0 * rho).sqrt()).unwrap().epsilon(1e-6).unwrap();
             assert!((exact - gaussian).abs() < 1e-4 && exact < found);
             // Back: the delta at that epsilon is the one we came from.
             assert!((delta_of_rho(rho, EVERY, found).unwrap() / 1e-6 - 1.0).abs() < 1e-6);

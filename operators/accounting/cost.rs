@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::amount::Amount;
-use super::neighbours::{Neighbours, Relation, Unit};
+use super::amount::PrivacyCost;
+use super::neighbours::{Adjacency, PrivacyUnit, Relation};
 use super::number;
 use super::orders::Omega;
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// An amount about the neighbours for which it holds.
@@ -14,25 +14,25 @@ use crate::invalid::{Invalid, Kind};
 /// The amount is the price of removing (or replacing) all that a unit has in a window. A stretch of time may hold a part of
 /// it: see [`partial`](Cost::partial).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Cost {
-    neighbours: Neighbours,
-    amount: Amount,
-    partial: Option<Amount>,
+pub struct ReleaseCost {
+    neighbours: Adjacency,
+    amount: PrivacyCost,
+    partial: Option<PrivacyCost>,
 }
 
-impl Cost {
+impl ReleaseCost {
     /// This amount, for these neighbours.
-    pub fn new(neighbours: Neighbours, amount: Amount) -> Cost {
-        Cost { neighbours, amount, partial: None }
+    pub fn new(neighbours: Adjacency, amount: PrivacyCost) -> ReleaseCost {
+        ReleaseCost { neighbours, amount, partial: None }
     }
 
     /// The same with a price for the removal of a part of what a unit has in the window.
     ///
     /// # Errors
     /// [`Kind::Mixed`] for another currency than the amount's.
-    pub fn with_partial(self, partial: Amount) -> Result<Cost, Invalid> {
+    pub fn with_partial(self, partial: PrivacyCost) -> Result<ReleaseCost, Invalid> {
         let partial = partial.larger(&self.amount)?;
-        Ok(Cost { partial: Some(partial), ..self })
+        Ok(ReleaseCost { partial: Some(partial), ..self })
     }
 
     /// The price of removing a part of what a unit has in the window, such as all before a moment: what a bound keeps of
@@ -43,10 +43,10 @@ impl Cost {
     ///
     /// # Errors
     /// [`Kind::Mixed`] where none was stated and the currency has no price for two steps.
-    pub fn partial(&self) -> Result<Amount, Invalid> {
+    pub fn partial(&self) -> Result<PrivacyCost, Invalid> {
         match (&self.partial, self.neighbours) {
             (Some(partial), _) => Ok(partial.clone()),
-            (None, Neighbours { unit: Unit::Person, relation: Relation::AddRemove }) => {
+            (None, Adjacency { unit: PrivacyUnit::Person, relation: Relation::AddRemove }) => {
                 let remedy = "a promise over a lifetime, or another mechanism: what it costs to remove a part of a person \
                               is not known in this currency";
                 let replaced = self.replaced().map_err(|_| Invalid::new("currency", Kind::Mixed, remedy))?;
@@ -57,12 +57,12 @@ impl Cost {
     }
 
     /// The neighbours it speaks about.
-    pub fn neighbours(&self) -> Neighbours {
+    pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 
     /// How much.
-    pub fn amount(&self) -> &Amount {
+    pub fn amount(&self) -> &PrivacyCost {
         &self.amount
     }
 
@@ -70,13 +70,13 @@ impl Cost {
     ///
     /// # Errors
     /// [`Kind::Mixed`] for other neighbours or another currency, [`Kind::Overflow`] from 2^64 on.
-    pub fn plus(&self, other: &Cost) -> Result<Cost, Invalid> {
+    pub fn plus(&self, other: &ReleaseCost) -> Result<ReleaseCost, Invalid> {
         self.neighbours.same(other.neighbours)?;
         let partial = match (&self.partial, &other.partial) {
             (None, None) => None,
             _ => Some(self.partial()?.plus(&other.partial()?)?),
         };
-        Ok(Cost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)?, partial })
+        Ok(ReleaseCost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)?, partial })
     }
 
     /// What all of them cost together when each reads another part of a public partition of the protected units, so
@@ -87,13 +87,13 @@ impl Cost {
     ///
     /// # Errors
     /// [`Kind::Empty`] for no cost at all, [`Kind::Mixed`] for different neighbours or currencies.
-    pub fn parallel(costs: &[Cost]) -> Result<Cost, Invalid> {
+    pub fn parallel(costs: &[ReleaseCost]) -> Result<ReleaseCost, Invalid> {
         let Some((first, rest)) = costs.split_first() else {
             return Err(Invalid::new("costs", Kind::Empty, "at least one cost"));
         };
         let mut largest = first.amount.clone();
         // The second largest, part by part; nothing until there are two.
-        let mut second: Option<Amount> = None;
+        let mut second: Option<PrivacyCost> = None;
         for cost in rest {
             first.neighbours.same(cost.neighbours)?;
             let below = largest.smaller(&cost.amount)?;
@@ -104,7 +104,7 @@ impl Cost {
             (Relation::Replace, Some(second)) => largest.plus(&second)?,
             _ => largest,
         };
-        Ok(Cost::new(first.neighbours, amount))
+        Ok(ReleaseCost::new(first.neighbours, amount))
     }
 
     /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such steps.
@@ -114,35 +114,37 @@ impl Cost {
     /// # Errors
     /// [`Kind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi curves, rho with
     /// a delta or with fewer than all orders.
-    pub fn replaced(&self) -> Result<Cost, Invalid> {
+    pub fn replaced(&self) -> Result<ReleaseCost, Invalid> {
         if self.neighbours.relation != Relation::AddRemove {
             return Err(Invalid::new("relation", Kind::Mixed, "a cost about one unit more or less"));
         }
         let amount = match &self.amount {
-            Amount::Pure { epsilon } => Amount::Pure { epsilon: epsilon.times("epsilon", 2)? },
-            Amount::Approximate { epsilon, delta } => {
+            PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: epsilon.times("epsilon", 2)? },
+            PrivacyCost::Approximate { epsilon, delta } => {
                 let factor = 1.0 + epsilon.to_float_up().exp() * (1.0 + number::MARGIN);
                 let delta = (delta.to_float_up() * factor * (1.0 + number::MARGIN)).min(1.0);
-                Amount::Approximate {
+                PrivacyCost::Approximate {
                     epsilon: epsilon.times("epsilon", 2)?,
-                    delta: Units::at_least_float("delta", delta)?,
+                    delta: BudgetUnits::at_least_float("delta", delta)?,
                 }
             }
-            Amount::Zcdp { rho, delta: Units::ZERO, omega: Omega::EVERY } => {
-                Amount::Zcdp { rho: rho.times("rho", 4)?, delta: Units::ZERO, omega: Omega::EVERY }
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY } => {
+                PrivacyCost::Zcdp { rho: rho.times("rho", 4)?, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
             }
-            Amount::Gaussian { mu_squared } => Amount::Gaussian { mu_squared: mu_squared.times("mu", 4)? },
-            Amount::Zcdp { .. } | Amount::Renyi(_) => {
+            PrivacyCost::Gaussian { mu_squared } => {
+                PrivacyCost::Gaussian { mu_squared: mu_squared.times("mu", 4)? }
+            }
+            PrivacyCost::Zcdp { .. } | PrivacyCost::Renyi(_) => {
                 let remedy = "the cost of a replaced unit, worked out directly: this currency has no bridge";
                 return Err(Invalid::new("currency", Kind::Mixed, remedy));
             }
         };
-        let neighbours = Neighbours { relation: Relation::Replace, ..self.neighbours };
-        Ok(Cost::new(neighbours, amount))
+        let neighbours = Adjacency { relation: Relation::Replace, ..self.neighbours };
+        Ok(ReleaseCost::new(neighbours, amount))
     }
 }
 
-impl fmt::Display for Cost {
+impl fmt::Display for ReleaseCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} for {}", self.amount, self.neighbours)
     }

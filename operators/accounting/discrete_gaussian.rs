@@ -14,7 +14,7 @@
 //! shows), its zCDP cost is: several numbers at once are charged [`DiscreteGaussian::rho`].
 
 use super::budget::Budget;
-use super::gaussian::{Gaussian, TWO_PI_ROOT, epsilon_of, tail_gap};
+use super::gaussian::{GaussianCost, TWO_PI_ROOT, epsilon_of, tail_gap};
 use super::number::{self, SCALE_LIMIT, TINY, probability_up};
 use crate::invalid::{Invalid, Kind};
 
@@ -26,18 +26,18 @@ const SMOOTH: f64 = 8192.0;
 
 /// Discrete Gaussian noise on one integer that neighbours can move by `sensitivity`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DiscreteGaussian {
+pub struct DiscreteGaussianCost {
     sigma: f64,
     shift: f64,
 }
 
-impl DiscreteGaussian {
+impl DiscreteGaussianCost {
     /// Noise `N_Z(0, sigma^2)` on an integer of this sensitivity.
     ///
     /// # Errors
     /// Names `sigma` or `sensitivity` when it is out of range.
-    pub fn new(sigma: f64, sensitivity: u64) -> Result<DiscreteGaussian, Invalid> {
-        Ok(DiscreteGaussian {
+    pub fn new(sigma: f64, sensitivity: u64) -> Result<DiscreteGaussianCost, Invalid> {
+        Ok(DiscreteGaussianCost {
             sigma: number::between("sigma", sigma, SIGMA_LEAST, SCALE_LIMIT, "a number from 1/32 to 2^40")?,
             shift: number::shift("sensitivity", sensitivity)?,
         })
@@ -47,7 +47,7 @@ impl DiscreteGaussian {
     ///
     /// # Errors
     /// Names `delta` where the budget is pure (no Gaussian is), and the parameter that is out of range.
-    pub fn calibrate(budget: &Budget, sensitivity: u64) -> Result<DiscreteGaussian, Invalid> {
+    pub fn calibrate(budget: &Budget, sensitivity: u64) -> Result<DiscreteGaussianCost, Invalid> {
         match *budget {
             Budget::Approximate { epsilon, delta } => Self::for_epsilon_delta(epsilon, delta, sensitivity),
             Budget::Zcdp { rho } => Self::for_rho(rho, sensitivity),
@@ -67,31 +67,31 @@ impl DiscreteGaussian {
         epsilon: f64,
         delta: f64,
         sensitivity: u64,
-    ) -> Result<DiscreteGaussian, Invalid> {
+    ) -> Result<DiscreteGaussianCost, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
         let delta = number::probability("delta", delta)?;
         let shift = number::shift("sensitivity", sensitivity)?;
-        let passes = |sigma: f64| DiscreteGaussian { sigma, shift }.delta(epsilon) <= delta;
+        let passes = |sigma: f64| DiscreteGaussianCost { sigma, shift }.delta(epsilon) <= delta;
         // The continuous answer is near where sigma is large; where it is small the lattice helps or harms a little.
-        let near = Gaussian::calibrate(epsilon, delta, shift)?;
+        let near = GaussianCost::calibrate(epsilon, delta, shift)?;
         let low = if near > SMOOTH { near * 0.999 } else { SIGMA_LEAST };
         let high = [near * 1.001 + 2.0, SCALE_LIMIT].map(|high| high.min(SCALE_LIMIT));
         let sigma = high.iter().find_map(|high| number::least(low.min(*high), *high, passes));
-        Ok(DiscreteGaussian { sigma: rounded(sigma, "epsilon", passes)?, shift })
+        Ok(DiscreteGaussianCost { sigma: rounded(sigma, "epsilon", passes)?, shift })
     }
 
     /// The smallest noise, rounded up to 12 digits, that is rho-zCDP at this sensitivity: `sigma = s / sqrt(2 rho)`.
     ///
     /// # Errors
     /// Names the parameter that is out of range, and `rho` where sigma would leave 1/32..2^40.
-    pub fn for_rho(rho: f64, sensitivity: u64) -> Result<DiscreteGaussian, Invalid> {
+    pub fn for_rho(rho: f64, sensitivity: u64) -> Result<DiscreteGaussianCost, Invalid> {
         let rho = number::rho("rho", rho)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         let passes = |sigma: f64| sigma >= SIGMA_LEAST && fits(rho, sigma, shift);
         let sigma = Some(shift / (2.0 * rho).sqrt()).filter(|sigma| *sigma <= SCALE_LIMIT);
         // One unit in the last place below, so that 12 digits that are exactly enough are not passed over.
         let sigma = sigma.map(|sigma| (sigma * (1.0 - 1e-15)).max(SIGMA_LEAST));
-        Ok(DiscreteGaussian { sigma: rounded(sigma, "rho", passes)?, shift })
+        Ok(DiscreteGaussianCost { sigma: rounded(sigma, "rho", passes)?, shift })
     }
 
     /// The noise's parameter; its standard deviation is at most this, and equal to it to 10 digits from sigma = 2 on.
@@ -113,7 +113,7 @@ impl DiscreteGaussian {
     /// The least delta at this epsilon (zero or more), rounded up.
     pub fn delta(&self, epsilon: f64) -> f64 {
         let epsilon = epsilon.max(0.0);
-        let DiscreteGaussian { sigma, shift } = *self;
+        let DiscreteGaussianCost { sigma, shift } = *self;
         let mu = shift / sigma;
         let near = (epsilon * sigma / mu - shift / 2.0).floor() + 1.0;
         // P[Y >= m] <= e^(-m^2 / 2 sigma^2), as for the continuous law (CKS20), and e^(-37.2^2/2) < 1e-300. That holds
@@ -215,7 +215,7 @@ impl DiscreteGaussian {
 
     /// `e^(r^2/2)` times the sum over `y >= first` of `e^(-y^2/2 sigma^2) (1 - e^(epsilon - loss))`, `r = max(first, 0) / sigma`.
     fn direct_sum(&self, first: f64, slack: f64) -> f64 {
-        let DiscreteGaussian { sigma, shift } = *self;
+        let DiscreteGaussianCost { sigma, shift } = *self;
         let rest = (first / sigma).max(0.0);
         let step = shift / (sigma * sigma);
         // What lies below -40 sigma has mass e^-800.
@@ -240,7 +240,7 @@ impl DiscreteGaussian {
     /// The same by Euler-Maclaurin to the first derivative, plus a bound of the remainder: with `h = 1/sigma` and
     /// `F(t) = e^(-t^2/2) - e^epsilon e^(-(t+mu)^2/2)`, it is at most `h^3 / 360` times the integral of `|F''''|`.
     fn smooth_sum(&self, x: f64, slack: f64) -> f64 {
-        let DiscreteGaussian { sigma, shift } = *self;
+        let DiscreteGaussianCost { sigma, shift } = *self;
         let mu = shift / sigma;
         let open = -(-slack).exp_m1();
         let value = open;

@@ -17,46 +17,46 @@
 
 use std::fmt;
 
-use super::amount::Amount;
+use super::amount::PrivacyCost;
 use super::convert;
-use super::cost::Cost;
-use super::neighbours::Neighbours;
+use super::cost::ReleaseCost;
+use super::neighbours::Adjacency;
 use super::number;
 use super::orders::Omega;
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// A limit, and how much of it is spent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Filter {
-    neighbours: Neighbours,
-    limit: Amount,
-    spent: Amount,
+pub struct PrivacyFilter {
+    neighbours: Adjacency,
+    limit: PrivacyCost,
+    spent: PrivacyCost,
 }
 
 /// Why a charge was not made. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum BudgetExceeded {
     /// It does not fit.
     Budget {
         /// What was spent before.
-        spent: Box<Amount>,
+        spent: Box<PrivacyCost>,
         /// What was asked, in the limit's currency.
-        asked: Box<Amount>,
+        asked: Box<PrivacyCost>,
         /// What may be spent in all.
-        limit: Box<Amount>,
+        limit: Box<PrivacyCost>,
     },
     /// It is a cost that this filter cannot count: of other neighbours, of a currency that no theorem turns into the
     /// limit's, or for fewer Rényi orders.
     Uncountable(Invalid),
 }
 
-impl Filter {
+impl PrivacyFilter {
     /// Nothing spent of `limit`, which says by its currency what is counted and how. A limit should be rounded down, as
     /// [`limit`](super::limit) does.
-    pub fn new(neighbours: Neighbours, limit: Amount) -> Filter {
+    pub fn new(neighbours: Adjacency, limit: PrivacyCost) -> PrivacyFilter {
         let spent = limit.nothing();
-        Filter { neighbours, limit, spent }
+        PrivacyFilter { neighbours, limit, spent }
     }
 
     /// A filter of (epsilon, delta)-private costs that promises (epsilon, delta) by better than basic composition:
@@ -69,29 +69,29 @@ impl Filter {
     /// # Errors
     /// Names `epsilon`, `delta` or `slack` when it is out of range.
     pub fn approximate(
-        neighbours: Neighbours,
+        neighbours: Adjacency,
         epsilon: f64,
         delta: f64,
         slack: f64,
-    ) -> Result<Filter, Invalid> {
-        let delta = Units::at_most_float("delta", number::probability("delta", delta)?)?;
+    ) -> Result<PrivacyFilter, Invalid> {
+        let delta = BudgetUnits::at_most_float("delta", number::probability("delta", delta)?)?;
         number::probability("slack", slack)?;
         let rho = convert::rho_within(epsilon, slack, f64::INFINITY)?;
-        let left = delta.to_bits().checked_sub(Units::at_least_float("slack", slack)?.to_bits());
+        let left = delta.to_bits().checked_sub(BudgetUnits::at_least_float("slack", slack)?.to_bits());
         let left = left.ok_or_else(|| Invalid::new("slack", Kind::TooLarge, "a part of delta"))?;
-        let limit = Amount::Zcdp {
-            rho: Units::at_most_float("rho", rho)?,
-            delta: Units::from_bits(left),
+        let limit = PrivacyCost::Zcdp {
+            rho: BudgetUnits::at_most_float("rho", rho)?,
+            delta: BudgetUnits::from_bits(left),
             omega: Omega::EVERY,
         };
-        Ok(Filter::new(neighbours, limit))
+        Ok(PrivacyFilter::new(neighbours, limit))
     }
 
     /// Adds `cost` if it fits.
     ///
     /// # Errors
     /// [`Refused`], with nothing changed.
-    pub fn charge(&mut self, cost: &Cost) -> Result<(), Refused> {
+    pub fn charge(&mut self, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         self.spent = self.after(cost)?;
         Ok(())
     }
@@ -100,12 +100,12 @@ impl Filter {
     ///
     /// # Errors
     /// [`Refused`], if it does not.
-    pub fn after(&self, cost: &Cost) -> Result<Amount, Refused> {
-        let asked = self.asked(cost).map_err(Refused::Uncountable)?;
+    pub fn after(&self, cost: &ReleaseCost) -> Result<PrivacyCost, BudgetExceeded> {
+        let asked = self.asked(cost).map_err(BudgetExceeded::Uncountable)?;
         match self.spent.plus(&asked) {
             Ok(total) if total.within(&self.limit) => Ok(total),
             // An overflow is above every limit.
-            Ok(_) | Err(_) => Err(Refused::Budget {
+            Ok(_) | Err(_) => Err(BudgetExceeded::Budget {
                 spent: Box::new(self.spent.clone()),
                 asked: Box::new(asked),
                 limit: Box::new(self.limit.clone()),
@@ -114,18 +114,18 @@ impl Filter {
     }
 
     /// The same limit beside another sum.
-    pub(crate) fn having_spent(&self, spent: Amount) -> Filter {
-        Filter { spent, limit: self.limit.clone(), ..*self }
+    pub(crate) fn having_spent(&self, spent: PrivacyCost) -> PrivacyFilter {
+        PrivacyFilter { spent, limit: self.limit.clone(), ..*self }
     }
 
     /// What may be spent in all.
-    pub fn limit(&self) -> &Amount {
+    pub fn limit(&self) -> &PrivacyCost {
         &self.limit
     }
 
     /// What is spent: a running sum. It is no promise of its own, for when to look was chosen by who looks; the promise
     /// is the limit.
-    pub fn spent(&self) -> &Amount {
+    pub fn spent(&self) -> &PrivacyCost {
         &self.spent
     }
 
@@ -133,11 +133,11 @@ impl Filter {
     ///
     /// # Errors
     /// Names what keeps it from being counted here.
-    pub(crate) fn asked(&self, cost: &Cost) -> Result<Amount, Invalid> {
+    pub(crate) fn asked(&self, cost: &ReleaseCost) -> Result<PrivacyCost, Invalid> {
         self.neighbours.same(cost.neighbours())?;
         let asked = cost.amount().in_currency_of(&self.limit)?;
         match (&asked, &self.limit) {
-            (Amount::Zcdp { omega, .. }, Amount::Zcdp { omega: wanted, .. }) if omega < wanted => {
+            (PrivacyCost::Zcdp { omega, .. }, PrivacyCost::Zcdp { omega: wanted, .. }) if omega < wanted => {
                 Err(Invalid::new(
                     "omega",
                     Kind::TooSmall,
@@ -149,18 +149,18 @@ impl Filter {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Budget { spent, asked, limit } => {
+            BudgetExceeded::Budget { spent, asked, limit } => {
                 write!(f, "the budget is too small: {spent} is spent, {asked} is asked, {limit} is the limit")
             }
-            Refused::Uncountable(invalid) => invalid.fmt(f),
+            BudgetExceeded::Uncountable(invalid) => invalid.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for BudgetExceeded {}
 
 #[cfg(test)]
 mod tests;

@@ -19,22 +19,22 @@ use crate::invalid::{Invalid, Kind};
 /// Continuous Gaussian noise on one number, as a privacy cost. Holds for any relation: `sensitivity` says how far the
 /// number moves between neighbours, in Euclidean distance when it is a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gaussian {
+pub struct GaussianCost {
     mu: f64,
 }
 
-impl Gaussian {
+impl GaussianCost {
     /// Noise of standard deviation `sigma` on a number of the given sensitivity.
     ///
     /// # Errors
     /// Names `sigma` or `sensitivity` when it is not a positive number, or `sigma` when their ratio leaves
     /// 2^-40..2^40.
-    pub fn new(sigma: f64, sensitivity: f64) -> Result<Gaussian, Invalid> {
+    pub fn new(sigma: f64, sensitivity: f64) -> Result<GaussianCost, Invalid> {
         let most = "a number above 0, within a factor 2^40 of the sensitivity";
         let sigma = number::between("sigma", sigma, f64::MIN_POSITIVE, f64::MAX, most)?;
         let sensitivity = crate::invalid::positive("sensitivity", sensitivity)?;
         let mu = number::between("sigma", sensitivity / sigma, 1.0 / SCALE_LIMIT, SCALE_LIMIT, most)?;
-        Ok(Gaussian { mu })
+        Ok(GaussianCost { mu })
     }
 
     /// The smallest noise, rounded up to 12 digits, that is (epsilon, delta)-private at this sensitivity.
@@ -46,8 +46,9 @@ impl Gaussian {
         let delta = number::probability("delta", delta)?;
         let most = "a number above 0, from 2^-500 to 2^500";
         let sensitivity = number::between("sensitivity", sensitivity, 2f64.powi(-500), 2f64.powi(500), most)?;
-        let passes =
-            |sigma: f64| Gaussian::new(sigma, sensitivity).is_ok_and(|noise| noise.delta(epsilon) <= delta);
+        let passes = |sigma: f64| {
+            GaussianCost::new(sigma, sensitivity).is_ok_and(|noise| noise.delta(epsilon) <= delta)
+        };
         number::least(sensitivity * SCALE_LEAST, sensitivity * SCALE_LIMIT, passes)
             .and_then(|sigma| number::decimal_up(sigma, passes))
             .ok_or_else(|| {
@@ -156,30 +157,36 @@ mod tests {
     // Refutes a wrong sign, a lost digit and a profile below the truth. Values: 60-digit arithmetic of the formula.
     #[test]
     fn deltas_are_those_of_the_formula_from_one_to_1e_minus_300() {
-        close(Gaussian::new(1.0, 1.0).unwrap().delta(0.0), 0.382924922548026);
-        close(Gaussian::new(1.0, 1.0).unwrap().delta(1.0), 0.126936737506644);
-        close(Gaussian::new(1.0, 1.0).unwrap().delta(4.886), 1.00263983982674e-06);
-        close(Gaussian::new(5.0, 1.0).unwrap().delta(0.5), 0.000512536083158333);
-        close(Gaussian::new(200.0, 1.0).unwrap().delta(0.05), 3.83187807371712e-27);
-        close(Gaussian::new(1.0, 40.0).unwrap().delta(500.0), 0.999999999999961);
-        close(Gaussian::new(1.0, 3.0).unwrap().delta(0.0), 0.866385597462284);
-        close(Gaussian::new(0.5, 1.0).unwrap().delta(70.0), 6.17853534720153e-255);
-        close(Gaussian::new(1073741824.0, 1.0).unwrap().delta(3.72529029846191e-09), 6.65454049195605e-15);
-        close(Gaussian::new(1073741824.0, 1.0).unwrap().delta(1.49011611938477e-08), 3.69024345216479e-68);
+        close(GaussianCost::new(1.0, 1.0).unwrap().delta(0.0), 0.382924922548026);
+        close(GaussianCost::new(1.0, 1.0).unwrap().delta(1.0), 0.126936737506644);
+        close(GaussianCost::new(1.0, 1.0).unwrap().delta(4.886), 1.00263983982674e-06);
+        close(GaussianCost::new(5.0, 1.0).unwrap().delta(0.5), 0.000512536083158333);
+        close(GaussianCost::new(200.0, 1.0).unwrap().delta(0.05), 3.83187807371712e-27);
+        close(GaussianCost::new(1.0, 40.0).unwrap().delta(500.0), 0.999999999999961);
+        close(GaussianCost::new(1.0, 3.0).unwrap().delta(0.0), 0.866385597462284);
+        close(GaussianCost::new(0.5, 1.0).unwrap().delta(70.0), 6.17853534720153e-255);
         close(
-            Gaussian::new(1099511627776.0, 1.0).unwrap().delta(2.91038304567337e-11),
+            GaussianCost::new(1073741824.0, 1.0).unwrap().delta(3.72529029846191e-09),
+            6.65454049195605e-15,
+        );
+        close(
+            GaussianCost::new(1073741824.0, 1.0).unwrap().delta(1.49011611938477e-08),
+            3.69024345216479e-68,
+        );
+        close(
+            GaussianCost::new(1099511627776.0, 1.0).unwrap().delta(2.91038304567337e-11),
             1.54656266643976e-238,
         );
-        close(Gaussian::new(1000000.0, 1.0).unwrap().delta(0.0), 3.98942280401416e-07);
-        close(Gaussian::new(64.0, 1.0).unwrap().delta(0.5), 3.41151878791898e-228);
+        close(GaussianCost::new(1000000.0, 1.0).unwrap().delta(0.0), 3.98942280401416e-07);
+        close(GaussianCost::new(64.0, 1.0).unwrap().delta(0.5), 3.41151878791898e-228);
     }
 
     // Rows of the reference table: 1 and 100 Gaussians at delta = 1e-6 (closed form).
     #[test]
     fn epsilons_are_those_of_the_published_table() {
-        close_epsilon(Gaussian::new(1.0, 1.0).unwrap(), 4.88655411746);
-        close_epsilon(Gaussian::new(5.0, 1.0).unwrap(), 0.834117548624);
-        close_epsilon(Gaussian::new(2000.0, 1000.0).unwrap(), 2.25408465022);
+        close_epsilon(GaussianCost::new(1.0, 1.0).unwrap(), 4.88655411746);
+        close_epsilon(GaussianCost::new(5.0, 1.0).unwrap(), 0.834117548624);
+        close_epsilon(GaussianCost::new(2000.0, 1000.0).unwrap(), 2.25408465022);
     }
 
     // Published for 1, 1000 and 10^6 answers at epsilon 1 and delta 1e-6.
@@ -190,13 +197,13 @@ mod tests {
             (133.596, 1000, 0.95, 541.019),
             (4224.68, 1_000_000, 0.999, 25810.0),
         ] {
-            let found = Gaussian::largest(sigma, draws, confidence).unwrap();
+            let found = GaussianCost::largest(sigma, draws, confidence).unwrap();
             assert!((found / truth - 1.0).abs() < 1e-5, "{draws}: {found}");
         }
-        assert_eq!(Gaussian::largest(1.0, 1, 1.0).unwrap_err().field(), "confidence");
+        assert_eq!(GaussianCost::largest(1.0, 1, 1.0).unwrap_err().field(), "confidence");
     }
 
-    fn close_epsilon(noise: Gaussian, truth: f64) {
+    fn close_epsilon(noise: GaussianCost, truth: f64) {
         let found = noise.epsilon(1e-6).unwrap();
         assert!((found / truth - 1.0).abs() < 1e-9, "{found} is not {truth}");
         assert!(noise.delta(found) <= 1e-6);
@@ -205,14 +212,14 @@ mod tests {
     // At epsilon 1, delta 1e-6 the analytic Gaussian needs 4.2247 (the table's 1000 answers: 133.6 / sqrt(1000)).
     #[test]
     fn calibration_is_tight_and_on_the_safe_side() {
-        let sigma = Gaussian::calibrate(1.0, 1e-6, 1.0).unwrap();
+        let sigma = GaussianCost::calibrate(1.0, 1e-6, 1.0).unwrap();
         assert!((sigma - 4.2247).abs() < 1e-3, "{sigma}");
-        assert!(Gaussian::new(sigma, 1.0).unwrap().delta(1.0) <= 1e-6);
-        assert!(Gaussian::new(sigma * 0.999_999, 1.0).unwrap().delta(1.0) > 1e-6);
+        assert!(GaussianCost::new(sigma, 1.0).unwrap().delta(1.0) <= 1e-6);
+        assert!(GaussianCost::new(sigma * 0.999_999, 1.0).unwrap().delta(1.0) > 1e-6);
         for (epsilon, delta) in [(1e-6, 1e-300), (500.0, 0.5), (1e-9, 0.999), (3.0, 1e-20)] {
-            let sigma = Gaussian::calibrate(epsilon, delta, 7.0).unwrap();
-            assert!(Gaussian::new(sigma, 7.0).unwrap().delta(epsilon) <= delta);
-            assert!(Gaussian::new(sigma * 0.999_99, 7.0).unwrap().delta(epsilon) > delta);
+            let sigma = GaussianCost::calibrate(epsilon, delta, 7.0).unwrap();
+            assert!(GaussianCost::new(sigma, 7.0).unwrap().delta(epsilon) <= delta);
+            assert!(GaussianCost::new(sigma * 0.999_99, 7.0).unwrap().delta(epsilon) > delta);
         }
     }
 }

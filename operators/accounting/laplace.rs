@@ -27,30 +27,30 @@ use crate::invalid::{Invalid, Kind};
 /// For several integers at once, with `sensitivity` the most that they move together (the sum of absolute changes),
 /// [`epsilon_pure`](Self::epsilon_pure) and [`rho`](Self::rho) hold too; the curve [`delta`](Self::delta) is for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DiscreteLaplace {
+pub struct DiscreteLaplaceCost {
     scale: f64,
     shift: f64,
 }
 
-impl DiscreteLaplace {
+impl DiscreteLaplaceCost {
     /// Noise of this scale on an integer of this sensitivity.
     ///
     /// # Errors
     /// Names `scale` or `sensitivity` when it is out of range, and `scale` when epsilon would pass 500.
-    pub fn new(scale: f64, sensitivity: u64) -> Result<DiscreteLaplace, Invalid> {
+    pub fn new(scale: f64, sensitivity: u64) -> Result<DiscreteLaplaceCost, Invalid> {
         let scale = number::scale("scale", scale)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         if shift / scale > number::EPSILON_LIMIT {
             return Err(Invalid::new("scale", Kind::TooSmall, "at least a 500th of the sensitivity"));
         }
-        Ok(DiscreteLaplace { scale, shift })
+        Ok(DiscreteLaplaceCost { scale, shift })
     }
 
     /// The smallest noise, rounded up to 12 digits, that keeps within the budget at this sensitivity.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn calibrate(budget: &Budget, sensitivity: u64) -> Result<DiscreteLaplace, Invalid> {
+    pub fn calibrate(budget: &Budget, sensitivity: u64) -> Result<DiscreteLaplaceCost, Invalid> {
         match *budget {
             Budget::Pure { epsilon } => Self::for_epsilon(epsilon, sensitivity),
             Budget::Approximate { epsilon, delta } => Self::for_epsilon_delta(epsilon, delta, sensitivity),
@@ -62,7 +62,7 @@ impl DiscreteLaplace {
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn for_epsilon(epsilon: f64, sensitivity: u64) -> Result<DiscreteLaplace, Invalid> {
+    pub fn for_epsilon(epsilon: f64, sensitivity: u64) -> Result<DiscreteLaplaceCost, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         // A fused product has the sign of the exact one.
@@ -75,7 +75,11 @@ impl DiscreteLaplace {
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn for_epsilon_delta(epsilon: f64, delta: f64, sensitivity: u64) -> Result<DiscreteLaplace, Invalid> {
+    pub fn for_epsilon_delta(
+        epsilon: f64,
+        delta: f64,
+        sensitivity: u64,
+    ) -> Result<DiscreteLaplaceCost, Invalid> {
         let epsilon = number::epsilon("epsilon", epsilon)?;
         let delta = number::probability("delta", delta)?;
         let shift = number::shift("sensitivity", sensitivity)?;
@@ -86,7 +90,7 @@ impl DiscreteLaplace {
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    pub fn for_rho(rho: f64, sensitivity: u64) -> Result<DiscreteLaplace, Invalid> {
+    pub fn for_rho(rho: f64, sensitivity: u64) -> Result<DiscreteLaplaceCost, Invalid> {
         let rho = number::rho("rho", rho)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         Self::least("rho", shift, |noise| noise.rho() <= rho)
@@ -119,7 +123,7 @@ impl DiscreteLaplace {
     /// The least delta at this epsilon (zero or more), rounded up; exactly zero from `s / b` on.
     pub fn delta(&self, epsilon: f64) -> f64 {
         let epsilon = epsilon.max(0.0);
-        let DiscreteLaplace { scale, shift } = *self;
+        let DiscreteLaplaceCost { scale, shift } = *self;
         if epsilon >= self.epsilon_pure() {
             return 0.0;
         }
@@ -181,11 +185,11 @@ impl DiscreteLaplace {
     fn least(
         field: &'static str,
         shift: f64,
-        passes: impl Fn(DiscreteLaplace) -> bool,
-    ) -> Result<DiscreteLaplace, Invalid> {
+        passes: impl Fn(DiscreteLaplaceCost) -> bool,
+    ) -> Result<DiscreteLaplaceCost, Invalid> {
         let low = SCALE_LEAST.max(shift / number::EPSILON_LIMIT);
         let scale = number::least(low.min(SCALE_LIMIT), SCALE_LIMIT, |scale| {
-            passes(DiscreteLaplace { scale, shift })
+            passes(DiscreteLaplaceCost { scale, shift })
         });
         Self::searched(field, shift, scale.unwrap_or(f64::MAX), passes)
     }
@@ -195,17 +199,17 @@ impl DiscreteLaplace {
         field: &'static str,
         shift: f64,
         start: f64,
-        passes: impl Fn(DiscreteLaplace) -> bool,
-    ) -> Result<DiscreteLaplace, Invalid> {
+        passes: impl Fn(DiscreteLaplaceCost) -> bool,
+    ) -> Result<DiscreteLaplaceCost, Invalid> {
         let start = start.max(SCALE_LEAST).max(shift / number::EPSILON_LIMIT * (1.0 - 1e-15));
         let scale = Some(start)
             .filter(|start| *start <= SCALE_LIMIT)
-            .and_then(|start| number::decimal_up(start, |scale| passes(DiscreteLaplace { scale, shift })))
+            .and_then(|start| number::decimal_up(start, |scale| passes(DiscreteLaplaceCost { scale, shift })))
             .filter(|scale| *scale <= SCALE_LIMIT);
         let scale = scale.ok_or_else(|| {
             Invalid::new(field, Kind::TooSmall, "more budget: the noise must stay below 2^40")
         })?;
-        Ok(DiscreteLaplace { scale, shift })
+        Ok(DiscreteLaplaceCost { scale, shift })
     }
 }
 

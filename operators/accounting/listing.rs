@@ -5,8 +5,8 @@
 //! entry of which nothing else is known.
 
 use super::convert;
-use super::mechanism::Mechanism;
-use super::neighbours::Neighbours;
+use super::mechanism::AccountedMechanism;
+use super::neighbours::Adjacency;
 use super::number::{self, MARGIN};
 use super::pld::Bundle;
 use crate::invalid::{Invalid, Kind};
@@ -14,7 +14,7 @@ use crate::invalid::{Invalid, Kind};
 /// Mechanisms and how often each is used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
-    entries: Vec<(Mechanism, u64)>,
+    entries: Vec<(AccountedMechanism, u64)>,
 }
 
 impl Listing {
@@ -22,7 +22,7 @@ impl Listing {
     ///
     /// # Errors
     /// Names `count` outside 1..=2^40.
-    pub fn add(&mut self, mechanism: Mechanism, count: u64) -> Result<(), Invalid> {
+    pub fn add(&mut self, mechanism: AccountedMechanism, count: u64) -> Result<(), Invalid> {
         number::shift("count", count)?;
         self.entries.push((mechanism, count));
         Ok(())
@@ -35,7 +35,7 @@ impl Listing {
     /// Names `delta` when it is no probability, or leaves nothing.
     pub fn basic(&self, delta: f64) -> Result<f64, Invalid> {
         let left = self.left(delta)?;
-        let sharing = |(mechanism, _): &&(Mechanism, u64)| mechanism.epsilon().is_none();
+        let sharing = |(mechanism, _): &&(AccountedMechanism, u64)| mechanism.epsilon().is_none();
         let count: f64 = self.entries.iter().filter(sharing).map(|(_, count)| *count as f64).sum();
         let share = left / count.max(1.0) * (1.0 - MARGIN);
         Ok(self.total(|mechanism| mechanism.epsilon_at(share)))
@@ -43,7 +43,7 @@ impl Listing {
 
     /// The zCDP cost of the list, beside the mechanisms' own deltas.
     pub fn rho(&self) -> f64 {
-        self.total(Mechanism::rho)
+        self.total(AccountedMechanism::rho)
     }
 
     /// By zCDP.
@@ -71,7 +71,7 @@ impl Listing {
     /// `entry 2: sigma`, where the noise is less than this accountant can compute.
     pub fn pld(&self, delta: f64) -> Result<f64, Invalid> {
         self.left(delta)?;
-        let empty = Bundle::new(Neighbours::PERSON);
+        let empty = Bundle::new(Adjacency::PERSON);
         let bundle =
             self.entries.iter().enumerate().try_fold(empty, |bundle, (index, (mechanism, count))| {
                 mechanism.join(bundle, *count).map_err(|refused| of_entry(index + 1, &refused))
@@ -84,7 +84,7 @@ impl Listing {
         if self.entries.is_empty() {
             return Err(Invalid::new("mechanisms", Kind::Empty, "at least one"));
         }
-        let left = number::probability("delta", delta)? - self.total(Mechanism::delta);
+        let left = number::probability("delta", delta)? - self.total(AccountedMechanism::delta);
         if left > 0.0 {
             return Ok(left);
         }
@@ -92,7 +92,7 @@ impl Listing {
     }
 
     /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not matter.
-    fn total(&self, of: impl Fn(&Mechanism) -> f64) -> f64 {
+    fn total(&self, of: impl Fn(&AccountedMechanism) -> f64) -> f64 {
         let mut parts: Vec<f64> =
             self.entries.iter().map(|(mechanism, count)| of(mechanism) * *count as f64).collect();
         parts.sort_by(f64::total_cmp);
@@ -113,7 +113,7 @@ mod oracle;
 mod tests {
     use super::*;
 
-    fn listing(entries: &[(Mechanism, u64)]) -> Listing {
+    fn listing(entries: &[(AccountedMechanism, u64)]) -> Listing {
         let mut listing = Listing::default();
         for (mechanism, count) in entries {
             listing.add(*mechanism, *count).unwrap();
@@ -125,11 +125,14 @@ mod tests {
     #[test]
     fn tables_are_met_from_above() {
         for (entries, exact, by_renyi) in [
-            (vec![(Mechanism::laplace(50.0, 1.0), 1000)], 2.90539956634, 3.1120323),
-            (vec![(Mechanism::gaussian(200.0, 1.0), 10_000)], 2.25408465022, 2.4191025),
-            (vec![(Mechanism::pure(0.01), 10_000)], 4.885515601007384, 5.220094762978242),
+            (vec![(AccountedMechanism::laplace(50.0, 1.0), 1000)], 2.90539956634, 3.1120323),
+            (vec![(AccountedMechanism::gaussian(200.0, 1.0), 10_000)], 2.25408465022, 2.4191025),
+            (vec![(AccountedMechanism::pure(0.01), 10_000)], 4.885515601007384, 5.220094762978242),
             (
-                vec![(Mechanism::laplace(10.0, 1.0), 10), (Mechanism::gaussian(10.0, 1.0), 10)],
+                vec![
+                    (AccountedMechanism::laplace(10.0, 1.0), 10),
+                    (AccountedMechanism::gaussian(10.0, 1.0), 10),
+                ],
                 1.90115815428,
                 2.0234298,
             ),
@@ -149,15 +152,18 @@ mod tests {
     #[test]
     fn basic_composition_adds_up() {
         let pure = [
-            (Mechanism::laplace(50.0, 1.0).unwrap(), 3),
-            (Mechanism::pure(0.1).unwrap(), 2),
-            (Mechanism::approximate(0.5, 1e-7).unwrap(), 1),
+            (AccountedMechanism::laplace(50.0, 1.0).unwrap(), 3),
+            (AccountedMechanism::pure(0.1).unwrap(), 2),
+            (AccountedMechanism::approximate(0.5, 1e-7).unwrap(), 1),
         ];
         assert!((listing(&pure).basic(1e-6).unwrap() - 0.76).abs() < 1e-9);
-        let gaussian = [(Mechanism::gaussian(1.0, 1.0).unwrap(), 1), (Mechanism::pure(0.1).unwrap(), 1)];
+        let gaussian = [
+            (AccountedMechanism::gaussian(1.0, 1.0).unwrap(), 1),
+            (AccountedMechanism::pure(0.1).unwrap(), 1),
+        ];
         assert!((listing(&gaussian).basic(1e-6).unwrap() - 4.98655411746).abs() < 1e-8);
         // Two share the delta: each has the epsilon of 5e-7, by 40-digit arithmetic 5.03020075946.
-        let two = [(Mechanism::gaussian(1.0, 1.0).unwrap(), 2)];
+        let two = [(AccountedMechanism::gaussian(1.0, 1.0).unwrap(), 2)];
         assert!((listing(&two).basic(1e-6).unwrap() - 2.0 * 5.03020075946).abs() < 1e-7);
         assert_eq!(listing(&pure).basic(1e-7).unwrap_err().field(), "delta");
         assert_eq!(Listing::default().pld(1e-7).unwrap_err().field(), "mechanisms");
@@ -168,9 +174,9 @@ mod tests {
     fn more_uses_and_less_noise_never_cost_less() {
         let ways = |scale: f64, count| {
             let listing = listing(&[
-                (Mechanism::discrete_laplace(scale, 3).unwrap(), count),
-                (Mechanism::discrete_gaussian(2.0 * scale, 1).unwrap(), count),
-                (Mechanism::approximate(0.01, 1e-12).unwrap(), count),
+                (AccountedMechanism::discrete_laplace(scale, 3).unwrap(), count),
+                (AccountedMechanism::discrete_gaussian(2.0 * scale, 1).unwrap(), count),
+                (AccountedMechanism::approximate(0.01, 1e-12).unwrap(), count),
             ]);
             [listing.pld(1e-6), listing.renyi(1e-6), listing.zcdp(1e-6), listing.basic(1e-6)]
                 .map(Result::unwrap)

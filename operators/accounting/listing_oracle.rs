@@ -5,31 +5,31 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Way = fn(&Listing, f64) -> Result<f64, Invalid>;
+type ListingBound = fn(&Listing, f64) -> Result<f64, Invalid>;
 
 /// One outcome on one side and on the other.
 type Outcomes = Vec<(f64, f64)>;
 
 /// A mechanism and its outcomes. Noise beyond 1e-17 of all mass is left out, which can only lower the oracle.
-fn mechanism() -> impl Strategy<Value = (Mechanism, Outcomes)> {
+fn mechanism() -> impl Strategy<Value = (AccountedMechanism, Outcomes)> {
     prop_oneof![
         (0.05f64..3.0).prop_map(|epsilon| {
             let likely = 1.0 / (1.0 + (-epsilon).exp());
-            (Mechanism::pure(epsilon).unwrap(), vec![(likely, 1.0 - likely), (1.0 - likely, likely)])
+            (AccountedMechanism::pure(epsilon).unwrap(), vec![(likely, 1.0 - likely), (1.0 - likely, likely)])
         }),
         (0.4f64..2.0, 1u64..4).prop_map(|(scale, shift)| {
             let law = |z: i64| (-(z.abs() as f64) / scale).exp();
-            (Mechanism::discrete_laplace(scale, shift).unwrap(), shifted(law, 40.0 * scale, shift))
+            (AccountedMechanism::discrete_laplace(scale, shift).unwrap(), shifted(law, 40.0 * scale, shift))
         }),
         (0.4f64..5.0, 1u64..4).prop_map(|(sigma, shift)| {
             let law = |z: i64| (-(z as f64 / sigma).powi(2) / 2.0).exp();
-            (Mechanism::discrete_gaussian(sigma, shift).unwrap(), shifted(law, 8.7 * sigma, shift))
+            (AccountedMechanism::discrete_gaussian(sigma, shift).unwrap(), shifted(law, 8.7 * sigma, shift))
         }),
         (0.1f64..2.0, 1e-7f64..1e-3).prop_map(|(epsilon, delta)| {
             let likely = (1.0 - delta) / (1.0 + (-epsilon).exp());
             let rest = 1.0 - delta - likely;
             (
-                Mechanism::approximate(epsilon, delta).unwrap(),
+                AccountedMechanism::approximate(epsilon, delta).unwrap(),
                 vec![(delta, 0.0), (likely, rest), (rest, likely), (0.0, delta)],
             )
         }),
@@ -74,7 +74,7 @@ proptest! {
         let parts: Vec<Outcomes> = list.into_iter().map(|(_, outcomes)| outcomes).collect();
         // Beside what the mechanisms fail with by themselves.
         let delta = log_delta.exp() + own;
-        let ways: [Way; 4] =
+        let ways: [ListingBound; 4] =
             [Listing::pld, Listing::renyi, Listing::zcdp, Listing::basic];
         for (way, price) in ways.iter().enumerate() {
             let epsilon = price(&listing, delta).unwrap();

@@ -62,23 +62,23 @@ pub(crate) mod unbiased;
 mod units;
 
 pub use accounts::{Account, Promise, reservation};
-pub(crate) use accounts::{Fetched, Place, Prices};
-pub use amount::Amount;
-pub use bounded::BoundedNoise;
+pub(crate) use accounts::{EntryKey, Fetched, Prices};
+pub use amount::PrivacyCost;
+pub use bounded::CalibratedBoundedNoise;
 pub use budget::{Budget, limit};
-pub use cost::Cost;
-pub use discrete_gaussian::DiscreteGaussian;
-pub use filter::{Filter, Refused};
-pub use gaussian::Gaussian;
+pub use cost::ReleaseCost;
+pub use discrete_gaussian::DiscreteGaussianCost;
+pub use filter::{BudgetExceeded, PrivacyFilter};
+pub use gaussian::GaussianCost;
 pub use interval::{Interval, windows_touched};
-pub use laplace::DiscreteLaplace;
+pub use laplace::DiscreteLaplaceCost;
 pub use listing::Listing;
-pub use mechanism::Mechanism;
-pub use neighbours::{Neighbours, Relation, Unit};
-pub use odometer::{Odometer, Reading};
+pub use mechanism::AccountedMechanism;
+pub use neighbours::{Adjacency, PrivacyUnit, Relation};
+pub use odometer::{Odometer, OdometerReading};
 pub use orders::{ORDERS, Omega};
 pub use shuffle::{Randomizer, Shuffle};
-pub use units::Units;
+pub use units::BudgetUnits;
 
 #[cfg(test)]
 mod any_input;

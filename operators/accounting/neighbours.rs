@@ -7,18 +7,18 @@ use crate::invalid::{Invalid, Kind};
 /// Whose presence is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Unit {
+pub enum PrivacyUnit {
     /// Everything that one person did.
     Person,
     /// One record.
     Record,
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for PrivacyUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unit::Person => "person",
-            Unit::Record => "record",
+            PrivacyUnit::Person => "person",
+            PrivacyUnit::Record => "record",
         })
     }
 }
@@ -34,21 +34,21 @@ pub enum Relation {
 
 /// The neighbours that a cost speaks about. Costs about different neighbours are never added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Neighbours {
+pub struct Adjacency {
     /// Whose presence is hidden.
-    pub unit: Unit,
+    pub unit: PrivacyUnit,
     /// Which two data sets must look alike.
     pub relation: Relation,
 }
 
-impl Neighbours {
+impl Adjacency {
     /// One person more or less: the default of this library.
-    pub const PERSON: Neighbours = Neighbours { unit: Unit::Person, relation: Relation::AddRemove };
+    pub const PERSON: Adjacency = Adjacency { unit: PrivacyUnit::Person, relation: Relation::AddRemove };
     /// One record more or less. Who has many is hidden less, by as many times.
-    pub const RECORD: Neighbours = Neighbours { unit: Unit::Record, relation: Relation::AddRemove };
+    pub const RECORD: Adjacency = Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove };
 
     /// Refuses costs about other neighbours.
-    pub(crate) fn same(self, other: Neighbours) -> Result<(), Invalid> {
+    pub(crate) fn same(self, other: Adjacency) -> Result<(), Invalid> {
         if self == other {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Neighbours {
     }
 }
 
-impl fmt::Display for Neighbours {
+impl fmt::Display for Adjacency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;
         match self.relation {

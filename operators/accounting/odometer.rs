@@ -15,26 +15,26 @@
 use std::f64::consts::PI;
 use std::fmt;
 
-use super::amount::Amount;
-use super::cost::Cost;
-use super::filter::{Filter, Refused};
-use super::neighbours::Neighbours;
+use super::amount::PrivacyCost;
+use super::cost::ReleaseCost;
+use super::filter::{BudgetExceeded, PrivacyFilter};
+use super::neighbours::Adjacency;
 use super::number::{self, MARGIN};
 use super::orders::Omega;
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// A running account without a limit on rho.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Odometer {
-    filter: Filter,
-    first: Units,
+    filter: PrivacyFilter,
+    first: BudgetUnits,
     delta: f64,
 }
 
 /// What can be promised at this moment, and at every other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading {
+pub struct OdometerReading {
     /// The bound of the privacy loss.
     pub epsilon: f64,
     /// The probability with which the bound may fail, at any time at all.
@@ -48,38 +48,38 @@ impl Odometer {
     /// # Errors
     /// Names `first` when it is zero or unbounded, `delta` when it is no probability.
     pub fn new(
-        neighbours: Neighbours,
-        first: Units,
+        neighbours: Adjacency,
+        first: BudgetUnits,
         delta: f64,
-        charged: Units,
+        charged: BudgetUnits,
     ) -> Result<Odometer, Invalid> {
-        if first == Units::ZERO {
+        if first == BudgetUnits::ZERO {
             return Err(Invalid::new("first", Kind::Zero, "the rho of the lowest rung, such as 0.01"));
         }
         let delta = number::probability("delta", delta)?;
-        let limit = Amount::Zcdp { rho: Units::UNBOUNDED, delta: charged, omega: Omega::EVERY };
-        Ok(Odometer { filter: Filter::new(neighbours, limit), first, delta })
+        let limit = PrivacyCost::Zcdp { rho: BudgetUnits::UNBOUNDED, delta: charged, omega: Omega::EVERY };
+        Ok(Odometer { filter: PrivacyFilter::new(neighbours, limit), first, delta })
     }
 
     /// Adds a cost.
     ///
     /// # Errors
     /// [`Refused`] for costs that are not about every order, and where the charges' deltas pass their limit.
-    pub fn charge(&mut self, cost: &Cost) -> Result<(), Refused> {
+    pub fn charge(&mut self, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         self.filter.charge(cost)
     }
 
     /// The raw running sum of rho: spend, not a promise.
-    pub fn spend(&self) -> Units {
+    pub fn spend(&self) -> BudgetUnits {
         match self.filter.spent() {
-            Amount::Zcdp { rho, .. } => *rho,
+            PrivacyCost::Zcdp { rho, .. } => *rho,
             // The filter was made in this currency.
-            _ => Units::UNBOUNDED,
+            _ => BudgetUnits::UNBOUNDED,
         }
     }
 
     /// The promise at this moment.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> OdometerReading {
         let spend = self.spend();
         let (mut rung, mut rho) = (0u32, self.first.to_bits());
         while rho < spend.to_bits() {
@@ -88,19 +88,19 @@ impl Odometer {
         }
         let place = f64::from(rung) + 1.0;
         let failure = 6.0 * self.delta / (PI * PI * place * place);
-        let rho = Units::from_bits(rho).to_float_up();
+        let rho = BudgetUnits::from_bits(rho).to_float_up();
         let epsilon = (rho + 2.0 * (-rho * failure.ln()).sqrt()) * (1.0 + MARGIN);
         let charged = match self.filter.limit() {
-            Amount::Zcdp { delta, .. } => delta.to_float_up(),
+            PrivacyCost::Zcdp { delta, .. } => delta.to_float_up(),
             _ => 1.0,
         };
-        Reading { epsilon, delta: ((self.delta + charged) * (1.0 + MARGIN)).min(1.0) }
+        OdometerReading { epsilon, delta: ((self.delta + charged) * (1.0 + MARGIN)).min(1.0) }
     }
 }
 
-impl fmt::Display for Reading {
+impl fmt::Display for OdometerReading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Reading { epsilon, delta } = self;
+        let OdometerReading { epsilon, delta } = self;
         write!(
             f,
             "at any time the privacy loss so far is at most {epsilon:.6}, except with probability {delta:e}"
@@ -112,13 +112,13 @@ impl fmt::Display for Reading {
 mod tests {
     use super::*;
 
-    fn rho(rho: f64) -> Cost {
-        Cost::new(Neighbours::PERSON, Amount::zcdp(rho).unwrap())
+    fn rho(rho: f64) -> ReleaseCost {
+        ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(rho).unwrap())
     }
 
     fn odometer() -> Odometer {
-        let first = Units::at_least_float("rho", 0.125).unwrap();
-        Odometer::new(Neighbours::PERSON, first, 1e-6, Units::ZERO).unwrap()
+        let first = BudgetUnits::at_least_float("rho", 0.125).unwrap();
+        Odometer::new(Adjacency::PERSON, first, 1e-6, BudgetUnits::ZERO).unwrap()
     }
 
     // By hand: delta_0 = 6e-6 / pi^2 = 6.0793e-7; epsilon_0 = .125 + 2 sqrt(.125 * 14.31317) = 2.80019;
@@ -169,8 +169,8 @@ mod tests {
         };
         let step = 0.03125;
         let mut readings = Vec::new();
-        let first = Units::at_least_float("rho", step).unwrap();
-        let mut odometer = Odometer::new(Neighbours::PERSON, first, 0.05, Units::ZERO).unwrap();
+        let first = BudgetUnits::at_least_float("rho", step).unwrap();
+        let mut odometer = Odometer::new(Adjacency::PERSON, first, 0.05, BudgetUnits::ZERO).unwrap();
         for _ in 0..64 {
             odometer.charge(&rho(step)).unwrap();
             readings.push(odometer.reading().epsilon);
@@ -189,13 +189,16 @@ mod tests {
 
     #[test]
     fn charged_deltas_have_a_limit_of_their_own() {
-        let half = Units::at_least_float("delta", 0.5e-6).unwrap();
-        let first = Units::at_least_float("rho", 0.01).unwrap();
-        let mut odometer = Odometer::new(Neighbours::PERSON, first, 1e-6, half).unwrap();
-        let cost = Cost::new(Neighbours::PERSON, Amount::approximate(0.1, 0.3e-6).unwrap());
+        let half = BudgetUnits::at_least_float("delta", 0.5e-6).unwrap();
+        let first = BudgetUnits::at_least_float("rho", 0.01).unwrap();
+        let mut odometer = Odometer::new(Adjacency::PERSON, first, 1e-6, half).unwrap();
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::approximate(0.1, 0.3e-6).unwrap());
         odometer.charge(&cost).unwrap();
-        assert!(matches!(odometer.charge(&cost), Err(Refused::Budget { .. })));
+        assert!(matches!(odometer.charge(&cost), Err(BudgetExceeded::Budget { .. })));
         assert!((odometer.reading().delta - 1.5e-6).abs() < 1e-12);
-        assert_eq!(Odometer::new(Neighbours::PERSON, Units::ZERO, 1e-6, half).unwrap_err().field(), "first");
+        assert_eq!(
+            Odometer::new(Adjacency::PERSON, BudgetUnits::ZERO, 1e-6, half).unwrap_err().field(),
+            "first"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Rényi orders: the ones a curve is kept at, and the bound below which a cost speaks of all.
 
-use super::units::Units;
+use super::units::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// The orders at which Rényi curves are kept.
@@ -11,11 +11,11 @@ pub const ORDERS: [f64; 24] = [
 
 /// All Rényi orders above 1 and below this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Omega(Units);
+pub struct Omega(BudgetUnits);
 
 impl Omega {
     /// Every order.
-    pub const EVERY: Omega = Omega(Units::UNBOUNDED);
+    pub const EVERY: Omega = Omega(BudgetUnits::UNBOUNDED);
 
     /// The orders below `omega`, rounded down; infinity is every order.
     ///
@@ -28,12 +28,12 @@ impl Omega {
         if omega <= 1.0 {
             return Err(Invalid::new("omega", Kind::TooSmall, "a number above 1"));
         }
-        Units::at_most_float("omega", omega).map(Omega)
+        BudgetUnits::at_most_float("omega", omega).map(Omega)
     }
 
     /// The bound from its count of units, as a ledger stores it.
     pub(crate) const fn from_bits(bits: u128) -> Omega {
-        Omega(Units::from_bits(bits))
+        Omega(BudgetUnits::from_bits(bits))
     }
 
     /// The count of units.

@@ -4,7 +4,7 @@
 //! Every formula here is arranged as a sum of positive terms, so that small costs keep their digits: with
 //! `t = a - 1` and loss `L`, the divergence is `ln(1 + E[e^(tL) - 1]) / t`.
 
-use super::laplace::DiscreteLaplace;
+use super::laplace::DiscreteLaplaceCost;
 use super::number::MARGIN;
 
 /// Pure epsilon-privacy, tight: what randomised response costs.
@@ -33,7 +33,7 @@ pub fn laplace(epsilon: f64, order: f64) -> f64 {
 }
 
 /// Discrete Laplace noise, from the exact sum over the integers.
-pub fn discrete_laplace(noise: &DiscreteLaplace, order: f64) -> f64 {
+pub fn discrete_laplace(noise: &DiscreteLaplaceCost, order: f64) -> f64 {
     let (scale, shift, epsilon) = (noise.scale(), noise.sensitivity(), noise.epsilon_pure());
     // No order costs more than its share of rho, which has all its digits where the sum below has few.
     let share = order * noise.rho();
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn the_lattice_law_lies_between_response_and_laplace() {
         for order in [1.001, 1.5, 2.0, 7.0, 64.0, 1e5] {
-            let coarse = discrete_laplace(&DiscreteLaplace::new(1.0, 1).unwrap(), order);
+            let coarse = discrete_laplace(&DiscreteLaplaceCost::new(1.0, 1).unwrap(), order);
             close(coarse, pure(1.0, order));
-            let fine = discrete_laplace(&DiscreteLaplace::new(1e6, 1_000_000).unwrap(), order);
+            let fine = discrete_laplace(&DiscreteLaplaceCost::new(1e6, 1_000_000).unwrap(), order);
             assert!((fine / laplace(1.0, order) - 1.0).abs() < 1e-9);
-            let middle = discrete_laplace(&DiscreteLaplace::new(3.0, 3).unwrap(), order);
+            let middle = discrete_laplace(&DiscreteLaplaceCost::new(3.0, 3).unwrap(), order);
             assert!(laplace(1.0, order) < middle && middle < pure(1.0, order));
         }
     }
@@ -120,7 +120,7 @@ mod tests {
             let mass: f64 = (-reach..=reach).map(weight).sum();
             let loss = |z: i64| ((z + shift as i64).abs() - z.abs()) as f64 / scale;
             let sum: f64 = (-reach..=reach).map(|z| weight(z) / mass * ((order - 1.0) * loss(z)).exp()).sum();
-            let found = discrete_laplace(&DiscreteLaplace::new(scale, shift).unwrap(), order);
+            let found = discrete_laplace(&DiscreteLaplaceCost::new(scale, shift).unwrap(), order);
             let truth = sum.ln() / (order - 1.0);
             assert!(found >= truth * (1.0 - 1e-12) && found <= truth * (1.0 + 1e-9), "{found:e} {truth:e}");
         }

@@ -14,9 +14,9 @@
 //! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
 //! `P(B) <= delta / 2d`; as much below.
 
-use super::bounded::{Asked, BoundedNoise, Fineness};
+use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
 use super::convert;
-use super::gaussian::Gaussian;
+use super::gaussian::GaussianCost;
 use super::number::{self, MARGIN};
 use crate::invalid::{Invalid, Kind};
 
@@ -30,7 +30,7 @@ pub struct Goal {
 
 /// The most questions, and how to answer them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct TransferPlan {
     /// How many questions.
     pub questions: u64,
     /// The privacy of all answers together, one person replaced.
@@ -82,7 +82,7 @@ impl Goal {
         &self,
         never_fails: bool,
         answers: impl Fn(f64, f64, f64, f64) -> Option<f64>,
-    ) -> Result<Plan, Invalid> {
+    ) -> Result<TransferPlan, Invalid> {
         // Shares of the error that go to e^epsilon - 1, c and 2d, and the share of the failure that goes to delta.
         let plan = |[privacy, c, d, share]: [f64; 4]| {
             let (c, share) = if never_fails { (0.0, 1.0) } else { (c, share) };
@@ -95,8 +95,13 @@ impl Goal {
             let delta = self.failure * share * d * (1.0 - 4.0 * MARGIN);
             let failure = self.failure * (1.0 - share) * c * (1.0 - 4.0 * MARGIN);
             let most = answers(epsilon, delta, failure, reach)?.floor();
-            let plan =
-                Plan { questions: most as u64, epsilon, delta, sample_error: reach, sample_failure: failure };
+            let plan = TransferPlan {
+                questions: most as u64,
+                epsilon,
+                delta,
+                sample_error: reach,
+                sample_failure: failure,
+            };
             (most >= 1.0).then_some((most, plan))
         };
         // Pattern search: every point it visits is a valid plan, so that it can be late but not wrong.
@@ -126,7 +131,7 @@ impl Goal {
     ///
     /// # Errors
     /// Names `people` where not even one question can be answered.
-    pub fn plan_gaussian(&self) -> Result<(Plan, f64), Invalid> {
+    pub fn plan_gaussian(&self) -> Result<(TransferPlan, f64), Invalid> {
         let plan = self.plan(false, gaussian_answers)?;
         let rho = convert::rho_within(plan.epsilon, plan.delta, f64::INFINITY)?;
         let sigma = (plan.questions as f64 / (2.0 * rho)).sqrt() * (1.0 + MARGIN);
@@ -140,16 +145,16 @@ impl Goal {
     ///
     /// # Errors
     /// Names `people` where not even one question can be answered.
-    pub fn plan_bounded(&self) -> Result<(Plan, BoundedNoise), Invalid> {
+    pub fn plan_bounded(&self) -> Result<(TransferPlan, CalibratedBoundedNoise), Invalid> {
         let mut deviations = 3.5;
-        let mut best: Option<(Plan, BoundedNoise)> = None;
+        let mut best: Option<(TransferPlan, CalibratedBoundedNoise)> = None;
         for _ in 0..PLANS {
             let plan = self.plan(true, |epsilon, delta, _, reach| {
-                let sigma = Gaussian::calibrate(epsilon, delta, 1.0).ok()?;
+                let sigma = GaussianCost::calibrate(epsilon, delta, 1.0).ok()?;
                 Some((reach / (deviations * sigma)).powi(2).min(MOST))
             })?;
             let (kept, noise) = certified(plan)?;
-            let sigma = Gaussian::calibrate(kept.epsilon, kept.delta, 1.0)?;
+            let sigma = GaussianCost::calibrate(kept.epsilon, kept.delta, 1.0)?;
             deviations = noise.bound() / (sigma * (kept.questions as f64).sqrt());
             if best.as_ref().is_none_or(|(best, _)| kept.questions > best.questions) {
                 best = Some((kept, noise));
@@ -184,17 +189,20 @@ fn few() -> Invalid {
 
 /// About the most questions that noise with a bound of the plan's error can answer at its price: the bound grows like the
 /// root of them, or faster. What is returned is certified.
-fn certified(plan: Plan) -> Result<(Plan, BoundedNoise), Invalid> {
+fn certified(plan: TransferPlan) -> Result<(TransferPlan, CalibratedBoundedNoise), Invalid> {
     let calibrate = |questions: u64| {
-        BoundedNoise::calibrate(&Asked::new(questions, plan.epsilon, plan.delta)?, &Fineness::default())
+        CalibratedBoundedNoise::calibrate(
+            &BoundedNoiseRequest::new(questions, plan.epsilon, plan.delta)?,
+            &Fineness::default(),
+        )
     };
     let mut questions = plan.questions.max(1);
-    let mut best: Option<(Plan, BoundedNoise)> = None;
+    let mut best: Option<(TransferPlan, CalibratedBoundedNoise)> = None;
     for _ in 0..12 {
         let noise = calibrate(questions)?;
         let room = plan.sample_error / noise.bound();
         if room >= 1.0 {
-            best = Some((Plan { questions, ..plan }, noise));
+            best = Some((TransferPlan { questions, ..plan }, noise));
             if room < 1.000_5 {
                 break;
             }
@@ -229,7 +237,7 @@ fn gaussian_answers(epsilon: f64, delta: f64, failure: f64, reach: f64) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::DiscreteGaussian;
+    use crate::accounting::DiscreteGaussianCost;
 
     // By hand: .01 + (e^.02 - 1) + .003 + 2 * .004 = .0412013; 1e-5/.003 + 1e-6/.004 = .00358333.
     #[test]
@@ -255,7 +263,7 @@ mod tests {
                 convert::epsilon_of_rho(rho, f64::INFINITY, plan.delta).unwrap()
                     <= plan.epsilon * (1.0 + 1e-9)
             );
-            let noise = DiscreteGaussian::new(sigma, 1).unwrap();
+            let noise = DiscreteGaussianCost::new(sigma, 1).unwrap();
             let confidence = 1.0 - plan.sample_failure / plan.questions as f64;
             assert!(noise.interval(confidence).unwrap() as f64 <= plan.sample_error);
             let sample = (plan.sample_error / people as f64, plan.sample_failure);

@@ -14,20 +14,20 @@ use crate::invalid::{Invalid, Kind};
 
 /// An amount of rho, epsilon, delta, or of any other cost that adds up; from 0 to just below 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Units(u128);
+pub struct BudgetUnits(u128);
 
-impl Units {
+impl BudgetUnits {
     /// Nothing.
-    pub const ZERO: Units = Units(0);
+    pub const ZERO: BudgetUnits = BudgetUnits(0);
 
     /// No bound: a limit that nothing reaches, a cost that nothing pays. Stays what it is when anything is added.
-    pub const UNBOUNDED: Units = Units(u128::MAX);
+    pub const UNBOUNDED: BudgetUnits = BudgetUnits(u128::MAX);
 
     /// The exact decimal, rounded up: what a charge is. Anything positive is at least one unit.
     ///
     /// # Errors
     /// Names `field` where the amount is 2^64 or more.
-    pub fn at_least(field: &'static str, amount: &Decimal) -> Result<Units, Invalid> {
+    pub fn at_least(field: &'static str, amount: &Decimal) -> Result<BudgetUnits, Invalid> {
         Self::rounded(field, amount, true)
     }
 
@@ -35,10 +35,10 @@ impl Units {
     ///
     /// # Errors
     /// Names `field` where the amount is 2^64 or more, or is positive and yet below one unit.
-    pub fn at_most(field: &'static str, amount: &Decimal) -> Result<Units, Invalid> {
+    pub fn at_most(field: &'static str, amount: &Decimal) -> Result<BudgetUnits, Invalid> {
         let units = Self::rounded(field, amount, false)?;
         let (digits, _) = amount.parts();
-        if units == Units::ZERO && digits.bytes().any(|digit| digit != b'0') {
+        if units == BudgetUnits::ZERO && digits.bytes().any(|digit| digit != b'0') {
             return Err(Invalid::new(field, Kind::TooSmall, "at least 2^-64, about 5.5e-20"));
         }
         Ok(units)
@@ -48,7 +48,7 @@ impl Units {
     ///
     /// # Errors
     /// Names `field` where the float is negative, no number, or 2^64 or more.
-    pub fn at_least_float(field: &'static str, amount: f64) -> Result<Units, Invalid> {
+    pub fn at_least_float(field: &'static str, amount: f64) -> Result<BudgetUnits, Invalid> {
         Self::scaled(field, amount, f64::ceil)
     }
 
@@ -56,13 +56,13 @@ impl Units {
     ///
     /// # Errors
     /// Names `field` where the float is negative, no number, or 2^64 or more.
-    pub fn at_most_float(field: &'static str, amount: f64) -> Result<Units, Invalid> {
+    pub fn at_most_float(field: &'static str, amount: f64) -> Result<BudgetUnits, Invalid> {
         Self::scaled(field, amount, f64::floor)
     }
 
     /// An amount from its count of units, as a ledger stores it.
-    pub const fn from_bits(bits: u128) -> Units {
-        Units(bits)
+    pub const fn from_bits(bits: u128) -> BudgetUnits {
+        BudgetUnits(bits)
     }
 
     /// The count of units.
@@ -72,7 +72,7 @@ impl Units {
 
     /// The least float that is not below the amount; infinity where there is no bound.
     pub fn to_float_up(self) -> f64 {
-        if self == Units::UNBOUNDED {
+        if self == BudgetUnits::UNBOUNDED {
             return f64::INFINITY;
         }
         // The cast rounds to nearest; the exact comparison is made in integers.
@@ -93,40 +93,40 @@ impl Units {
     ///
     /// # Errors
     /// Names `field` where it is 2^64 or more.
-    pub fn plus(self, field: &'static str, other: Units) -> Result<Units, Invalid> {
-        if self.max(other) == Units::UNBOUNDED {
-            return Ok(Units::UNBOUNDED);
+    pub fn plus(self, field: &'static str, other: BudgetUnits) -> Result<BudgetUnits, Invalid> {
+        if self.max(other) == BudgetUnits::UNBOUNDED {
+            return Ok(BudgetUnits::UNBOUNDED);
         }
-        self.0.checked_add(other.0).map(Units).ok_or_else(|| overflow(field))
+        self.0.checked_add(other.0).map(BudgetUnits).ok_or_else(|| overflow(field))
     }
 
     /// What is left without `part`; unbounded stays unbounded.
     ///
     /// # Errors
     /// Names `field` where the part is larger.
-    pub(crate) fn minus(self, field: &'static str, part: Units) -> Result<Units, Invalid> {
-        if self == Units::UNBOUNDED {
+    pub(crate) fn minus(self, field: &'static str, part: BudgetUnits) -> Result<BudgetUnits, Invalid> {
+        if self == BudgetUnits::UNBOUNDED {
             return Ok(self);
         }
-        self.0.checked_sub(part.0).map(Units).ok_or_else(|| overflow(field))
+        self.0.checked_sub(part.0).map(BudgetUnits).ok_or_else(|| overflow(field))
     }
 
     /// `count` times the amount.
     ///
     /// # Errors
     /// Names `field` where it is 2^64 or more.
-    pub fn times(self, field: &'static str, count: u64) -> Result<Units, Invalid> {
-        if self == Units::UNBOUNDED {
-            return Ok(Units::UNBOUNDED);
+    pub fn times(self, field: &'static str, count: u64) -> Result<BudgetUnits, Invalid> {
+        if self == BudgetUnits::UNBOUNDED {
+            return Ok(BudgetUnits::UNBOUNDED);
         }
-        self.0.checked_mul(u128::from(count)).map(Units).ok_or_else(|| overflow(field))
+        self.0.checked_mul(u128::from(count)).map(BudgetUnits).ok_or_else(|| overflow(field))
     }
 
     /// The square, rounded up.
     ///
     /// # Errors
     /// Names `field` where it is 2^64 or more.
-    pub fn squared(self, field: &'static str) -> Result<Units, Invalid> {
+    pub fn squared(self, field: &'static str) -> Result<BudgetUnits, Invalid> {
         // (h 2^64 + l)^2 / 2^64 = h^2 2^64 + 2 h l + l^2 / 2^64.
         let (high, low) = (self.0 >> 64, self.0 & u128::from(u64::MAX));
         let square = || {
@@ -134,10 +134,10 @@ impl Units {
             let cross = high.checked_mul(low)?.checked_mul(2)?;
             whole.checked_add(cross)?.checked_add((low * low).div_ceil(1 << 64))
         };
-        square().map(Units).ok_or_else(|| overflow(field))
+        square().map(BudgetUnits).ok_or_else(|| overflow(field))
     }
 
-    fn rounded(field: &'static str, amount: &Decimal, up: bool) -> Result<Units, Invalid> {
+    fn rounded(field: &'static str, amount: &Decimal, up: bool) -> Result<BudgetUnits, Invalid> {
         let (digits, exponent) = amount.parts();
         // Only ASCII digits come out of the reader.
         let digits = UBig::from_str_radix(digits, 10).map_err(|_| overflow(field))?;
@@ -148,10 +148,10 @@ impl Units {
             _ if up => (scaled + &ten - UBig::ONE) / ten,
             _ => scaled / ten,
         };
-        u128::try_from(units).map(Units).map_err(|_| overflow(field))
+        u128::try_from(units).map(BudgetUnits).map_err(|_| overflow(field))
     }
 
-    fn scaled(field: &'static str, amount: f64, round: impl Fn(f64) -> f64) -> Result<Units, Invalid> {
+    fn scaled(field: &'static str, amount: f64, round: impl Fn(f64) -> f64) -> Result<BudgetUnits, Invalid> {
         let remedy = "a number that is zero or more, and below 2^64";
         if amount.is_nan() {
             return Err(Invalid::new(field, Kind::Nan, remedy));
@@ -164,7 +164,7 @@ impl Units {
         if scaled >= TWO_128 {
             return Err(overflow(field));
         }
-        Ok(Units(scaled as u128))
+        Ok(BudgetUnits(scaled as u128))
     }
 }
 
@@ -176,7 +176,7 @@ fn overflow(field: &'static str) -> Invalid {
 }
 
 /// To 12 significant digits, to be read; [`Units::to_bits`] is exact.
-impl fmt::Display for Units {
+impl fmt::Display for BudgetUnits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short: f64 = format!("{:.11e}", self.0 as f64 * UNIT).parse().unwrap_or(f64::NAN);
         fmt::Display::fmt(&short, f)
@@ -195,48 +195,48 @@ mod tests {
     // By hand: 1e-6 * 2^64 = 18446744073709.551616.
     #[test]
     fn charges_round_up_and_limits_down() {
-        assert_eq!(Units::at_least("rho", &decimal("1e-6")).unwrap().to_bits(), 18_446_744_073_710);
-        assert_eq!(Units::at_most("rho", &decimal("1e-6")).unwrap().to_bits(), 18_446_744_073_709);
+        assert_eq!(BudgetUnits::at_least("rho", &decimal("1e-6")).unwrap().to_bits(), 18_446_744_073_710);
+        assert_eq!(BudgetUnits::at_most("rho", &decimal("1e-6")).unwrap().to_bits(), 18_446_744_073_709);
         for exact in ["0.5", "3", "0.0009765625", "1e3"] {
-            let up = Units::at_least("rho", &decimal(exact)).unwrap();
-            assert_eq!(up, Units::at_most("rho", &decimal(exact)).unwrap());
+            let up = BudgetUnits::at_least("rho", &decimal(exact)).unwrap();
+            assert_eq!(up, BudgetUnits::at_most("rho", &decimal(exact)).unwrap());
             assert_eq!(up.to_float_up(), exact.parse::<f64>().unwrap());
         }
-        assert_eq!(Units::at_least("rho", &decimal("1e-300")).unwrap().to_bits(), 1);
-        assert_eq!(Units::at_least_float("rho", 5e-324).unwrap().to_bits(), 1);
-        assert_eq!(Units::at_least_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_710);
-        assert_eq!(Units::at_most_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_709);
-        assert_eq!(Units::at_least("rho", &decimal("0")).unwrap(), Units::ZERO);
-        assert_eq!(Units::at_most("rho", &decimal("1e-300")).unwrap_err().kind(), Kind::TooSmall);
-        assert_eq!(Units::at_most("rho", &decimal("0.0")).unwrap(), Units::ZERO);
+        assert_eq!(BudgetUnits::at_least("rho", &decimal("1e-300")).unwrap().to_bits(), 1);
+        assert_eq!(BudgetUnits::at_least_float("rho", 5e-324).unwrap().to_bits(), 1);
+        assert_eq!(BudgetUnits::at_least_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_710);
+        assert_eq!(BudgetUnits::at_most_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_709);
+        assert_eq!(BudgetUnits::at_least("rho", &decimal("0")).unwrap(), BudgetUnits::ZERO);
+        assert_eq!(BudgetUnits::at_most("rho", &decimal("1e-300")).unwrap_err().kind(), Kind::TooSmall);
+        assert_eq!(BudgetUnits::at_most("rho", &decimal("0.0")).unwrap(), BudgetUnits::ZERO);
     }
 
     #[test]
     fn nothing_overflows_in_silence() {
         let overflows =
-            |result: Result<Units, Invalid>| assert_eq!(result.unwrap_err().kind(), Kind::Overflow);
-        overflows(Units::at_least("rho", &decimal("18446744073709551616")));
-        overflows(Units::at_least_float("rho", 18446744073709551616.0));
-        overflows(Units::at_least_float("rho", f64::INFINITY));
-        overflows(Units(u128::MAX - 1).plus("rho", Units::from_bits(2)));
-        overflows(Units::from_bits(1 << 127).times("rho", 2));
-        overflows(Units::from_bits(1 << 96).squared("rho"));
-        assert!(Units::at_least("rho", &decimal("18446744073709551615.5")).is_ok());
-        assert_eq!(Units(u128::MAX - 1).to_float_up(), 18446744073709551616.0);
-        assert!(Units(u128::MAX - 1).to_float_down() < 18446744073709551616.0);
-        let nothing = Units::from_bits(1);
-        assert_eq!(Units::UNBOUNDED.plus("rho", nothing).unwrap(), Units::UNBOUNDED);
+            |result: Result<BudgetUnits, Invalid>| assert_eq!(result.unwrap_err().kind(), Kind::Overflow);
+        overflows(BudgetUnits::at_least("rho", &decimal("18446744073709551616")));
+        overflows(BudgetUnits::at_least_float("rho", 18446744073709551616.0));
+        overflows(BudgetUnits::at_least_float("rho", f64::INFINITY));
+        overflows(BudgetUnits(u128::MAX - 1).plus("rho", BudgetUnits::from_bits(2)));
+        overflows(BudgetUnits::from_bits(1 << 127).times("rho", 2));
+        overflows(BudgetUnits::from_bits(1 << 96).squared("rho"));
+        assert!(BudgetUnits::at_least("rho", &decimal("18446744073709551615.5")).is_ok());
+        assert_eq!(BudgetUnits(u128::MAX - 1).to_float_up(), 18446744073709551616.0);
+        assert!(BudgetUnits(u128::MAX - 1).to_float_down() < 18446744073709551616.0);
+        let nothing = BudgetUnits::from_bits(1);
+        assert_eq!(BudgetUnits::UNBOUNDED.plus("rho", nothing).unwrap(), BudgetUnits::UNBOUNDED);
     }
 
     proptest! {
         // Refutes a rounding on the wrong side, for every float and every amount.
         #[test]
         fn floats_bracket_amounts(bits: u128, shift in 0u32..128) {
-            let units = Units(bits >> shift);
+            let units = BudgetUnits(bits >> shift);
             let (down, up) = (units.to_float_down(), units.to_float_up());
-            prop_assert!(Units::at_most_float("rho", down).unwrap() <= units);
+            prop_assert!(BudgetUnits::at_most_float("rho", down).unwrap() <= units);
             prop_assert!(down <= up && up <= down.next_up());
-            match Units::at_least_float("rho", up) {
+            match BudgetUnits::at_least_float("rho", up) {
                 Ok(above) => prop_assert!(above >= units),
                 Err(_) => prop_assert!(up == 18446744073709551616.0),
             }
@@ -247,14 +247,14 @@ mod tests {
         fn squares_round_up(bits in 0u128..1 << 95) {
             let exact = UBig::from(bits) * UBig::from(bits);
             let up = (exact + UBig::from(u64::MAX)) >> 64;
-            prop_assert_eq!(UBig::from(Units(bits).squared("epsilon").unwrap().to_bits()), up);
+            prop_assert_eq!(UBig::from(BudgetUnits(bits).squared("epsilon").unwrap().to_bits()), up);
         }
 
         // The printed decimal, read back exactly, is within 12 digits of the amount.
         #[test]
         fn display_is_near(bits: u64) {
-            let units = Units(u128::from(bits) << 20);
-            let back = Units::at_least("rho", &decimal(&units.to_string())).unwrap().to_bits() as f64;
+            let units = BudgetUnits(u128::from(bits) << 20);
+            let back = BudgetUnits::at_least("rho", &decimal(&units.to_string())).unwrap().to_bits() as f64;
             prop_assert!((back - units.0 as f64).abs() <= 6e-12 * units.0 as f64 + 1.0);
         }
     }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::accounting::Gaussian;
-use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness, Goal, Shape, published_bound};
+use discreet::accounting::GaussianCost;
+use discreet::accounting::bounded::{
+    BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, Fineness, NoiseShape, published_bound,
+};
 use serde_json::json;
 
 use super::{CANNOT_WRITE, Refusal, number, whole};
@@ -45,22 +47,22 @@ impl Bounded {
         let queries = whole("queries", &self.queries)?;
         let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
         let goal = match self.goal.as_str() {
-            "bound" => Goal::Bound,
-            "rms" => Goal::Rms,
-            weight => Goal::Mixed(number("goal", weight)?),
+            "bound" => BoundedNoiseGoal::Bound,
+            "rms" => BoundedNoiseGoal::Rms,
+            weight => BoundedNoiseGoal::Mixed(number("goal", weight)?),
         };
-        let mut asked = Asked::new(queries, epsilon, delta)?.goal(goal)?;
-        let shape = self.shape.as_deref().map(str::parse::<Shape>).transpose()?;
+        let mut asked = BoundedNoiseRequest::new(queries, epsilon, delta)?.goal(goal)?;
+        let shape = self.shape.as_deref().map(str::parse::<NoiseShape>).transpose()?;
         if let Some(shape) = shape {
             asked = asked.shape(shape);
         }
-        let noise = BoundedNoise::calibrate(&asked, &Fineness::default())?;
+        let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default())?;
         // The published algorithm has shapes of its own; the second is the one it is run with.
         let published = shape
             .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())
-            .map_or_else(|| published_bound(&Shape::published(2)?, queries, epsilon, delta), Ok)?;
-        let sigma = Gaussian::calibrate(epsilon, delta, (queries as f64).sqrt())?;
-        let largest = Gaussian::largest(sigma, queries, CONFIDENCE)?;
+            .map_or_else(|| published_bound(&NoiseShape::published(2)?, queries, epsilon, delta), Ok)?;
+        let sigma = GaussianCost::calibrate(epsilon, delta, (queries as f64).sqrt())?;
+        let largest = GaussianCost::largest(sigma, queries, CONFIDENCE)?;
         let (bound, deviation) = (noise.bound(), noise.unit_deviation());
         if let Some(path) = &self.weights {
             export(&noise, path)?;
@@ -100,7 +102,7 @@ impl Bounded {
 
 /// Writes the law: `weights[j]` is the weight of noise `j` steps and of `-j`, `shift` the steps that a person moves an answer
 /// by. The delta of one answer is the sum of what exceeds `e^epsilon` times its neighbour, over the sum of all weights.
-fn export(noise: &BoundedNoise, path: &Path) -> Result<(), Refusal> {
+fn export(noise: &CalibratedBoundedNoise, path: &Path) -> Result<(), Refusal> {
     let law = json!({
         "mechanism": "bounded",
         "queries": noise.queries(),

@@ -1,7 +1,7 @@
 //! `discreet calibrate`: from a budget to the noise that keeps it.
 
 use clap::Args;
-use discreet::accounting::{Budget, DiscreteGaussian, DiscreteLaplace};
+use discreet::accounting::{Budget, DiscreteGaussianCost, DiscreteLaplaceCost};
 use serde_json::{Map, Value, json};
 
 use super::adaptive::Adaptive;
@@ -86,7 +86,7 @@ impl Calibrate {
 impl Noise {
     fn laplace(&self) -> Result<String, Refusal> {
         let (budget, sensitivity) = self.read()?;
-        let noise = DiscreteLaplace::calibrate(&budget, sensitivity)?;
+        let noise = DiscreteLaplaceCost::calibrate(&budget, sensitivity)?;
         let mut cost = Map::new();
         match budget {
             Budget::Approximate { epsilon, .. } => {
@@ -112,7 +112,7 @@ impl Noise {
 
     fn gaussian(&self) -> Result<String, Refusal> {
         let (budget, sensitivity) = self.read()?;
-        let noise = DiscreteGaussian::calibrate(&budget, sensitivity)?;
+        let noise = DiscreteGaussianCost::calibrate(&budget, sensitivity)?;
         let mut cost = Map::new();
         if let Budget::Approximate { epsilon, .. } = budget {
             cost.insert("epsilon".into(), epsilon.into());

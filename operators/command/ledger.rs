@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use discreet::Decimal;
-use discreet::accounting::{Amount, Omega, limit};
+use discreet::accounting::{Omega, PrivacyCost, limit};
 use discreet::ledger::{Domain, Ledger, Name};
 use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
@@ -147,7 +147,7 @@ struct Standing {
     domain: Domain,
     releases: u64,
     /// What counts against the newest window that was charged.
-    spent: Amount,
+    spent: PrivacyCost,
 }
 
 impl Standing {
@@ -185,10 +185,12 @@ fn sentence(domain: &Domain) -> String {
 }
 
 /// Spent amounts are rounded up, and so are caps as they are shown; both are decided in integers.
-fn amount(amount: &Amount) -> Value {
+fn amount(amount: &PrivacyCost) -> Value {
     match amount {
-        Amount::Pure { epsilon } => json!({ "epsilon": epsilon.to_float_up() }),
-        Amount::Zcdp { rho, delta, .. } => json!({ "rho": rho.to_float_up(), "delta": delta.to_float_up() }),
+        PrivacyCost::Pure { epsilon } => json!({ "epsilon": epsilon.to_float_up() }),
+        PrivacyCost::Zcdp { rho, delta, .. } => {
+            json!({ "rho": rho.to_float_up(), "delta": delta.to_float_up() })
+        }
         other => json!(other.to_string()),
     }
 }
@@ -202,7 +204,9 @@ impl Amend {
             known.ok_or_else(|| Refusal::new(format!("domain: this ledger has none named {name}")))?;
         // What the old cap kept apart for the deltas of charges, and which orders it asks for, stays as it was stated.
         let (charges_delta, omega) = match known.cap() {
-            Amount::Zcdp { delta, omega, .. } => (*delta != discreet::accounting::Units::ZERO, *omega),
+            PrivacyCost::Zcdp { delta, omega, .. } => {
+                (*delta != discreet::accounting::BudgetUnits::ZERO, *omega)
+            }
             _ => (false, Omega::EVERY),
         };
         let read = |field, text: &Option<String>| {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::accounting::{Listing, Mechanism};
+use discreet::accounting::{AccountedMechanism, Listing};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::error::Category;
@@ -227,18 +227,18 @@ impl Entry {
     }
 
     /// Takes the fields that the mechanism has.
-    fn mechanism(&mut self) -> Result<Mechanism, Refusal> {
+    fn mechanism(&mut self) -> Result<AccountedMechanism, Refusal> {
         let sensitivity = self.sensitivity.take();
         let real = || sensitivity.as_ref().map_or(Ok(1.0), |figure| float("sensitivity", figure));
         let integer = || sensitivity.as_ref().map_or(Ok(1), |figure| count("sensitivity", figure));
         let mechanism = match Name::read(&self.mechanism)? {
-            Name::Laplace => Mechanism::laplace(needed("scale", &mut self.scale)?, real()?),
-            Name::Gaussian => Mechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?),
+            Name::Laplace => AccountedMechanism::laplace(needed("scale", &mut self.scale)?, real()?),
+            Name::Gaussian => AccountedMechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?),
             Name::DiscreteLaplace => {
-                Mechanism::discrete_laplace(needed("scale", &mut self.scale)?, integer()?)
+                AccountedMechanism::discrete_laplace(needed("scale", &mut self.scale)?, integer()?)
             }
             Name::DiscreteGaussian => {
-                Mechanism::discrete_gaussian(needed("sigma", &mut self.sigma)?, integer()?)
+                AccountedMechanism::discrete_gaussian(needed("sigma", &mut self.sigma)?, integer()?)
             }
             name => {
                 // What is left is stated by its cost alone.
@@ -248,12 +248,12 @@ impl Entry {
                     ));
                 }
                 match name {
-                    Name::Zcdp => Mechanism::zcdp(needed("rho", &mut self.rho)?),
-                    Name::Approximate => Mechanism::approximate(
+                    Name::Zcdp => AccountedMechanism::zcdp(needed("rho", &mut self.rho)?),
+                    Name::Approximate => AccountedMechanism::approximate(
                         needed("epsilon", &mut self.epsilon)?,
                         needed("delta", &mut self.delta)?,
                     ),
-                    _ => Mechanism::pure(needed("epsilon", &mut self.epsilon)?),
+                    _ => AccountedMechanism::pure(needed("epsilon", &mut self.epsilon)?),
                 }
             }
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use discreet::accounting::running::{self, Choice, Figures, REMEMBERED, Strategy};
+use discreet::accounting::running::{self, Figures, REMEMBERED, Strategy, StrategyChoice};
 use serde_json::{Value, json};
 
 use super::{Refusal, number, whole};
@@ -77,7 +77,7 @@ impl Sliding {
     }
 }
 
-fn line(choice: &Choice) -> String {
+fn line(choice: &StrategyChoice) -> String {
     let told = |figures: &Figures| -> Value {
         json!({
             "name": figures.strategy().name(),
@@ -95,7 +95,7 @@ fn line(choice: &Choice) -> String {
     format!("{line}\n")
 }
 
-fn page(choice: &Choice, asked: &str, notes: &str) -> String {
+fn page(choice: &StrategyChoice, asked: &str, notes: &str) -> String {
     let best = choice.best();
     let rows: String = choice.strategies().iter().map(|figures| row(figures, best.strategy())).collect();
     format!(

@@ -1,7 +1,7 @@
 //! `discreet calibrate stable-mean`: how many people a mean of unknown scale needs, what it costs, and by how much it errs.
 
 use clap::Args;
-use discreet::accounting::{Amount, Relation};
+use discreet::accounting::{PrivacyCost, Relation};
 use discreet::mechanisms::StableMean;
 use discreet::mechanisms::stable::{ASSUMED, Extent};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Stable {
         let mean = StableMean::new(people, dimension, epsilon, delta, relation)?;
         let grid = self.width.as_deref().map(|width| grid(&mean, width)).transpose()?;
         let least = StableMean::least_people(dimension, epsilon, delta, relation)?;
-        let Amount::Zcdp { rho, delta: spent, omega } = mean.cost().amount() else {
+        let PrivacyCost::Zcdp { rho, delta: spent, omega } = mean.cost().amount() else {
             return Err(Refusal::new("epsilon: nothing is promised of it; give another"));
         };
         let (rho, spent, omega) = (rho.to_float_up(), spent.to_float_up(), omega.to_float());

@@ -16,7 +16,7 @@ use timely::dataflow::operators::Inspect;
 
 use super::release::{Desk, Waker, release};
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours};
+use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::gate::Sealable;
 use crate::ledger::{Charge, Digest, Fate, Name, Row};
 use crate::noise::Noise;
@@ -44,7 +44,7 @@ impl Statistic for Counts {
     }
 
     fn charge(&self, _: Interval) -> Charge {
-        Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(1.0 / 1024.0).unwrap()))
+        Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1.0 / 1024.0).unwrap()))
     }
 
     fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {

@@ -1,13 +1,13 @@
 //! Which of a ledger's budgets a statement about it means.
 
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::ledger::{Domain, Name, Trouble};
 
 /// The domain of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
 pub(super) fn find<'a>(
     domains: &'a [Domain],
     named: Option<&Name>,
-    unit: Unit,
+    unit: PrivacyUnit,
     person: Option<&str>,
 ) -> Result<&'a Domain, Trouble> {
     let found = of_unit(domains, named, unit)?;
@@ -23,7 +23,11 @@ pub(super) fn find<'a>(
     )))
 }
 
-fn of_unit<'a>(domains: &'a [Domain], named: Option<&Name>, unit: Unit) -> Result<&'a Domain, Trouble> {
+fn of_unit<'a>(
+    domains: &'a [Domain],
+    named: Option<&Name>,
+    unit: PrivacyUnit,
+) -> Result<&'a Domain, Trouble> {
     let protects = |domain: &&Domain| domain.neighbours().unit == unit;
     let fitting: Vec<&Domain> = domains.iter().filter(protects).collect();
     let refuse = |found: &str| {
@@ -51,33 +55,40 @@ fn of_unit<'a>(domains: &'a [Domain], named: Option<&Name>, unit: Unit) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{Amount, Neighbours, Promise};
+    use crate::accounting::{Adjacency, PrivacyCost, Promise};
 
     fn name(text: &str) -> Name {
         Name::new("domain", text).unwrap()
     }
 
-    fn domain(text: &str, unit: Unit) -> Domain {
-        let neighbours = Neighbours { unit, ..Neighbours::PERSON };
-        Domain::new(name(text), neighbours, Promise::Lifetime, Amount::zcdp(1.0).unwrap()).unwrap()
+    fn domain(text: &str, unit: PrivacyUnit) -> Domain {
+        let neighbours = Adjacency { unit, ..Adjacency::PERSON };
+        Domain::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
     }
 
     /// Refutes a guess: where more than one domain could be meant, or none can, somebody's budget would be spent unasked.
     #[test]
     fn only_what_is_named_or_alone_is_found() {
-        let domains =
-            [domain("visits", Unit::Person), domain("logs", Unit::Record), domain("taps", Unit::Person)];
+        let domains = [
+            domain("visits", PrivacyUnit::Person),
+            domain("logs", PrivacyUnit::Record),
+            domain("taps", PrivacyUnit::Person),
+        ];
         let found = |named: Option<&str>, unit| {
             let named = named.map(name);
             of_unit(&domains, named.as_ref(), unit).map(|domain| domain.name().to_string())
         };
-        assert_eq!(found(Some("taps"), Unit::Person).unwrap(), "taps");
-        assert_eq!(found(None, Unit::Record).unwrap(), "logs");
+        assert_eq!(found(Some("taps"), PrivacyUnit::Person).unwrap(), "taps");
+        assert_eq!(found(None, PrivacyUnit::Record).unwrap(), "logs");
         for (named, unit, says) in [
-            (None, Unit::Person, &["several", "visits, taps"][..]),
-            (Some("visit"), Unit::Person, &["none named visit", "visits, taps"]),
-            (Some("logs"), Unit::Person, &["logs protects a record", "protects a person: visits, taps"]),
-            (Some("visits"), Unit::Record, &["visits protects a person", "protects a record: logs"]),
+            (None, PrivacyUnit::Person, &["several", "visits, taps"][..]),
+            (Some("visit"), PrivacyUnit::Person, &["none named visit", "visits, taps"]),
+            (
+                Some("logs"),
+                PrivacyUnit::Person,
+                &["logs protects a record", "protects a person: visits, taps"],
+            ),
+            (Some("visits"), PrivacyUnit::Record, &["visits protects a person", "protects a record: logs"]),
         ] {
             let trouble = found(named, unit).unwrap_err();
             assert_eq!(trouble.kind(), crate::ledger::TroubleKind::Refused);
@@ -85,17 +96,18 @@ mod tests {
                 assert!(trouble.to_string().contains(word), "{trouble}");
             }
         }
-        let trouble = of_unit(&domains[..1], None, Unit::Record).unwrap_err();
+        let trouble = of_unit(&domains[..1], None, PrivacyUnit::Record).unwrap_err();
         assert!(trouble.to_string().contains("ledger init"), "{trouble}");
     }
 
     // Refutes an account of other people, and one that says nothing beside a job that does; a job that says nothing is not asked.
     #[test]
     fn a_domain_is_charged_for_the_people_that_it_states() {
-        let stated = domain("people", Unit::Person).with_person("the client").unwrap();
-        let domains = [stated, domain("anybody", Unit::Person)];
+        let stated = domain("people", PrivacyUnit::Person).with_person("the client").unwrap();
+        let domains = [stated, domain("anybody", PrivacyUnit::Person)];
         let found = |named: &str, person: Option<&str>| {
-            find(&domains, Some(&name(named)), Unit::Person, person).map_err(|trouble| trouble.to_string())
+            find(&domains, Some(&name(named)), PrivacyUnit::Person, person)
+                .map_err(|trouble| trouble.to_string())
         };
         assert!(found("people", Some("the client")).is_ok() && found("people", None).is_ok());
         assert!(found("anybody", None).is_ok());

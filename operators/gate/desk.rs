@@ -14,7 +14,7 @@ use super::opening::Opening;
 use super::request::{Request, Told};
 use super::thread::{Halted, Message};
 use super::welcome::{Guest, Memory};
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::ledger::{Domain, Key, Name, Release, Row, Trouble, VersionTerms};
 
 /// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
@@ -106,7 +106,7 @@ impl Gate {
     ///
     /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
     /// that [is elsewhere](Gate::is_elsewhere) knows of none.
-    pub fn domain(&self, named: Option<&Name>, unit: Unit) -> Result<&Domain, Trouble> {
+    pub fn domain(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&Domain, Trouble> {
         budget::find(&self.domains, named, unit, self.person.as_deref())
     }
 

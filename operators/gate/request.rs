@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Charge, Digest, Forecast, Name, Release, Row};
 use crate::noise::Noise;
 
@@ -117,9 +117,9 @@ pub struct Standing {
     /// The window.
     pub window: Interval,
     /// What counts against it.
-    pub spent: Amount,
+    pub spent: PrivacyCost,
     /// What it may count up to.
-    pub cap: Amount,
+    pub cap: PrivacyCost,
     /// How long it lasts, if every statistic goes on at its newest price and pace.
     pub forecast: Arc<Forecast>,
     /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the order in which

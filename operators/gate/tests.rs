@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours};
+use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::ledger::scratch::{At, Scratch, everywhere};
 use crate::ledger::{
     Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
@@ -26,7 +26,7 @@ const COST: f64 = 1.0 / 1024.0;
 fn scratch(at: At, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let cap = Amount::zcdp(f64::from(windows) * COST);
+    let cap = PrivacyCost::zcdp(f64::from(windows) * COST);
     ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
@@ -39,7 +39,7 @@ fn open(scratch: &Scratch) -> (Gate, Desk) {
     at_a_desk(opening(scratch).open().unwrap())
 }
 
-fn spent(scratch: &Scratch) -> Amount {
+fn spent(scratch: &Scratch) -> PrivacyCost {
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     ledger.spent(&name_of("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
@@ -77,7 +77,7 @@ fn request(window: i64, draws: &Arc<AtomicU32>) -> Request {
         let law = DiscreteLaplace::new(2f64.powi(50)).unwrap();
         format!("{}", 1_000 + law.draw(noise))
     };
-    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap());
+    let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap());
     Request { release: release(window), charge: Charge::Cost(cost), sealable: Box::new(noised) }
 }
 
@@ -118,7 +118,7 @@ fn a_window_is_drawn_once_however_often_it_is_asked_for(at: At) {
     assert_eq!((first.line(), first.sequence()), (second.line(), second.sequence()));
     assert_eq!(draws.load(Ordering::Relaxed), 1);
     drop((gate, desk));
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
 fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: At) {
@@ -179,7 +179,7 @@ fn requests_that_wait_share_a_commit_and_keep_their_order(at: At) {
     let rows: Vec<Row> = (0..1_000).map(|_| row(&desk)).collect();
     assert!(rows.iter().zip(0..).all(|(row, window)| row.release().window.start() == window));
     drop((gate, desk));
-    assert_eq!(spent(&scratch), Amount::zcdp(1_000.0 * COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(1_000.0 * COST).unwrap());
 }
 
 fn a_missed_window_is_skipped_for_good_at_no_cost(at: At) {
@@ -227,7 +227,7 @@ fn a_zombie_draws_and_says_nothing(at: At) {
     desk.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&desk).fate(), Fate::Sealed);
     drop((zombie, successor));
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
 fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: At) {
@@ -237,9 +237,9 @@ fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: At) {
     let mut elsewhere = request(0, &draws);
     elsewhere.release.domain = name_of("visit");
     assert!(desk.submit(elsewhere).unwrap_err().to_string().contains("domain visit"));
-    let records = Neighbours { unit: crate::accounting::Unit::Record, ..Neighbours::PERSON };
+    let records = Adjacency { unit: crate::accounting::PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut other = request(0, &draws);
-    other.charge = Charge::Cost(Cost::new(records, Amount::zcdp(COST).unwrap()));
+    other.charge = Charge::Cost(ReleaseCost::new(records, PrivacyCost::zcdp(COST).unwrap()));
     assert!(desk.submit(other).unwrap_err().to_string().contains("unit"));
     drop(gate);
     assert_eq!(draws.load(Ordering::Relaxed), 0);
@@ -269,7 +269,7 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: At) {
     assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Incomplete))));
     drop(gate);
     assert!(matches!(desk.hear(), Some(Told::Halted(Doubt::Ended))));
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap().nothing());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
 fn what_is_told_says_how_the_budget_stands(at: At) {
@@ -280,8 +280,8 @@ fn what_is_told_says_how_the_budget_stands(at: At) {
         desk.submit(request(window, &draws)).unwrap();
         let Some(Told::Row(row, standing)) = desk.wait() else { panic!() };
         assert_eq!(standing.window, row.release().window);
-        assert_eq!(standing.spent, Amount::zcdp(spent * COST).unwrap());
-        assert_eq!(standing.cap, Amount::zcdp(2.0 * COST).unwrap());
+        assert_eq!(standing.spent, PrivacyCost::zcdp(spent * COST).unwrap());
+        assert_eq!(standing.cap, PrivacyCost::zcdp(2.0 * COST).unwrap());
         // Windows of one microsecond, side by side: two fit.
         let left = 2 - spent as u64;
         assert_eq!(

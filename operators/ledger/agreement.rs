@@ -19,7 +19,7 @@ use super::name::Name;
 use super::records::{digest, name, number};
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::Trouble;
-use crate::accounting::Cost;
+use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
 use crate::time::Time;
 
@@ -61,7 +61,7 @@ impl VersionTerms {
 
     /// Binds what is paid once for all windows.
     #[must_use]
-    pub(crate) fn binding_cost(self, cost: &Cost) -> VersionTerms {
+    pub(crate) fn binding_cost(self, cost: &ReleaseCost) -> VersionTerms {
         // What no ledger counts is refused before it is charged.
         let bytes = encode(cost.amount()).unwrap_or_default();
         self.binding_all("cost", &Digest::of(&bytes))
@@ -69,7 +69,7 @@ impl VersionTerms {
 
     /// Binds the price of a part of what a unit has in a window, where one is known.
     #[must_use]
-    pub(crate) fn binding_partial(self, cost: &Cost) -> VersionTerms {
+    pub(crate) fn binding_partial(self, cost: &ReleaseCost) -> VersionTerms {
         match cost.partial() {
             Ok(partial) => {
                 let bytes = encode(&partial).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::records::{
 use super::rows::Amendment;
 use super::store::{Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Interval, PrivacyCost};
 use crate::canonical::Digest;
 
 impl Ledger {
@@ -63,7 +63,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
-    pub fn amend(&mut self, domain: &Name, cap: &Amount, who: &str, why: &str) -> Result<(), Trouble> {
+    pub fn amend(&mut self, domain: &Name, cap: &PrivacyCost, who: &str, why: &str) -> Result<(), Trouble> {
         if who.trim().is_empty() || why.trim().is_empty() {
             return Err(Trouble::refused("amendment: found nothing; say who raises the cap, and why"));
         }
@@ -98,7 +98,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn caps(&mut self, domain: &Name) -> Result<Vec<Amount>, Trouble> {
+    pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, Trouble> {
         let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
         let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
         let values = [Value::Text(domain.as_str())];
@@ -112,7 +112,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If the domain is unknown.
-    pub fn spent(&mut self, domain: &Name, window: Interval) -> Result<(Amount, Amount), Trouble> {
+    pub fn spent(&mut self, domain: &Name, window: Interval) -> Result<(PrivacyCost, PrivacyCost), Trouble> {
         let known = amended_domain(self.store(), domain)?.ok_or_else(|| unknown_domain(domain))?;
         let account = fetch(self.store(), &known, window)?;
         Ok((account.spent(window)?, known.cap))

@@ -14,7 +14,7 @@ use super::rows::{Charge, Fate, Release, Row};
 use super::state;
 use super::store::{Columns, Store, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
-use crate::accounting::{Account, Fetched, Interval, Place, Prices, Refused};
+use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices};
 use crate::canonical::Digest;
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
@@ -85,13 +85,13 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
             keep(store, &domain.name, &before, &account.entries())?;
             failpoint::reached("after-spent", TroubleKind::Unknown)
         }
-        Err(Refused::Budget { spent, asked, limit }) => {
+        Err(BudgetExceeded::Budget { spent, asked, limit }) => {
             row.fate = Fate::Refused;
             row.life = None;
             row.line = lines::refusal(&row.release, &spent, &asked, &limit);
             Ok(())
         }
-        Err(Refused::Uncountable(invalid)) => Err(invalid.into()),
+        Err(BudgetExceeded::Uncountable(invalid)) => Err(invalid.into()),
     }
 }
 
@@ -99,8 +99,8 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
 pub(super) fn keep(
     store: &mut dyn Store,
     domain: &Name,
-    before: &BTreeMap<Place, Prices>,
-    after: &BTreeMap<Place, Prices>,
+    before: &BTreeMap<EntryKey, Prices>,
+    after: &BTreeMap<EntryKey, Prices>,
 ) -> Result<(), Trouble> {
     for (place, prices) in after.iter().filter(|(place, prices)| before.get(place) != Some(prices)) {
         let [whole, partial] =
@@ -187,7 +187,7 @@ fn fetch_sums(
     domain: &Name,
     floors: [i64; 2],
     range: RangeInclusive<i64>,
-) -> Result<BTreeMap<Place, Prices>, Trouble> {
+) -> Result<BTreeMap<EntryKey, Prices>, Trouble> {
     let entries = all(
         store,
         "SELECT reach, place, until, spent, partial FROM
@@ -213,7 +213,7 @@ fn fetch_windows(
     store: &mut dyn Store,
     domain: &Name,
     time: Interval,
-) -> Result<BTreeMap<Place, Prices>, Trouble> {
+) -> Result<BTreeMap<EntryKey, Prices>, Trouble> {
     let reaches = "WITH RECURSIVE known (reach) AS (
            SELECT min(reach) FROM account WHERE domain = ?1 AND reach > 0
            UNION ALL SELECT (SELECT min(reach) FROM account WHERE domain = ?1 AND reach > known.reach)
@@ -221,7 +221,7 @@ fn fetch_windows(
          SELECT reach FROM known WHERE reach IS NOT NULL";
     let mut entries = BTreeMap::new();
     for reach in all(store, reaches, &[Value::Text(domain.as_str())], |row| number(row, 0))? {
-        let (first, last) = Place::starts(reach, time);
+        let (first, last) = EntryKey::starts(reach, time);
         let values = [
             Value::Text(domain.as_str()),
             Value::Number(reach),

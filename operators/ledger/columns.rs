@@ -1,13 +1,13 @@
 //! Words and amounts as they stand in columns: each has one form, and what has none is refused.
 
 use super::rows::Fate;
-use crate::accounting::{Amount, Omega, Promise, Relation, Unit, Units};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, PrivacyUnit, Promise, Relation};
 
 /// An amount as bytes that compare like the amount, part by part; `None` for a currency that a ledger does not count.
-pub(crate) fn encode(amount: &Amount) -> Option<Vec<u8>> {
+pub(crate) fn encode(amount: &PrivacyCost) -> Option<Vec<u8>> {
     match amount {
-        Amount::Pure { epsilon } => Some([&b"p"[..], &epsilon.to_bits().to_be_bytes()].concat()),
-        Amount::Zcdp { rho, delta, omega } => {
+        PrivacyCost::Pure { epsilon } => Some([&b"p"[..], &epsilon.to_bits().to_be_bytes()].concat()),
+        PrivacyCost::Zcdp { rho, delta, omega } => {
             let parts = [rho.to_bits(), delta.to_bits(), omega.to_bits()].map(u128::to_be_bytes);
             Some([&b"z"[..], &parts.concat()].concat())
         }
@@ -16,14 +16,16 @@ pub(crate) fn encode(amount: &Amount) -> Option<Vec<u8>> {
 }
 
 /// The amount of these bytes; `None` where they are none.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Amount> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<PrivacyCost> {
     let (currency, parts) = bytes.split_first()?;
     let (parts, []) = parts.as_chunks::<16>() else { return None };
     match (currency, parts) {
-        (b'p', [epsilon]) => Some(Amount::Pure { epsilon: Units::from_bits(u128::from_be_bytes(*epsilon)) }),
-        (b'z', [rho, delta, omega]) => Some(Amount::Zcdp {
-            rho: Units::from_bits(u128::from_be_bytes(*rho)),
-            delta: Units::from_bits(u128::from_be_bytes(*delta)),
+        (b'p', [epsilon]) => {
+            Some(PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(u128::from_be_bytes(*epsilon)) })
+        }
+        (b'z', [rho, delta, omega]) => Some(PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(u128::from_be_bytes(*rho)),
+            delta: BudgetUnits::from_bits(u128::from_be_bytes(*delta)),
             omega: Omega::from_bits(u128::from_be_bytes(*omega)),
         }),
         _ => None,
@@ -45,15 +47,15 @@ pub(crate) fn read_fate(column: &str) -> Option<Fate> {
         .find(|fate| fate_column(*fate) == column)
 }
 
-pub(crate) fn unit_column(unit: Unit) -> &'static str {
+pub(crate) fn unit_column(unit: PrivacyUnit) -> &'static str {
     match unit {
-        Unit::Person => "person",
-        Unit::Record => "record",
+        PrivacyUnit::Person => "person",
+        PrivacyUnit::Record => "record",
     }
 }
 
-pub(crate) fn read_unit(column: &str) -> Option<Unit> {
-    [Unit::Person, Unit::Record].into_iter().find(|unit| unit_column(*unit) == column)
+pub(crate) fn read_unit(column: &str) -> Option<PrivacyUnit> {
+    [PrivacyUnit::Person, PrivacyUnit::Record].into_iter().find(|unit| unit_column(*unit) == column)
 }
 
 pub(crate) fn relation_column(relation: Relation) -> &'static str {
@@ -94,9 +96,9 @@ mod tests {
     #[test]
     fn amounts_survive_their_bytes() {
         let amounts = [
-            Amount::pure(0.1).unwrap(),
-            Amount::zcdp(0.5).unwrap(),
-            Amount::approximate_zcdp(0.5, Omega::below(40.0).unwrap(), Some(1e-9)).unwrap(),
+            PrivacyCost::pure(0.1).unwrap(),
+            PrivacyCost::zcdp(0.5).unwrap(),
+            PrivacyCost::approximate_zcdp(0.5, Omega::below(40.0).unwrap(), Some(1e-9)).unwrap(),
         ];
         for amount in amounts {
             assert_eq!(decode(&encode(&amount).unwrap()), Some(amount));
@@ -104,6 +106,6 @@ mod tests {
         for bytes in [&b""[..], b"p", b"z0123456789abcdef", b"q0123456789abcdef"] {
             assert_eq!(decode(bytes), None);
         }
-        assert_eq!(encode(&Amount::gaussian(1.0).unwrap()), None);
+        assert_eq!(encode(&PrivacyCost::gaussian(1.0).unwrap()), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::columns::{encode, promise_columns, relation_column, unit_column};
 use super::name::Name;
-use crate::accounting::{Account, Amount, Cost, Filter, Neighbours, Promise};
+use crate::accounting::{Account, Adjacency, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::time::Span;
@@ -12,9 +12,9 @@ use crate::time::Span;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
     pub(crate) name: Name,
-    pub(crate) neighbours: Neighbours,
+    pub(crate) neighbours: Adjacency,
     pub(crate) promise: Promise,
-    pub(crate) cap: Amount,
+    pub(crate) cap: PrivacyCost,
     pub(crate) person: Option<String>,
 }
 
@@ -38,7 +38,10 @@ impl Domain {
     /// # Errors
     ///
     /// Names what is wrong with the name or the cap.
-    pub fn lifetime(name: &str, cap: impl TryInto<Amount, Error: Into<Invalid>>) -> Result<Domain, Invalid> {
+    pub fn lifetime(
+        name: &str,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
+    ) -> Result<Domain, Invalid> {
         Domain::stated(name, Promise::Lifetime, cap)
     }
 
@@ -50,7 +53,7 @@ impl Domain {
     pub fn any(
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
-        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
     ) -> Result<Domain, Invalid> {
         Domain::stated(name, Promise::Any(length(span)?), cap)
     }
@@ -64,7 +67,7 @@ impl Domain {
     pub fn each(
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
-        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
     ) -> Result<Domain, Invalid> {
         Domain::stated(name, Promise::Each(length(span)?), cap)
     }
@@ -72,7 +75,7 @@ impl Domain {
     /// The same for single records: one of them is hidden, and who has many is hidden less.
     #[must_use]
     pub fn of_records(self) -> Domain {
-        Domain { neighbours: Neighbours::RECORD, ..self }
+        Domain { neighbours: Adjacency::RECORD, ..self }
     }
 
     /// States who one person is: the field that names people and what becomes of records without one, or any other words of
@@ -95,11 +98,11 @@ impl Domain {
     fn stated(
         name: &str,
         promise: Promise,
-        cap: impl TryInto<Amount, Error: Into<Invalid>>,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
     ) -> Result<Domain, Invalid> {
         Domain::new(
             Name::new("domain", name)?,
-            Neighbours::PERSON,
+            Adjacency::PERSON,
             promise,
             cap.try_into().map_err(Into::into)?,
         )
@@ -111,7 +114,12 @@ impl Domain {
     ///
     /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
     /// counts pure epsilon and zCDP.
-    pub fn new(name: Name, neighbours: Neighbours, promise: Promise, cap: Amount) -> Result<Domain, Invalid> {
+    pub fn new(
+        name: Name,
+        neighbours: Adjacency,
+        promise: Promise,
+        cap: PrivacyCost,
+    ) -> Result<Domain, Invalid> {
         Account::new(promise, neighbours, cap.clone())?;
         if encode(&cap).is_none() {
             return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
@@ -129,7 +137,7 @@ impl Domain {
     }
 
     /// Who is protected, against what change.
-    pub fn neighbours(&self) -> Neighbours {
+    pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 
@@ -148,12 +156,12 @@ impl Domain {
     /// # Errors
     ///
     /// Names what keeps the cost from being counted.
-    pub fn counts(&self, cost: &Cost) -> Result<(), Invalid> {
-        Filter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
+    pub fn counts(&self, cost: &ReleaseCost) -> Result<(), Invalid> {
+        PrivacyFilter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
     }
 
     /// How much may be spent where the promise adds it up.
-    pub fn cap(&self) -> &Amount {
+    pub fn cap(&self) -> &PrivacyCost {
         &self.cap
     }
 
@@ -187,28 +195,29 @@ mod tests {
     // Refutes a span that is counted in another unit than windows are, and a unit that is lost on the way.
     #[test]
     fn words_state_what_the_long_form_does() {
-        let cap = || Amount::zcdp(0.5).unwrap();
+        let cap = || PrivacyCost::zcdp(0.5).unwrap();
         let name = || Name::new("domain", "visits").unwrap();
         let long = |neighbours, promise| Domain::new(name(), neighbours, promise, cap());
-        assert_eq!(Domain::lifetime("visits", cap()), long(Neighbours::PERSON, Promise::Lifetime));
+        assert_eq!(Domain::lifetime("visits", cap()), long(Adjacency::PERSON, Promise::Lifetime));
         assert_eq!(
             Domain::any("visits", days(2), Budget::zcdp(0.5)),
-            long(Neighbours::PERSON, Promise::Any(172_800_000_000))
+            long(Adjacency::PERSON, Promise::Any(172_800_000_000))
         );
         assert_eq!(
-            Domain::each("visits", minutes(1), Amount::zcdp(0.5)).map(Domain::of_records),
-            long(Neighbours::RECORD, Promise::Each(60_000_000))
+            Domain::each("visits", minutes(1), PrivacyCost::zcdp(0.5)).map(Domain::of_records),
+            long(Adjacency::RECORD, Promise::Each(60_000_000))
         );
     }
 
     #[test]
     fn every_word_is_refused_by_name() {
         let field = |refused: Result<Domain, Invalid>| refused.unwrap_err().field().to_owned();
-        assert_eq!(field(Domain::lifetime("a b", Amount::zcdp(0.5))), "domain");
-        assert_eq!(field(Domain::lifetime("a", Amount::zcdp(0.0))), "rho");
-        assert_eq!(field(Domain::any("a", days(0), Amount::zcdp(0.5))), "span");
-        assert_eq!(field(Domain::each("a", days(1), Amount::gaussian(0.5))), "budget");
-        let stated = |person: &str| Domain::lifetime("a", Amount::zcdp(0.5)).unwrap().with_person(person);
+        assert_eq!(field(Domain::lifetime("a b", PrivacyCost::zcdp(0.5))), "domain");
+        assert_eq!(field(Domain::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
+        assert_eq!(field(Domain::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
+        assert_eq!(field(Domain::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");
+        let stated =
+            |person: &str| Domain::lifetime("a", PrivacyCost::zcdp(0.5)).unwrap().with_person(person);
         for person in ["", "two\nlines", &"x".repeat(4_097)] {
             assert_eq!(field(stated(person)), "person");
         }

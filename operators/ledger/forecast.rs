@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use super::domain::Domain;
 use super::name::Name;
 use super::trouble::Trouble;
-use crate::accounting::{Account, Amount, Cost, Interval, Promise, Refused};
+use crate::accounting::{Account, BudgetExceeded, Interval, PrivacyCost, Promise, ReleaseCost};
 use crate::time::LIMIT;
 
 /// How a statistic went on so far.
@@ -26,9 +26,9 @@ pub struct Pace {
     /// From the start of one window to that of the next.
     pub step: u64,
     /// What its newest window cost; `None` where its windows are prepaid.
-    pub price: Option<Amount>,
+    pub price: Option<PrivacyCost>,
     /// What it cost where a stretch of time cuts the window.
-    pub partial: Option<Amount>,
+    pub partial: Option<PrivacyCost>,
 }
 
 impl Pace {
@@ -235,16 +235,16 @@ fn charged(
         }
         let pace = &paces[index];
         let (Some(window), Some(price)) = (window(pace, count), &pace.price) else { continue };
-        let mut cost = Cost::new(domain.neighbours, price.clone());
+        let mut cost = ReleaseCost::new(domain.neighbours, price.clone());
         if let Some(partial) = &pace.partial {
             cost = cost.with_partial(partial.clone())?;
         }
         match account.charge(window, &cost) {
             Ok(()) => (windows, last) = (windows + 1, Some(end)),
-            Err(Refused::Budget { .. }) => {
+            Err(BudgetExceeded::Budget { .. }) => {
                 return Ok((windows, last, Outlook::Refused { pace: index, window }));
             }
-            Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
+            Err(BudgetExceeded::Uncountable(invalid)) => return Err(invalid.into()),
         }
         if windows == most {
             break;

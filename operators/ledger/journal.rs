@@ -18,7 +18,7 @@ use super::durable::{beside, could_be_made, is_absent, remove, sync_name};
 use super::name::Name;
 use super::rows::Row;
 use super::trouble::Trouble;
-use crate::accounting::{Amount, Interval, Prices};
+use crate::accounting::{Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
 const TITLE: &str = "discreet anchor 2, ledger";
@@ -54,9 +54,9 @@ pub struct Entry {
     /// The time that it was charged for.
     pub time: Interval,
     /// What it cost, if anything.
-    pub cost: Option<Amount>,
+    pub cost: Option<PrivacyCost>,
     /// What it cost where a stretch of time cuts its window, if that is another amount.
-    pub partial: Option<Amount>,
+    pub partial: Option<PrivacyCost>,
 }
 
 impl Entry {
@@ -258,8 +258,9 @@ fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
 
 fn line(row: &Row) -> String {
     let time = row.charged();
-    let word =
-        |amount: Option<&Amount>| amount.and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes));
+    let word = |amount: Option<&PrivacyCost>| {
+        amount.and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes))
+    };
     let (cost, partial) = (word(row.cost()), word(row.partial.as_ref()));
     let (domain, window) = (&row.release().domain, row.release().window);
     let [from, until, start, end] = [window.start(), window.end(), time.start(), time.end()];

@@ -1,11 +1,16 @@
 //! The lines that are written where no mechanism writes one.
 
 use super::rows::{Fate, Release, Row};
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Interval, PrivacyCost};
 use crate::time::in_json;
 
 /// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
-pub(super) fn refusal(release: &Release, spent: &Amount, asked: &Amount, limit: &Amount) -> String {
+pub(super) fn refusal(
+    release: &Release,
+    spent: &PrivacyCost,
+    asked: &PrivacyCost,
+    limit: &PrivacyCost,
+) -> String {
     format!(
         "{{{},\"refused\":\"budget\",\"domain\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
         head(release),
@@ -56,10 +61,10 @@ pub(crate) fn window(window: Interval) -> String {
 }
 
 /// Rounded up, as amounts are wherever they are shown.
-fn amount(amount: &Amount) -> String {
+fn amount(amount: &PrivacyCost) -> String {
     match amount {
-        Amount::Pure { epsilon } => format!("{{\"epsilon\":{}}}", epsilon.to_float_up()),
-        Amount::Zcdp { rho, delta, .. } => {
+        PrivacyCost::Pure { epsilon } => format!("{{\"epsilon\":{}}}", epsilon.to_float_up()),
+        PrivacyCost::Zcdp { rho, delta, .. } => {
             format!("{{\"rho\":{},\"delta\":{}}}", rho.to_float_up(), delta.to_float_up())
         }
         // No ledger counts another currency.

@@ -164,14 +164,17 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{Amount, Units};
+    use crate::accounting::{BudgetUnits, PrivacyCost};
 
-    fn amount(units: u128) -> Amount {
-        Amount::Pure { epsilon: Units::from_bits(units) }
+    fn amount(units: u128) -> PrivacyCost {
+        PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) }
     }
 
     /// Start, end, units charged, prepaid.
-    fn pace(rows: &[(i64, i64, u128, bool)], promise: Promise) -> Option<(i64, i64, u64, Option<Amount>)> {
+    fn pace(
+        rows: &[(i64, i64, u128, bool)],
+        promise: Promise,
+    ) -> Option<(i64, i64, u64, Option<PrivacyCost>)> {
         let mut seen = Seen::default();
         for (start, end, units, prepaid) in rows {
             let cost = (*units > 0).then(|| Prices::same(amount(*units)));

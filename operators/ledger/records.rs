@@ -7,7 +7,7 @@ use super::name::Name;
 use super::rows::{Amendment, Release, Repair, Row};
 use super::store::{Columns, Store, Value, first, odd};
 use super::trouble::Trouble;
-use crate::accounting::{Amount, Interval, Neighbours, Place, Prices};
+use crate::accounting::{Adjacency, EntryKey, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
 pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
@@ -156,7 +156,7 @@ pub(super) fn read_stated(row: &dyn Columns) -> Result<(i64, Domain, Digest), Tr
     let promise = read_promise(&row.text(4)?, span).ok_or_else(|| odd(4))?;
     let cap = amount(row, 6)?;
     let domain =
-        Domain::new(name(row, 0)?, Neighbours { unit, relation }, promise, cap).map_err(|_| odd(4))?;
+        Domain::new(name(row, 0)?, Adjacency { unit, relation }, promise, cap).map_err(|_| odd(4))?;
     let person = Some(row.text(7)?).filter(|person| !person.is_empty());
     Ok((number(row, 1)?, Domain { person, ..domain }, digest(row, 8)?))
 }
@@ -186,8 +186,8 @@ pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble
 }
 
 /// An entry of an account, and what is spent there.
-pub(super) fn read_entry(row: &dyn Columns) -> Result<(Place, Prices), Trouble> {
-    let place = Place { reach: number(row, 0)?, start: number(row, 1)?, end: number(row, 2)? };
+pub(super) fn read_entry(row: &dyn Columns) -> Result<(EntryKey, Prices), Trouble> {
+    let place = EntryKey { reach: number(row, 0)?, start: number(row, 1)?, end: number(row, 2)? };
     Ok((place, Prices { whole: amount(row, 3)?, partial: amount(row, 4)? }))
 }
 
@@ -238,10 +238,10 @@ fn perhaps_digest(row: &dyn Columns, column: usize) -> Result<Option<Digest>, Tr
     row.bytes(column)?.map(digest).transpose()
 }
 
-fn amount(row: &dyn Columns, column: usize) -> Result<Amount, Trouble> {
+fn amount(row: &dyn Columns, column: usize) -> Result<PrivacyCost, Trouble> {
     perhaps_amount(row, column)?.ok_or_else(|| odd(column))
 }
 
-fn perhaps_amount(row: &dyn Columns, column: usize) -> Result<Option<Amount>, Trouble> {
+fn perhaps_amount(row: &dyn Columns, column: usize) -> Result<Option<PrivacyCost>, Trouble> {
     row.bytes(column)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(column))).transpose()
 }

@@ -25,7 +25,7 @@ use super::sqlite::Sqlite;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
 use super::verify::Chain;
-use crate::accounting::{Amount, Interval, Place, Prices};
+use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
 mod published;
@@ -225,10 +225,10 @@ fn owe(
 }
 
 /// A torn amount may claim to hold for fewer orders than the budget asks about; what it costs is charged for all.
-fn of_all_orders(amount: &Amount, cap: &Amount) -> Amount {
+fn of_all_orders(amount: &PrivacyCost, cap: &PrivacyCost) -> PrivacyCost {
     match (amount, cap) {
-        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { omega, .. }) => {
-            Amount::Zcdp { rho: *rho, delta: *delta, omega: *omega }
+        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { omega, .. }) => {
+            PrivacyCost::Zcdp { rho: *rho, delta: *delta, omega: *omega }
         }
         (amount, _) => amount.clone(),
     }
@@ -368,7 +368,7 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
     let entry = |row: &dyn Columns| Ok((name(row, 5)?, read_entry(row)?));
     let entries = all(torn, "SELECT reach, place, until, spent, partial, domain FROM account", &[], entry)
         .unwrap_or_default();
-    let mut held: BTreeMap<Name, BTreeMap<Place, Prices>> = BTreeMap::new();
+    let mut held: BTreeMap<Name, BTreeMap<EntryKey, Prices>> = BTreeMap::new();
     for (domain, (place, prices)) in entries {
         held.entry(domain).or_default().insert(place, prices);
     }

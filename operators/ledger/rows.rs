@@ -7,7 +7,7 @@
 use super::columns::{encode, fate_column};
 use super::lines;
 use super::name::Name;
-use crate::accounting::{Amount, Cost, Interval, Prices};
+use crate::accounting::{Interval, Prices, PrivacyCost, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 
 /// What is released: a job's statistic over one window, or one of several answers over it.
@@ -77,12 +77,12 @@ pub enum Fate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
     /// By itself.
-    Cost(Cost),
+    Cost(ReleaseCost),
     /// Together with all others of its statistic in the same life: a running total, a bundle of answers, the first
     /// windows of each person. Whichever is sealed first pays for all of them, against the whole of that time.
     Once {
         /// What all of them cost together.
-        cost: Cost,
+        cost: ReleaseCost,
         /// The time whose data they read, first to last.
         life: Interval,
     },
@@ -90,7 +90,7 @@ pub enum Charge {
 
 impl Charge {
     /// What it asks of the budget, where nobody has paid before.
-    pub fn cost(&self) -> &Cost {
+    pub fn cost(&self) -> &ReleaseCost {
         match self {
             Charge::Cost(cost) | Charge::Once { cost, .. } => cost,
         }
@@ -104,9 +104,9 @@ pub struct Row {
     pub(crate) release: Release,
     pub(crate) generation: i64,
     pub(crate) fate: Fate,
-    pub(crate) cost: Option<Amount>,
+    pub(crate) cost: Option<PrivacyCost>,
     /// The price where a stretch of time cuts the window, where it is not the cost.
-    pub(crate) partial: Option<Amount>,
+    pub(crate) partial: Option<PrivacyCost>,
     pub(crate) life: Option<Interval>,
     pub(crate) prepaid: Option<Digest>,
     pub(crate) state: Option<Digest>,
@@ -132,13 +132,13 @@ impl Row {
     }
 
     /// What it cost, in the domain's currency; `None` for what cost nothing or was prepaid.
-    pub fn cost(&self) -> Option<&Amount> {
+    pub fn cost(&self) -> Option<&PrivacyCost> {
         self.cost.as_ref()
     }
 
     /// What it cost where a stretch of time cuts its window ([`Cost::partial`]), in the domain's currency; `None` for what
     /// cost nothing or was prepaid.
-    pub fn partial(&self) -> Option<&Amount> {
+    pub fn partial(&self) -> Option<&PrivacyCost> {
         self.partial.as_ref().or(self.cost.as_ref())
     }
 
@@ -212,7 +212,7 @@ impl Row {
 pub struct Amendment {
     pub(crate) sequence: i64,
     pub(crate) domain: Name,
-    pub(crate) cap: Amount,
+    pub(crate) cap: PrivacyCost,
     pub(crate) who: String,
     pub(crate) why: String,
 }

@@ -12,7 +12,7 @@ use super::records::{amended_domain, find, read_entry};
 use super::rows::{Charge, Release};
 use super::store::{Transaction, Value, all};
 use super::trouble::Trouble;
-use crate::accounting::{Account, Amount, Refused};
+use crate::accounting::{Account, BudgetExceeded, PrivacyCost};
 
 /// The windows of one statistic that a domain's budget does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub struct Shortfall {
     /// The first release that would be refused.
     pub first: Release,
     /// What is spent by then of the budget that this release needs.
-    pub spent: Amount,
+    pub spent: PrivacyCost,
     /// The price of the release.
-    pub asked: Amount,
+    pub asked: PrivacyCost,
     /// The cap.
-    pub limit: Amount,
+    pub limit: PrivacyCost,
     /// The number of releases of the statistic that would be refused.
     pub refused: u64,
     /// The number of its releases that have no row yet.
@@ -71,8 +71,8 @@ impl Ledger {
             }
             match account.charge(time, charge.cost()) {
                 Ok(()) => {}
-                Err(Refused::Uncountable(invalid)) => return Err(invalid.into()),
-                Err(Refused::Budget { spent, asked, limit }) => {
+                Err(BudgetExceeded::Uncountable(invalid)) => return Err(invalid.into()),
+                Err(BudgetExceeded::Budget { spent, asked, limit }) => {
                     if let Charge::Once { life, .. } = &charge {
                         paid.remove(&(release.name.clone(), (life.start(), life.end())));
                     }
@@ -98,10 +98,14 @@ mod tests {
     use super::super::scratch::{At, everywhere};
     use super::super::{Digest, Domain, Fate, Sealing};
     use super::*;
-    use crate::accounting::{Cost, Interval, Neighbours, Omega, Promise, Units};
+    use crate::accounting::{Adjacency, BudgetUnits, Interval, Omega, Promise, ReleaseCost};
 
-    fn rho(units: u128) -> Amount {
-        Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
+    fn rho(units: u128) -> PrivacyCost {
+        PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(units),
+            delta: BudgetUnits::ZERO,
+            omega: Omega::EVERY,
+        }
     }
 
     fn release(name: &str, start: i64) -> Release {
@@ -116,11 +120,14 @@ mod tests {
     }
 
     fn each(units: u128) -> Charge {
-        Charge::Cost(Cost::new(Neighbours::PERSON, rho(units)))
+        Charge::Cost(ReleaseCost::new(Adjacency::PERSON, rho(units)))
     }
 
     fn once(units: u128) -> Charge {
-        Charge::Once { cost: Cost::new(Neighbours::PERSON, rho(units)), life: Interval::new(0, 100).unwrap() }
+        Charge::Once {
+            cost: ReleaseCost::new(Adjacency::PERSON, rho(units)),
+            life: Interval::new(0, 100).unwrap(),
+        }
     }
 
     // Refutes a look at the budget that differs from what sealing then does, in either direction, and one that writes.
@@ -129,7 +136,7 @@ mod tests {
             let scratch = at.scratch();
             let mut ledger = Ledger::create(scratch.ledger()).unwrap();
             let domain = Name::new("domain", "visits").unwrap();
-            let stated = Domain::new(domain.clone(), Neighbours::PERSON, promise, rho(cap)).unwrap();
+            let stated = Domain::new(domain.clone(), Adjacency::PERSON, promise, rho(cap)).unwrap();
             ledger.register(&stated).unwrap();
             let claim = ledger.claim(&Name::new("job", "web").unwrap()).unwrap();
             let sealing = |release: Release, charge: Charge| Sealing {

@@ -16,24 +16,24 @@ use proptest::prelude::*;
 
 use super::scratch::{At, Scratch, everywhere};
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours, Omega, Promise, Units};
+use crate::accounting::{Adjacency, BudgetUnits, Interval, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::noise::goodness::size;
 
 fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
-fn rho(units: u128) -> Amount {
-    Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
+fn rho(units: u128) -> PrivacyCost {
+    PrivacyCost::Zcdp { rho: BudgetUnits::from_bits(units), delta: BudgetUnits::ZERO, omega: Omega::EVERY }
 }
 
 /// The same price for a window and for a part of one.
-fn cost(units: u128) -> Cost {
-    Cost::new(Neighbours::PERSON, rho(units)).with_partial(rho(units)).unwrap()
+fn cost(units: u128) -> ReleaseCost {
+    ReleaseCost::new(Adjacency::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
 
 fn domain(promise: Promise, cap: u128) -> Domain {
-    Domain::new(name("visits"), Neighbours::PERSON, promise, rho(cap)).unwrap()
+    Domain::new(name("visits"), Adjacency::PERSON, promise, rho(cap)).unwrap()
 }
 
 fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
@@ -60,7 +60,7 @@ fn ledger(scratch: &Scratch, promise: Promise, cap: u128) -> Ledger {
     ledger
 }
 
-fn spent(ledger: &mut Ledger) -> Amount {
+fn spent(ledger: &mut Ledger) -> PrivacyCost {
     ledger.spent(&name("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
 
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: At) {
     ];
     let rows = ledger.seal(&claim, &batch).unwrap();
     assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Refused, Fate::Sealed]);
-    let unit = Units::from_bits(1).to_float_up();
+    let unit = BudgetUnits::from_bits(1).to_float_up();
     let expected = format!(
         "{{\"release\":\"by_path\",\"window\":{{\"start\":\"1970-01-01T00:00:00.00001Z\",\"end\":\"1970-01-01T00:00:00.00002Z\"}},\
          \"refused\":\"budget\",\"domain\":\"visits\",\"spent\":{{\"rho\":{},\"delta\":0}},\"asked\":{{\"rho\":{},\"delta\":0}},\

@@ -13,7 +13,7 @@ use super::rows::{Amendment, Repair, Row};
 use super::state;
 use super::store::{Columns, Store, Transaction, Value, all, first};
 use super::trouble::{Trouble, TroubleKind};
-use crate::accounting::{Account, Place, Prices};
+use crate::accounting::{Account, EntryKey, Prices};
 use crate::canonical::Digest;
 
 /// Recomputes everything that is not a row itself, and compares.
@@ -168,11 +168,11 @@ fn accounts_are_the_rows(store: &mut dyn Store, accounts: BTreeMap<Name, Account
     for (domain, account) in &accounts {
         let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
         let entries = all(store, entries, &[Value::Text(domain.as_str())], read_entry)?;
-        let entries: BTreeMap<Place, Prices> = entries.into_iter().collect();
+        let entries: BTreeMap<EntryKey, Prices> = entries.into_iter().collect();
         kept += entries.len();
         // An account that was never charged may have no entry.
         let (due, nothing) = (account.entries(), Prices::same(account.nothing()));
-        let differs = |(place, spent): (&Place, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
+        let differs = |(place, spent): (&EntryKey, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
         if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
             return Err(Trouble::doubt(format!(
                 "ledger: the account of {domain} is not the sum of its rows"

@@ -4,7 +4,7 @@ use dashu_int::UBig;
 
 use super::sensitivity::Sensitivity;
 use super::spend::Spend;
-use crate::accounting::{self, Units};
+use crate::accounting::{self, BudgetUnits};
 use crate::invalid::{Invalid, Kind};
 use crate::noise::{self, Law, Noise, Ratio};
 
@@ -33,8 +33,8 @@ pub(super) struct Additive(Priced);
 
 #[derive(Clone, Debug)]
 enum Priced {
-    Gaussian(accounting::DiscreteGaussian, noise::DiscreteGaussian),
-    Laplace(accounting::DiscreteLaplace, noise::DiscreteLaplace),
+    Gaussian(accounting::DiscreteGaussianCost, noise::DiscreteGaussian),
+    Laplace(accounting::DiscreteLaplaceCost, noise::DiscreteLaplace),
 }
 
 impl Additive {
@@ -55,7 +55,8 @@ impl Additive {
             }
             (Family::Gaussian, Spend::Rho(rho)) => {
                 // Every vector here moves by Linf in each of L0 cells, and cells add up.
-                let price = accounting::DiscreteGaussian::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
+                let price =
+                    accounting::DiscreteGaussianCost::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
                 let law = noise::DiscreteGaussian::with_sigma(price.sigma())?;
                 if !gaussian_holds(rho, moved.l2_squared(), law.variance()) {
                     return Err(unproved("rho"));
@@ -64,7 +65,7 @@ impl Additive {
             }
             (Family::Laplace, Spend::Pure(epsilon)) => {
                 let price =
-                    accounting::DiscreteLaplace::for_epsilon(epsilon.to_float_down(), most(moved.l1())?)?;
+                    accounting::DiscreteLaplaceCost::for_epsilon(epsilon.to_float_down(), most(moved.l1())?)?;
                 let law = noise::DiscreteLaplace::new(price.scale())?;
                 if !laplace_holds(epsilon, moved.l1(), law.scale()) {
                     return Err(unproved("epsilon"));
@@ -72,7 +73,8 @@ impl Additive {
                 Ok(Additive(Priced::Laplace(price, law)))
             }
             (Family::Laplace, Spend::Rho(rho)) => {
-                let price = accounting::DiscreteLaplace::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
+                let price =
+                    accounting::DiscreteLaplaceCost::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
                 let law = noise::DiscreteLaplace::new(price.scale())?;
                 Ok(Additive(Priced::Laplace(price, law)))
             }
@@ -131,7 +133,7 @@ impl Additive {
 }
 
 /// What each of the changed cells may cost, rounded down.
-fn a_cell(rho: Units, moved: &Sensitivity) -> f64 {
+fn a_cell(rho: BudgetUnits, moved: &Sensitivity) -> f64 {
     let (all, cells) = (rho.to_float_down(), moved.l0() as f64);
     let cell = all / cells;
     // At most 2^31 cells, exact in a float; a fused product has the sign of the exact one.
@@ -139,13 +141,13 @@ fn a_cell(rho: Units, moved: &Sensitivity) -> f64 {
 }
 
 /// `l2^2 / 2 variance <= rho`, exactly.
-pub(super) fn gaussian_holds(rho: Units, l2_squared: u128, variance: Ratio) -> bool {
+pub(super) fn gaussian_holds(rho: BudgetUnits, l2_squared: u128, variance: Ratio) -> bool {
     let cost = (UBig::from(l2_squared) * UBig::from(variance.denominator())) << 63;
     cost <= UBig::from(rho.to_bits()) * UBig::from(variance.numerator())
 }
 
 /// `l1 / scale <= epsilon`, exactly.
-fn laplace_holds(epsilon: Units, l1: u128, scale: Ratio) -> bool {
+fn laplace_holds(epsilon: BudgetUnits, l1: u128, scale: Ratio) -> bool {
     let cost = (UBig::from(l1) * UBig::from(scale.denominator())) << 64;
     cost <= UBig::from(epsilon.to_bits()) * UBig::from(scale.numerator())
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::invalid::{Invalid, Kind};
 
 /// The largest number that a bound may state: far above any use, and small enough that products of three fit 128 bits.
@@ -52,7 +52,7 @@ impl Bound {
     pub fn checked(self) -> Result<Limits, Invalid> {
         let windows = self.windows.map(|windows| within("windows", windows)).transpose()?;
         Ok(Limits {
-            unit: Unit::Person,
+            unit: PrivacyUnit::Person,
             keys: within("keys", self.keys)?,
             per_key: within("per_key", self.per_key)?,
             windows,
@@ -72,7 +72,7 @@ fn within(field: &'static str, value: u64) -> Result<u64, Invalid> {
 /// A bound that has been read: every number is from 1 to 2^31, and it is known whose bound it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    unit: Unit,
+    unit: PrivacyUnit,
     keys: u64,
     per_key: u64,
     windows: Option<u64>,
@@ -80,10 +80,10 @@ pub struct Limits {
 
 impl Limits {
     /// What bounds a record: it is one record, in one key, in the windows that hold its time.
-    pub const RECORD: Limits = Limits { unit: Unit::Record, keys: 1, per_key: 1, windows: None };
+    pub const RECORD: Limits = Limits { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None };
 
     /// Whose bound it is.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> PrivacyUnit {
         self.unit
     }
 

@@ -14,7 +14,7 @@
 //! either of them.
 
 use super::bound::Limits;
-use crate::accounting::{Amount, Omega, Unit, Units};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, PrivacyUnit};
 use crate::invalid::Invalid;
 
 /// A unit of factors: the most by which one is rounded up.
@@ -72,13 +72,13 @@ impl Cut {
     }
 
     fn of(self, limits: &Limits) -> Cut {
-        if limits.unit() == Unit::Record { Cut::NONE } else { self }
+        if limits.unit() == PrivacyUnit::Record { Cut::NONE } else { self }
     }
 
     /// The factor of an amount in 4,096ths.
-    pub(crate) fn factor(self, amount: &Amount, is_gaussian: bool) -> (u64, u64) {
+    pub(crate) fn factor(self, amount: &PrivacyCost, is_gaussian: bool) -> (u64, u64) {
         let factor = match amount {
-            Amount::Pure { .. } => self.epsilon,
+            PrivacyCost::Pure { .. } => self.epsilon,
             _ if is_gaussian => self.gaussian,
             _ => self.rho,
         };
@@ -86,16 +86,20 @@ impl Cut {
     }
 
     /// The price of a part, rounded up; `None` for an amount in which it is no multiple of the whole's.
-    pub(crate) fn price(self, amount: &Amount, is_gaussian: bool) -> Result<Option<Amount>, Invalid> {
+    pub(crate) fn price(
+        self,
+        amount: &PrivacyCost,
+        is_gaussian: bool,
+    ) -> Result<Option<PrivacyCost>, Invalid> {
         let (factor, one) = self.factor(amount, is_gaussian);
-        let times = |field, units: Units| -> Result<Units, Invalid> {
+        let times = |field, units: BudgetUnits| -> Result<BudgetUnits, Invalid> {
             let all = units.times(field, factor)?;
-            Ok(Units::from_bits(all.to_bits().div_ceil(one.into())))
+            Ok(BudgetUnits::from_bits(all.to_bits().div_ceil(one.into())))
         };
         Ok(match amount {
-            Amount::Pure { epsilon } => Some(Amount::Pure { epsilon: times("epsilon", *epsilon)? }),
-            Amount::Zcdp { rho, delta, omega: Omega::EVERY } => {
-                Some(Amount::Zcdp { rho: times("rho", *rho)?, delta: *delta, omega: Omega::EVERY })
+            PrivacyCost::Pure { epsilon } => Some(PrivacyCost::Pure { epsilon: times("epsilon", *epsilon)? }),
+            PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY } => {
+                Some(PrivacyCost::Zcdp { rho: times("rho", *rho)?, delta: *delta, omega: Omega::EVERY })
             }
             _ => None,
         })
@@ -150,16 +154,16 @@ mod tests {
     fn a_price_is_rounded_up() {
         let limits = Bound::keys(1).checked().unwrap();
         let cut = Cut::of_numbers(&limits, None, 50, 80);
-        let rho = |bits| Amount::Zcdp {
-            rho: Units::from_bits(bits),
-            delta: Units::from_bits(7),
+        let rho = |bits| PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(bits),
+            delta: BudgetUnits::from_bits(7),
             omega: Omega::EVERY,
         };
         // (80 / 50)^2 = 2.56.
         assert_eq!(cut.price(&rho(100), true).unwrap(), Some(rho(257)));
         assert_eq!(cut.price(&rho(1), true).unwrap(), Some(rho(3)));
         assert_eq!(cut.price(&rho(100), false).unwrap(), Some(rho(400)));
-        let pure = |bits| Amount::Pure { epsilon: Units::from_bits(bits) };
+        let pure = |bits| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(bits) };
         assert_eq!(cut.price(&pure(100), false).unwrap(), Some(pure(200)));
     }
 }

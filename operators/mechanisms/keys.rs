@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// What a statistic is grouped by.
@@ -121,7 +121,7 @@ pub(super) enum Choice<K> {
     /// Ascending, without duplicates, not empty.
     Public(Arc<[K]>),
     Discover {
-        delta: Result<Units, Invalid>,
+        delta: Result<BudgetUnits, Invalid>,
         most: usize,
     },
 }
@@ -157,11 +157,14 @@ impl<K: Key> Keys<K> {
     ///
     /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is made ready.
     pub fn discover(delta: f64) -> Keys<K> {
-        Keys(Choice::Discover { delta: positive(Units::at_least_float("delta", delta)), most: Self::MOST })
+        Keys(Choice::Discover {
+            delta: positive(BudgetUnits::at_least_float("delta", delta)),
+            most: Self::MOST,
+        })
     }
 
     /// As [`Keys::discover`], from an exact amount.
-    pub fn discover_within(delta: Units) -> Keys<K> {
+    pub fn discover_within(delta: BudgetUnits) -> Keys<K> {
         Keys(Choice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
     }
 
@@ -204,10 +207,10 @@ impl Keys<()> {
     }
 }
 
-fn positive(delta: Result<Units, Invalid>) -> Result<Units, Invalid> {
+fn positive(delta: Result<BudgetUnits, Invalid>) -> Result<BudgetUnits, Invalid> {
     let refuse = |kind| Err(Invalid::new("delta", kind, "a number above 0 and below 1, such as 1e-8"));
     match delta {
-        Ok(Units::ZERO) => refuse(Kind::Zero),
+        Ok(BudgetUnits::ZERO) => refuse(Kind::Zero),
         Ok(delta) if delta >= ONE => refuse(Kind::TooLarge),
         Ok(delta) => Ok(delta),
         Err(found) if found.kind() == Kind::Overflow => refuse(Kind::TooLarge),
@@ -215,7 +218,7 @@ fn positive(delta: Result<Units, Invalid>) -> Result<Units, Invalid> {
     }
 }
 
-const ONE: Units = Units::from_bits(1 << 64);
+const ONE: BudgetUnits = BudgetUnits::from_bits(1 << 64);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use super::mechanism::Mechanism;
 use super::spend::Spend;
 use super::statistic::{Mean, Total};
 use super::totals::{NoisyTotals, totals};
-use crate::accounting::{Amount, Units, convert};
+use crate::accounting::{BudgetUnits, PrivacyCost, convert};
 use crate::invalid::{Invalid, Kind};
 
 /// Discrete Gaussian noise on each cell: the default. With several keys a person it needs least.
@@ -51,12 +51,12 @@ impl Gaussian {
     /// Noise by which one window, alone, is (epsilon, delta)-private. It is charged as the rho that proves it.
     pub fn epsilon(epsilon: f64, delta: f64) -> Gaussian {
         let rho = convert::rho_within(epsilon, delta, f64::INFINITY);
-        let rho = rho.and_then(|rho| Units::at_most_float("rho", rho));
+        let rho = rho.and_then(|rho| BudgetUnits::at_most_float("rho", rho));
         Gaussian(Asked::new(Family::Gaussian, rho.map(Spend::Rho)))
     }
 
     /// Noise that costs this amount a window: rho.
-    pub fn cost(amount: &Amount) -> Gaussian {
+    pub fn cost(amount: &PrivacyCost) -> Gaussian {
         Gaussian(Asked::new(Family::Gaussian, Spend::of(amount)))
     }
 }
@@ -64,7 +64,7 @@ impl Gaussian {
 impl Laplace {
     /// Noise that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> Laplace {
-        let spend = Amount::pure(epsilon).and_then(|amount| Spend::of(&amount));
+        let spend = PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount));
         Laplace(Asked::new(Family::Laplace, spend))
     }
 
@@ -74,13 +74,13 @@ impl Laplace {
     }
 
     /// Noise that costs this amount a window: pure epsilon or rho.
-    pub fn cost(amount: &Amount) -> Laplace {
+    pub fn cost(amount: &PrivacyCost) -> Laplace {
         Laplace(Asked::new(Family::Laplace, Spend::of(amount)))
     }
 }
 
 pub(super) fn rho_of(rho: f64) -> Result<Spend, Invalid> {
-    Amount::zcdp(rho).and_then(|amount| Spend::of(&amount))
+    PrivacyCost::zcdp(rho).and_then(|amount| Spend::of(&amount))
 }
 
 /// What all mechanisms say alike.

@@ -3,7 +3,7 @@
 use super::sealed::Sealed;
 use super::statistic::Statistic;
 use super::tally::Tally;
-use crate::accounting::Cost;
+use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
@@ -65,7 +65,7 @@ pub trait Ready: Sealed + Send + Sync + 'static {
 
     /// What each window costs, or all of them together, as [`paid`](Ready::paid) says. It sees no tally and no state: a
     /// price is public.
-    fn cost(&self) -> &Cost;
+    fn cost(&self) -> &ReleaseCost;
 
     /// What the [`cost`](Ready::cost) is paid for.
     fn paid(&self) -> Paid {

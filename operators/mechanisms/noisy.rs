@@ -13,7 +13,7 @@ use super::spend::Spend;
 use super::statistic::Stated;
 use super::tally::{Cells, Summary};
 use super::threshold::Threshold;
-use crate::accounting::Cost;
+use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
@@ -34,7 +34,7 @@ pub struct Noisy<K, N> {
     told: Telling,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
-    cost: Cost,
+    cost: ReleaseCost,
     parameters: Digest,
 }
 
@@ -141,7 +141,7 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         self.selection.tally()
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

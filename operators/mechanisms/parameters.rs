@@ -12,13 +12,13 @@ use super::laws::Asked;
 use super::point::Point;
 use super::spend::Spend;
 use super::statistic::Stated;
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::canonical::{Canonical, Digest};
 
 pub(super) fn parameters<K: Key>(
     asked: &Asked,
     spend: Spend,
-    delta: Units,
+    delta: BudgetUnits,
     stated: &Stated<'_, K>,
 ) -> Digest {
     let form = Canonical::new("discreet mechanism 1").text(stated.measure);
@@ -63,7 +63,7 @@ fn limits(form: Canonical, limits: &Limits) -> Canonical {
     }
 }
 
-fn keys<K: Key>(form: Canonical, keys: &Keys<K>, delta: Units) -> Canonical {
+fn keys<K: Key>(form: Canonical, keys: &Keys<K>, delta: BudgetUnits) -> Canonical {
     match &keys.0 {
         Choice::Public(list) => {
             let form = form.text("public").bytes(&(list.len() as u64).to_be_bytes());

@@ -11,7 +11,7 @@ use super::known::{Known, LONGEST};
 use super::mechanism::Drawn;
 use super::tally::{Cell, Cells, Summary};
 use super::threshold::Threshold;
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::invalid::Invalid;
 use crate::noise::Noise;
 
@@ -38,9 +38,9 @@ pub(super) struct Rows<K, C> {
 }
 
 /// The delta that discovery costs beside the noise.
-pub(super) fn delta<K>(keys: &Keys<K>) -> Result<Units, Invalid> {
+pub(super) fn delta<K>(keys: &Keys<K>) -> Result<BudgetUnits, Invalid> {
     match &keys.0 {
-        Choice::Public(_) => Ok(Units::ZERO),
+        Choice::Public(_) => Ok(BudgetUnits::ZERO),
         Choice::Discover { delta, .. } => delta.clone(),
     }
 }

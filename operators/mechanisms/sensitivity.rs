@@ -1,14 +1,14 @@
 //! How far one protected unit moves a window's statistic: whole numbers, computed and never given.
 
 use super::bound::Limits;
-use crate::accounting::{Neighbours, Relation};
+use crate::accounting::{Adjacency, Relation};
 use crate::invalid::{Invalid, Kind};
 
 /// How far one unit more or less ([`Relation::AddRemove`]) can move the vector of *one* window: its cells, over all keys,
 /// taken together. Exact, or an upper bound where that is said; there is no way to state one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sensitivity {
-    neighbours: Neighbours,
+    neighbours: Adjacency,
     l0: u128,
     linf: u128,
     l1: u128,
@@ -21,7 +21,7 @@ impl Sensitivity {
         let keys = u128::from(limits.keys());
         let l1 = keys.checked_mul(most).ok_or_else(overflow)?;
         Ok(Sensitivity {
-            neighbours: Neighbours { unit: limits.unit(), relation: Relation::AddRemove },
+            neighbours: Adjacency { unit: limits.unit(), relation: Relation::AddRemove },
             l0: keys,
             linf: most,
             l1,
@@ -53,7 +53,7 @@ impl Sensitivity {
     }
 
     /// The neighbours it speaks about.
-    pub fn neighbours(&self) -> Neighbours {
+    pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 

@@ -1,23 +1,23 @@
 //! What a release is given to spend, and how it is divided among its draws.
 
 use super::cut::Cut;
-use crate::accounting::{Amount, Cost, Neighbours, Omega, Units};
+use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, ReleaseCost};
 use crate::invalid::{Invalid, Kind};
 
 /// The cost of additive noise, in one of the two currencies that have a closed form for many cells at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spend {
-    Pure(Units),
-    Rho(Units),
+    Pure(BudgetUnits),
+    Rho(BudgetUnits),
 }
 
 impl Spend {
     /// Reads an amount.
-    pub(super) fn of(amount: &Amount) -> Result<Spend, Invalid> {
+    pub(super) fn of(amount: &PrivacyCost) -> Result<Spend, Invalid> {
         match amount {
-            Amount::Pure { epsilon } => Ok(Spend::Pure(*epsilon)),
-            Amount::Zcdp { rho, delta: Units::ZERO, .. } => Ok(Spend::Rho(*rho)),
-            Amount::Zcdp { .. } => {
+            PrivacyCost::Pure { epsilon } => Ok(Spend::Pure(*epsilon)),
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => Ok(Spend::Rho(*rho)),
+            PrivacyCost::Zcdp { .. } => {
                 Err(Invalid::new("delta", Kind::Mixed, "rho alone here, and delta to the keys to discover"))
             }
             _ => Err(Invalid::new("currency", Kind::Mixed, "rho or pure epsilon")),
@@ -26,10 +26,10 @@ impl Spend {
 
     /// `percent` of it, rounded down, and the rest: together exactly all of it.
     pub(super) fn split(self, percent: u8) -> (Spend, Spend) {
-        let part = |all: Units| {
+        let part = |all: BudgetUnits| {
             let (bits, percent) = (all.to_bits(), u128::from(percent));
             let part = bits / 100 * percent + bits % 100 * percent / 100;
-            (Units::from_bits(part), Units::from_bits(bits - part))
+            (BudgetUnits::from_bits(part), BudgetUnits::from_bits(bits - part))
         };
         match self {
             Spend::Pure(epsilon) => {
@@ -45,7 +45,7 @@ impl Spend {
 
     /// One of so many parts, rounded down.
     pub(super) fn part_of(self, parts: u64) -> Spend {
-        let part = |all: Units| Units::from_bits(all.to_bits() / u128::from(parts.max(1)));
+        let part = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(parts.max(1)));
         match self {
             Spend::Pure(epsilon) => Spend::Pure(part(epsilon)),
             Spend::Rho(rho) => Spend::Rho(part(rho)),
@@ -55,10 +55,10 @@ impl Spend {
     /// The cost of all of it, beside a delta, with the price of a part of a person.
     pub(super) fn cost_with(
         self,
-        neighbours: Neighbours,
-        delta: Units,
+        neighbours: Adjacency,
+        delta: BudgetUnits,
         (cut, is_gaussian): (Cut, bool),
-    ) -> Result<Cost, Invalid> {
+    ) -> Result<ReleaseCost, Invalid> {
         let cost = self.cost(neighbours, delta);
         match cut.price(cost.amount(), is_gaussian)? {
             Some(partial) => cost.with_partial(partial),
@@ -67,13 +67,13 @@ impl Spend {
     }
 
     /// The cost of all of it, beside a delta.
-    pub(super) fn cost(self, neighbours: Neighbours, delta: Units) -> Cost {
+    pub(super) fn cost(self, neighbours: Adjacency, delta: BudgetUnits) -> ReleaseCost {
         let amount = match self {
-            Spend::Pure(epsilon) if delta == Units::ZERO => Amount::Pure { epsilon },
-            Spend::Pure(epsilon) => Amount::Approximate { epsilon, delta },
-            Spend::Rho(rho) => Amount::Zcdp { rho, delta, omega: Omega::EVERY },
+            Spend::Pure(epsilon) if delta == BudgetUnits::ZERO => PrivacyCost::Pure { epsilon },
+            Spend::Pure(epsilon) => PrivacyCost::Approximate { epsilon, delta },
+            Spend::Rho(rho) => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
         };
-        Cost::new(neighbours, amount)
+        ReleaseCost::new(neighbours, amount)
     }
 }
 
@@ -86,7 +86,8 @@ mod tests {
     fn the_parts_are_all_of_it() {
         for bits in [1, 2, 3, 99, 100, 101, 12_345_678_901_234_567_890, u128::MAX / 3] {
             for percent in [1, 30, 50, 99] {
-                let (Spend::Rho(part), Spend::Rho(rest)) = Spend::Rho(Units::from_bits(bits)).split(percent)
+                let (Spend::Rho(part), Spend::Rho(rest)) =
+                    Spend::Rho(BudgetUnits::from_bits(bits)).split(percent)
                 else {
                     panic!()
                 };

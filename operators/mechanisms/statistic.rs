@@ -8,7 +8,7 @@ use super::keys::{Key, Keys};
 use super::point::Point;
 use super::sensitivity::Sensitivity;
 use super::tally::{Cell, Cells, Tally};
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
@@ -168,7 +168,7 @@ impl<K: Key> Total<K> {
     /// What the number is.
     pub(super) fn measures(&self) -> &'static str {
         match (self.measure, self.limits.unit()) {
-            (Measure::People, Unit::Person) => "people",
+            (Measure::People, PrivacyUnit::Person) => "people",
             (Measure::Records | Measure::People, _) => "records",
             (Measure::Sum(_), _) => "sum",
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::Decimal;
-use crate::accounting::{Amount, Neighbours, Omega, Relation, Unit, Units};
+use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, Relation};
 use crate::invalid::Kind;
 use crate::noise::Noise;
 use crate::noise::goodness::{Bins, binomial_within, size};
@@ -18,8 +18,8 @@ fn limits(keys: u64, per_key: u64) -> Limits {
     Bound::keys(keys).per_key(per_key).checked().unwrap()
 }
 
-fn units(amount: f64) -> Units {
-    Units::at_least_float("amount", amount).unwrap()
+fn units(amount: f64) -> BudgetUnits {
+    BudgetUnits::at_least_float("amount", amount).unwrap()
 }
 
 fn filled<M: Ready<Tally = Cells<u32>>>(
@@ -154,24 +154,24 @@ fn a_window_without_keys_is_one_cell() {
 // What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it is.
 #[test]
 fn a_price_is_what_was_asked_for() {
-    let zcdp = |rho, delta| Amount::Zcdp { rho, delta, omega: Omega::EVERY };
+    let zcdp = |rho, delta| PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY };
     let public = Total::count(limits(7, 3), Keys::public([1u32]).unwrap()).unwrap();
     let found = Total::count(limits(7, 3), Keys::<u32>::discover(1e-6)).unwrap();
-    let tenth = Units::at_least("rho", &Decimal::parse("rho", "0.1").unwrap()).unwrap();
-    let none = Units::ZERO;
+    let tenth = BudgetUnits::at_least("rho", &Decimal::parse("rho", "0.1").unwrap()).unwrap();
+    let none = BudgetUnits::ZERO;
     let exact = Gaussian::cost(&zcdp(tenth, none)).ready(&public).unwrap();
     assert_eq!(*exact.cost().amount(), zcdp(tenth, none));
     let noised = Gaussian::rho(0.1).ready(&found).unwrap();
     assert_eq!(*noised.cost().amount(), zcdp(units(0.1), units(1e-6)));
     let pure = Laplace::epsilon(0.5).ready(&public).unwrap();
-    assert_eq!(*pure.cost().amount(), Amount::Pure { epsilon: units(0.5) });
+    assert_eq!(*pure.cost().amount(), PrivacyCost::Pure { epsilon: units(0.5) });
     let noised = Laplace::epsilon(0.5).ready(&found).unwrap();
-    assert_eq!(*noised.cost().amount(), Amount::Approximate { epsilon: units(0.5), delta: units(1e-6) });
+    assert_eq!(*noised.cost().amount(), PrivacyCost::Approximate { epsilon: units(0.5), delta: units(1e-6) });
     let noised = Laplace::rho(0.1).ready(&public).unwrap();
     assert_eq!(*noised.cost().amount(), zcdp(units(0.1), none));
     let record = Total::count(Limits::RECORD, Keys::public([1u32]).unwrap()).unwrap();
     let neighbours = Gaussian::rho(0.1).ready(&record).unwrap().cost().neighbours();
-    assert_eq!(neighbours, Neighbours { unit: Unit::Record, relation: Relation::AddRemove });
+    assert_eq!(neighbours, Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove });
     // (1, 1e-6) is rho = .0243559, and never more than that epsilon.
     let pair = Gaussian::epsilon(1.0, 1e-6).ready(&public).unwrap();
     let epsilon = pair.cost().amount().epsilon(1e-6).unwrap();
@@ -190,11 +190,11 @@ fn what_cannot_be_had_is_refused_before_there_is_data() {
     assert_eq!(kind(&Gaussian::rho(-1.0), &total), ("rho".into(), Kind::Negative));
     assert_eq!(kind(&Gaussian::rho(1e6), &total), ("rho".into(), Kind::TooLarge));
     assert_eq!(kind(&Gaussian::epsilon(1.0, 0.0), &total), ("delta".into(), Kind::Zero));
-    let pure = Amount::pure(1.0).unwrap();
+    let pure = PrivacyCost::pure(1.0).unwrap();
     assert_eq!(kind(&Gaussian::cost(&pure), &total), ("delta".into(), Kind::Missing));
-    let approximate = Amount::approximate(1.0, 1e-6).unwrap();
+    let approximate = PrivacyCost::approximate(1.0, 1e-6).unwrap();
     assert_eq!(kind(&Gaussian::cost(&approximate), &total), ("currency".into(), Kind::Mixed));
-    let with_delta = Amount::approximate_zcdp(0.1, Omega::EVERY, Some(1e-6)).unwrap();
+    let with_delta = PrivacyCost::approximate_zcdp(0.1, Omega::EVERY, Some(1e-6)).unwrap();
     assert_eq!(kind(&Gaussian::cost(&with_delta), &total), ("delta".into(), Kind::Mixed));
     for confidence in [0.0, 1.0, -0.5, 2.0, f64::INFINITY] {
         let asked = Gaussian::rho(0.1).confidence(confidence);

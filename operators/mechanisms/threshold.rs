@@ -11,7 +11,7 @@
 //! likely as all beyond it.
 
 use super::additive::Additive;
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, Kind};
 
 /// What a float computation of a probability may be off by, taken twice over: the tails come rounded up already.
@@ -27,7 +27,7 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    pub(super) fn new(noise: Additive, keys: u64, delta: Units) -> Result<Threshold, Invalid> {
+    pub(super) fn new(noise: Additive, keys: u64, delta: BudgetUnits) -> Result<Threshold, Invalid> {
         let delta = delta.to_float_down();
         let holds = |least: i64| given_away(noise.tail(least - 1), keys) <= delta;
         let (mut low, mut high) = (0, 1);

@@ -18,18 +18,18 @@ pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
 
 /// The same, at a path or an address.
 fn make(path: &std::path::Path) {
-    use discreet::accounting::Amount;
+    use discreet::accounting::PrivacyCost;
     use discreet::ledger::{Domain, Ledger};
 
     let mut ledger = Ledger::create(path).unwrap();
-    ledger.register(&Domain::lifetime("visits", Amount::zcdp(0.5)).unwrap()).unwrap();
+    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(0.5)).unwrap()).unwrap();
     drop(ledger);
     charge(path, "visits", 10, 0.125);
 }
 
 /// Charges rho for a window that ends then: the first 10 microseconds, or a day.
 pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
-    use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+    use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
     use discreet::ledger::{Charge, Digest, Fate, Ledger, Name, Release, Sealing};
 
     let mut ledger = Ledger::open(ledger).unwrap();
@@ -43,8 +43,8 @@ pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64)
         window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
         part: None,
     };
-    let amount = || Amount::zcdp(rho).unwrap();
-    let cost = Cost::new(Neighbours::PERSON, amount()).with_partial(amount()).unwrap();
+    let amount = || PrivacyCost::zcdp(rho).unwrap();
+    let cost = ReleaseCost::new(Adjacency::PERSON, amount()).with_partial(amount()).unwrap();
     let charge = Some(Charge::Cost(cost));
     ledger
         .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])

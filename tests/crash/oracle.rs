@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use discreet::accounting::{Amount, Interval};
+use discreet::accounting::{Interval, PrivacyCost};
 use discreet::ledger::{Fate, Journal, Ledger, Row};
 
 use crate::plan;
@@ -90,8 +90,8 @@ fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> 
 
 /// What visible lines cost is at most what is spent, which is the sum of all rows, which is within the cap.
 fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
-    let bits = |amount: &Amount| match amount {
-        Amount::Zcdp { rho, .. } => rho.to_bits(),
+    let bits = |amount: &PrivacyCost| match amount {
+        PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),
         other => panic!("the currency is zCDP, not {other}"),
     };
     let window = Interval::new(0, 1).unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "one half is for the subject, one for the oracle")]
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{Charge, Digest, Name, Release};
 
 pub(crate) const JOB: &str = "web";
@@ -19,8 +19,8 @@ pub(crate) const CAPS: [u64; 2] = [5, 7];
 pub(crate) const PACE: i64 = 2;
 
 /// A power of two, so that sums of costs are exact whatever adds them.
-pub(crate) fn units(count: u64) -> Amount {
-    Amount::zcdp(count as f64 / 1024.0).unwrap()
+pub(crate) fn units(count: u64) -> PrivacyCost {
+    PrivacyCost::zcdp(count as f64 / 1024.0).unwrap()
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -43,7 +43,7 @@ pub(crate) fn parameters() -> Digest {
 }
 
 pub(crate) fn charge(statistic: &str) -> Charge {
-    let cost = |count| Cost::new(Neighbours::PERSON, units(count));
+    let cost = |count| ReleaseCost::new(Adjacency::PERSON, units(count));
     match statistic {
         "total" => Charge::Once { cost: cost(2), life: Interval::new(0, WINDOWS * 10).unwrap() },
         _ => Charge::Cost(cost(1)),

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use discreet::accounting::{Neighbours, Promise};
+use discreet::accounting::{Adjacency, Promise};
 use discreet::ledger::failpoint::MARKER;
 use discreet::ledger::{Domain, Ledger};
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,7 +34,7 @@ impl Stage {
         fs::create_dir_all(&directory).unwrap();
         let mut ledger = Ledger::create(directory.join("ledger")).unwrap();
         let cap = plan::units(plan::CAPS[0]);
-        let domain = Domain::new(plan::name(plan::DOMAIN), Neighbours::PERSON, Promise::Lifetime, cap);
+        let domain = Domain::new(plan::name(plan::DOMAIN), Adjacency::PERSON, Promise::Lifetime, cap);
         ledger.register(&domain.unwrap()).unwrap();
         drop(ledger);
         let mut recorder = Command::new(SUBJECT)

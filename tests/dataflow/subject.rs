@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::dataflow::{
     All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Plan, Pulled, Release, Schedule, Source,
     Statistic, StreamVec, Title, Worker, execute,
@@ -42,7 +42,7 @@ impl Statistic for People {
     }
 
     fn charge(&self, _: Interval) -> Charge {
-        Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(COST).unwrap()))
+        Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap()))
     }
 
     fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {

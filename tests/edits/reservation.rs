@@ -1,6 +1,6 @@
 //! A reservation and the state that it paid for, at the ledger itself: whatever a gate or a command refuses before.
 
-use discreet::accounting::{Amount, Cost, Interval, Neighbours};
+use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{
     Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing, State, TroubleKind,
 };
@@ -22,7 +22,7 @@ struct Windows {
 impl Windows {
     /// Whether the next window of this version was charged.
     fn charged(&mut self, version: u32, keeps: bool) -> bool {
-        let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.25).unwrap());
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.25).unwrap());
         let release = Release {
             domain: name("visits"),
             job: name("web"),
@@ -57,7 +57,7 @@ fn a_reservation_holds_only_beside_the_state_of_its_version() {
     let path = scene.0.join("visits.ledger");
     let mut ledger = Ledger::create(&path).unwrap();
     assert!(Key::open(Key::beside(&path)).is_ok());
-    ledger.register(&Domain::lifetime("visits", Amount::zcdp(10.0)).unwrap()).unwrap();
+    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(10.0)).unwrap()).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
     let mut windows = Windows { ledger, claim, next: 0, states: 0 };
     assert!(windows.charged(1, true));

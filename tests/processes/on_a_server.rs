@@ -130,7 +130,7 @@ impl Told {
         }
         let lost = self.rows.values().filter(|row| row.fate() == Fate::Lost).count();
         assert!(lost < self.rows.len() / 4, "{lost} lines were lost");
-        assert_eq!(spent(path), Amount::zcdp(WINDOWS as f64 * COST).unwrap());
+        assert_eq!(spent(path), PrivacyCost::zcdp(WINDOWS as f64 * COST).unwrap());
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use discreet::accounting::Amount;
+use discreet::accounting::PrivacyCost;
 use discreet::dataflow::{All, Config, Deliver, Fed, Release, StreamVec, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
@@ -17,7 +17,7 @@ type Alone = (u32, Time);
 
 /// Runs a sentence on two workers, over people each of whom is alone with a key: what was told, window by window.
 fn told(
-    cap: &Amount,
+    cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
     sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, Release>
     + Send

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use discreet::accounting::{Amount, Omega};
+use discreet::accounting::{Omega, PrivacyCost};
 use discreet::dataflow::{Failure, Finished, Gone, Pulled, Source, execute};
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
@@ -108,7 +108,7 @@ fn check(scratch: &Scratch, what: &str) {
     assert_eq!(told, held, "{what}");
     let closed: BTreeSet<&String> = lines.iter().filter(|line| line.contains("\"closed\"")).collect();
     assert_eq!(closed.len(), WINDOWS as usize, "{what}: two closing lines for a window");
-    let reserved = Amount::approximate_zcdp(RHO, Omega::EVERY, Some(DELTA)).unwrap().times(2).unwrap();
+    let reserved = PrivacyCost::approximate_zcdp(RHO, Omega::EVERY, Some(DELTA)).unwrap().times(2).unwrap();
     assert_eq!(scratch.spent(), reserved, "{what}");
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use discreet::accounting::{Amount, Omega};
+use discreet::accounting::{Omega, PrivacyCost};
 use discreet::dataflow::{Failure, Finished, Gone, Pulled, Source, execute};
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
@@ -150,12 +150,12 @@ fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
             lines.into_iter().filter(|line| !line.contains("\"closed\"")).collect();
         assert_eq!(said, held);
         // Each of the three once, and one of them for discovering keys.
-        let paid = |amount: &Amount| match amount {
-            Amount::Zcdp { rho, delta, .. } => (*rho, *delta),
+        let paid = |amount: &PrivacyCost| match amount {
+            PrivacyCost::Zcdp { rho, delta, .. } => (*rho, *delta),
             other => panic!("{other:?}"),
         };
-        let each = paid(&Amount::approximate_zcdp(RHO, Omega::EVERY, Some(DELTA)).unwrap());
-        let all = paid(&Amount::zcdp(RHO).unwrap().times(3).unwrap());
+        let each = paid(&PrivacyCost::approximate_zcdp(RHO, Omega::EVERY, Some(DELTA)).unwrap());
+        let all = paid(&PrivacyCost::zcdp(RHO).unwrap().times(3).unwrap());
         assert_eq!(paid(&scratch.spent()), (all.0, each.1));
     }
 }

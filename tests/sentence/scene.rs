@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use discreet::accounting::{Amount, Omega};
+use discreet::accounting::{Omega, PrivacyCost};
 use discreet::dataflow::{Config, Deliver, Gone, Pulled, Release, Source, StreamVec};
 use discreet::gate::Gate;
 use discreet::ledger::{Domain, Ledger, Name};
@@ -24,27 +24,27 @@ pub(crate) fn span(microseconds: i64) -> Span {
 }
 
 /// A budget in pure epsilon that nothing here exhausts.
-pub(crate) fn pure() -> Amount {
-    Amount::pure(500.0).unwrap().times(1000).unwrap()
+pub(crate) fn pure() -> PrivacyCost {
+    PrivacyCost::pure(500.0).unwrap().times(1000).unwrap()
 }
 
 /// The same in zCDP, with room for a delta.
-pub(crate) fn zcdp() -> Amount {
-    Amount::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
+pub(crate) fn zcdp() -> PrivacyCost {
+    PrivacyCost::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
 }
 
 pub(crate) struct Scratch(pub(crate) Place);
 
 impl Scratch {
     /// A ledger with one budget for persons.
-    pub(crate) fn new(name: &str, cap: &Amount) -> Scratch {
+    pub(crate) fn new(name: &str, cap: &PrivacyCost) -> Scratch {
         let scratch = Scratch(Place::new(&format!("sentence-{name}")));
         register(Ledger::create(scratch.ledger()).unwrap(), cap);
         scratch
     }
 
     /// With the key of another: what is kept of a person depends on it.
-    pub(crate) fn like(name: &str, cap: &Amount, other: &Scratch) -> Scratch {
+    pub(crate) fn like(name: &str, cap: &PrivacyCost, other: &Scratch) -> Scratch {
         let scratch = Scratch(Place::new(&format!("sentence-{name}")));
         fs::copy(key(&other.0), key(&scratch.0)).unwrap();
         register(Ledger::create_alone(scratch.ledger()).unwrap(), cap);
@@ -56,7 +56,7 @@ impl Scratch {
     }
 
     /// What was charged in all.
-    pub(crate) fn spent(&self) -> Amount {
+    pub(crate) fn spent(&self) -> PrivacyCost {
         let window = discreet::accounting::Interval::new(0, 1).unwrap();
         Ledger::open(self.ledger()).unwrap().spent(&domain(), window).unwrap().0
     }
@@ -108,7 +108,7 @@ pub(crate) fn domain() -> Name {
     Name::new("domain", "visits").unwrap()
 }
 
-fn register(mut ledger: Ledger, cap: &Amount) {
+fn register(mut ledger: Ledger, cap: &PrivacyCost) {
     ledger.register(&Domain::lifetime(domain().as_str(), cap.clone()).unwrap()).unwrap();
 }
 

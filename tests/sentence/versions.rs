@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use discreet::accounting::Amount;
+use discreet::accounting::PrivacyCost;
 use discreet::dataflow::{All, Config, FailureKind, execute};
 use discreet::gate::Opening;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ranges, Ready, Stable, StableVectors};
@@ -143,7 +143,7 @@ impl Means {
     }
 
     /// A budget for several windows.
-    fn budget(self) -> Amount {
+    fn budget(self) -> PrivacyCost {
         match self {
             Means::Found => zcdp(),
             Means::Stable => {

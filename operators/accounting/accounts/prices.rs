@@ -1,20 +1,20 @@
 //! What a release costs an account, by how much of its window a stretch of time holds.
 
-use crate::accounting::amount::Amount;
+use crate::accounting::amount::PrivacyCost;
 use crate::invalid::Invalid;
 
 /// Two amounts in the currency of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prices {
     /// Where a stretch holds all of the window.
-    pub(crate) whole: Amount,
+    pub(crate) whole: PrivacyCost,
     /// Where a stretch cuts the window: never less.
-    pub(crate) partial: Amount,
+    pub(crate) partial: PrivacyCost,
 }
 
 impl Prices {
     /// One amount either way.
-    pub(crate) fn same(amount: Amount) -> Prices {
+    pub(crate) fn same(amount: PrivacyCost) -> Prices {
         Prices { whole: amount.clone(), partial: amount }
     }
 

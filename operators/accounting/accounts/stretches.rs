@@ -7,15 +7,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Place, Prices};
-use crate::accounting::amount::Amount;
+use super::{EntryKey, Prices};
+use crate::accounting::amount::PrivacyCost;
 use crate::accounting::interval::Interval;
 use crate::invalid::Invalid;
 
 /// Windows by the power of two that their length does not exceed, their start and their end: all that overlap some time
 /// are within a short range of each power.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stretches(pub(super) BTreeMap<Place, Prices>);
+pub(super) struct Stretches(pub(super) BTreeMap<EntryKey, Prices>);
 
 /// The time within which another window shares a stretch of this length with `window`.
 pub(super) fn nearby(span: u64, window: Interval) -> Interval {
@@ -27,7 +27,7 @@ pub(super) fn nearby(span: u64, window: Interval) -> Interval {
 impl Stretches {
     /// Adds the prices of a window to those of the same window.
     pub(super) fn add(&mut self, window: Interval, prices: &Prices) -> Result<(), Invalid> {
-        let place = Place::of_window(window);
+        let place = EntryKey::of_window(window);
         let sum = match self.0.get(&place) {
             Some(held) => held.plus(prices)?,
             None => prices.clone(),
@@ -40,14 +40,14 @@ impl Stretches {
     fn sharing(&self, span: u64, window: Interval) -> Vec<(Interval, &Prices)> {
         let time = nearby(span, window);
         let mut sharing = Vec::new();
-        let mut next = Place::FIRST;
-        while let Some((Place { reach, .. }, _)) = self.0.range(next..).next() {
-            let (first, last) = Place::starts(*reach, time);
-            let starting = self.0.range(Place::first_at(*reach, first)..=Place::last_at(*reach, last));
+        let mut next = EntryKey::FIRST;
+        while let Some((EntryKey { reach, .. }, _)) = self.0.range(next..).next() {
+            let (first, last) = EntryKey::starts(*reach, time);
+            let starting = self.0.range(EntryKey::first_at(*reach, first)..=EntryKey::last_at(*reach, last));
             let overlapping = starting.filter(|(place, _)| place.end > time.start());
             sharing.extend(overlapping.filter_map(|(place, prices)| Some((place.window()?, prices))));
             let Some(longer) = reach.checked_add(1) else { break };
-            next = Place::first_at(longer, i64::MIN);
+            next = EntryKey::first_at(longer, i64::MIN);
         }
         sharing
     }
@@ -58,13 +58,13 @@ impl Stretches {
         &self,
         (span, window): (u64, Interval),
         asked: Option<&Prices>,
-        nothing: &Amount,
-        mut visit: impl FnMut(i128, &Amount) -> Option<T>,
+        nothing: &PrivacyCost,
+        mut visit: impl FnMut(i128, &PrivacyCost) -> Option<T>,
     ) -> Result<Option<T>, Invalid> {
         let own = asked.map(|asked| (window, asked));
         let (first, last) = overlapping(span, window);
         // Where pieces begin and end; at one place the ends come first, so that a sum is never above what is there.
-        let mut edges: Vec<(i128, bool, &Amount)> = Vec::new();
+        let mut edges: Vec<(i128, bool, &PrivacyCost)> = Vec::new();
         for (other, prices) in self.sharing(span, window).into_iter().chain(own) {
             for (from, until, inside) in pieces(span, other) {
                 let (from, until) = (from.max(first), until.min(last));
@@ -87,7 +87,12 @@ impl Stretches {
     }
 
     /// The most, part by part, that a stretch costs which overlaps `window`.
-    pub(super) fn most(&self, span: u64, window: Interval, nothing: &Amount) -> Result<Amount, Invalid> {
+    pub(super) fn most(
+        &self,
+        span: u64,
+        window: Interval,
+        nothing: &PrivacyCost,
+    ) -> Result<PrivacyCost, Invalid> {
         let mut most = nothing.clone();
         let failed = self.sweep((span, window), None, nothing, |_, sum| match most.larger(sum) {
             Ok(larger) => {
@@ -106,8 +111,8 @@ impl Stretches {
         span: u64,
         window: Interval,
         asked: &Prices,
-        cap: &Amount,
-    ) -> Result<Option<(Amount, Amount)>, Invalid> {
+        cap: &PrivacyCost,
+    ) -> Result<Option<(PrivacyCost, PrivacyCost)>, Invalid> {
         let nothing = cap.nothing();
         // No stretch costs more than all windows nearby, each cut.
         let above = self

@@ -1,18 +1,18 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Omega, Unit, Units, windows_touched};
+use crate::accounting::{BudgetUnits, Omega, PrivacyUnit, windows_touched};
 
-fn rho(units: u128) -> Amount {
-    Amount::Zcdp { rho: Units::from_bits(units), delta: Units::ZERO, omega: Omega::EVERY }
+fn rho(units: u128) -> PrivacyCost {
+    PrivacyCost::Zcdp { rho: BudgetUnits::from_bits(units), delta: BudgetUnits::ZERO, omega: Omega::EVERY }
 }
 
-fn person(units: u128) -> Cost {
-    Cost::new(Neighbours::PERSON, rho(units)).with_partial(rho(units)).unwrap()
+fn person(units: u128) -> ReleaseCost {
+    ReleaseCost::new(Adjacency::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
 
 fn account(promise: Promise, cap: u128) -> Account {
-    Account::new(promise, Neighbours::PERSON, rho(cap)).unwrap()
+    Account::new(promise, Adjacency::PERSON, rho(cap)).unwrap()
 }
 
 fn window(start: i64, end: i64) -> Interval {
@@ -42,7 +42,7 @@ fn each_span_pays_for_the_windows_that_overlap_it() {
     account.charge(window(0, 10), &person(2)).unwrap();
     account.charge(window(10, 20), &person(1)).unwrap();
     // [5, 15) lies in two spans, and the first is full.
-    assert!(matches!(account.charge(window(5, 15), &person(1)), Err(Refused::Budget { .. })));
+    assert!(matches!(account.charge(window(5, 15), &person(1)), Err(BudgetExceeded::Budget { .. })));
     account.charge(window(15, 25), &person(1)).unwrap();
     assert!(account.charge(window(19, 20), &person(1)).is_err());
     // A life without horizon counts in every span from its first on; -1 and below are another span.
@@ -67,22 +67,25 @@ fn an_aligned_span_cuts_what_is_not_inside_of_it() {
 // Refutes a part that is free, and one that has the price of the whole where nobody has worked out another.
 #[test]
 fn what_has_no_price_for_a_part_pays_for_two_steps() {
-    let cost = |neighbours, amount: Result<Amount, Invalid>| Cost::new(neighbours, amount.unwrap()).partial();
-    let person = |amount| cost(Neighbours::PERSON, amount);
-    assert_eq!(person(Amount::zcdp(0.25)), Amount::zcdp(1.0));
-    assert_eq!(person(Amount::pure(0.25)), Amount::pure(0.5));
-    let approximate = Amount::approximate_zcdp(0.25, Omega::EVERY, Some(0.5));
+    let cost = |neighbours, amount: Result<PrivacyCost, Invalid>| {
+        ReleaseCost::new(neighbours, amount.unwrap()).partial()
+    };
+    let person = |amount| cost(Adjacency::PERSON, amount);
+    assert_eq!(person(PrivacyCost::zcdp(0.25)), PrivacyCost::zcdp(1.0));
+    assert_eq!(person(PrivacyCost::pure(0.25)), PrivacyCost::pure(0.5));
+    let approximate = PrivacyCost::approximate_zcdp(0.25, Omega::EVERY, Some(0.5));
     let refused = person(approximate.clone()).unwrap_err();
     assert_eq!((refused.field(), refused.kind()), ("currency", Kind::Mixed));
-    assert_eq!(cost(Neighbours::RECORD, approximate.clone()), approximate);
-    let replaced = Neighbours { relation: Relation::Replace, ..Neighbours::PERSON };
+    assert_eq!(cost(Adjacency::RECORD, approximate.clone()), approximate);
+    let replaced = Adjacency { relation: Relation::Replace, ..Adjacency::PERSON };
     assert_eq!(cost(replaced, approximate.clone()), approximate);
     // Over a lifetime nobody is cut.
-    let small = Cost::new(Neighbours::PERSON, Amount::approximate_zcdp(0.25, Omega::EVERY, None).unwrap());
-    let cap = || Amount::zcdp(0.3).unwrap();
-    let mut lifetime = Account::new(Promise::Lifetime, Neighbours::PERSON, cap()).unwrap();
+    let small =
+        ReleaseCost::new(Adjacency::PERSON, PrivacyCost::approximate_zcdp(0.25, Omega::EVERY, None).unwrap());
+    let cap = || PrivacyCost::zcdp(0.3).unwrap();
+    let mut lifetime = Account::new(Promise::Lifetime, Adjacency::PERSON, cap()).unwrap();
     lifetime.charge(window(0, 10), &small).unwrap();
-    let mut any = Account::new(Promise::Any(5), Neighbours::PERSON, cap()).unwrap();
+    let mut any = Account::new(Promise::Any(5), Adjacency::PERSON, cap()).unwrap();
     assert!(any.charge(window(0, 10), &small).is_err());
     any.charge(window(0, 1), &small).unwrap();
 }
@@ -98,8 +101,8 @@ fn a_lifetime_is_one_account() {
 
 #[test]
 fn a_reservation_is_the_largest_windows() {
-    let person = |units| Cost::new(Neighbours::PERSON, rho(units));
-    let costs: Vec<Cost> = [3, 9, 1, 7, 7].map(person).to_vec();
+    let person = |units| ReleaseCost::new(Adjacency::PERSON, rho(units));
+    let costs: Vec<ReleaseCost> = [3, 9, 1, 7, 7].map(person).to_vec();
     for (most, sum) in [(1, 9), (2, 16), (3, 23), (5, 27), (100, 27)] {
         assert_eq!(reservation(&costs, most).unwrap(), person(sum));
     }
@@ -107,21 +110,21 @@ fn a_reservation_is_the_largest_windows() {
     assert_eq!(reservation(&[], 1).unwrap_err().kind(), Kind::Empty);
     // Part by part: the largest rho and the largest delta may come from different windows.
     let pair = |rho, delta| {
-        let (rho, delta) = (Units::from_bits(rho), Units::from_bits(delta));
-        Cost::new(Neighbours::PERSON, Amount::Zcdp { rho, delta, omega: Omega::EVERY })
+        let (rho, delta) = (BudgetUnits::from_bits(rho), BudgetUnits::from_bits(delta));
+        ReleaseCost::new(Adjacency::PERSON, PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY })
     };
     assert_eq!(reservation(&[pair(5, 1), pair(1, 5)], 1).unwrap(), pair(5, 5));
 }
 
 #[test]
 fn promises_are_said_in_a_few_words() {
-    let say = |promise: Promise, cost: &Cost| promise.briefly(cost, |span| format!("{span} days"));
-    let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01).unwrap());
+    let say = |promise: Promise, cost: &ReleaseCost| promise.briefly(cost, |span| format!("{span} days"));
+    let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01).unwrap());
     assert_eq!(say(Promise::Lifetime, &cost), "lifetime, a person, rho 0.01");
     assert_eq!(say(Promise::Windows(12), &cost), "lifetime in 12 windows, a person, rho 0.01");
-    let record = Neighbours { unit: Unit::Record, relation: Relation::Replace };
-    let cost = Cost::new(record, Amount::approximate(1.0, 1e-6).unwrap());
-    let part = |amount| Cost::new(Neighbours::PERSON, Amount::zcdp(amount).unwrap());
+    let record = Adjacency { unit: PrivacyUnit::Record, relation: Relation::Replace };
+    let cost = ReleaseCost::new(record, PrivacyCost::approximate(1.0, 1e-6).unwrap());
+    let part = |amount| ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(amount).unwrap());
     assert_eq!(
         say(Promise::Any(30), &part(0.25)),
         "any 30 days, a person, rho 0.25, or rho 1 where a span cuts a window"
@@ -132,7 +135,7 @@ fn promises_are_said_in_a_few_words() {
 
 #[test]
 fn promises_are_said_in_a_sentence() {
-    let say = |promise: Promise| promise.sentence(Neighbours::PERSON, |span| format!("{span} days"));
+    let say = |promise: Promise| promise.sentence(Adjacency::PERSON, |span| format!("{span} days"));
     assert_eq!(
         say(Promise::Any(30)),
         "Hides one person more or less within any span of 30 days, wherever it starts; what lasts longer is hidden less, \
@@ -141,12 +144,12 @@ fn promises_are_said_in_a_sentence() {
     assert!(say(Promise::Each(1)).contains("each aligned span of 1 days;"));
     assert!(say(Promise::Windows(12)).contains("at most 12 of the windows"));
     assert!(say(Promise::Lifetime).contains("releases stop"));
-    assert_eq!(Account::new(Promise::Each(0), Neighbours::PERSON, rho(1)).unwrap_err().field(), "span");
-    assert_eq!(Account::new(Promise::Windows(0), Neighbours::PERSON, rho(1)).unwrap_err().field(), "windows");
+    assert_eq!(Account::new(Promise::Each(0), Adjacency::PERSON, rho(1)).unwrap_err().field(), "span");
+    assert_eq!(Account::new(Promise::Windows(0), Adjacency::PERSON, rho(1)).unwrap_err().field(), "windows");
 }
 
 /// A cost of so many units, and of more where a stretch cuts the window.
-fn priced(whole: u128, partial: u128) -> Cost {
+fn priced(whole: u128, partial: u128) -> ReleaseCost {
     person(whole).with_partial(rho(partial)).unwrap()
 }
 
@@ -197,7 +200,7 @@ proptest! {
             prop_assert_eq!(account.spent(asked.0).unwrap(), rho(spent));
             match account.charge(asked.0, &priced(asked.1, asked.2)) {
                 Ok(()) => charged.push(asked),
-                Err(Refused::Budget { spent, asked: more, limit }) => {
+                Err(BudgetExceeded::Budget { spent, asked: more, limit }) => {
                     prop_assert!(!spent.plus(&more).unwrap().within(&limit));
                     prop_assert!([rho(asked.1), rho(asked.2)].contains(&more));
                 }
@@ -234,21 +237,21 @@ fn an_account_resumed_from_what_is_fetched_decides_like_the_whole() {
     proptest!(|(promise in prop::sample::select(promises.to_vec()),
                 windows in prop::collection::vec((-60i64..60, 1i64..30, 1u128..4, 0u128..3), 1..40))| {
         let mut whole = account(promise, 12);
-        let mut kept: BTreeMap<Place, Prices> = BTreeMap::new();
+        let mut kept: BTreeMap<EntryKey, Prices> = BTreeMap::new();
         for (start, length, units, more) in windows {
             let window = window(start, start + length);
             let mut fetched = BTreeMap::new();
             match whole.fetched(window) {
                 Fetched::Sums(floors, range) => {
                     for floor in floors {
-                        fetched.extend(kept.range(..=Place::of_sum(floor)).next_back().map(|(place, sum)| (*place, sum.clone())));
+                        fetched.extend(kept.range(..=EntryKey::of_sum(floor)).next_back().map(|(place, sum)| (*place, sum.clone())));
                     }
-                    let range = Place::of_sum(*range.start())..=Place::of_sum(*range.end());
+                    let range = EntryKey::of_sum(*range.start())..=EntryKey::of_sum(*range.end());
                     fetched.extend(kept.range(range).map(|(place, sum)| (*place, sum.clone())));
                 }
                 Fetched::Windows(time) => {
                     for reach in [1, 2, 4, 8, 16, 32] {
-                        let (first, last) = Place::starts(reach, time);
+                        let (first, last) = EntryKey::starts(reach, time);
                         let found = kept.iter().filter(|(place, _)| {
                             place.reach == reach && (first..=last).contains(&place.start) && place.end > time.start()
                         });
@@ -257,10 +260,10 @@ fn an_account_resumed_from_what_is_fetched_decides_like_the_whole() {
                 }
             }
             let cost = priced(units, units + more);
-            let mut part = Account::resume(promise, Neighbours::PERSON, rho(12), fetched).unwrap();
+            let mut part = Account::resume(promise, Adjacency::PERSON, rho(12), fetched).unwrap();
             prop_assert_eq!(part.charge(window, &cost), whole.charge(window, &cost));
             kept.extend(part.entries());
-            let spent_by_all = Account::resume(promise, Neighbours::PERSON, rho(12), kept.clone()).unwrap();
+            let spent_by_all = Account::resume(promise, Adjacency::PERSON, rho(12), kept.clone()).unwrap();
             prop_assert_eq!(spent_by_all.spent(window).unwrap(), whole.spent(window).unwrap());
         }
     });
@@ -268,13 +271,13 @@ fn an_account_resumed_from_what_is_fetched_decides_like_the_whole() {
 
 #[test]
 fn a_window_is_found_by_its_reach() {
-    let reach = |start, end| Place::of_window(window(start, end)).reach;
+    let reach = |start, end| EntryKey::of_window(window(start, end)).reach;
     assert_eq!((reach(0, 1), reach(5, 7), reach(0, 3), reach(-2, 2), reach(0, 5)), (1, 2, 4, 4, 8));
     let long = [(0, i64::MAX), (i64::MIN, i64::MAX), (0, (1 << 62) + 1)];
     assert!(long.iter().all(|(start, end)| reach(*start, *end) == i64::MAX));
-    assert_eq!(Place::starts(i64::MAX, window(5, 10)), (i64::MIN, 9));
+    assert_eq!(EntryKey::starts(i64::MAX, window(5, 10)), (i64::MIN, 9));
     assert_eq!(
-        (Place::of_window(window(3, 9)).window(), Place::of_sum(0).window()),
+        (EntryKey::of_window(window(3, 9)).window(), EntryKey::of_sum(0).window()),
         (Some(window(3, 9)), None)
     );
 }
@@ -284,10 +287,10 @@ fn a_window_is_found_by_its_reach() {
 fn a_shortfall_makes_up_for_everything_that_another_account_holds() {
     let promises = [Promise::Lifetime, Promise::Any(20), Promise::Each(15)];
     let charges = || prop::collection::vec((-60i64..60, 1i64..40, 1u128..9), 0..8);
-    let units = |units| Amount::Pure { epsilon: Units::from_bits(units) };
+    let units = |units| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) };
     proptest!(|(promise in prop::sample::select(promises.to_vec()), own in charges(), other in charges())| {
         let filled = |charges: &[(i64, i64, u128)]| {
-            let mut account = Account::new(promise, Neighbours::PERSON, units(1_000)).unwrap();
+            let mut account = Account::new(promise, Adjacency::PERSON, units(1_000)).unwrap();
             for (start, length, spent) in charges {
                 let prices = Prices { whole: units(*spent), partial: units(spent + 3) };
                 account.add(Interval::new(*start, start + length).unwrap(), &prices).unwrap();

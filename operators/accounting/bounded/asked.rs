@@ -1,23 +1,23 @@
 //! What is asked of bounded noise, and how fine it is to be.
 
-use super::shape::Shape;
+use super::shape::NoiseShape;
 use crate::accounting::number;
 use crate::invalid::{Invalid, Kind};
 
 /// So many answers, adaptive and together (epsilon, delta)-private.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
-pub struct Asked {
+pub struct BoundedNoiseRequest {
     pub(super) queries: u64,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
-    pub(super) goal: Goal,
-    pub(super) shape: Option<Shape>,
+    pub(super) goal: BoundedNoiseGoal,
+    pub(super) shape: Option<NoiseShape>,
 }
 
 /// What is to be as small as it can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Goal {
+pub enum BoundedNoiseGoal {
     /// The bound, which no error exceeds.
     Bound,
     /// The root of the mean square of the error.
@@ -29,13 +29,13 @@ pub enum Goal {
 /// The most answers.
 const MOST: u64 = 1 << 32;
 
-impl Asked {
+impl BoundedNoiseRequest {
     /// Noise with the least bound, of whatever shape, for so many answers.
     ///
     /// # Errors
     /// Names `queries` unless it is from 1 to 2^32; `epsilon` unless above 0 and at most 500; `delta` unless from 1e-15
     /// to below 1.
-    pub fn new(queries: u64, epsilon: f64, delta: f64) -> Result<Asked, Invalid> {
+    pub fn new(queries: u64, epsilon: f64, delta: f64) -> Result<BoundedNoiseRequest, Invalid> {
         let kind = match queries {
             0 => Some(Kind::Zero),
             _ if queries > MOST => Some(Kind::TooLarge),
@@ -45,11 +45,11 @@ impl Asked {
             return Err(Invalid::new("queries", kind, "a whole number from 1 to 2^32"));
         }
         let remedy = "a number from 1e-15 to below 1, such as 1e-6";
-        Ok(Asked {
+        Ok(BoundedNoiseRequest {
             queries,
             epsilon: number::epsilon("epsilon", epsilon)?,
             delta: number::between("delta", delta, 1e-15, 1.0f64.next_down(), remedy)?,
-            goal: Goal::Bound,
+            goal: BoundedNoiseGoal::Bound,
             shape: None,
         })
     }
@@ -58,8 +58,8 @@ impl Asked {
     ///
     /// # Errors
     /// Names `goal` if a weight is not from 0 to 1.
-    pub fn goal(mut self, goal: Goal) -> Result<Asked, Invalid> {
-        if let Goal::Mixed(weight) = goal {
+    pub fn goal(mut self, goal: BoundedNoiseGoal) -> Result<BoundedNoiseRequest, Invalid> {
+        if let BoundedNoiseGoal::Mixed(weight) = goal {
             let kind = match weight {
                 _ if weight.is_nan() => Some(Kind::Nan),
                 _ if weight < 0.0 => Some(Kind::Negative),
@@ -75,7 +75,7 @@ impl Asked {
     }
 
     /// The same, of this shape whatever the goal.
-    pub fn shape(mut self, shape: Shape) -> Asked {
+    pub fn shape(mut self, shape: NoiseShape) -> BoundedNoiseRequest {
         self.shape = Some(shape);
         self
     }

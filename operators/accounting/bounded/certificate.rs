@@ -21,7 +21,7 @@
 //! * **Composition** is the contour of [`pld`](crate::accounting::pld), which charges its own errors.
 //! * **One answer** needs no dots: the sum of what exceeds `e^epsilon` times its neighbour, of exact integers.
 
-use super::table::Table;
+use super::table::BoundedNoiseTable;
 use crate::accounting::pld::{Care, Listed, log_ratio};
 
 /// Half a unit in the last place of 1.
@@ -49,7 +49,7 @@ pub(super) struct Certificate<'a> {
 }
 
 impl Certificate<'_> {
-    pub(super) fn new(table: &Table, shift: u64) -> Certificate<'_> {
+    pub(super) fn new(table: &BoundedNoiseTable, shift: u64) -> Certificate<'_> {
         let half = table.weights();
         let mut sum = 0;
         let sums: Vec<u128> = std::iter::once(0)
@@ -220,12 +220,12 @@ fn split(own: u128, other: u128, high: f64, low: f64) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::accounting::dice::Dice;
-    use crate::accounting::resonance::{Fixed, PLACES};
+    use crate::accounting::resonance::{Fixed256, PLACES};
 
     /// `e^-loss`.
-    fn falls(loss: f64) -> Fixed {
-        let size = Fixed::of(loss.abs()).exp_minus();
-        if loss < 0.0 { Fixed::whole(1).over(&size) } else { size }
+    fn falls(loss: f64) -> Fixed256 {
+        let size = Fixed256::of(loss.abs()).exp_minus();
+        if loss < 0.0 { Fixed256::whole(1).over(&size) } else { size }
     }
 
     // Refutes a share that is moved up without the error of its difference: it is `(own e^-low - other) / (e^-low - e^-high)`,
@@ -241,12 +241,12 @@ mod tests {
             let other = (own as f64 * (part * (-high).exp() + (1.0 - part) * (-low).exp())) as u128;
             let (up, _) = split(own, other, high, low);
             let (at_low, at_high) = (falls(low).0, falls(high).0);
-            let difference = &at_low * (own as i128) - (Fixed::whole(other as i128)).0;
+            let difference = &at_low * (own as i128) - (Fixed256::whole(other as i128)).0;
             // All of a run goes up where its neighbour has less than the higher loss says.
             let all = &at_low - &at_high;
             let wanted = difference.min(&all * (own as i128));
             assert!(
-                Fixed::of(up).0 * &all >= wanted << PLACES,
+                Fixed256::of(up).0 * &all >= wanted << PLACES,
                 "case {case}: {up:e} of {own}, {other} at {high}, {low}"
             );
         }

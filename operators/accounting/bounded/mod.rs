@@ -35,22 +35,22 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use asked::{Asked, Fineness, Goal};
+pub use asked::{BoundedNoiseGoal, BoundedNoiseRequest, Fineness};
 pub use published::published_bound;
-pub use shape::Shape;
+pub use shape::NoiseShape;
 
 use certificate::Certificate;
 use sketch::Sketch;
-use table::Table;
+use table::BoundedNoiseTable;
 
 use crate::invalid::{Invalid, Kind};
 
 /// One calibrated law, for so many answers.
 #[derive(Clone, Debug)]
-pub struct BoundedNoise {
-    asked: Asked,
-    shape: Shape,
-    table: Table,
+pub struct CalibratedBoundedNoise {
+    asked: BoundedNoiseRequest,
+    shape: NoiseShape,
+    table: BoundedNoiseTable,
     shift: u64,
     /// What the certificate says.
     delta: f64,
@@ -67,18 +67,21 @@ const COARSE: f64 = 1.003;
 /// Nor is a scale sought nearer than by this part of it.
 const CLOSE: u64 = 20_000;
 
-impl BoundedNoise {
+impl CalibratedBoundedNoise {
     /// The noise with the smallest bound (or error) that is found, certified.
     ///
     /// # Errors
     /// Names `queries` where the noise would reach beyond 2^21 steps.
-    pub fn calibrate(asked: &Asked, grid: &Fineness) -> Result<BoundedNoise, Invalid> {
+    pub fn calibrate(
+        asked: &BoundedNoiseRequest,
+        grid: &Fineness,
+    ) -> Result<CalibratedBoundedNoise, Invalid> {
         let found = search::best(asked)?;
         let end = Sketch::new(found.shape).end;
         // A little less, so that what the certificate adds does not pass the reach.
         let most = (grid.reach as f64 * 0.997 / found.bound) as u64 / grid.multiple;
         let mut shift = grid.multiple * most.max(1);
-        let mut best: Option<BoundedNoise> = None;
+        let mut best: Option<CalibratedBoundedNoise> = None;
         loop {
             let least = shift == grid.multiple;
             match Self::certified(asked, found.shape, shift, found.bound * shift as f64 / end) {
@@ -107,14 +110,19 @@ impl BoundedNoise {
     }
 
     /// The least scale of a shape, about, that is certified for a shift.
-    fn certified(asked: &Asked, shape: Shape, shift: u64, near: f64) -> Result<BoundedNoise, Invalid> {
-        let at = |scale: u64| -> Result<BoundedNoise, Invalid> {
-            let table = Table::new(&shape, scale)?;
+    fn certified(
+        asked: &BoundedNoiseRequest,
+        shape: NoiseShape,
+        shift: u64,
+        near: f64,
+    ) -> Result<CalibratedBoundedNoise, Invalid> {
+        let at = |scale: u64| -> Result<CalibratedBoundedNoise, Invalid> {
+            let table = BoundedNoiseTable::new(&shape, scale)?;
             let delta = Certificate::new(&table, shift).delta(asked.queries, asked.epsilon, asked.delta);
-            Ok(BoundedNoise { asked: *asked, shape, table, shift, delta })
+            Ok(CalibratedBoundedNoise { asked: *asked, shape, table, shift, delta })
         };
         let (mut low, mut high) = (0, u64::MAX);
-        let mut best: Option<BoundedNoise> = None;
+        let mut best: Option<CalibratedBoundedNoise> = None;
         let mut scale = (near.ceil() as u64).max(2);
         let (mut last, mut slope) = (None::<(f64, f64)>, -12.0);
         for tries in 0..40_u32 {
@@ -179,7 +187,7 @@ impl BoundedNoise {
     }
 
     /// The shape of the density that the table follows.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &NoiseShape {
         &self.shape
     }
 

@@ -12,7 +12,7 @@
 //! neighbour cannot follow. The code that was published with the paper says "private" there, for its deviation is 0 where
 //! it cannot be computed.
 
-use super::shape::Shape;
+use super::shape::NoiseShape;
 use super::sketch::nodes;
 use crate::invalid::{Invalid, Kind};
 
@@ -25,7 +25,7 @@ const STEPS: u32 = 100;
 ///
 /// # Errors
 /// Names `shape` if it is not one of those published, and `queries` if no width up to 2^40 is found.
-pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) -> Result<f64, Invalid> {
+pub fn published_bound(shape: &NoiseShape, queries: u64, epsilon: f64, delta: f64) -> Result<f64, Invalid> {
     if !shape.is_published() {
         return Err(Invalid::new(
             "shape",
@@ -33,7 +33,7 @@ pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) ->
             "published:1, published:2, published:3 or published:exp",
         ));
     }
-    let test = Test::new(shape, queries, epsilon, delta);
+    let test = PublishedTest::new(shape, queries, epsilon, delta);
     let (mut low, mut high) = (0.0, 1.0f64);
     while !test.private(high) {
         low = high;
@@ -57,8 +57,8 @@ pub fn published_bound(shape: &Shape, queries: u64, epsilon: f64, delta: f64) ->
 }
 
 /// Algorithm 1.
-struct Test {
-    shape: Shape,
+struct PublishedTest {
+    shape: NoiseShape,
     queries: f64,
     epsilon: f64,
     delta: f64,
@@ -69,8 +69,8 @@ struct Test {
     nodes: Vec<(f64, f64)>,
 }
 
-impl Test {
-    fn new(shape: &Shape, queries: u64, epsilon: f64, delta: f64) -> Test {
+impl PublishedTest {
+    fn new(shape: &NoiseShape, queries: u64, epsilon: f64, delta: f64) -> PublishedTest {
         let fine = 200 * NODES;
         let middle = |n: u32| libm::exp(-shape.fall((f64::from(n) + 0.5) / f64::from(fine)));
         let total = 2.0 * (0..fine).map(middle).sum::<f64>() / f64::from(fine);
@@ -88,7 +88,7 @@ impl Test {
                 .map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
         };
         let nodes = side(1.0).chain(side(-1.0)).collect();
-        Test { shape: *shape, queries: queries as f64, epsilon, delta, edge, outside, nodes }
+        PublishedTest { shape: *shape, queries: queries as f64, epsilon, delta, edge, outside, nodes }
     }
 
     fn private(&self, width: f64) -> bool {
@@ -142,18 +142,18 @@ impl Test {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::bounded::{certificate::Certificate, table::Table};
+    use crate::accounting::bounded::{certificate::Certificate, table::BoundedNoiseTable};
 
     // Where the step is more than half of the room beyond L, the public code answers "private" (a deviation of 0). Here
     // that is a width of 3, and a certificate says what that costs.
     #[test]
     fn a_step_longer_than_the_room_at_the_edge_is_not_private() {
-        let shape = Shape::published(2).unwrap();
-        let test = Test::new(&shape, 10, 1.0, 1e-6);
+        let shape = NoiseShape::published(2).unwrap();
+        let test = PublishedTest::new(&shape, 10, 1.0, 1e-6);
         let width = 3.0;
         assert!(1.0 / width > (1.0 - test.edge) / 2.0);
         assert!(!test.private(width));
-        let table = Table::new(&shape, 3_000).unwrap();
+        let table = BoundedNoiseTable::new(&shape, 3_000).unwrap();
         assert!(Certificate::new(&table, 1_000).delta(10, 1.0, 1e-6) > 0.1);
         // Where the public code does compute, the two agree.
         assert!(test.private(200.0) && !test.private(190.0));

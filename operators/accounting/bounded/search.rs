@@ -1,16 +1,16 @@
 //! Which shape has the smallest bound (or error), by sketches. What is found is proved afterwards; a poor search gives a
 //! larger bound, never a false one.
 
-use super::asked::{Asked, Goal};
-use super::shape::Shape;
+use super::asked::{BoundedNoiseGoal, BoundedNoiseRequest};
+use super::shape::NoiseShape;
 use super::sketch::Sketch;
-use crate::accounting::Gaussian;
+use crate::accounting::GaussianCost;
 use crate::invalid::Invalid;
 
 /// A shape, and about the bound with which it is private enough.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) shape: Shape,
+pub(super) struct ShapeSearchResult {
+    pub(super) shape: NoiseShape,
     pub(super) bound: f64,
     /// What is to be small, in logarithms.
     score: f64,
@@ -20,8 +20,8 @@ pub(super) struct Found {
 const MANY: u64 = 300;
 
 /// The best shape for what is asked; or its own, if it names one.
-pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
-    let sigma = Gaussian::calibrate(asked.epsilon, asked.delta, 1.0)? * (asked.queries as f64).sqrt();
+pub(super) fn best(asked: &BoundedNoiseRequest) -> Result<ShapeSearchResult, Invalid> {
+    let sigma = GaussianCost::calibrate(asked.epsilon, asked.delta, 1.0)? * (asked.queries as f64).sqrt();
     if let Some(shape) = asked.shape {
         return Ok(score(asked, shape, Sketch::new(shape).near(sigma)));
     }
@@ -30,21 +30,21 @@ pub(super) fn best(asked: &Asked) -> Result<Found, Invalid> {
     if asked.queries == 1 {
         // Rounded down, so that no loss is above epsilon: a hair more would be all.
         let short = libm::floor(rate.min(900.0) * 1e5) / 1e5;
-        let shape = Shape::laplace(short.max(0.001))?;
-        return Ok(Found { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
+        let shape = NoiseShape::laplace(short.max(0.001))?;
+        return Ok(ShapeSearchResult { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
     }
     let mut best = powers(asked, sigma)?;
-    if asked.queries < MANY || asked.goal != Goal::Bound {
+    if asked.queries < MANY || asked.goal != BoundedNoiseGoal::Bound {
         best = blends(asked, best, rate.min(900.0))?;
     }
     Ok(best)
 }
 
 /// The best whole power of `1 - x^2`: from a guess up or down, as long as it gets better.
-fn powers(asked: &Asked, sigma: f64) -> Result<Found, Invalid> {
+fn powers(asked: &BoundedNoiseRequest, sigma: f64) -> Result<ShapeSearchResult, Invalid> {
     let few = 11.0 * libm::pow(asked.queries as f64, -0.35) * -libm::log(asked.delta) / 14.0;
     let guess = (3.0 + few) as u32;
-    let shape = Shape::polynomial(guess)?;
+    let shape = NoiseShape::polynomial(guess)?;
     let mut best = score(asked, shape, Sketch::new(shape).near(sigma));
     for up in [true, false] {
         let mut power = guess;
@@ -53,7 +53,7 @@ fn powers(asked: &Asked, sigma: f64) -> Result<Found, Invalid> {
             if !(1..=100).contains(&power) {
                 break;
             }
-            match better(asked, Shape::polynomial(power)?, &best) {
+            match better(asked, NoiseShape::polynomial(power)?, &best) {
                 Some(found) => best = found,
                 None => break,
             }
@@ -67,13 +67,17 @@ fn powers(asked: &Asked, sigma: f64) -> Result<Found, Invalid> {
 }
 
 /// A search by pattern among the blends, from the best of a few; `best` where none is better.
-fn blends(asked: &Asked, mut best: Found, rate: f64) -> Result<Found, Invalid> {
+fn blends(
+    asked: &BoundedNoiseRequest,
+    mut best: ShapeSearchResult,
+    rate: f64,
+) -> Result<ShapeSearchResult, Invalid> {
     let blend = |[rate, power, exponent]: [f64; 3]| {
         let (rate, power, exponent) = (rounded(rate), rounded(power), rounded(exponent));
         if power == 1.0 && exponent == 0.0 {
-            Shape::laplace(rate)
+            NoiseShape::laplace(rate)
         } else {
-            Shape::blend(rate, power, exponent)
+            NoiseShape::blend(rate, power, exponent)
         }
     };
     // What was found at delta = 1e-6 and epsilon 1, for other numbers of answers and thinner tails.
@@ -123,24 +127,28 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// How much more than the bound's logarithm counts, for a shape of this deviation.
-fn beside(asked: &Asked, sketch: &Sketch) -> f64 {
+fn beside(asked: &BoundedNoiseRequest, sketch: &Sketch) -> f64 {
     let share = match asked.goal {
-        Goal::Bound => 0.0,
-        Goal::Rms => 1.0,
-        Goal::Mixed(weight) => 1.0 - weight,
+        BoundedNoiseGoal::Bound => 0.0,
+        BoundedNoiseGoal::Rms => 1.0,
+        BoundedNoiseGoal::Mixed(weight) => 1.0 - weight,
     };
     share * libm::log(sketch.deviation)
 }
 
 /// The bound that a shape needs, and what it is worth.
-fn score(asked: &Asked, shape: Shape, near: f64) -> Found {
+fn score(asked: &BoundedNoiseRequest, shape: NoiseShape, near: f64) -> ShapeSearchResult {
     let sketch = Sketch::new(shape);
     let bound = solve(&sketch, asked, near);
-    Found { shape, bound, score: libm::log(bound) + beside(asked, &sketch) }
+    ShapeSearchResult { shape, bound, score: libm::log(bound) + beside(asked, &sketch) }
 }
 
 /// A shape that is better than `best`, if it is: for most that are not, one look is enough.
-fn better(asked: &Asked, shape: Shape, best: &Found) -> Option<Found> {
+fn better(
+    asked: &BoundedNoiseRequest,
+    shape: NoiseShape,
+    best: &ShapeSearchResult,
+) -> Option<ShapeSearchResult> {
     let sketch = Sketch::new(shape);
     let needed = libm::exp(best.score - beside(asked, &sketch)) * (1.0 - 1e-5);
     if sketch.delta(needed, asked.queries, asked.epsilon, asked.delta) > asked.delta {
@@ -151,7 +159,7 @@ fn better(asked: &Asked, shape: Shape, best: &Found) -> Option<Found> {
 
 /// About the least bound at which delta is small enough: secants in logarithms, within what is known to be too little and
 /// enough.
-fn solve(sketch: &Sketch, asked: &Asked, near: f64) -> f64 {
+fn solve(sketch: &Sketch, asked: &BoundedNoiseRequest, near: f64) -> f64 {
     let excess = |log_bound: f64| {
         let delta = sketch.delta(libm::exp(log_bound), asked.queries, asked.epsilon, asked.delta);
         libm::log(delta.max(1e-300) / asked.delta)

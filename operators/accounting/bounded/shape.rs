@@ -27,10 +27,10 @@ use crate::invalid::{Invalid, Kind};
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape(Form);
+pub struct NoiseShape(NoiseFamily);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+enum NoiseFamily {
     Polynomial(u32),
     Laplace(f64),
     Blend { rate: f64, power: f64, exponent: f64 },
@@ -43,14 +43,14 @@ const MOST: f64 = 1000.0;
 
 const NAMES: &str = "polynomial:4, laplace:13.66, blend:10.3,2.57,1.17, published:1, published:2, published:3 or published:exp";
 
-impl Shape {
+impl NoiseShape {
     /// `(1 - x^2)^exponent`.
     ///
     /// # Errors
     /// The exponent is not from 1 to 1000.
-    pub fn polynomial(exponent: u32) -> Result<Shape, Invalid> {
+    pub fn polynomial(exponent: u32) -> Result<NoiseShape, Invalid> {
         match exponent {
-            1..=1000 => Ok(Shape(Form::Polynomial(exponent))),
+            1..=1000 => Ok(NoiseShape(NoiseFamily::Polynomial(exponent))),
             _ => Err(refused(if exponent == 0 { Kind::Zero } else { Kind::TooLarge })),
         }
     }
@@ -59,38 +59,38 @@ impl Shape {
     ///
     /// # Errors
     /// The rate is not above 0 and at most 1000.
-    pub fn laplace(rate: f64) -> Result<Shape, Invalid> {
-        Ok(Shape(Form::Laplace(within(rate, f64::MIN_POSITIVE)?)))
+    pub fn laplace(rate: f64) -> Result<NoiseShape, Invalid> {
+        Ok(NoiseShape(NoiseFamily::Laplace(within(rate, f64::MIN_POSITIVE)?)))
     }
 
     /// `e^(-rate |x|^power) (1 - x^2)^exponent`.
     ///
     /// # Errors
     /// The power is below 1, another number below 0, or any above 1000.
-    pub fn blend(rate: f64, power: f64, exponent: f64) -> Result<Shape, Invalid> {
+    pub fn blend(rate: f64, power: f64, exponent: f64) -> Result<NoiseShape, Invalid> {
         let (rate, power, exponent) = (within(rate, 0.0)?, within(power, 1.0)?, within(exponent, 0.0)?);
-        Ok(Shape(Form::Blend { rate, power, exponent }))
+        Ok(NoiseShape(NoiseFamily::Blend { rate, power, exponent }))
     }
 
     /// `e^(-(1 - x^2)^-power)`: one of those published.
     ///
     /// # Errors
     /// The power is not 1, 2 or 3.
-    pub fn published(power: u32) -> Result<Shape, Invalid> {
+    pub fn published(power: u32) -> Result<NoiseShape, Invalid> {
         match power {
-            1..=3 => Ok(Shape(Form::Published(power))),
+            1..=3 => Ok(NoiseShape(NoiseFamily::Published(power))),
             _ => Err(refused(if power == 0 { Kind::Zero } else { Kind::TooLarge })),
         }
     }
 
     /// `e^(-e^(1 / (1 - x^2)))`: the other of those published.
-    pub fn published_exp() -> Shape {
-        Shape(Form::PublishedExp)
+    pub fn published_exp() -> NoiseShape {
+        NoiseShape(NoiseFamily::PublishedExp)
     }
 
     /// Is it one of those published?
     pub(super) fn is_published(&self) -> bool {
-        matches!(self.0, Form::Published(_) | Form::PublishedExp)
+        matches!(self.0, NoiseFamily::Published(_) | NoiseFamily::PublishedExp)
     }
 
     /// How far the logarithm of the density at `x` (from 0 to 1) is below that at 0. Rises with `x`, and is convex.
@@ -103,16 +103,16 @@ impl Shape {
             if exponent == 0.0 { 0.0 } else { -exponent * libm::log(inside) }
         };
         match self.0 {
-            Form::Polynomial(exponent) => polynomial(f64::from(exponent)),
-            Form::Laplace(rate) => rate * x,
-            Form::Blend { rate, power, exponent } => rate * libm::pow(x, power) + polynomial(exponent),
-            Form::Published(power) => {
+            NoiseFamily::Polynomial(exponent) => polynomial(f64::from(exponent)),
+            NoiseFamily::Laplace(rate) => rate * x,
+            NoiseFamily::Blend { rate, power, exponent } => rate * libm::pow(x, power) + polynomial(exponent),
+            NoiseFamily::Published(power) => {
                 // By products: every whole power is exact to a unit or two.
                 let mut denominator = 1.0;
                 (0..power).for_each(|_| denominator *= inside);
                 1.0 / denominator - 1.0
             }
-            Form::PublishedExp => libm::exp(1.0 / inside) - libm::exp(1.0),
+            NoiseFamily::PublishedExp => libm::exp(1.0 / inside) - libm::exp(1.0),
         }
     }
 }
@@ -131,35 +131,37 @@ fn within(value: f64, least: f64) -> Result<f64, Invalid> {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for NoiseShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Form::Polynomial(exponent) => write!(f, "polynomial:{exponent}"),
-            Form::Laplace(rate) => write!(f, "laplace:{rate}"),
-            Form::Blend { rate, power, exponent } => write!(f, "blend:{rate},{power},{exponent}"),
-            Form::Published(power) => write!(f, "published:{power}"),
-            Form::PublishedExp => f.write_str("published:exp"),
+            NoiseFamily::Polynomial(exponent) => write!(f, "polynomial:{exponent}"),
+            NoiseFamily::Laplace(rate) => write!(f, "laplace:{rate}"),
+            NoiseFamily::Blend { rate, power, exponent } => write!(f, "blend:{rate},{power},{exponent}"),
+            NoiseFamily::Published(power) => write!(f, "published:{power}"),
+            NoiseFamily::PublishedExp => f.write_str("published:exp"),
         }
     }
 }
 
-impl FromStr for Shape {
+impl FromStr for NoiseShape {
     type Err = Invalid;
 
-    fn from_str(text: &str) -> Result<Shape, Invalid> {
+    fn from_str(text: &str) -> Result<NoiseShape, Invalid> {
         let malformed = || refused(Kind::Malformed);
         let (family, parameters) = text.trim().split_once(':').ok_or_else(malformed)?;
         let whole = || parameters.parse::<u32>().map_err(|_| malformed());
         let number = |text: &str| text.trim().parse::<f64>().map_err(|_| malformed());
         match family {
-            "polynomial" => Shape::polynomial(whole()?),
-            "laplace" => Shape::laplace(number(parameters)?),
+            "polynomial" => NoiseShape::polynomial(whole()?),
+            "laplace" => NoiseShape::laplace(number(parameters)?),
             "blend" => match parameters.split(',').collect::<Vec<_>>()[..] {
-                [rate, power, exponent] => Shape::blend(number(rate)?, number(power)?, number(exponent)?),
+                [rate, power, exponent] => {
+                    NoiseShape::blend(number(rate)?, number(power)?, number(exponent)?)
+                }
                 _ => Err(malformed()),
             },
-            "published" if parameters == "exp" => Ok(Shape::published_exp()),
-            "published" => Shape::published(whole()?),
+            "published" if parameters == "exp" => Ok(NoiseShape::published_exp()),
+            "published" => NoiseShape::published(whole()?),
             _ => Err(malformed()),
         }
     }
@@ -180,12 +182,12 @@ mod tests {
             "published:3",
             "published:exp",
         ] {
-            let shape: Shape = name.parse().unwrap();
+            let shape: NoiseShape = name.parse().unwrap();
             assert_eq!(shape.to_string(), name);
             assert_eq!(shape.fall(0.0), 0.0);
             assert!(shape.fall(0.5) > 0.0, "{name}");
         }
-        let third = Shape::laplace(1.0 / 3.0).unwrap();
+        let third = NoiseShape::laplace(1.0 / 3.0).unwrap();
         assert_eq!(third.to_string().parse(), Ok(third));
     }
 
@@ -205,7 +207,7 @@ mod tests {
             ("published:4", Kind::TooLarge),
             ("gauss:1", Kind::Malformed),
         ] {
-            let error = name.parse::<Shape>().unwrap_err();
+            let error = name.parse::<NoiseShape>().unwrap_err();
             assert_eq!((error.field(), error.kind()), ("shape", kind), "{name}");
         }
     }
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn falls_are_those_of_the_formulas() {
         let near = |name: &str, x: f64, truth: f64| {
-            let fall = name.parse::<Shape>().unwrap().fall(x);
+            let fall = name.parse::<NoiseShape>().unwrap().fall(x);
             assert!((fall - truth).abs() < 1e-14 * truth.max(1.0), "{name}: {fall}");
         };
         near("polynomial:3", 0.5, 3.0 * 0.287_682_072_451_780_9);

@@ -1,6 +1,6 @@
 //! A guess at what answers cost, from the density itself: what the search for a shape goes by. Nothing is proved here.
 
-use super::shape::Shape;
+use super::shape::NoiseShape;
 use crate::accounting::pld::{Care, Listed};
 
 /// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
@@ -18,7 +18,7 @@ const MANY: u64 = 300;
 /// A shape as far as a table follows it.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
-    shape: Shape,
+    shape: NoiseShape,
     /// Where the table ends, as a share of the shape's scale.
     pub(super) end: f64,
     /// The standard deviation, as a share of `end`.
@@ -28,7 +28,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    pub(super) fn new(shape: Shape) -> Sketch {
+    pub(super) fn new(shape: NoiseShape) -> Sketch {
         let end = if shape.fall(1.0f64.next_down()) < FALL {
             1.0
         } else {

@@ -1,11 +1,11 @@
 //! The integers that bounded noise is drawn from, and priced by.
 
-use super::shape::Shape;
+use super::shape::NoiseShape;
 use crate::invalid::{Invalid, Kind};
 
 /// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: falling, log-concave and above 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct BoundedNoiseTable {
     half: Vec<u64>,
 }
 
@@ -15,26 +15,26 @@ const TOP: u64 = 1 << 62;
 /// The most weights of one side: 16 MiB.
 pub(super) const LENGTH: u64 = 1 << 21;
 
-impl Table {
+impl BoundedNoiseTable {
     /// The density at `j / scale` for all whole `j` below `scale`, in units of 2^-62 of the largest, rounded down; what
     /// rounds to 0 is left out, and so is all beyond it.
     ///
     /// # Errors
     /// Names `queries` where the table would be longer than 2^21.
-    pub(super) fn new(shape: &Shape, scale: u64) -> Result<Table, Invalid> {
+    pub(super) fn new(shape: &NoiseShape, scale: u64) -> Result<BoundedNoiseTable, Invalid> {
         if scale > LENGTH {
             let remedy =
                 "fewer answers, or a larger epsilon or delta: the noise would reach beyond 2^21 steps";
             return Err(Invalid::new("queries", Kind::TooLarge, remedy));
         }
         let weigh = |j: u64| (libm::exp(-shape.fall(j as f64 / scale as f64)) * TOP as f64) as u64;
-        Ok(Table::of((0..scale.max(1)).map(weigh)))
+        Ok(BoundedNoiseTable::of((0..scale.max(1)).map(weigh)))
     }
 
     /// Lowers weights until each is at most the square of the one before over that before it, in exact integers; the
     /// neighbours of 0 are no larger than its own. So ratios of neighbours fall from one end of the table to the other,
     /// and with them the ratio of the table to itself moved by any shift: the larger the shift the more.
-    pub(super) fn of(weights: impl Iterator<Item = u64>) -> Table {
+    pub(super) fn of(weights: impl Iterator<Item = u64>) -> BoundedNoiseTable {
         let mut half: Vec<u64> = Vec::with_capacity(weights.size_hint().0);
         let (mut before, mut last) = (u64::MAX, u64::MAX);
         for weight in weights {
@@ -51,13 +51,13 @@ impl Table {
             (before, last) = (last, weight);
         }
         half.shrink_to_fit();
-        Table { half }
+        BoundedNoiseTable { half }
     }
 
     /// Weights as they are, log-concave or not: to show why they must be.
     #[cfg(test)]
-    pub(super) fn raw(half: Vec<u64>) -> Table {
-        Table { half }
+    pub(super) fn raw(half: Vec<u64>) -> BoundedNoiseTable {
+        BoundedNoiseTable { half }
     }
 
     pub(super) fn weights(&self) -> &[u64] {

@@ -7,15 +7,15 @@ use dashu_int::IBig;
 use super::*;
 use crate::accounting::dice::Dice;
 use crate::accounting::pld::Care;
-use crate::accounting::resonance::{Fixed, PLACES};
+use crate::accounting::resonance::{Fixed256, PLACES};
 
 /// The weight of noise `x`.
-fn weight(table: &Table, x: i64) -> u128 {
+fn weight(table: &BoundedNoiseTable, x: i64) -> u128 {
     table.weights().get(x.unsigned_abs() as usize).copied().unwrap_or(0).into()
 }
 
 /// Delta at `e^epsilon = top/bottom` of one answer for each shift, from all that the answers can be: a fraction of integers.
-fn exact(table: &Table, shifts: &[i64], (top, bottom): (u128, u128)) -> (u128, u128) {
+fn exact(table: &BoundedNoiseTable, shifts: &[i64], (top, bottom): (u128, u128)) -> (u128, u128) {
     let reach = table.reach() as i64;
     let mut outputs = vec![(1, 1)];
     let mut total = 1;
@@ -37,17 +37,17 @@ fn certifies(bound: f64, (top, bottom): (u128, u128)) -> bool {
 }
 
 /// What the certificate says with an edge that is not counted: the mutant.
-fn without_edge(table: &Table, shift: u64, queries: u64, epsilon: f64) -> f64 {
+fn without_edge(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) -> f64 {
     Certificate::new(table, shift).listed(0.0).without_infinite().delta(queries, epsilon, CARE)
 }
 
 const CARE: Care = Care { excess: 1e-3, terms: (2048.0, 65_536.0) };
 
 /// A table of small weights: any, made log-concave.
-fn any_table(dice: &mut Dice) -> Table {
+fn any_table(dice: &mut Dice) -> BoundedNoiseTable {
     let length = 2 + dice.below(6);
     let mut last = 200 + dice.below(2000);
-    Table::of((0..length).map(|_| {
+    BoundedNoiseTable::of((0..length).map(|_| {
         last = last.saturating_sub(dice.below(last / 2 + 2)).max(1);
         last
     }))
@@ -102,7 +102,7 @@ fn the_largest_shift_dominates_the_others() {
             }
         }
     }
-    let comb = Table::raw(vec![50, 1, 40, 1, 30]);
+    let comb = BoundedNoiseTable::raw(vec![50, 1, 40, 1, 30]);
     assert!(exact(&comb, &[1], (4, 1)).0 > exact(&comb, &[2], (4, 1)).0);
 }
 
@@ -121,9 +121,9 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
         "published:3",
         "published:exp",
     ] {
-        let shape: Shape = name.parse().unwrap();
+        let shape: NoiseShape = name.parse().unwrap();
         for scale in [1, 2, 17, 1000, 100_000] {
-            let table = Table::new(&shape, scale).unwrap();
+            let table = BoundedNoiseTable::new(&shape, scale).unwrap();
             let half = table.weights();
             assert_eq!(half[0], 1 << 62, "{name}");
             assert!(half.iter().all(|weight| *weight > 0) && half.is_sorted_by(|a, b| a >= b), "{name}");
@@ -138,12 +138,15 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
             assert!((kept / density - 1.0).abs() < 1e-9, "{name} {scale}: {kept} {density}");
         }
     }
-    assert_eq!(Table::new(&Shape::published_exp(), (1 << 21) + 1).unwrap_err().field(), "queries");
+    assert_eq!(
+        BoundedNoiseTable::new(&NoiseShape::published_exp(), (1 << 21) + 1).unwrap_err().field(),
+        "queries"
+    );
 }
 
 /// Delta of so many uses by a discrete Fourier transform of rounded losses, with no tilt and nothing of the certificate's
 /// but the table: losses rounded down, and what that took away in the mean given back to epsilon (or not).
-fn transformed(table: &Table, shift: i64, queries: u64, epsilon: f64, given_back: bool) -> f64 {
+fn transformed(table: &BoundedNoiseTable, shift: i64, queries: u64, epsilon: f64, given_back: bool) -> f64 {
     const SIZE: usize = 1 << 20;
     // Losses near the edge are several nats: they must not come around to the other side.
     const STEP: f64 = 2e-5;
@@ -209,7 +212,7 @@ fn fourier(real: &mut [f64], imaginary: &mut [f64], sign: f64) {
 #[test]
 fn a_thousand_answers_agree_with_another_composition() {
     let (shift, epsilon) = (4, 1.0);
-    let table = Table::new(&Shape::polynomial(4).unwrap(), 1_882).unwrap();
+    let table = BoundedNoiseTable::new(&NoiseShape::polynomial(4).unwrap(), 1_882).unwrap();
     let lower = transformed(&table, shift, 1000, epsilon, false);
     let near = transformed(&table, shift, 1000, epsilon, true);
     let agrees = |delta: f64| delta >= lower && delta >= near * 0.999 && delta <= near * 1.005;
@@ -226,7 +229,7 @@ fn a_thousand_answers_agree_with_another_composition() {
         assert!(!agrees(delta), "{mutant}: {delta:e} for {near:e}");
     }
     // Where the edge is what costs, its being left out is seen too.
-    let table = Table::new(&Shape::polynomial(2).unwrap(), 1_882).unwrap();
+    let table = BoundedNoiseTable::new(&NoiseShape::polynomial(2).unwrap(), 1_882).unwrap();
     let near = transformed(&table, shift, 1000, epsilon, true);
     let certified = Certificate::new(&table, shift as u64).delta(1000, epsilon, near);
     let mutant = without_edge(&table, shift as u64, 1000, epsilon);
@@ -236,9 +239,9 @@ fn a_thousand_answers_agree_with_another_composition() {
 
 /// Delta of one or two answers at a float's own `e^epsilon`, as a fraction: over all answers, in integers. `e^epsilon` is
 /// rounded down at 256 binary places, which can only make it larger.
-fn exactly(table: &Table, shift: u64, queries: u64, epsilon: f64) -> (IBig, IBig) {
+fn exactly(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) -> (IBig, IBig) {
     let (reach, shift) = (table.reach() as i64, shift as i64);
-    let odds = Fixed::whole(1).over(&Fixed::of(epsilon).exp_minus()).0;
+    let odds = Fixed256::whole(1).over(&Fixed256::of(epsilon).exp_minus()).0;
     let big = |x: i64| IBig::from(weight(table, x));
     let total = (-reach..=reach).fold(IBig::ZERO, |sum, x| sum + big(x));
     let exceeds = |own: IBig, other: IBig| (own << PLACES) - other * &odds;
@@ -269,12 +272,14 @@ fn exactly(table: &Table, shift: u64, queries: u64, epsilon: f64) -> (IBig, IBig
 #[test]
 fn certificates_of_one_and_two_answers_are_exact_sums() {
     for (queries, epsilon, delta) in [(1, 1.0, 1e-6), (2, 0.1, 1e-12)] {
-        let noise =
-            BoundedNoise::calibrate(&Asked::new(queries, epsilon, delta).unwrap(), &Fineness::default())
-                .unwrap();
-        let exact = |table: &Table| exactly(table, noise.shift(), queries, noise.epsilon());
+        let noise = CalibratedBoundedNoise::calibrate(
+            &BoundedNoiseRequest::new(queries, epsilon, delta).unwrap(),
+            &Fineness::default(),
+        )
+        .unwrap();
+        let exact = |table: &BoundedNoiseTable| exactly(table, noise.shift(), queries, noise.epsilon());
         let (top, bottom) = exact(&noise.table);
-        let at_most = |bound: f64| &top << PLACES <= &bottom * Fixed::of(bound).0;
+        let at_most = |bound: f64| &top << PLACES <= &bottom * Fixed256::of(bound).0;
         assert!(
             at_most(noise.delta()) && noise.delta() <= delta,
             "{queries}: {:e} is below the sum",
@@ -282,9 +287,10 @@ fn certificates_of_one_and_two_answers_are_exact_sums() {
         );
         assert!(!at_most(noise.delta() * 0.99), "{queries}: {:e} is far above the sum", noise.delta());
         // The sum itself would notice a weight that is left out.
-        let (top, bottom) = exact(&Table::raw(noise.weights()[..noise.weights().len() - 1].to_vec()));
+        let (top, bottom) =
+            exact(&BoundedNoiseTable::raw(noise.weights()[..noise.weights().len() - 1].to_vec()));
         assert!(
-            top << PLACES > bottom * Fixed::of(noise.delta()).0,
+            top << PLACES > bottom * Fixed256::of(noise.delta()).0,
             "{queries}: a bound one step less is as good"
         );
     }
@@ -299,14 +305,14 @@ fn a_certificate_near_a_loss_covers_its_rounding() {
     for case in 0..300 {
         let ratio = dice.between(0.2, 0.9);
         let weights = (0..60).map(|j| (2f64.powi(62) * ratio.powi(j)) as u64);
-        let table = Table::of(weights.filter(|weight| *weight > 0));
+        let table = BoundedNoiseTable::of(weights.filter(|weight| *weight > 0));
         let mut epsilon = -ratio.ln();
         for _ in 0..dice.below(12) {
             epsilon = epsilon.next_down();
         }
         let certified = Certificate::new(&table, 1).delta(1, epsilon, 1e-15);
         let (top, bottom) = exactly(&table, 1, 1, epsilon);
-        let above = |bound: f64| &top << PLACES <= &bottom * Fixed::of(bound).0;
+        let above = |bound: f64| &top << PLACES <= &bottom * Fixed256::of(bound).0;
         assert!(above(certified), "case {case}: {certified:e} is below the sum for {ratio} at {epsilon}");
         cancelled += usize::from(above(1e-14));
     }

@@ -5,7 +5,7 @@ use super::*;
 
 #[track_caller]
 fn close((sigma, shift): (f64, u64), epsilon: f64, truth: f64) {
-    let found = DiscreteGaussian::new(sigma, shift).unwrap().delta(epsilon);
+    let found = DiscreteGaussianCost::new(sigma, shift).unwrap().delta(epsilon);
     assert!(found >= truth, "sigma {sigma}, s {shift}, epsilon {epsilon}: {found:e} is below {truth:e}");
     assert!(found <= truth * (1.0 + 1e-8), "sigma {sigma}, s {shift}: {found:e} is far above {truth:e}");
 }
@@ -48,7 +48,7 @@ fn the_threshold_is_where_the_terms_turn_positive() {
         for shift in [1, 2, 3, 10, 47] {
             for epsilon in [0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0] {
                 let truth = by_definition(sigma, shift, epsilon);
-                let found = DiscreteGaussian::new(sigma, shift).unwrap().delta(epsilon);
+                let found = DiscreteGaussianCost::new(sigma, shift).unwrap().delta(epsilon);
                 let slack = 1e-10 * truth + 1e-13 * f64::exp(epsilon);
                 assert!(
                     (found - truth).abs() <= slack.max(TINY),
@@ -63,8 +63,8 @@ fn the_threshold_is_where_the_terms_turn_positive() {
 fn both_ways_of_summing_agree_where_they_meet() {
     for (shift, epsilon) in [(1u64, 1e-4), (1, 3e-4), (7, 2e-3), (8192, 2.0), (80_000, 60.0), (1, 0.0)] {
         let shift = shift as f64;
-        let smooth = DiscreteGaussian { sigma: SMOOTH, shift }.delta(epsilon);
-        let direct = DiscreteGaussian { sigma: SMOOTH.next_down(), shift }.delta(epsilon);
+        let smooth = DiscreteGaussianCost { sigma: SMOOTH, shift }.delta(epsilon);
+        let direct = DiscreteGaussianCost { sigma: SMOOTH.next_down(), shift }.delta(epsilon);
         assert!((smooth / direct - 1.0).abs() < 1e-9, "{smooth:e} {direct:e}");
     }
 }
@@ -80,30 +80,30 @@ fn calibration_meets_the_budget_and_no_less_noise_does() {
         (1e-6, 1e-6, 40),
         (3.0, 0.4, 5),
     ] {
-        let noise = DiscreteGaussian::for_epsilon_delta(epsilon, delta, shift).unwrap();
+        let noise = DiscreteGaussianCost::for_epsilon_delta(epsilon, delta, shift).unwrap();
         assert!(noise.delta(epsilon) <= delta);
-        let less = DiscreteGaussian::new(noise.sigma() * (1.0 - 1e-7), shift).unwrap();
+        let less = DiscreteGaussianCost::new(noise.sigma() * (1.0 - 1e-7), shift).unwrap();
         assert!(less.delta(epsilon) > delta, "{epsilon} {delta} {shift}: {}", noise.sigma());
     }
     // At this size the lattice is invisible: the analytic Gaussian's 42.2467 for sensitivity 10.
-    let noise = DiscreteGaussian::for_epsilon_delta(1.0, 1e-6, 10).unwrap();
+    let noise = DiscreteGaussianCost::for_epsilon_delta(1.0, 1e-6, 10).unwrap();
     assert!((noise.sigma() - 42.247).abs() < 0.01, "{}", noise.sigma());
 }
 
 // sigma = s / sqrt(2 rho), by hand: rho = 1/2 is sigma = s exactly; rho = 0.02 is 5 s; rho = 0.01 is 7.0710678118... s.
 #[test]
 fn zcdp_calibration_is_exact_where_decimals_are() {
-    let sigma = |rho, shift| DiscreteGaussian::for_rho(rho, shift).unwrap().sigma();
+    let sigma = |rho, shift| DiscreteGaussianCost::for_rho(rho, shift).unwrap().sigma();
     assert_eq!(sigma(0.5, 1), 1.0);
     assert_eq!(sigma(0.5f64.next_down(), 1), 1.00000000001);
     assert_eq!(sigma(0.125, 3), 6.0);
     assert_eq!(sigma(0.01, 1), 7.07106781187);
-    assert_eq!(DiscreteGaussian::new(10.0, 1).unwrap().rho(), 0.005);
+    assert_eq!(DiscreteGaussianCost::new(10.0, 1).unwrap().rho(), 0.005);
     for rho in [1e-20, 1e-9, 0.003, 0.1, 7.0, 450.0] {
-        assert!(DiscreteGaussian::for_rho(rho, 1).unwrap().rho() <= rho);
+        assert!(DiscreteGaussianCost::for_rho(rho, 1).unwrap().rho() <= rho);
     }
     assert!((sigma(0.02, 1) - 5.0).abs() < 1e-10);
-    assert_eq!(DiscreteGaussian::for_rho(1e-30, 1).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(DiscreteGaussianCost::for_rho(1e-30, 1).unwrap_err().kind(), Kind::TooSmall);
 }
 
 // `2 rho sigma^2 >= s^2` in whole numbers, and not for the float below: the reference is exact.
@@ -122,18 +122,18 @@ fn a_cost_is_the_least_float_that_is_not_below_it() {
     let mut dice = Dice(7);
     for _ in 0..20_000 {
         let (sigma, s) = (dice.between(-5.0, 40.0).exp2(), dice.between(0.0, 40.0).exp2() as u64);
-        let rho = DiscreteGaussian::new(sigma, s).unwrap().rho();
+        let rho = DiscreteGaussianCost::new(sigma, s).unwrap().rho();
         assert!(covers(rho, sigma, s) && !covers(rho.next_down(), sigma, s), "{sigma} {s}: {rho}");
     }
     // What was within a budget said that it was beyond it.
     let rho = 13.05561976545086;
-    assert!(DiscreteGaussian::for_rho(rho, 32768).unwrap().rho() <= rho);
+    assert!(DiscreteGaussianCost::for_rho(rho, 32768).unwrap().rho() <= rho);
 }
 
 #[test]
 fn error_figures_are_those_of_the_integer_law() {
     for sigma in [0.3, 0.9, 2.5, 10.0] {
-        let noise = DiscreteGaussian::new(sigma, 1).unwrap();
+        let noise = DiscreteGaussianCost::new(sigma, 1).unwrap();
         let weight = |y: i64| (-((y as f64) / sigma).powi(2) / 2.0).exp();
         let all = || -500..=500i64;
         let mass: f64 = all().map(weight).sum();
@@ -146,7 +146,7 @@ fn error_figures_are_those_of_the_integer_law() {
         assert!(inside(half) >= 0.9 && (half == 0 || inside(half - 1) < 0.9));
     }
     // 1.6448536 sigma, and the mean absolute error sigma sqrt(2 / pi) = 0.7978845608 sigma.
-    let large = DiscreteGaussian::new(1e9, 1).unwrap();
+    let large = DiscreteGaussianCost::new(1e9, 1).unwrap();
     assert!((large.interval(0.9).unwrap() as f64 - 1_644_853_626.95).abs() < 2.0);
     assert!((large.mean_error() / 797_884_560.8 - 1.0).abs() < 1e-9);
 }
@@ -154,7 +154,7 @@ fn error_figures_are_those_of_the_integer_law() {
 // Refutes a curve that rises where it must fall: in epsilon, in noise, and as the sensitivity shrinks.
 #[test]
 fn more_noise_and_less_sensitivity_never_cost_more() {
-    let delta = |sigma, shift, epsilon| DiscreteGaussian::new(sigma, shift).unwrap().delta(epsilon);
+    let delta = |sigma, shift, epsilon| DiscreteGaussianCost::new(sigma, shift).unwrap().delta(epsilon);
     for step in 0..60 {
         let sigma = 0.6 * 1.4f64.powi(step);
         let shift = (sigma / 2.0) as u64 + 1;
@@ -172,7 +172,7 @@ fn more_noise_and_less_sensitivity_never_cost_more() {
 #[test]
 fn tails_are_those_of_the_definition() {
     for sigma in [0.3, 1.0, 2.236, 7.07, 100.0] {
-        let law = DiscreteGaussian::new(sigma, 1).unwrap();
+        let law = DiscreteGaussianCost::new(sigma, 1).unwrap();
         let reach = (40.0 * sigma) as i64 + 40;
         let weight = |y: i64| (-((y as f64) / sigma).powi(2) / 2.0).exp();
         let mass: f64 = (-reach..=reach).rev().map(weight).sum();
@@ -185,15 +185,15 @@ fn tails_are_those_of_the_definition() {
             );
         }
     }
-    assert_eq!(DiscreteGaussian::new(2.0, 1).unwrap().tail(i64::MAX), TINY);
-    assert_eq!(DiscreteGaussian::new(2.0, 1).unwrap().tail(i64::MIN), 1.0);
+    assert_eq!(DiscreteGaussianCost::new(2.0, 1).unwrap().tail(i64::MAX), TINY);
+    assert_eq!(DiscreteGaussianCost::new(2.0, 1).unwrap().tail(i64::MIN), 1.0);
 }
 
 // From sigma = 8192 on tails are integrals with a correction; just below they are sums.
 #[test]
 fn tails_do_not_jump_where_sums_become_integrals() {
     let (sums, integrals) =
-        (DiscreteGaussian::new(8191.999999, 1).unwrap(), DiscreteGaussian::new(8192.0, 1).unwrap());
+        (DiscreteGaussianCost::new(8191.999999, 1).unwrap(), DiscreteGaussianCost::new(8192.0, 1).unwrap());
     for at in [1, 100, 8192, 40_000, 80_000] {
         let (a, b) = (sums.tail(at), integrals.tail(at));
         assert!((a / b - 1.0).abs() < 2e-8, "{at}: {a:e} {b:e}");

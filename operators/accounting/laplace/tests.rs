@@ -1,7 +1,7 @@
 use super::*;
 
-fn laplace(scale: f64, shift: u64) -> DiscreteLaplace {
-    DiscreteLaplace::new(scale, shift).unwrap()
+fn laplace(scale: f64, shift: u64) -> DiscreteLaplaceCost {
+    DiscreteLaplaceCost::new(scale, shift).unwrap()
 }
 
 /// The law and its shifted copy, point by point.
@@ -78,22 +78,22 @@ fn small_costs_keep_their_digits() {
 
 #[test]
 fn calibration_meets_the_budget_and_no_less_noise_does() {
-    assert_eq!(DiscreteLaplace::for_epsilon(0.1, 1).unwrap().scale(), 10.0);
-    assert_eq!(DiscreteLaplace::for_epsilon(0.3, 1).unwrap().scale(), 3.33333333334);
-    assert_eq!(DiscreteLaplace::for_epsilon(500.0, 1 << 40).unwrap().scale(), 2199023255.56);
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(0.1, 1).unwrap().scale(), 10.0);
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(0.3, 1).unwrap().scale(), 3.33333333334);
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(500.0, 1 << 40).unwrap().scale(), 2199023255.56);
     for (epsilon, delta, shift) in [(1.0, 1e-6, 1), (0.1, 0.01, 3), (2.0, 0.3, 10), (1e-3, 1e-9, 7)] {
-        let noise = DiscreteLaplace::for_epsilon_delta(epsilon, delta, shift).unwrap();
+        let noise = DiscreteLaplaceCost::for_epsilon_delta(epsilon, delta, shift).unwrap();
         assert!(noise.delta(epsilon) <= delta);
         assert!(laplace(noise.scale() * (1.0 - 1e-9), shift).delta(epsilon) > delta);
         assert!(noise.epsilon(delta).unwrap() <= epsilon * (1.0 + 1e-9));
     }
     for (rho, shift) in [(0.1, 1), (1e-6, 3), (3.0, 20), (1e-15, 1)] {
-        let noise = DiscreteLaplace::for_rho(rho, shift).unwrap();
+        let noise = DiscreteLaplaceCost::for_rho(rho, shift).unwrap();
         assert!(noise.rho() <= rho);
         assert!(laplace(noise.scale() * (1.0 - 1e-9), shift).rho() > rho);
     }
-    assert_eq!(DiscreteLaplace::for_epsilon(1e-13, 1).unwrap_err().kind(), Kind::TooSmall);
-    assert_eq!(DiscreteLaplace::for_epsilon(1.0, 0).unwrap_err().field(), "sensitivity");
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(1e-13, 1).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(1.0, 0).unwrap_err().field(), "sensitivity");
 }
 
 #[test]

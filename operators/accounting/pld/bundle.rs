@@ -3,7 +3,7 @@
 use super::complex::ULP;
 use super::composition::Composition;
 use super::pair::Pair;
-use crate::accounting::{Neighbours, Relation};
+use crate::accounting::{Adjacency, Relation};
 use crate::invalid::{Invalid, Kind, positive};
 
 /// A list of mechanisms and how often each is used, all decided before the first output of any of them.
@@ -26,7 +26,7 @@ use crate::invalid::{Invalid, Kind, positive};
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Bundle {
-    neighbours: Neighbours,
+    neighbours: Adjacency,
     /// In a fixed order, so that the sums do not depend on who was added first.
     parts: Vec<(Pair, u64)>,
     /// In falling order.
@@ -35,12 +35,12 @@ pub struct Bundle {
 
 impl Bundle {
     /// An empty bundle, whose costs will be about `neighbours`.
-    pub fn new(neighbours: Neighbours) -> Bundle {
+    pub fn new(neighbours: Adjacency) -> Bundle {
         Bundle { neighbours, parts: Vec::new(), rhos: Vec::new() }
     }
 
     /// The neighbours that this bundle's costs are about.
-    pub fn neighbours(&self) -> Neighbours {
+    pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::complex::ULP;
-use super::exact::Exact;
+use super::exact::ExactLossDistribution;
 use super::integral::Integral;
-use super::law::Law;
+use super::law::LossLaw;
 use super::search::first_below;
 use super::zcdp;
 
 /// The privacy loss of one use: its law where it is finite, and the probability that it is not.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Loss {
-    pub(super) law: Law,
+pub(super) struct PrivacyLoss {
+    pub(super) law: LossLaw,
     pub(super) infinite: f64,
 }
 
@@ -20,24 +20,24 @@ pub(super) struct Loss {
 pub(super) struct Composition {
     infinite: f64,
     finite: f64,
-    total: Total,
+    total: TotalLoss,
 }
 
 #[derive(Debug)]
-enum Total {
+enum TotalLoss {
     Zcdp(f64),
-    Exact(Exact),
+    Exact(ExactLossDistribution),
     Integral(Integral),
 }
 
 impl Composition {
     /// Composes losses, each as often as counted, and a part that is `rho`-zCDP.
-    pub(super) fn new<'a>(losses: impl Iterator<Item = (&'a Loss, u64)>, rho: f64) -> Composition {
+    pub(super) fn new<'a>(losses: impl Iterator<Item = (&'a PrivacyLoss, u64)>, rho: f64) -> Composition {
         let (mut uses, mut squares, mut log_finite) = (Vec::new(), 0.0, 0.0);
         for (loss, count) in losses {
             log_finite += count as f64 * libm::log1p(-loss.infinite);
             match &loss.law {
-                Law::Gaussian { ratio } => squares += count as f64 * ratio * ratio,
+                LossLaw::Gaussian { ratio } => squares += count as f64 * ratio * ratio,
                 law => uses.push((law.clone(), count)),
             }
         }
@@ -47,17 +47,17 @@ impl Composition {
             // The atoms hold all but this tail, which is below their rounding.
             let (atoms, infinite) = zcdp::dots(rho);
             log_finite += libm::log1p(-infinite);
-            uses.push((Law::Atoms(Arc::from(atoms)), 1));
+            uses.push((LossLaw::Atoms(Arc::from(atoms)), 1));
         }
         let total = if rho > 0.0 && gaussian == 0.0 && uses.is_empty() {
-            Total::Zcdp(rho)
+            TotalLoss::Zcdp(rho)
         } else {
-            match Exact::list(&uses, gaussian) {
-                Some(exact) => Total::Exact(exact),
-                None => Total::Integral(Integral::new(&uses, gaussian)),
+            match ExactLossDistribution::list(&uses, gaussian) {
+                Some(exact) => TotalLoss::Exact(exact),
+                None => TotalLoss::Integral(Integral::new(&uses, gaussian)),
             }
         };
-        let left_out = if let Total::Exact(exact) = &total { exact.left_out() } else { 0.0 };
+        let left_out = if let TotalLoss::Exact(exact) = &total { exact.left_out() } else { 0.0 };
         Composition {
             infinite: (-libm::expm1(log_finite) * (1.0 + slack) + left_out).min(1.0),
             finite: libm::exp(log_finite * (1.0 - slack)),
@@ -68,9 +68,9 @@ impl Composition {
     /// An upper bound on the hockey-stick divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
         let finite = match &self.total {
-            Total::Zcdp(rho) => zcdp::delta(*rho, epsilon).0,
-            Total::Exact(exact) => exact.delta(epsilon).0,
-            Total::Integral(integral) => integral.delta(epsilon),
+            TotalLoss::Zcdp(rho) => zcdp::delta(*rho, epsilon).0,
+            TotalLoss::Exact(exact) => exact.delta(epsilon).0,
+            TotalLoss::Integral(integral) => integral.delta(epsilon),
         };
         ((self.infinite + self.finite * finite) * (1.0 + 4.0 * ULP)).min(1.0)
     }
@@ -82,9 +82,9 @@ impl Composition {
             return f64::INFINITY;
         }
         match &self.total {
-            Total::Zcdp(rho) => first_below(target, 1.0, |epsilon| zcdp::delta(*rho, epsilon)),
-            Total::Exact(exact) => first_below(target, 1.0, |epsilon| exact.delta(epsilon)),
-            Total::Integral(integral) => integral.epsilon(target),
+            TotalLoss::Zcdp(rho) => first_below(target, 1.0, |epsilon| zcdp::delta(*rho, epsilon)),
+            TotalLoss::Exact(exact) => first_below(target, 1.0, |epsilon| exact.delta(epsilon)),
+            TotalLoss::Integral(integral) => integral.epsilon(target),
         }
     }
 }

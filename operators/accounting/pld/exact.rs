@@ -3,7 +3,7 @@
 
 use super::complex::ULP;
 use super::gaussian;
-use super::law::{Atom, Law};
+use super::law::{Atom, LossLaw};
 
 /// More atoms than this are not listed, and powers of lattices, which cost the square, not above the second.
 const LIMIT: usize = 1 << 16;
@@ -15,35 +15,38 @@ const LEFT_OUT: f64 = 1e-270;
 
 /// The law of the total loss, atom by atom, masses and losses rounded up.
 #[derive(Debug)]
-pub(super) struct Exact {
+pub(super) struct ExactLossDistribution {
     atoms: Vec<Atom>,
     gaussian: f64,
     whole: bool,
 }
 
-impl Exact {
+impl ExactLossDistribution {
     /// Lists the total loss of each law used so many times, besides a Gaussian of ratio `gaussian`; or gives up.
-    pub(super) fn list(uses: &[(Law, u64)], gaussian: f64) -> Option<Exact> {
+    pub(super) fn list(uses: &[(LossLaw, u64)], gaussian: f64) -> Option<ExactLossDistribution> {
         let start = vec![Atom { loss: 0.0, mass: 1.0 }];
-        let mut list = Exact { atoms: start, gaussian, whole: true };
+        let mut list = ExactLossDistribution { atoms: start, gaussian, whole: true };
         for (law, count) in uses {
             match law {
-                Law::Staircase { loss, steps } if *steps == 1.0 => {
+                LossLaw::Staircase { loss, steps } if *steps == 1.0 => {
                     let atoms = binomial(*loss, *count)?;
                     list.whole &= atoms.len() as u64 == count + 1;
                     list.times(&atoms)?;
                 }
-                Law::Staircase { loss, steps } => list.times(&staircase(*loss, *steps)?.power(*count)?)?,
-                Law::DiscreteGaussian { sigma, shift } => {
+                LossLaw::Staircase { loss, steps } => {
+                    list.times(&staircase(*loss, *steps)?.power(*count)?)?
+                }
+                LossLaw::DiscreteGaussian { sigma, shift } => {
                     list.times(&discrete_gaussian(*sigma, *shift)?.power(*count)?)?;
                 }
-                Law::Atoms(atoms) if *count <= LIMIT as u64 => {
+                LossLaw::Atoms(atoms) if *count <= LIMIT as u64 => {
                     (0..*count).try_for_each(|_| list.times(atoms))?;
                 }
                 _ => return None,
             }
             // A lattice has dust, or may have.
-            list.whole &= matches!(law, Law::Atoms(_)) || matches!(law, Law::Staircase { steps: 1.0, .. });
+            list.whole &=
+                matches!(law, LossLaw::Atoms(_)) || matches!(law, LossLaw::Staircase { steps: 1.0, .. });
         }
         Some(list)
     }
@@ -124,13 +127,13 @@ fn binomial(loss: f64, count: u64) -> Option<Vec<Atom>> {
 }
 
 /// Equally spaced losses: `highest`, `highest - step`, and so on down.
-struct Lattice {
+struct LossLattice {
     highest: f64,
     step: f64,
     masses: Vec<f64>,
 }
 
-impl Lattice {
+impl LossLattice {
     /// The law of the sum of `count` independent losses.
     fn power(self, count: u64) -> Option<Vec<Atom>> {
         let cells = self.masses.len() as u64;
@@ -159,7 +162,7 @@ impl Lattice {
 }
 
 /// One use of the discrete Laplace law.
-fn staircase(loss: f64, steps: f64) -> Option<Lattice> {
+fn staircase(loss: f64, steps: f64) -> Option<LossLattice> {
     if steps > LIMIT as f64 {
         return None;
     }
@@ -171,11 +174,11 @@ fn staircase(loss: f64, steps: f64) -> Option<Lattice> {
     };
     let mut masses: Vec<f64> = (0..=steps as u32).map(mass).collect();
     normalize(&mut masses, 16.0 + 4.0 * loss);
-    Some(Lattice { highest: loss, step: 2.0 * step, masses })
+    Some(LossLattice { highest: loss, step: 2.0 * step, masses })
 }
 
 /// One use of the discrete Gaussian law.
-fn discrete_gaussian(sigma: f64, shift: f64) -> Option<Lattice> {
+fn discrete_gaussian(sigma: f64, shift: f64) -> Option<LossLattice> {
     // exp(-36²/2) is below the dust.
     let reach = (36.0 * sigma).ceil();
     if reach * 2.0 > LIMIT as f64 {
@@ -188,5 +191,5 @@ fn discrete_gaussian(sigma: f64, shift: f64) -> Option<Lattice> {
     let mut masses: Vec<f64> = (-(reach as i32)..=reach as i32).map(mass).collect();
     normalize(&mut masses, 8.0 * 660.0);
     let step = shift / sigma / sigma;
-    Some(Lattice { highest: step * (shift / 2.0 + reach), step, masses })
+    Some(LossLattice { highest: step * (shift / 2.0 + reach), step, masses })
 }

@@ -7,9 +7,9 @@
 use std::f64::consts::{FRAC_PI_6, PI};
 
 use super::complex::{Complex, ULP};
-use super::law::{Cumulant, Law};
+use super::law::{Cumulant, LossLaw};
 use super::search::{first_below, lowest};
-use super::sweep::Sweep;
+use super::sweep::AtomSweep;
 use super::zcdp::ceiling;
 
 /// A first look takes so many frequencies, the last at most so many.
@@ -32,14 +32,15 @@ const NIL: f64 = 60.0;
 /// The total loss of laws, each used so many times, and of a Gaussian of ratio `gaussian`.
 #[derive(Debug)]
 pub(super) struct Integral {
-    uses: Vec<(Law, f64)>,
+    uses: Vec<(LossLaw, f64)>,
     gaussian: f64,
 }
 
 impl Integral {
-    pub(super) fn new(uses: &[(Law, u64)], gaussian: f64) -> Integral {
+    pub(super) fn new(uses: &[(LossLaw, u64)], gaussian: f64) -> Integral {
         // A count above 2^53 is off by half a unit here: charged with the rounding of the product it enters.
-        let uses: Vec<(Law, f64)> = uses.iter().map(|(law, count)| (law.clone(), *count as f64)).collect();
+        let uses: Vec<(LossLaw, f64)> =
+            uses.iter().map(|(law, count)| (law.clone(), *count as f64)).collect();
         Integral { uses, gaussian }
     }
 
@@ -142,7 +143,7 @@ impl Integral {
     }
 
     /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
-    fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64, headroom: f64) -> Line {
+    fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64, headroom: f64) -> ContourLine {
         let (tilt, period) = self.contour(tilt, epsilon, delta, headroom);
         let step = 2.0 * PI / period;
         let smoothing = self.gaussian.max(CUT / (step * terms));
@@ -154,9 +155,9 @@ impl Integral {
         let top = libm::exp(height + 32.0 * ULP * (height.abs() + tilt * epsilon + 1.0));
 
         let mut points = Vec::new();
-        let mut laws: Vec<Walk<'_>> =
-            self.uses.iter().map(|(law, count)| Walk::new(law, *count, tilt, step)).collect();
-        let gaussian = Law::Gaussian { ratio: smoothing };
+        let mut laws: Vec<ContourWalk<'_>> =
+            self.uses.iter().map(|(law, count)| ContourWalk::new(law, *count, tilt, step)).collect();
+        let gaussian = LossLaw::Gaussian { ratio: smoothing };
         let (mut fixed, mut turning) = (0.0, 0.0);
         let mut n = 0;
         while n as f64 <= last {
@@ -192,7 +193,7 @@ impl Integral {
         let summed =
             2.0 * ULP * points.len() as f64 * points.iter().map(|(_, term)| term.norm()).sum::<f64>();
         let fixed = (fixed + summed + top * (tail + skipped)) * (1.0 + 1e-9);
-        Line { tilt, epsilon, widened, points, fixed, turning }
+        ContourLine { tilt, epsilon, widened, points, fixed, turning }
     }
 
     /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
@@ -225,9 +226,9 @@ fn more(terms: f64, excess: f64, most: f64) -> Option<f64> {
 }
 
 /// One law along the line.
-struct Walk<'a> {
-    law: &'a Law,
-    sweep: Option<Sweep<'a>>,
+struct ContourWalk<'a> {
+    law: &'a LossLaw,
+    sweep: Option<AtomSweep<'a>>,
     count: f64,
     /// The real part of the cumulant at frequency zero: nowhere on the line is it larger.
     top: f64,
@@ -236,15 +237,15 @@ struct Walk<'a> {
     change: f64,
 }
 
-impl<'a> Walk<'a> {
-    fn new(law: &'a Law, count: f64, tilt: f64, step: f64) -> Walk<'a> {
+impl<'a> ContourWalk<'a> {
+    fn new(law: &'a LossLaw, count: f64, tilt: f64, step: f64) -> ContourWalk<'a> {
         let sweep = match law {
-            Law::Atoms(atoms) => Some(Sweep::new(atoms, tilt, step)),
+            LossLaw::Atoms(atoms) => Some(AtomSweep::new(atoms, tilt, step)),
             _ => None,
         };
-        let restlessness = sweep.as_ref().map_or_else(|| law.restlessness(), Sweep::restlessness);
+        let restlessness = sweep.as_ref().map_or_else(|| law.restlessness(), AtomSweep::restlessness);
         let top = law.cumulant(Complex::new(tilt, 0.0)).value.re;
-        Walk { law, sweep, count, top, nil: libm::exp(-NIL / count), change: restlessness * step }
+        ContourWalk { law, sweep, count, top, nil: libm::exp(-NIL / count), change: restlessness * step }
     }
 
     fn at(&mut self, n: u64, z: Complex) -> Cumulant {
@@ -265,7 +266,7 @@ impl<'a> Walk<'a> {
 
 /// The terms of the sum along one line.
 #[derive(Debug)]
-struct Line {
+struct ContourLine {
     tilt: f64,
     /// The terms are those of this epsilon.
     epsilon: f64,
@@ -278,7 +279,7 @@ struct Line {
 }
 
 #[derive(Debug)]
-struct Reading {
+struct IntegralReading {
     /// An upper bound.
     delta: f64,
     /// Minus the slope of delta.
@@ -287,8 +288,8 @@ struct Reading {
     density: f64,
 }
 
-impl Line {
-    fn read(&self, epsilon: f64) -> Reading {
+impl ContourLine {
+    fn read(&self, epsilon: f64) -> IntegralReading {
         let moved = epsilon - self.epsilon;
         let (mut delta, mut fall, mut density) = (0.0, 0.0, 0.0);
         for (z, term) in &self.points {
@@ -303,7 +304,7 @@ impl Line {
         let error = self.fixed + self.turning * (1.0 + epsilon.abs() + self.epsilon.abs());
         // What is not a number bounds nothing.
         let delta = if delta.is_nan() { f64::INFINITY } else { delta.max(0.0) };
-        Reading {
+        IntegralReading {
             delta: (delta + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
             fall: fall * scale,
             density: density.max(0.0) * scale,

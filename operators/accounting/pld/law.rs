@@ -18,7 +18,7 @@ pub(super) struct Atom {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Law {
+pub(super) enum LossLaw {
     /// Continuous Gaussian noise; `ratio` is sensitivity over sigma.
     Gaussian { ratio: f64 },
     /// Geometric noise whose loss climbs from `-loss` to `loss` in equal steps: randomized response has 1 step, the
@@ -56,15 +56,15 @@ impl Cumulant {
     }
 }
 
-impl Law {
+impl LossLaw {
     /// A total order, so that a bundle does not depend on the order in which it was put together.
-    pub(super) fn order(&self, other: &Law) -> Ordering {
-        fn key(law: &Law) -> (u8, f64, f64, &[Atom]) {
+    pub(super) fn order(&self, other: &LossLaw) -> Ordering {
+        fn key(law: &LossLaw) -> (u8, f64, f64, &[Atom]) {
             match law {
-                Law::Gaussian { ratio } => (0, *ratio, 0.0, &[]),
-                Law::Staircase { loss, steps } => (1, *loss, *steps, &[]),
-                Law::DiscreteGaussian { sigma, shift } => (2, *sigma, *shift, &[]),
-                Law::Atoms(atoms) => (3, 0.0, 0.0, atoms),
+                LossLaw::Gaussian { ratio } => (0, *ratio, 0.0, &[]),
+                LossLaw::Staircase { loss, steps } => (1, *loss, *steps, &[]),
+                LossLaw::DiscreteGaussian { sigma, shift } => (2, *sigma, *shift, &[]),
+                LossLaw::Atoms(atoms) => (3, 0.0, 0.0, atoms),
             }
         }
         let (a, b) = (key(self), key(other));
@@ -80,13 +80,13 @@ impl Law {
     /// The cumulant at `z`, whose real part is positive.
     pub(super) fn cumulant(&self, z: Complex) -> Cumulant {
         match self {
-            Law::Gaussian { ratio } => {
+            LossLaw::Gaussian { ratio } => {
                 let value = (z * (z + Complex::ONE)).scale(ratio * ratio / 2.0);
                 Cumulant { value, error: 8.0 * ULP * value.norm() }
             }
-            Law::Staircase { loss, steps } => staircase(*loss, *steps, z),
-            Law::DiscreteGaussian { sigma, shift } => discrete_gaussian(*sigma, *shift, z),
-            Law::Atoms(atoms) => Tilted::new(atoms, z.re).sum(atoms, z.im),
+            LossLaw::Staircase { loss, steps } => staircase(*loss, *steps, z),
+            LossLaw::DiscreteGaussian { sigma, shift } => discrete_gaussian(*sigma, *shift, z),
+            LossLaw::Atoms(atoms) => Tilted::new(atoms, z.re).sum(atoms, z.im),
         }
     }
 
@@ -94,11 +94,11 @@ impl Law {
     /// a bound on the mean distance of the loss from some centre, under any tilt.
     pub(super) fn restlessness(&self) -> f64 {
         match self {
-            Law::Staircase { loss, .. } => *loss,
+            LossLaw::Staircase { loss, .. } => *loss,
             // The mean distance of a discrete Gaussian from its centre is below 2 sigma + 2: the sum over its two humps
             // is at most the integral 2 sigma^2 plus twice their height, the normalizer at least 0.43 of its integral.
-            Law::DiscreteGaussian { sigma, shift } => (2.0 * sigma + 2.0) * shift / (sigma * sigma),
-            Law::Gaussian { .. } | Law::Atoms(_) => f64::INFINITY,
+            LossLaw::DiscreteGaussian { sigma, shift } => (2.0 * sigma + 2.0) * shift / (sigma * sigma),
+            LossLaw::Gaussian { .. } | LossLaw::Atoms(_) => f64::INFINITY,
         }
     }
 }
@@ -118,7 +118,7 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
     let both = 1.0 + libm::exp(-step);
 
     if a.norm() <= 0.5 {
-        let series = Series::new(a * a, loss * loss / 4.0, (z * (z + Complex::ONE)).scale(loss * loss));
+        let series = PowerSeries::new(a * a, loss * loss / 4.0, (z * (z + Complex::ONE)).scale(loss * loss));
         let (_, _, cosh) = series.sum(1.0, 0);
         let (_, top_b, top) = series.sum(ratio * ratio, 1);
         let (bottom_a, bottom_b, bottom) = series.sum((1.0 / steps) * (1.0 / steps), 1);
@@ -153,15 +153,15 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
 }
 
 /// Power series in the squares `x` (complex) and `y` (real), of which only the difference is small.
-struct Series {
+struct PowerSeries {
     x: Complex,
     y: f64,
     difference: Complex,
 }
 
-impl Series {
-    fn new(x: Complex, y: f64, difference: Complex) -> Series {
-        Series { x, y, difference }
+impl PowerSeries {
+    fn new(x: Complex, y: f64, difference: Complex) -> PowerSeries {
+        PowerSeries { x, y, difference }
     }
 
     /// `f(x)`, `f(y)` and `f(x) - f(y)` for `f(x) = sum of (scale x)^n / (2n + odd)!`: `cosh` of the root for an even
@@ -236,7 +236,7 @@ mod tests {
         terms.fold(zero, |sum, term| sum + term)
     }
 
-    fn assert_near(law: &Law, z: Complex, moment: Complex, oracle: f64) {
+    fn assert_near(law: &LossLaw, z: Complex, moment: Complex, oracle: f64) {
         let top = law.cumulant(Complex::new(z.re, 0.0)).value;
         let found = law.cumulant(z);
         let value = (found.value - top).exp();
@@ -257,7 +257,7 @@ mod tests {
     fn staircases_are_their_sums() {
         for loss in [1e-3_f64, 0.05, 0.4, 1.0, 6.0] {
             for steps in [1, 2, 3, 10, 40] {
-                let law = Law::Staircase { loss, steps: f64::from(steps) };
+                let law = LossLaw::Staircase { loss, steps: f64::from(steps) };
                 let q = (-loss / f64::from(steps)).exp();
                 let edge = |x: i32| if x == 0 || x == steps { 1.0 } else { 1.0 - q };
                 let loss_at = |x: i32| loss - 2.0 * loss * f64::from(x) / f64::from(steps);
@@ -274,7 +274,7 @@ mod tests {
     fn endless_steps_are_the_continuous_law() {
         const CELLS: i32 = 2_000;
         for loss in [0.05_f64, 1.0, 4.0] {
-            let law = Law::Staircase { loss, steps: f64::INFINITY };
+            let law = LossLaw::Staircase { loss, steps: f64::INFINITY };
             let width = 2.0 * loss / f64::from(CELLS);
             let weight = |n: i32| {
                 if n == 0 || n == CELLS { 1.0 } else { f64::from(2 + n % 2 * 2) }
@@ -294,7 +294,7 @@ mod tests {
     fn discrete_gaussians_are_their_sums() {
         for sigma in [0.25_f64, 0.3, 0.5, 1.0, 3.0] {
             for shift in [1.0, 2.0] {
-                let law = Law::DiscreteGaussian { sigma, shift };
+                let law = LossLaw::DiscreteGaussian { sigma, shift };
                 for z in points(sigma / shift) {
                     let reach = (30.0 * sigma + 30.0) as i32;
                     let total: f64 =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::complex::ULP;
 use super::integral::Integral;
-use super::law::{Atom, Law};
+use super::law::{Atom, LossLaw};
 
 /// The loss of one use: where it is finite a list, and the probability that it is not.
 ///
@@ -38,7 +38,7 @@ impl Listed {
     ///
     /// With masses that are not divided by their sum, the contour's `M` is the moment over the finite losses alone.
     pub(in crate::accounting) fn delta(&self, count: u64, epsilon: f64, care: Care) -> f64 {
-        let uses = [(Law::Atoms(Arc::clone(&self.atoms)), count)];
+        let uses = [(LossLaw::Atoms(Arc::clone(&self.atoms)), count)];
         let finite = Integral::new(&uses, 0.0).delta_within(epsilon, care.excess, care.terms, ANY);
         let infinite = -libm::expm1(count as f64 * libm::log1p(-self.infinite.min(1.0)));
         ((finite + infinite * (1.0 + 64.0 * ULP)) * (1.0 + 4.0 * ULP)).min(1.0)

@@ -2,26 +2,26 @@
 
 use dashu_int::UBig;
 
-use super::exact::Exact;
+use super::exact::ExactLossDistribution;
 use super::integral::Integral;
-use super::law::Law;
+use super::law::LossLaw;
 use super::search::first_below;
 use super::{Bundle, Pair};
-use crate::accounting::Neighbours;
+use crate::accounting::Adjacency;
 use crate::accounting::dice::Dice;
 
 /// Every output of every use, its probability under the two neighbours in integers over a common total.
-struct Listed {
+struct ListedOutputs {
     outputs: Vec<(u128, u128)>,
     total: u128,
 }
 
-impl Listed {
-    fn times(&self, one: &[(u128, u128)]) -> Listed {
+impl ListedOutputs {
+    fn times(&self, one: &[(u128, u128)]) -> ListedOutputs {
         let total: u128 = one.iter().map(|(p, _)| p).sum();
         assert_eq!(total, one.iter().map(|(_, q)| q).sum::<u128>());
         let outputs = self.outputs.iter().flat_map(|(p, q)| one.iter().map(move |(x, y)| (p * x, q * y)));
-        Listed { outputs: outputs.collect(), total: self.total * total }
+        ListedOutputs { outputs: outputs.collect(), total: self.total * total }
     }
 
     /// Delta at `epsilon = ln(top/bottom)`, as a fraction, in the given direction.
@@ -75,8 +75,8 @@ fn any_pair(dice: &mut Dice) -> Option<(Pair, Vec<(u128, u128)>)> {
 fn random_mixtures_cost_what_exact_integers_say() {
     let mut dice = Dice(20_260_801);
     for case in 0..4_000 {
-        let mut bundle = Bundle::new(Neighbours::PERSON);
-        let mut listed = Listed { outputs: vec![(1, 1)], total: 1 };
+        let mut bundle = Bundle::new(Adjacency::PERSON);
+        let mut listed = ListedOutputs { outputs: vec![(1, 1)], total: 1 };
         for _ in 0..1 + dice.below(3) {
             let Some((pair, outputs)) = any_pair(&mut dice) else {
                 continue;
@@ -106,7 +106,7 @@ fn random_mixtures_cost_what_exact_integers_say() {
 #[test]
 fn masses_of_a_table_are_rounded_up() {
     let weights = [1, 3, 10, 37, 150, 650, 3_000, 15_000, 80_000, 450_000];
-    let Law::Atoms(atoms) = Pair::table(&weights, 1).unwrap().forward.law else { panic!("not a table") };
+    let LossLaw::Atoms(atoms) = Pair::table(&weights, 1).unwrap().forward.law else { panic!("not a table") };
     // The ratios rise too, so the atoms stand in the weights' order.
     let total: u64 = weights[1..].iter().sum();
     assert_eq!(atoms.len(), weights.len() - 1);
@@ -122,15 +122,18 @@ fn the_integral_agrees_with_the_list_from_above() {
     let mut dice = Dice(77);
     let mut compared = 0;
     for case in 0..400 {
-        let mut uses: Vec<(Law, u64)> = Vec::new();
+        let mut uses: Vec<(LossLaw, u64)> = Vec::new();
         for _ in 0..1 + dice.below(2) {
             uses.push(match dice.below(4) {
-                0 => (Law::Staircase { loss: dice.between(0.01, 2.0), steps: 1.0 }, 1 + dice.below(300)),
+                0 => (LossLaw::Staircase { loss: dice.between(0.01, 2.0), steps: 1.0 }, 1 + dice.below(300)),
                 1 => {
                     let steps = 2.0 + dice.below(30) as f64;
-                    (Law::Staircase { loss: dice.between(0.1, 3.0), steps }, 1 + dice.below(20))
+                    (LossLaw::Staircase { loss: dice.between(0.1, 3.0), steps }, 1 + dice.below(20))
                 }
-                2 => (Law::DiscreteGaussian { sigma: dice.between(0.7, 5.0), shift: 1.0 }, 1 + dice.below(8)),
+                2 => (
+                    LossLaw::DiscreteGaussian { sigma: dice.between(0.7, 5.0), shift: 1.0 },
+                    1 + dice.below(8),
+                ),
                 _ => {
                     let weights: Vec<u64> = (0..3 + dice.below(6)).map(|_| 1 + dice.below(1000)).collect();
                     (Pair::table(&weights, 1).unwrap().forward.law, 1 + dice.below(3))
@@ -138,7 +141,7 @@ fn the_integral_agrees_with_the_list_from_above() {
             });
         }
         let gaussian = if dice.below(3) == 0 { dice.between(0.001, 1.0) } else { 0.0 };
-        let Some(list) = Exact::list(&uses, gaussian) else {
+        let Some(list) = ExactLossDistribution::list(&uses, gaussian) else {
             continue;
         };
         compared += 1;

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::complex::ULP;
-use super::composition::Loss;
-use super::law::{Atom, Law};
+use super::composition::PrivacyLoss;
+use super::law::{Atom, LossLaw};
 use crate::invalid::{Invalid, Kind, positive};
 
 /// The privacy loss of one use of a mechanism, in both directions of its neighbours.
@@ -14,9 +14,9 @@ use crate::invalid::{Invalid, Kind, positive};
 /// neighbours are; the [`Bundle`](super::Bundle) does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    pub(super) forward: Loss,
+    pub(super) forward: PrivacyLoss,
     /// The other direction, where it differs.
-    pub(super) backward: Option<Loss>,
+    pub(super) backward: Option<PrivacyLoss>,
 }
 
 /// Losses below this are rounded up to it, so that no square underflows.
@@ -37,7 +37,7 @@ impl Pair {
     /// `scale` or `sensitivity` is not a positive number, or the second is more than 2^20 times the first.
     pub fn laplace(scale: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("sensitivity", sensitivity), ("scale", scale), MOST_LOSS)?;
-        Ok(Pair::symmetric(Law::Staircase { loss, steps: f64::INFINITY }))
+        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: f64::INFINITY }))
     }
 
     /// Continuous Gaussian noise of standard deviation `sigma`, for a real answer or a vector of that l2 sensitivity.
@@ -48,7 +48,7 @@ impl Pair {
     /// `sigma` or `sensitivity` is not a positive number, or the second is more than 2^10 times the first.
     pub fn gaussian(sigma: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let ratio = ratio(("sensitivity", sensitivity), ("sigma", sigma), MOST_RATIO)?;
-        Ok(Pair::symmetric(Law::Gaussian { ratio }))
+        Ok(Pair::symmetric(LossLaw::Gaussian { ratio }))
     }
 
     /// The discrete Laplace law: an integer `x` with probability proportional to `exp(-|x|/scale)`, for an integer answer.
@@ -58,7 +58,7 @@ impl Pair {
     pub fn discrete_laplace(scale: f64, sensitivity: u64) -> Result<Pair, Invalid> {
         let steps = integer("sensitivity", sensitivity)?;
         let loss = ratio(("sensitivity", steps), ("scale", scale), MOST_LOSS)?;
-        Ok(Pair::symmetric(Law::Staircase { loss, steps }))
+        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps }))
     }
 
     /// The discrete Gaussian law: an integer `x` with probability proportional to `exp(-x²/(2 sigma²))`, for one integer
@@ -76,7 +76,7 @@ impl Pair {
         if sigma > SIGMA.1 {
             return Err(Invalid::new("sigma", Kind::TooLarge, remedy));
         }
-        Ok(Pair::symmetric(Law::DiscreteGaussian { sigma, shift }))
+        Ok(Pair::symmetric(LossLaw::DiscreteGaussian { sigma, shift }))
     }
 
     /// Randomized response: a bit told truthfully with probability `e^epsilon/(e^epsilon + 1)`. It dominates whatever is
@@ -86,7 +86,7 @@ impl Pair {
     /// `epsilon` is not a positive number, or is more than 2^20.
     pub fn randomized_response(epsilon: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("epsilon", epsilon), ("epsilon", 1.0), MOST_LOSS)?;
-        Ok(Pair::symmetric(Law::Staircase { loss, steps: 1.0 }))
+        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: 1.0 }))
     }
 
     /// Whatever is (`epsilon`, `delta`)-private: everything is told with probability `delta`, and otherwise a randomized
@@ -142,20 +142,21 @@ impl Pair {
 
     /// A total order, so that a bundle does not depend on the order in which it was put together.
     pub(super) fn order(&self, other: &Pair) -> Ordering {
-        let one = |a: &Loss, b: &Loss| a.law.order(&b.law).then(a.infinite.total_cmp(&b.infinite));
+        let one =
+            |a: &PrivacyLoss, b: &PrivacyLoss| a.law.order(&b.law).then(a.infinite.total_cmp(&b.infinite));
         one(&self.forward, &other.forward).then_with(|| match (&self.backward, &other.backward) {
             (Some(a), Some(b)) => one(a, b),
             (a, b) => a.is_some().cmp(&b.is_some()),
         })
     }
 
-    fn symmetric(law: Law) -> Pair {
-        Pair { forward: Loss { law, infinite: 0.0 }, backward: None }
+    fn symmetric(law: LossLaw) -> Pair {
+        Pair { forward: PrivacyLoss { law, infinite: 0.0 }, backward: None }
     }
 }
 
 /// The loss of a table against its neighbour.
-fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> Loss {
+fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> PrivacyLoss {
     let (mut finite, mut infinite) = (0_u128, 0_u128);
     for (i, weight) in weights.iter().enumerate() {
         *(if neighbour(i) == 0 { &mut infinite } else { &mut finite }) += u128::from(*weight);
@@ -181,7 +182,7 @@ fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> Loss {
         atoms.push(Atom { loss: 0.0, mass: 1.0 });
     }
     let infinite = up(infinite, infinite + finite).min(1.0);
-    Loss { law: Law::Atoms(Arc::from(atoms)), infinite }
+    PrivacyLoss { law: LossLaw::Atoms(Arc::from(atoms)), infinite }
 }
 
 /// `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.

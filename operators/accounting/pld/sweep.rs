@@ -62,7 +62,7 @@ impl Tilted {
 
 /// Atoms along one vertical line: from one frequency to the next each turns by a constant angle.
 #[derive(Debug)]
-pub(super) struct Sweep<'a> {
+pub(super) struct AtomSweep<'a> {
     atoms: &'a [Atom],
     tilted: Tilted,
     step: f64,
@@ -77,13 +77,13 @@ const TURNS: u32 = 32;
 /// Sums run in blocks, so that their error grows with the block and the number of blocks, not with their product.
 const BLOCK: usize = 64;
 
-impl<'a> Sweep<'a> {
+impl<'a> AtomSweep<'a> {
     /// Prepares the atoms for the points `tilt + i n step`.
-    pub(super) fn new(atoms: &'a [Atom], tilt: f64, step: f64) -> Sweep<'a> {
+    pub(super) fn new(atoms: &'a [Atom], tilt: f64, step: f64) -> AtomSweep<'a> {
         let tilted = Tilted::new(atoms, tilt);
         let turn = |atom: &Atom| Complex::new(0.0, step * (atom.loss - tilted.centre)).exp();
         let turns = atoms.iter().map(turn).collect();
-        Sweep { atoms, step, turns, phasors: Vec::new(), at: 0, turned: TURNS, tilted }
+        AtomSweep { atoms, step, turns, phasors: Vec::new(), at: 0, turned: TURNS, tilted }
     }
 
     /// The mean distance of the loss from its centre, under the tilt.

@@ -1,11 +1,11 @@
 //! Claims about whole bundles, against closed forms, published rows and typed refusals.
 
 use super::{Bundle, Pair, gaussian, zcdp};
-use crate::accounting::{Neighbours, Relation, Unit};
+use crate::accounting::{Adjacency, PrivacyUnit, Relation};
 use crate::invalid::{Invalid, Kind};
 
 fn person() -> Bundle {
-    Bundle::new(Neighbours::PERSON)
+    Bundle::new(Adjacency::PERSON)
 }
 
 fn one(pair: Result<Pair, Invalid>, count: u64) -> Bundle {
@@ -249,7 +249,7 @@ fn one_sided_tables_cost_their_worse_direction() {
     assert!(one(Ok(falling.clone()), 1).delta(0.7).unwrap() >= 8.0 / 15.0);
     let rising = Pair::table(&[1, 2, 4, 8], 1).unwrap();
     assert!(one(Ok(rising), 1).delta(0.7).unwrap() >= 8.0 / 15.0);
-    let replace = Bundle::new(Neighbours { unit: Unit::Person, relation: Relation::Replace });
+    let replace = Bundle::new(Adjacency { unit: PrivacyUnit::Person, relation: Relation::Replace });
     assert_refused(replace.clone().add(&falling, 1), "weights", Kind::Mixed);
     assert!(replace.add(&Pair::table(&[1, 3, 1], 1).unwrap(), 1).is_ok());
 }
@@ -303,6 +303,6 @@ fn bad_parameters_are_named() {
     let response = Pair::randomized_response(1.0).unwrap();
     assert_refused(person().add(&response, 0), "count", Kind::Zero);
     assert_refused(one(Ok(response.clone()), u64::MAX).add(&response, 1), "count", Kind::Overflow);
-    let records = Bundle::new(Neighbours { unit: Unit::Record, relation: Relation::AddRemove });
+    let records = Bundle::new(Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove });
     assert_refused(person().join(&records), "unit", Kind::Mixed);
 }

@@ -104,19 +104,19 @@ pub(super) fn sensitivity(buffers: &[Buffer], ticks: u64) -> f64 {
 
 /// The strategy in floats: what is told of its error.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
+pub(super) struct BufferedStrategy {
     /// The noise of a total has coefficients `beta_0 + sum of beta_k (1 - mu_k)^j`: each `mu` and `beta`, of the first `mu` is 0.
     noise: Vec<(f64, f64)>,
 }
 
-impl Series {
-    pub(super) fn of(buffers: &[Buffer]) -> Option<Series> {
-        Series::new(floats(buffers))
+impl BufferedStrategy {
+    pub(super) fn of(buffers: &[Buffer]) -> Option<BufferedStrategy> {
+        BufferedStrategy::new(floats(buffers))
     }
 
     /// `None` where the inverse is no sum of decaying series: losses must be apart and inside 0..1, weights positive, and the
     /// sum of weight over decay below 1.
-    pub(super) fn new(mut terms: Vec<(f64, f64)>) -> Option<Series> {
+    pub(super) fn new(mut terms: Vec<(f64, f64)>) -> Option<BufferedStrategy> {
         terms.sort_by(|a, b| b.0.total_cmp(&a.0));
         let inside = terms.iter().all(|(loss, weight)| *loss > 0.0 && *loss < 1.0 && *weight > 0.0);
         let apart = terms.windows(2).all(|pair| pair[0].0 > pair[1].0 * (1.0 + 1e-9));
@@ -156,7 +156,7 @@ impl Series {
         for (at, zero) in zeros.iter().enumerate() {
             noise.push((*zero, ratio(*zero, Some(at)) / -zero));
         }
-        Some(Series { noise })
+        Some(BufferedStrategy { noise })
     }
 
     /// The variance of the last of so many totals, for noise of variance 1.

@@ -3,10 +3,10 @@
 use std::f64::consts::PI;
 
 /// A complex number: real and imaginary part.
-pub(super) type Complex = (f64, f64);
+pub(super) type ComplexPair = (f64, f64);
 
 /// In place: value `k` becomes the sum of `value_j e^(-2 pi i j k / n)`.
-pub(super) fn transform(values: &mut [Complex]) {
+pub(super) fn transform(values: &mut [ComplexPair]) {
     let size = values.len();
     debug_assert!(size.is_power_of_two());
     let shift = usize::BITS - size.trailing_zeros();
@@ -16,7 +16,7 @@ pub(super) fn transform(values: &mut [Complex]) {
             values.swap(at, other);
         }
     }
-    let turns: Vec<Complex> = (0..size / 2)
+    let turns: Vec<ComplexPair> = (0..size / 2)
         .map(|at| {
             let (sin, cos) = libm::sincos(-2.0 * PI * at as f64 / size as f64);
             (cos, sin)

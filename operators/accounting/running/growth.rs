@@ -1,6 +1,6 @@
 //! How what totals err by grows from tick to tick: one of few ticks has the noise of few.
 
-use super::buffered::Series;
+use super::buffered::BufferedStrategy;
 use super::toeplitz::{self, Coefficients};
 use super::{Strategy, buffers, tree};
 
@@ -12,7 +12,7 @@ pub(crate) struct Growth(Variances);
 enum Variances {
     /// Of the first ticks; all later ones have that of the last.
     Listed(Vec<f64>),
-    Buffered(Series),
+    Buffered(BufferedStrategy),
     Tree,
     /// One draw for each tick, of at most so many.
     Ticks(u64),
@@ -26,7 +26,7 @@ impl Growth {
                 let work = vec![1.0; horizon as usize];
                 Variances::summed(&toeplitz::quotient(&work, &Coefficients::root(horizon).floats()))
             }
-            Strategy::Buffered => Variances::Buffered(Series::of(buffers(horizon))?),
+            Strategy::Buffered => Variances::Buffered(BufferedStrategy::of(buffers(horizon))?),
             Strategy::Tree => Variances::Tree,
             Strategy::Fresh => Variances::Ticks(horizon),
         };

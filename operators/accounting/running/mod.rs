@@ -50,10 +50,10 @@ use std::fmt;
 pub(crate) use constants::buffers;
 pub(crate) use growth::Growth;
 
-use super::Units;
+use super::BudgetUnits;
 use super::number;
 use crate::invalid::{Invalid, Kind};
-use buffered::Series;
+use buffered::BufferedStrategy;
 use toeplitz::Coefficients;
 
 /// How totals are noised.
@@ -145,13 +145,13 @@ impl Figures {
 
 /// The strategies for a horizon or a width at a price, and which to take.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct StrategyChoice {
     strategies: Vec<Figures>,
     best: Figures,
     lower_bound: f64,
 }
 
-impl Choice {
+impl StrategyChoice {
     /// All of them, the least error first.
     pub fn strategies(&self) -> &[Figures] {
         &self.strategies
@@ -168,7 +168,7 @@ impl Choice {
     }
 
     /// `found` at unit noise; `most` is what a key may keep.
-    fn of(found: Vec<Figures>, lower_bound: f64, rho: f64, most: u64) -> Choice {
+    fn of(found: Vec<Figures>, lower_bound: f64, rho: f64, most: u64) -> StrategyChoice {
         let noise = 1.0 / (2.0 * rho).sqrt();
         let priced = |figures: Figures| Figures {
             max: figures.max * noise,
@@ -181,7 +181,7 @@ impl Choice {
         // Fresh noise keeps least, and is always among them.
         let fits = strategies.iter().find(|figures| figures.memory <= most);
         let best = fits.or(strategies.last()).copied().unwrap_or_else(|| priced(fresh(1, 1.0, 1.0)));
-        Choice { strategies, best, lower_bound: lower_bound * noise }
+        StrategyChoice { strategies, best, lower_bound: lower_bound * noise }
     }
 }
 
@@ -189,20 +189,20 @@ impl Choice {
 ///
 /// # Errors
 /// Names `horizon` unless it is from 1 to 2^32, and `rho` where it is out of range.
-pub fn so_far(horizon: u64, rho: f64) -> Result<Choice, Invalid> {
+pub fn so_far(horizon: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     let horizon = self::horizon(horizon)?;
     let rho = number::rho("rho", rho)?;
     let ticks = horizon as f64;
     let mut found = vec![root(horizon), tree(horizon), fresh(1, ticks, (ticks + 1.0) / 2.0)];
     found.extend(buffered(horizon));
-    Ok(Choice::of(found, bounds::so_far(horizon), rho, NUMBERS))
+    Ok(StrategyChoice::of(found, bounds::so_far(horizon), rho, NUMBERS))
 }
 
 /// Totals over the last `width` ticks of a stream that need not end.
 ///
 /// # Errors
 /// Names `width` unless it is from 1 to 16,384, and `rho` where it is out of range.
-pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
+pub fn over_last(width: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     let width = self::width(width)?;
     let rho = number::rho("rho", rho)?;
     let mut found = vec![fresh(kept_over(1, width), width as f64, width as f64)];
@@ -211,7 +211,7 @@ pub fn over_last(width: u64, rho: f64) -> Result<Choice, Invalid> {
         let memory = kept_over(coefficients.values.len() as u64, width);
         found.push(figures(Strategy::SquareRoot, coefficients.sensitivity(), (variance, variance), memory));
     }
-    Ok(Choice::of(found, bounds::over(width), rho, u64::MAX))
+    Ok(StrategyChoice::of(found, bounds::over(width), rho, u64::MAX))
 }
 
 /// A horizon that there are totals for.
@@ -238,7 +238,7 @@ pub(crate) fn whole(
 }
 
 /// A price that noise can be found for.
-pub(crate) fn price(rho: Units) -> Result<f64, Invalid> {
+pub(crate) fn price(rho: BudgetUnits) -> Result<f64, Invalid> {
     number::rho("rho", rho.to_float_down())
 }
 
@@ -271,7 +271,7 @@ fn fresh(memory: u64, largest: f64, mean: f64) -> Figures {
 
 fn buffered(horizon: u64) -> Option<Figures> {
     let buffers = buffers(horizon);
-    let series = Series::of(buffers)?;
+    let series = BufferedStrategy::of(buffers)?;
     let ticks = horizon as f64;
     let variances = (series.variance(ticks), series.mean_variance(ticks));
     let sensitivity = buffered::sensitivity(buffers, horizon);

@@ -3,11 +3,11 @@
 //!
 //! `cargo test --lib accounting::running::search::print -- --ignored --nocapture` prints them.
 
-use super::buffered::{Buffer, ONE, Series, floats, length_squared};
+use super::buffered::{Buffer, BufferedStrategy, ONE, floats, length_squared};
 
 /// The logarithm of the largest variance at unit cost; infinite outside of what is valid.
 fn objective(point: &[f64], ticks: f64) -> f64 {
-    match Series::new(terms(point)) {
+    match BufferedStrategy::new(terms(point)) {
         Some(series) => (length_squared(&terms(point), ticks) * series.variance(ticks)).ln(),
         None => f64::INFINITY,
     }
@@ -140,7 +140,7 @@ fn what_is_shipped_is_what_is_found() {
         let ticks = 2f64.powi(power);
         let shipped = super::constants::buffers(1 << power);
         let (_, found) = search(shipped.len(), ticks);
-        let series = Series::of(shipped).unwrap();
+        let series = BufferedStrategy::of(shipped).unwrap();
         let value = (length_squared(&floats(shipped), ticks) * series.variance(ticks)).ln();
         assert!((value - found).abs() < 2e-6, "2^{power}: {value} {found}");
     }

@@ -6,7 +6,7 @@ fn near(found: f64, truth: f64, part: f64) {
     assert!((found / truth - 1.0).abs() <= part, "{found} is not {truth}");
 }
 
-fn of(choice: &Choice, strategy: Strategy) -> &Figures {
+fn of(choice: &StrategyChoice, strategy: Strategy) -> &Figures {
     choice.strategies().iter().find(|figures| figures.strategy() == strategy).unwrap()
 }
 
@@ -141,7 +141,7 @@ fn noise_times_measurement_is_the_work() {
         let strategy: Vec<f64> = (0..horizon).map(coefficient).collect();
         let noise = identity(&strategy, &vec![1.0; horizon as usize]);
         // And what is told of it by the poles of its inverse is what its series has.
-        let series = Series::of(buffers).unwrap();
+        let series = BufferedStrategy::of(buffers).unwrap();
         let (mut variance, mut mean) = (0.0, 0.0);
         for value in &noise {
             variance += value * value;
@@ -210,7 +210,7 @@ fn the_tree_is_counted_digit_by_digit() {
 
 #[test]
 fn what_is_out_of_range_is_named() {
-    let refused = |refused: Result<Choice, Invalid>| {
+    let refused = |refused: Result<StrategyChoice, Invalid>| {
         let refused = refused.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };

@@ -7,7 +7,7 @@
 
 use std::f64::consts::PI;
 
-use super::fourier::{Complex, transform};
+use super::fourier::{ComplexPair, transform};
 
 /// Bits behind the point of a coefficient: less than 1 in 10^5 of the error is lost.
 const BITS: u32 = 20;
@@ -93,7 +93,7 @@ impl Coefficients {
         let kept = self.values.len();
         let points = (64 * kept.max(width as usize)).next_power_of_two();
         let spread = |values: &mut dyn Iterator<Item = f64>| {
-            let mut list: Vec<Complex> = values.map(|value| (value, 0.0)).collect();
+            let mut list: Vec<ComplexPair> = values.map(|value| (value, 0.0)).collect();
             list.resize(points, (0.0, 0.0));
             transform(&mut list);
             list
@@ -103,7 +103,7 @@ impl Coefficients {
             return None;
         }
         let work = spread(&mut std::iter::repeat_n(1.0, width as usize));
-        let mut noise: Vec<Complex> =
+        let mut noise: Vec<ComplexPair> =
             work.iter().zip(&strategy).map(|(work, by)| divided(*work, *by)).collect();
         transform(&mut noise);
         // Forward again is backward in another order, times the number of points: first, last, last but one, ..
@@ -114,13 +114,13 @@ impl Coefficients {
     }
 }
 
-fn divided(a: Complex, b: Complex) -> Complex {
+fn divided(a: ComplexPair, b: ComplexPair) -> ComplexPair {
     let squared = b.0 * b.0 + b.1 * b.1;
     ((a.0 * b.0 + a.1 * b.1) / squared, (a.1 * b.0 - a.0 * b.1) / squared)
 }
 
 /// Whether a curve goes around zero, or so near it that this cannot be told.
-fn winds(curve: &[Complex]) -> bool {
+fn winds(curve: &[ComplexPair]) -> bool {
     let mut turned = 0.0;
     for (from, to) in curve.iter().zip(curve.iter().cycle().skip(1)) {
         let step = libm::atan2(from.0 * to.1 - from.1 * to.0, from.0 * to.0 + from.1 * to.1);

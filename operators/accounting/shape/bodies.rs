@@ -4,25 +4,25 @@ use super::matrix::{Matrix, dot};
 use crate::accounting::Relation;
 
 /// The vectors that a shape must hold: points, or half the differences of all pairs of points, which are never listed.
-pub(super) struct Vectors {
+pub(super) struct ShapeVectors {
     points: Matrix,
     relation: Relation,
 }
 
 /// One of them: a point (twice), or the two points of a pair.
-pub(super) type Name = (usize, usize);
+pub(super) type VectorId = (usize, usize);
 
 /// What a search among all of them found.
 pub(super) struct Farthest {
     /// No vector is farther out than this, squared.
     pub(super) most: f64,
     /// The farthest few beyond 1, the farthest first.
-    pub(super) beyond: Vec<Name>,
+    pub(super) beyond: Vec<VectorId>,
 }
 
-impl Vectors {
-    pub(super) fn new(points: Matrix, relation: Relation) -> Vectors {
-        Vectors { points, relation }
+impl ShapeVectors {
+    pub(super) fn new(points: Matrix, relation: Relation) -> ShapeVectors {
+        ShapeVectors { points, relation }
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -39,7 +39,7 @@ impl Vectors {
     }
 
     /// Some that span all of them: every point, or every point's difference from the first.
-    pub(super) fn first(&self) -> Vec<Name> {
+    pub(super) fn first(&self) -> Vec<VectorId> {
         let points = 0..self.points.rows();
         match self.relation {
             Relation::AddRemove => points.map(|at| (at, at)).collect(),
@@ -48,7 +48,7 @@ impl Vectors {
     }
 
     /// The vector itself.
-    pub(super) fn vector(&self, (left, right): Name) -> Vec<f64> {
+    pub(super) fn vector(&self, (left, right): VectorId) -> Vec<f64> {
         let left = self.points.row(left);
         match self.relation {
             Relation::AddRemove => left.to_vec(),
@@ -69,7 +69,7 @@ impl Vectors {
         Farthest { most, beyond: beyond.into_iter().map(|(_, name)| name).collect() }
     }
 
-    fn points_beyond(&self, metric: &Matrix) -> (f64, Vec<(f64, Name)>) {
+    fn points_beyond(&self, metric: &Matrix) -> (f64, Vec<(f64, VectorId)>) {
         let distances: Vec<f64> = self.points.each_row().map(|row| distance(metric, row)).collect();
         let most = distances.iter().copied().fold(0.0, f64::max);
         let beyond = distances.into_iter().enumerate().filter(|(_, distance)| *distance > 1.0);
@@ -78,7 +78,7 @@ impl Vectors {
 
     /// For each point the one that is farthest from it. Points are taken by their distance from the middle, so that most
     /// pairs are known to be near without a look: half a difference is at most the mean of the two distances.
-    fn pairs_beyond(&self, metric: &Matrix) -> (f64, Vec<(f64, Name)>) {
+    fn pairs_beyond(&self, metric: &Matrix) -> (f64, Vec<(f64, VectorId)>) {
         let (many, size) = (self.points.rows(), metric.rows());
         let turned = metric.transposed();
         let mut seen = self.points.times(&turned);

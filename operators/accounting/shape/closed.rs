@@ -1,12 +1,12 @@
 //! The domains whose best shape is known: boxes, ellipsoids, balls and marginals; and zonotopes, within pi/2.
 
-use super::Found;
+use super::CovarianceFactor;
 use super::matrix::{Eigen, Matrix};
 use super::norm::Norm;
 use crate::accounting::Relation;
 
 /// A box that reaches `a`: a diagonal covariance in proportion to `a^(4 / (p + 2))`, as large as its corners need.
-pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> Found {
+pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> CovarianceFactor {
     let most = reaches.iter().copied().fold(0.0, f64::max);
     let power = 4.0 / (norm.exponent() + 2.0);
     let weight = |reach: f64| libm::pow(reach / most, power);
@@ -20,14 +20,14 @@ pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> Found {
 }
 
 /// The ball of norm `power`: the same in every direction, as large as its corners need.
-pub(super) fn ball(power: f64, radius: f64, dimension: usize, norm: Norm) -> Found {
+pub(super) fn ball(power: f64, radius: f64, dimension: usize, norm: Norm) -> CovarianceFactor {
     let corner = libm::pow(dimension as f64, (0.5 - 1.0 / power).max(0.0));
     exact(along_axes(&vec![radius * corner; dimension]), norm)
 }
 
 /// Products of signs: to change a bit turns the signs of a set of coordinates, each coordinate's by other bits, and to
 /// exchange bits exchanges coordinates. The best shape is the same after all of that, and so in every direction.
-pub(super) fn marginals(points: &Matrix, relation: Relation, norm: Norm) -> Found {
+pub(super) fn marginals(points: &Matrix, relation: Relation, norm: Norm) -> CovarianceFactor {
     exact(along_axes(&vec![marginals_radius(points, relation).sqrt(); points.columns()]), norm)
 }
 
@@ -45,14 +45,14 @@ pub(super) fn marginals_radius(points: &Matrix, relation: Relation) -> f64 {
 }
 
 /// What a matrix makes of the unit ball: its own product with its transpose, in every norm.
-pub(super) fn ellipsoid(matrix: &Matrix, norm: Norm) -> Found {
+pub(super) fn ellipsoid(matrix: &Matrix, norm: Norm) -> CovarianceFactor {
     exact(of_covariance(&matrix.squared()), norm)
 }
 
 /// All sums of generators. For every split `l` of 1 among them, `sum g g' / l` holds the zonotope; of these the best is
 /// told. That is the bound of a semidefinite relaxation, which is at most pi/2 from the truth (Nesterov 1998); the sum of
 /// independent signs, which lies inside, may say more.
-pub(super) fn zonotope(generators: &Matrix, norm: Norm) -> Found {
+pub(super) fn zonotope(generators: &Matrix, norm: Norm) -> CovarianceFactor {
     let dimension = generators.columns();
     let most = generators.each_row().flatten().fold(0.0f64, |most, entry| most.max(entry.abs()));
     let unit = generators.clone().scaled(1.0 / most);
@@ -88,12 +88,12 @@ pub(super) fn zonotope(generators: &Matrix, norm: Norm) -> Found {
     let lower = (relaxed * std::f64::consts::FRAC_2_PI).max(signs);
     let factor = shape.0.scaled(most);
     let inverse = shape.1.scaled(1.0 / most);
-    Found { factor, inverse, upper: upper * most * most, lower: lower.min(upper) * most * most }
+    CovarianceFactor { factor, inverse, upper: upper * most * most, lower: lower.min(upper) * most * most }
 }
 
-fn exact((factor, inverse): (Matrix, Matrix), norm: Norm) -> Found {
+fn exact((factor, inverse): (Matrix, Matrix), norm: Norm) -> CovarianceFactor {
     let size = norm.of_variances(&factor.row_squares());
-    Found { factor, inverse, upper: size, lower: size }
+    CovarianceFactor { factor, inverse, upper: size, lower: size }
 }
 
 /// The factor with these deviations along the axes, and its inverse; axes without one are left out.

@@ -8,7 +8,7 @@ use crate::invalid::{Invalid, Kind};
 /// A bounded set of vectors, known before there is data. It is public: take it from what the data can be, never from what
 /// it was.
 #[derive(Clone, Debug)]
-pub struct Domain {
+pub struct DataDomain {
     pub(super) body: Body,
 }
 
@@ -42,66 +42,66 @@ const DIMENSIONS: usize = 256;
 const LEAST: f64 = 1e-100;
 const LARGEST: f64 = 1e100;
 
-impl Domain {
+impl DataDomain {
     /// These points, or the polytope of which they are the vertices: means of points lie in it, and shapes are the same.
     ///
     /// # Errors
     /// Names `points`, with row and column (from 1) where one number is at fault: nothing at all, rows of different
     /// lengths, NaN, infinite or beyond 1e100, more than 256 coordinates or 2^24 numbers, and points that are all the same.
-    pub fn points(points: &[Vec<f64>]) -> Result<Domain, Invalid> {
+    pub fn points(points: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let points = table("points", points)?;
         let first = points.row(0);
         if points.each_row().all(|row| row == first) {
             let remedy = "at least two that differ: the mean of a single one is known without data";
             return Err(Invalid::new("points", Kind::TooSmall, remedy));
         }
-        Ok(Domain { body: Body::Points(points) })
+        Ok(DataDomain { body: Body::Points(points) })
     }
 
     /// All vectors whose coordinates reach so far from zero, either way. A coordinate that cannot move has 0.
     ///
     /// # Errors
     /// Names `box`: nothing, a number that is negative, NaN, infinite or beyond 1e100, or nothing but zeros.
-    pub fn reaching(reaches: &[f64]) -> Result<Domain, Invalid> {
+    pub fn reaching(reaches: &[f64]) -> Result<DataDomain, Invalid> {
         let reaches = table("box", &[reaches.to_vec()])?;
         if reaches.row(0).iter().any(|&reach| reach < 0.0) {
             return Err(Invalid::new("box", Kind::Negative, "how far each coordinate reaches from zero"));
         }
         moving("box", &reaches)?;
-        Ok(Domain { body: Body::Box(reaches.row(0).to_vec()) })
+        Ok(DataDomain { body: Body::Box(reaches.row(0).to_vec()) })
     }
 
     /// What this matrix, given by its rows, makes of the ball of radius 1.
     ///
     /// # Errors
     /// Names `ellipsoid`, as [`Domain::points`] does.
-    pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<Domain, Invalid> {
+    pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let matrix = table("ellipsoid", matrix)?;
         dimensions("ellipsoid", matrix.rows())?;
         moving("ellipsoid", &matrix)?;
-        Ok(Domain { body: Body::Ellipsoid(matrix) })
+        Ok(DataDomain { body: Body::Ellipsoid(matrix) })
     }
 
     /// All vectors of so many coordinates whose norm of this power, from 1 to infinity, is at most the radius.
     ///
     /// # Errors
     /// Names `power`, `radius` or `dimension` when it is out of range.
-    pub fn ball(power: f64, radius: f64, dimension: usize) -> Result<Domain, Invalid> {
+    pub fn ball(power: f64, radius: f64, dimension: usize) -> Result<DataDomain, Invalid> {
         let power = Norm::ball("power", power)?;
         let remedy = "a number above 0, from 1e-100 to 1e100";
         let radius = crate::accounting::number::between("radius", radius, LEAST, LARGEST, remedy)?;
         dimensions("dimension", dimension)?;
-        Ok(Domain { body: Body::Ball { power, radius, dimension } })
+        Ok(DataDomain { body: Body::Ball { power, radius, dimension } })
     }
 
     /// All sums of these generators, each taken from -1 to 1 times.
     ///
     /// # Errors
     /// Names `zonotope`, as [`Domain::points`] does.
-    pub fn zonotope(generators: &[Vec<f64>]) -> Result<Domain, Invalid> {
+    pub fn zonotope(generators: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let generators = table("zonotope", generators)?;
         moving("zonotope", &generators)?;
-        Ok(Domain { body: Body::Zonotope(generators) })
+        Ok(DataDomain { body: Body::Zonotope(generators) })
     }
 
     /// What answers all questions about `ways` of so many bits at once: for each set of that many bits a coordinate, the
@@ -110,7 +110,7 @@ impl Domain {
     /// # Errors
     /// Names `bits` unless from 1 to 24, `ways` unless from 1 to as many, and `points` where the list of all of them is
     /// too long.
-    pub fn marginals(bits: u32, ways: u32) -> Result<Domain, Invalid> {
+    pub fn marginals(bits: u32, ways: u32) -> Result<DataDomain, Invalid> {
         whole("bits", bits, 24)?;
         whole("ways", ways, bits)?;
         let sets: Vec<u32> = (0..1u32 << bits).filter(|set| set.count_ones() == ways).collect();
@@ -122,7 +122,7 @@ impl Domain {
             let row = points.row_mut(record as usize);
             row.iter_mut().zip(&sets).for_each(|(entry, set)| *entry = sign(record & set));
         }
-        Ok(Domain { body: Body::Marginals(points) })
+        Ok(DataDomain { body: Body::Marginals(points) })
     }
 
     /// The tensors of this order of these points: a coordinate for each product of so many coordinates, those of which a
@@ -130,7 +130,7 @@ impl Domain {
     ///
     /// # Errors
     /// Names `order` unless from 1 to 8, and `points` as [`Domain::points`] does.
-    pub fn moments(points: &[Vec<f64>], order: u32) -> Result<Domain, Invalid> {
+    pub fn moments(points: &[Vec<f64>], order: u32) -> Result<DataDomain, Invalid> {
         whole("order", order, 8)?;
         let points = table("points", points)?;
         let mut products: Vec<Vec<usize>> = vec![Vec::new()];
@@ -151,7 +151,7 @@ impl Domain {
                 products.iter().map(entry).collect()
             })
             .collect();
-        Domain::points(&tensors)
+        DataDomain::points(&tensors)
     }
 
     /// How many coordinates.
@@ -301,10 +301,10 @@ fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
 }
 
 /// So that a domain that may be refused stands where one is asked for, and what is wrong with it is said there.
-impl TryFrom<Result<Domain, Invalid>> for Domain {
+impl TryFrom<Result<DataDomain, Invalid>> for DataDomain {
     type Error = Invalid;
 
-    fn try_from(domain: Result<Domain, Invalid>) -> Result<Domain, Invalid> {
+    fn try_from(domain: Result<DataDomain, Invalid>) -> Result<DataDomain, Invalid> {
         domain
     }
 }

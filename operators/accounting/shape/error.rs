@@ -1,8 +1,8 @@
 //! What a mean errs by, and what every unbiased mean errs by.
 
 use super::Shape;
-use super::bodies::Vectors;
-use super::domain::{Body, Domain};
+use super::bodies::ShapeVectors;
+use super::domain::{Body, DataDomain};
 use super::matrix::{Eigen, Matrix};
 use crate::accounting::shape::corners;
 use crate::accounting::{Relation, number, unbiased::chi_of_rho};
@@ -72,7 +72,7 @@ impl MeanError {
     ///
     /// # Errors
     /// Names `direction` as [`Domain::moves`] does.
-    pub fn lower_bound_along(&self, domain: &Domain, direction: &[f64]) -> Result<f64, Invalid> {
+    pub fn lower_bound_along(&self, domain: &DataDomain, direction: &[f64]) -> Result<f64, Invalid> {
         Ok(domain.moves(self.relation, direction)? / (self.people as f64 * chi_of_rho(self.rho)))
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn radius(body: &Body, relation: Relation) -> f64 {
 
 /// Found in the metric in which a vector that is shown to be far out has length 1.
 fn longest_of(points: &Matrix, relation: Relation) -> f64 {
-    let some = Vectors::new(points.clone(), relation);
+    let some = ShapeVectors::new(points.clone(), relation);
     let lengths =
         some.first().into_iter().map(|name| some.vector(name).iter().map(|entry| entry * entry).sum());
     let far: f64 = lengths.fold(0.0, f64::max);

@@ -50,7 +50,7 @@ mod span;
 #[cfg(test)]
 mod tests;
 
-pub use domain::Domain;
+pub use domain::DataDomain;
 pub use error::MeanError;
 pub use norm::Norm;
 
@@ -58,14 +58,14 @@ pub(crate) use matrix::{Matrix, dot};
 
 use super::Relation;
 use crate::invalid::{Invalid, Kind};
-use bodies::Vectors;
+use bodies::ShapeVectors;
 use domain::Body;
-use span::Span;
+use span::VectorSpan;
 
 /// The covariance of noise that fits a domain, and how near to the best it is.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    found: Found,
+    found: CovarianceFactor,
     relation: Relation,
     norm: Norm,
     /// The square of the length of the longest vector that it holds, rounded up.
@@ -74,7 +74,7 @@ pub struct Shape {
 
 /// A covariance as a factor and the factor's inverse, with bounds of its size: of the norm of the deviations, squared.
 #[derive(Clone, Debug)]
-struct Found {
+struct CovarianceFactor {
     factor: Matrix,
     inverse: Matrix,
     upper: f64,
@@ -96,7 +96,7 @@ impl Shape {
     /// # Errors
     /// Names `domain` where its coordinates are of sizes so different that floats find no shape, and `points` where one of more
     /// than 65,536 replaces another. A search that ends early has a wide [`Shape::gap`], which is no error.
-    pub fn of(domain: &Domain, relation: Relation, norm: Norm) -> Result<Shape, Invalid> {
+    pub fn of(domain: &DataDomain, relation: Relation, norm: Norm) -> Result<Shape, Invalid> {
         if let (Body::Points(points), Relation::Replace) = (&domain.body, relation)
             && points.rows() > PAIRED
         {
@@ -185,9 +185,9 @@ impl Shape {
     }
 }
 
-fn of_points(points: &Matrix, relation: Relation, norm: Norm, gap: f64) -> Found {
-    let (span, inside) = Span::of(points, relation);
-    solver::solve(&Vectors::new(inside, relation), &span.outward(), &span.inward(), norm, gap)
+fn of_points(points: &Matrix, relation: Relation, norm: Norm, gap: f64) -> CovarianceFactor {
+    let (span, inside) = VectorSpan::of(points, relation);
+    solver::solve(&ShapeVectors::new(inside, relation), &span.outward(), &span.inward(), norm, gap)
 }
 
 /// The sums of generators with all signs, the first of which is always 1.

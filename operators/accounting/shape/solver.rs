@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Found;
-use super::bodies::{Name, Vectors, distance};
+use super::CovarianceFactor;
+use super::bodies::{ShapeVectors, VectorId, distance};
 use super::matrix::{Eigen, Matrix, add};
 use super::norm::Norm;
 
@@ -30,7 +30,7 @@ const UPDATES: usize = 50_000;
 
 /// The weights, and the vectors that have one.
 struct Active {
-    names: Vec<Name>,
+    names: Vec<VectorId>,
     vectors: Matrix,
     weights: Vec<f64>,
 }
@@ -43,11 +43,21 @@ struct Metric {
 }
 
 /// The least covariance that holds the vectors, to this gap, in the original coordinates.
-pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: Norm, gap: f64) -> Found {
+pub(super) fn solve(
+    vectors: &ShapeVectors,
+    outward: &Matrix,
+    inward: &Matrix,
+    norm: Norm,
+    gap: f64,
+) -> CovarianceFactor {
     let mut active = Active::new(vectors);
     let mut weights = norm.weights(&vec![1.0; outward.rows()]);
-    let mut best =
-        Found { factor: Matrix::zeros(0, 0), inverse: Matrix::zeros(0, 0), upper: f64::INFINITY, lower: 0.0 };
+    let mut best = CovarianceFactor {
+        factor: Matrix::zeros(0, 0),
+        inverse: Matrix::zeros(0, 0),
+        upper: f64::INFINITY,
+        lower: 0.0,
+    };
     let (mut work, mut updates, mut inner) = (0.0, 0, 0.1f64.max(gap));
     let few = 4 * vectors.dimension() + 32;
     loop {
@@ -93,7 +103,7 @@ pub(super) fn solve(vectors: &Vectors, outward: &Matrix, inward: &Matrix, norm: 
 }
 
 impl Active {
-    fn new(vectors: &Vectors) -> Active {
+    fn new(vectors: &ShapeVectors) -> Active {
         let mut active =
             Active { names: Vec::new(), vectors: Matrix::zeros(0, vectors.dimension()), weights: Vec::new() };
         active.join(vectors, &vectors.first());
@@ -101,8 +111,8 @@ impl Active {
     }
 
     /// Newcomers get half of the mean weight.
-    fn join(&mut self, vectors: &Vectors, names: &[Name]) {
-        let known: BTreeSet<Name> = self.names.iter().copied().collect();
+    fn join(&mut self, vectors: &ShapeVectors, names: &[VectorId]) {
+        let known: BTreeSet<VectorId> = self.names.iter().copied().collect();
         let weight = 0.5 / self.names.len().max(1) as f64;
         for &name in names.iter().filter(|name| !known.contains(name) && !known.contains(&(name.1, name.0))) {
             self.names.push(name);

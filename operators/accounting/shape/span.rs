@@ -4,7 +4,7 @@ use super::matrix::{Matrix, add, dot};
 use crate::accounting::Relation;
 
 /// Coordinates for the span of a set: each original coordinate is divided by its unit, then taken along rows of length 1.
-pub(super) struct Span {
+pub(super) struct VectorSpan {
     /// The unit of each coordinate: the largest number that occurs in it, 0 where there is none.
     units: Vec<f64>,
     /// A direction a row.
@@ -14,9 +14,9 @@ pub(super) struct Span {
 /// What of a vector lies outside of the span, in the units of each coordinate, is rounding.
 const ROUNDING: f64 = 1e-10;
 
-impl Span {
+impl VectorSpan {
     /// The span of points, or of their differences; and the points in its coordinates.
-    pub(super) fn of(points: &Matrix, relation: Relation) -> (Span, Matrix) {
+    pub(super) fn of(points: &Matrix, relation: Relation) -> (VectorSpan, Matrix) {
         let mut rest = points.clone();
         if relation == Relation::Replace {
             let first = points.row(0).to_vec();
@@ -62,7 +62,7 @@ impl Span {
             directions = Matrix::diagonal(&vec![1.0; dimension]);
         }
         let inside = unit.times(&directions.transposed());
-        (Span { units, directions }, inside)
+        (VectorSpan { units, directions }, inside)
     }
 
     /// From coordinates of the span to the original ones.

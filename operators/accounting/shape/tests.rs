@@ -49,7 +49,7 @@ fn length(shape: &Shape, vector: &[f64]) -> f64 {
 #[test]
 fn moments_are_tensors() {
     let points = [vec![1.0, 2.0], vec![-3.0, 0.5], vec![0.0, 1.0]];
-    let tensors = Domain::moments(&points, 3).unwrap();
+    let tensors = DataDomain::moments(&points, 3).unwrap();
     assert_eq!(tensors.dimension(), 4);
     let listed = tensors.listed().unwrap();
     for (point, squared) in points.iter().zip(listed.row_squares()) {
@@ -62,7 +62,7 @@ fn moments_are_tensors() {
 fn everything_is_inside() {
     for (seed, (many, dimension)) in [(40, 3), (7, 5), (100, 6), (3, 8)].into_iter().enumerate() {
         let points = cloud(many, dimension, seed as u64 + 1);
-        let domain = Domain::points(&points).unwrap();
+        let domain = DataDomain::points(&points).unwrap();
         for norm in norms() {
             let shape = Shape::of(&domain, AddRemove, norm).unwrap();
             assert!(points.iter().all(|point| length(&shape, point) <= 1.0 + 1e-12), "{norm}");
@@ -86,7 +86,7 @@ fn who_comes_or_goes_is_not_moved_to_the_centre() {
     let (far, close): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
         far.map(|point: Vec<f64>| (point.clone(), point.iter().map(|entry| entry - 100.0).collect())).unzip();
     let gamma = |points: &[Vec<f64>], relation| {
-        Shape::of(&Domain::points(points).unwrap(), relation, Norm::EUCLIDEAN).unwrap().gamma()
+        Shape::of(&DataDomain::points(points).unwrap(), relation, Norm::EUCLIDEAN).unwrap().gamma()
     };
     near(gamma(&far, Replace), gamma(&close, Replace), 1e-4);
     assert!(gamma(&far, AddRemove) > 100.0 * 3f64.sqrt());
@@ -101,7 +101,7 @@ fn flat_domains_have_noise_only_where_they_reach() {
         .collect();
     for relation in [AddRemove, Replace] {
         for norm in norms() {
-            let shape = Shape::of(&Domain::points(&flat).unwrap(), relation, norm).unwrap();
+            let shape = Shape::of(&DataDomain::points(&flat).unwrap(), relation, norm).unwrap();
             assert_eq!((shape.rank(), shape.dimension()), (2, 5));
             assert!(shape.gap() <= 1e-4, "{norm} {}", shape.gap());
             assert_eq!(shape.covariance()[3][3], 0.0);
@@ -120,7 +120,7 @@ fn coordinates_of_very_different_units_are_found_to_the_gap() {
         for point in &mut points {
             point.iter_mut().enumerate().for_each(|(at, entry)| *entry *= 10f64.powi(at as i32 % 5));
         }
-        let domain = Domain::points(&points).unwrap();
+        let domain = DataDomain::points(&points).unwrap();
         for norm in norms() {
             for relation in [AddRemove, Replace] {
                 let shape = Shape::of(&domain, relation, norm).unwrap();
@@ -132,7 +132,7 @@ fn coordinates_of_very_different_units_are_found_to_the_gap() {
 
 #[test]
 fn one_coordinate_is_the_plain_gaussian() {
-    let line = Domain::points(&[vec![-1.0], vec![3.0], vec![2.0]]).unwrap();
+    let line = DataDomain::points(&[vec![-1.0], vec![3.0], vec![2.0]]).unwrap();
     for norm in norms() {
         let of = |relation| MeanError::of(&Shape::of(&line, relation, norm).unwrap(), 0.125, 10).unwrap();
         // A deviation of 2 sensitivities: 3 where one comes or goes, 4 where one replaces another.
@@ -146,7 +146,7 @@ fn one_coordinate_is_the_plain_gaussian() {
 // bound 2 / (10 root(e^0.2 - 1)); half of both where one comes or goes; in variance a ratio of (e^0.2 - 1) / 0.2.
 #[test]
 fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
-    let line = Domain::reaching(&[1.0]).unwrap();
+    let line = DataDomain::reaching(&[1.0]).unwrap();
     for (relation, moved) in [(AddRemove, 0.1), (Replace, 0.2)] {
         let shape = Shape::of(&line, relation, Norm::EUCLIDEAN).unwrap();
         let error = MeanError::of(&shape, 0.1, 10).unwrap();
@@ -169,7 +169,7 @@ fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
 
 #[test]
 fn nothing_errs_by_less_than_the_bound() {
-    let domain = Domain::points(&cloud(60, 4, 12)).unwrap();
+    let domain = DataDomain::points(&cloud(60, 4, 12)).unwrap();
     for relation in [AddRemove, Replace] {
         for norm in norms() {
             let shape = Shape::of(&domain, relation, norm).unwrap();
@@ -192,14 +192,14 @@ fn nothing_errs_by_less_than_the_bound() {
 
 #[test]
 fn directions_move_as_far_as_the_domain_reaches() {
-    let moves = |domain: Domain, direction: &[f64]| domain.moves(AddRemove, direction).unwrap();
-    near(moves(Domain::reaching(&[1.0, 2.0]).unwrap(), &[3.0, -1.0]), 5.0, 1e-12);
-    near(moves(Domain::zonotope(&[vec![1.0, 0.0], vec![0.0, 2.0]]).unwrap(), &[3.0, -1.0]), 5.0, 1e-12);
-    near(moves(Domain::ball(2.0, 2.0, 2).unwrap(), &[3.0, 4.0]), 10.0, 1e-12);
-    near(moves(Domain::ball(1.0, 2.0, 2).unwrap(), &[3.0, -4.0]), 8.0, 1e-12);
-    near(moves(Domain::ball(f64::INFINITY, 2.0, 2).unwrap(), &[3.0, -4.0]), 14.0, 1e-12);
-    near(moves(Domain::ellipsoid(&[vec![2.0, 0.0], vec![0.0, 1.0]]).unwrap(), &[3.0, 8.0]), 10.0, 1e-12);
-    let points = Domain::points(&[vec![1.0, 1.0], vec![-3.0, 0.0]]).unwrap();
+    let moves = |domain: DataDomain, direction: &[f64]| domain.moves(AddRemove, direction).unwrap();
+    near(moves(DataDomain::reaching(&[1.0, 2.0]).unwrap(), &[3.0, -1.0]), 5.0, 1e-12);
+    near(moves(DataDomain::zonotope(&[vec![1.0, 0.0], vec![0.0, 2.0]]).unwrap(), &[3.0, -1.0]), 5.0, 1e-12);
+    near(moves(DataDomain::ball(2.0, 2.0, 2).unwrap(), &[3.0, 4.0]), 10.0, 1e-12);
+    near(moves(DataDomain::ball(1.0, 2.0, 2).unwrap(), &[3.0, -4.0]), 8.0, 1e-12);
+    near(moves(DataDomain::ball(f64::INFINITY, 2.0, 2).unwrap(), &[3.0, -4.0]), 14.0, 1e-12);
+    near(moves(DataDomain::ellipsoid(&[vec![2.0, 0.0], vec![0.0, 1.0]]).unwrap(), &[3.0, 8.0]), 10.0, 1e-12);
+    let points = DataDomain::points(&[vec![1.0, 1.0], vec![-3.0, 0.0]]).unwrap();
     near(points.moves(Replace, &[1.0, 0.0]).unwrap(), 4.0, 1e-12);
     near(points.moves(AddRemove, &[1.0, 0.0]).unwrap(), 3.0, 1e-12);
     assert_eq!(points.moves(Replace, &[1.0]).unwrap_err().field(), "direction");
@@ -207,11 +207,11 @@ fn directions_move_as_far_as_the_domain_reaches() {
 
 #[test]
 fn what_makes_no_domain_is_named() {
-    let kind = |found: Result<Domain, Invalid>| {
+    let kind = |found: Result<DataDomain, Invalid>| {
         let refused = found.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    let points = |points: &[Vec<f64>]| kind(Domain::points(points));
+    let points = |points: &[Vec<f64>]| kind(DataDomain::points(points));
     assert_eq!(points(&[]), ("points".to_owned(), Kind::Empty));
     assert_eq!(points(&[vec![]]).1, Kind::Empty);
     assert_eq!(points(&[vec![1.0], vec![1.0, 2.0]]).1, Kind::Malformed);
@@ -221,16 +221,16 @@ fn what_makes_no_domain_is_named() {
     assert_eq!(points(&[vec![1.0, 2.0], vec![1.0, 2.0]]).1, Kind::TooSmall);
     assert_eq!(points(&[vec![0.5; 257], vec![1.0; 257]]).1, Kind::TooLarge);
     let many: Vec<Vec<f64>> = (0..=1 << 16).map(|at| vec![f64::from(at)]).collect();
-    let many = Domain::points(&many).unwrap();
+    let many = DataDomain::points(&many).unwrap();
     let paired = Shape::of(&many, Replace, Norm::EUCLIDEAN).unwrap_err();
     assert_eq!((paired.field(), paired.kind()), ("points", Kind::TooLarge));
     near(Shape::of(&many, AddRemove, Norm::EUCLIDEAN).unwrap().gamma(), 65_536.0, 1e-8);
-    assert_eq!(kind(Domain::reaching(&[1.0, -1.0])), ("box".to_owned(), Kind::Negative));
-    assert_eq!(kind(Domain::reaching(&[0.0, 0.0])).1, Kind::Zero);
-    assert_eq!(kind(Domain::ball(0.5, 1.0, 2)), ("power".to_owned(), Kind::TooSmall));
-    assert_eq!(kind(Domain::ball(2.0, f64::INFINITY, 2)), ("radius".to_owned(), Kind::Infinite));
-    assert_eq!(kind(Domain::ball(2.0, 1.0, 0)), ("dimension".to_owned(), Kind::Zero));
-    assert_eq!(kind(Domain::marginals(3, 4)), ("ways".to_owned(), Kind::TooLarge));
+    assert_eq!(kind(DataDomain::reaching(&[1.0, -1.0])), ("box".to_owned(), Kind::Negative));
+    assert_eq!(kind(DataDomain::reaching(&[0.0, 0.0])).1, Kind::Zero);
+    assert_eq!(kind(DataDomain::ball(0.5, 1.0, 2)), ("power".to_owned(), Kind::TooSmall));
+    assert_eq!(kind(DataDomain::ball(2.0, f64::INFINITY, 2)), ("radius".to_owned(), Kind::Infinite));
+    assert_eq!(kind(DataDomain::ball(2.0, 1.0, 0)), ("dimension".to_owned(), Kind::Zero));
+    assert_eq!(kind(DataDomain::marginals(3, 4)), ("ways".to_owned(), Kind::TooLarge));
     assert_eq!(Norm::power(1.5).unwrap_err().kind(), Kind::TooSmall);
     assert_eq!("inf".parse::<Norm>().unwrap(), Norm::LARGEST);
 }
@@ -241,7 +241,7 @@ fn sizes_that_floats_cannot_hold_together_are_refused_or_held() {
     let points = [vec![1e-100, 1e100, 1.0], vec![1e-99, -1e100, 2.0], vec![-1e-100, 1e98, -1.0]];
     for relation in [AddRemove, Replace] {
         for norm in norms() {
-            match Shape::of(&Domain::points(&points).unwrap(), relation, norm) {
+            match Shape::of(&DataDomain::points(&points).unwrap(), relation, norm) {
                 Ok(shape) => {
                     assert_eq!(shape.dimension(), 3);
                     let held = |point: &Vec<f64>| length(&shape, point) <= 1.0 + 1e-6;
@@ -263,13 +263,13 @@ proptest::proptest! {
         norm in 2.0f64..9.0,
     ) {
         let norm = Norm::power(norm).unwrap();
-        let shape = Shape::of(&Domain::reaching(&reaches).unwrap(), AddRemove, norm).unwrap();
+        let shape = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, norm).unwrap();
         let inside: Vec<f64> = reaches.iter().zip(&places).map(|(reach, place)| reach * place).collect();
         let corner: Vec<f64> = reaches.iter().zip(&places).map(|(reach, place)| reach * place.signum()).collect();
         proptest::prop_assert!(length(&shape, &inside) <= 1.0 + 1e-12);
         proptest::prop_assert!(length(&shape, &corner) <= 1.0 + 1e-12);
         let size: f64 = inside.iter().map(|entry| entry.abs().powf(power)).sum::<f64>().powf(1.0 / power);
-        let ball = Shape::of(&Domain::ball(power, size, inside.len()).unwrap(), Replace, norm).unwrap();
+        let ball = Shape::of(&DataDomain::ball(power, size, inside.len()).unwrap(), Replace, norm).unwrap();
         proptest::prop_assert!(length(&ball, &inside) <= 1.0 + 1e-9);
     }
 }

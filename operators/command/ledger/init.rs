@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::Decimal;
-use discreet::accounting::{Amount, Omega, Units};
+use discreet::accounting::{BudgetUnits, Omega, PrivacyCost};
 use discreet::job::Job;
 use discreet::ledger::{Domain, Key, Ledger, Trouble, TroubleKind};
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ impl Stated<'_> {
                 .filter_map(|(name, words)| Some((name.to_owned(), float(words)?.into())))
                 .collect();
         let mut cap = amount(self.domain().cap());
-        if let Amount::Zcdp { omega, .. } = self.domain().cap() {
+        if let PrivacyCost::Zcdp { omega, .. } = self.domain().cap() {
             cap["omega"] = (*omega != Omega::EVERY).then(|| omega.to_float()).into();
         }
         let line = json!({
@@ -182,10 +182,10 @@ impl Stated<'_> {
     fn conversion(&self) -> Option<String> {
         let (epsilon, delta) =
             (self.job.privacy.budget.epsilon.as_ref()?, self.job.privacy.budget.delta.as_ref()?);
-        let Amount::Zcdp { delta: charged, .. } = self.domain().cap() else { return None };
+        let PrivacyCost::Zcdp { delta: charged, .. } = self.domain().cap() else { return None };
         let whole = format!("is epsilon {:?} at delta", epsilon.to_f64());
         Some(match *charged {
-            Units::ZERO => format!("so much rho {whole} {:?}", delta.to_f64()),
+            BudgetUnits::ZERO => format!("so much rho {whole} {:?}", delta.to_f64()),
             _ => format!(
                 "so much rho {whole} {:?} / 2; the other half is for keys to be discovered",
                 delta.to_f64()

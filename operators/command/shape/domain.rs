@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::Invalid;
-use discreet::accounting::shape::Domain;
+use discreet::accounting::shape::DataDomain;
 
 use crate::command::{Refusal, number, whole};
 
@@ -45,25 +45,25 @@ pub(super) struct Given {
 }
 
 impl Given {
-    pub(super) fn domain(&self) -> Result<Domain, Refusal> {
+    pub(super) fn domain(&self) -> Result<DataDomain, Refusal> {
         if let Some(path) = &self.points {
             let points = read("points", path)?;
             return match &self.moments {
-                None => Ok(Domain::points(&points)?),
-                Some(order) => Domain::moments(&points, small("moments", order)?)
+                None => Ok(DataDomain::points(&points)?),
+                Some(order) => DataDomain::moments(&points, small("moments", order)?)
                     .map_err(|refused| of("moments", &refused)),
             };
         }
         if let Some(reaches) = &self.reaches {
             let reaches: Result<Vec<f64>, Refusal> =
                 reaches.split(',').map(|reach| number("box", reach.trim())).collect();
-            return Ok(Domain::reaching(&reaches?)?);
+            return Ok(DataDomain::reaching(&reaches?)?);
         }
         if let Some(path) = &self.ellipsoid {
-            return Ok(Domain::ellipsoid(&read("ellipsoid", path)?)?);
+            return Ok(DataDomain::ellipsoid(&read("ellipsoid", path)?)?);
         }
         if let Some(path) = &self.zonotope {
-            return Ok(Domain::zonotope(&read("zonotope", path)?)?);
+            return Ok(DataDomain::zonotope(&read("zonotope", path)?)?);
         }
         if let Some(given) = &self.marginals {
             let [bits, ways] = given.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
@@ -72,7 +72,7 @@ impl Given {
                 ));
             };
             let (bits, ways) = (small("marginals", bits)?, small("marginals", ways)?);
-            return Domain::marginals(bits, ways).map_err(|refused| of("marginals", &refused));
+            return DataDomain::marginals(bits, ways).map_err(|refused| of("marginals", &refused));
         }
         let given = self.ball.as_deref().unwrap_or_default();
         let [power, radius, dimension] = given.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
@@ -82,7 +82,7 @@ impl Given {
         };
         let power = if power == "inf" { f64::INFINITY } else { number("ball", power)? };
         let (radius, dimension) = (number("ball", radius)?, small("ball", dimension)?);
-        Domain::ball(power, radius, dimension as usize).map_err(|refused| of("ball", &refused))
+        DataDomain::ball(power, radius, dimension as usize).map_err(|refused| of("ball", &refused))
     }
 }
 

@@ -4,7 +4,7 @@
 //! have windows that no state was ever ahead of. Its end is bound where something follows from it: the life against which
 //! a charge counts, the windows that are paid for where there are fewer than the bound, the noise of running totals.
 
-use crate::accounting::{Cost, Interval, Promise};
+use crate::accounting::{Interval, Promise, ReleaseCost};
 use crate::dataflow::windows::Schedule;
 use crate::invalid::Invalid;
 use crate::ledger::{Charge, Digest, Name, VersionTerms};
@@ -63,7 +63,7 @@ fn at(time: Time) -> String {
 /// everything together that makes no difference, and a schedule that goes on for longer goes on with it. Where spans of
 /// time have their own, they are charged up to the last window and no further.
 pub(crate) fn charge(
-    (cost, paid): (&Cost, Paid),
+    (cost, paid): (&ReleaseCost, Paid),
     windows: Option<u64>,
     schedule: &Schedule,
     promise: Promise,
@@ -85,7 +85,7 @@ pub(crate) fn charge(
     // Fewer than the bound: a later end adds windows to what is paid for. The terms of a single window name its end anyway.
     let has_fewer = schedule.count() < windows && !schedule.is_whole();
     let life = if has_fewer { schedule.life_of_the_first(paid)? } else { life()? };
-    Ok(Charge::Once { cost: Cost::new(cost.neighbours(), amount), life })
+    Ok(Charge::Once { cost: ReleaseCost::new(cost.neighbours(), amount), life })
 }
 
 /// Whether it ends when time does.
@@ -96,7 +96,7 @@ fn is_open(life: Interval) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{Amount, Neighbours};
+    use crate::accounting::{Adjacency, PrivacyCost};
     use crate::time::{hours, minutes};
 
     const DAY: Time = 86_400_000_000;
@@ -105,8 +105,8 @@ mod tests {
         Schedule::tumbling(hours(24), from, until).unwrap()
     }
 
-    fn cost() -> Cost {
-        Cost::new(Neighbours::PERSON, Amount::zcdp(0.5).unwrap())
+    fn cost() -> ReleaseCost {
+        ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.5).unwrap())
     }
 
     fn bound(
@@ -148,7 +148,7 @@ mod tests {
         let domain = Name::new("domain", "visits").unwrap();
         let bound = |partial: Option<f64>, once: bool, promise| {
             let cost = match partial {
-                Some(rho) => cost().with_partial(Amount::zcdp(rho).unwrap()).unwrap(),
+                Some(rho) => cost().with_partial(PrivacyCost::zcdp(rho).unwrap()).unwrap(),
                 None => cost(),
             };
             let life = Interval::new(0, DAY).unwrap();

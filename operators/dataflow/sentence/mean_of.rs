@@ -7,7 +7,7 @@ use super::bounded::Bounded;
 use super::question::{Grouping, Question};
 use super::tallied::Tallied;
 use super::unit::Unit;
-use crate::accounting::shape::{Domain, Norm};
+use crate::accounting::shape::{DataDomain, Norm};
 use crate::dataflow::bounding::{Few, Identity, Values};
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
@@ -108,7 +108,7 @@ where
     /// most `per_key` vectors of the domain.
     pub fn over(
         self,
-        domain: impl TryInto<Domain, Error: Into<Invalid>>,
+        domain: impl TryInto<DataDomain, Error: Into<Invalid>>,
     ) -> Tallied<'scope, D, U, T, Averaged<VectorMean<K>, C>, G, V> {
         self.over_in(domain, Norm::EUCLIDEAN)
     }
@@ -116,7 +116,7 @@ where
     /// The same, with the least error in this norm.
     pub fn over_in(
         self,
-        domain: impl TryInto<Domain, Error: Into<Invalid>>,
+        domain: impl TryInto<DataDomain, Error: Into<Invalid>>,
         norm: Norm,
     ) -> Tallied<'scope, D, U, T, Averaged<VectorMean<K>, C>, G, V> {
         let limits = *self.bounded.limits();

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Gate, Memory};
@@ -28,7 +28,7 @@ pub(super) trait Office {
     fn secret(&self) -> Zeroizing<[u8; 32]>;
 
     /// The budget that pays: the one of that name, or the only one for such a unit.
-    fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble>;
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble>;
 
     fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, Trouble>;
 }
@@ -53,7 +53,7 @@ impl Office for AtGate<'_> {
         self.0.key().derive(CHOICE)
     }
 
-    fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble> {
         let named = named.map(|name| Name::new("domain", name)).transpose()?;
         self.0.domain(named.as_ref(), unit).cloned()
     }

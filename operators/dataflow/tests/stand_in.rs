@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Doubt, Request, Standing, Told};
 use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
@@ -55,8 +55,8 @@ impl StandIn {
             let standing = Standing {
                 domain: row.release().domain.clone(),
                 window: row.release().window,
-                spent: Amount::zcdp(0.25).unwrap(),
-                cap: Amount::zcdp(1.0).unwrap(),
+                spent: PrivacyCost::zcdp(0.25).unwrap(),
+                cap: PrivacyCost::zcdp(1.0).unwrap(),
                 forecast: Arc::new(Forecast::unseen()),
                 order: 0,
             };

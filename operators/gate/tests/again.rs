@@ -23,7 +23,7 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: At) {
     desk.seek(release(0));
     assert_eq!(row(&desk).line(), first.line());
     drop((gate, desk));
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 
     let once = opening(&scratch).delivery(Delivery::AtMostOnce);
     let (gate, desk) = at_a_desk(once.open().unwrap());

@@ -35,15 +35,15 @@ fn ready(bundle: BoundedNoise) -> Arc<ReadyBundle> {
 fn ledger(at: At) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let cap = Amount::approximate_zcdp(1.0, Omega::EVERY, Some(2.5e-6));
+    let cap = PrivacyCost::approximate_zcdp(1.0, Omega::EVERY, Some(2.5e-6));
     ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 
 /// What so many bundles cost of it.
-fn bundles(count: u64) -> Amount {
-    let cost = Amount::approximate(1.0, 1e-6).unwrap();
-    let one = cost.in_currency_of(&Amount::zcdp(1.0).unwrap()).unwrap();
+fn bundles(count: u64) -> PrivacyCost {
+    let cost = PrivacyCost::approximate(1.0, 1e-6).unwrap();
+    let one = cost.in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
     one.times(count).unwrap()
 }
 

@@ -199,5 +199,5 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
     desk.submit(total(1, 1)).unwrap();
     assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
     drop(gate);
-    assert_eq!(spent(&scratch), Amount::zcdp(COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }

@@ -128,7 +128,7 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: At) {
     assert_eq!(draws.load(Ordering::Relaxed), 2);
     // A refusal settles what is before it as well.
     let dear = |window| {
-        let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(100.0).unwrap());
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
         Request { charge: Charge::Cost(cost), ..request(window, &draws) }
     };
     assert_eq!(fate(&desk, dear(9)).0, Fate::Refused);
@@ -140,7 +140,7 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: At) {
     part.release.part = Some(Digest::of(b"an answer"));
     assert_eq!(fate(&desk, part).0, Fate::Refused, "there is no budget left, and it was drawn");
     drop((gate, desk));
-    assert_eq!(spent(&scratch), Amount::zcdp(3.0 * COST).unwrap());
+    assert_eq!(spent(&scratch), PrivacyCost::zcdp(3.0 * COST).unwrap());
 }
 
 /// Windows after the last one are skipped while those before it wait for their turn, and a process may end in between.
@@ -200,14 +200,14 @@ fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
     let mut desk = desk(&gate, "by_path", b"first").unwrap();
     assert!(desk.take_memory().is_none());
     assert!(desk.wait().is_none());
-    assert!(gate.domain(None, crate::accounting::Unit::Person).is_err());
+    assert!(gate.domain(None, crate::accounting::PrivacyUnit::Person).is_err());
 }
 
 #[test]
 fn a_gate_knows_the_budgets_of_its_ledger() {
     let scratch = scratch(At::File, 10);
     let gate = opening(&scratch).open().unwrap();
-    let domain = gate.domain(None, crate::accounting::Unit::Person).unwrap();
+    let domain = gate.domain(None, crate::accounting::PrivacyUnit::Person).unwrap();
     assert_eq!(domain.name(), &name_of("visits"));
-    assert!(gate.domain(Some(&name_of("visit")), crate::accounting::Unit::Person).is_err());
+    assert!(gate.domain(Some(&name_of("visit")), crate::accounting::PrivacyUnit::Person).is_err());
 }

@@ -11,7 +11,7 @@ use super::release::{CostWords, NoiseKind, Price, Release};
 use super::running;
 use super::source::{Order, Place, Records, Source, check_field};
 use super::statistic::{Keys, Statistic};
-use crate::accounting::{Amount, Cost, Omega, Promise, Units};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
 use crate::job::offer::{misfit, pasted};
@@ -315,7 +315,7 @@ fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Optio
 /// A cost that the domain can count, and that fits at least once.
 fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Domain) -> Option<()> {
     let amount = place.parsed(amount(words, domain))?;
-    let cost = Cost::new(domain.neighbours(), amount.clone());
+    let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
     place.parsed(domain.counts(&cost))?;
     let times = windows.unwrap_or(1).into();
     if amount.times(times).is_ok_and(|all| all.within(domain.cap())) {
@@ -330,19 +330,20 @@ fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Doma
 }
 
 /// The cost in the domain's currency, rounded up.
-pub(super) fn amount(words: &CostWords, domain: &Domain) -> Result<Amount, Invalid> {
-    let delta = words.delta.as_ref().map_or(Ok(Units::ZERO), |delta| Units::at_least("delta", delta))?;
+pub(super) fn amount(words: &CostWords, domain: &Domain) -> Result<PrivacyCost, Invalid> {
+    let delta =
+        words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
     let own = match (&words.epsilon, &words.rho) {
-        (Some(epsilon), _) => Amount::Pure { epsilon: Units::at_least("epsilon", epsilon)? },
+        (Some(epsilon), _) => PrivacyCost::Pure { epsilon: BudgetUnits::at_least("epsilon", epsilon)? },
         (None, rho) => {
-            let rho = rho.as_ref().map_or(Ok(Units::ZERO), |rho| Units::at_least("rho", rho))?;
-            Amount::Zcdp { rho, delta: Units::ZERO, omega: Omega::EVERY }
+            let rho = rho.as_ref().map_or(Ok(BudgetUnits::ZERO), |rho| BudgetUnits::at_least("rho", rho))?;
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
         }
     };
     // The noise costs what it costs, and the discovery of keys its delta beside it.
     Ok(match own.in_currency_of(domain.cap())? {
         // What is priced here holds for every order.
-        Amount::Zcdp { rho, .. } => Amount::Zcdp { rho, delta, omega: Omega::EVERY },
+        PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
         other => other,
     })
 }

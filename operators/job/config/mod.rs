@@ -59,7 +59,7 @@ pub(in crate::job) use told::{cost_fields, statistic_fields};
 
 pub use crate::time::Zone;
 
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
 use crate::ledger::{Domain, Name};
 use crate::time::{Span, Time, seconds};
@@ -191,7 +191,7 @@ impl Job {
     }
 
     /// A cost in the domain's currency, rounded up.
-    pub(crate) fn cost(&self, words: &CostWords) -> Result<Amount, Invalid> {
+    pub(crate) fn cost(&self, words: &CostWords) -> Result<PrivacyCost, Invalid> {
         agree::amount(words, &self.domain)
     }
 }

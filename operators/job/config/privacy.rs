@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::node::Node;
 use super::span::{fixed, unit_words};
-use crate::accounting::{Amount, Neighbours, Omega, Promise, Relation, Unit, limit};
+use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, limit};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::{Key, Name};
@@ -56,12 +56,12 @@ pub enum Missing {
 
 impl Protected {
     /// The neighbours about which every cost of the job speaks.
-    pub fn neighbours(&self) -> Neighbours {
+    pub fn neighbours(&self) -> Adjacency {
         let unit = match self {
-            Protected::Person { .. } => Unit::Person,
-            Protected::Record => Unit::Record,
+            Protected::Person { .. } => PrivacyUnit::Person,
+            Protected::Record => PrivacyUnit::Record,
         };
-        Neighbours { unit, relation: Relation::AddRemove }
+        Adjacency { unit, relation: Relation::AddRemove }
     }
 }
 
@@ -99,7 +99,7 @@ impl BudgetWords {
     }
 
     /// The cap that it comes to; half of delta is kept apart where some release charges a delta.
-    pub(in crate::job) fn cap(&self, deltas_are_charged: bool) -> Result<Amount, Invalid> {
+    pub(in crate::job) fn cap(&self, deltas_are_charged: bool) -> Result<PrivacyCost, Invalid> {
         limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), deltas_are_charged, self.omega)
     }
 }

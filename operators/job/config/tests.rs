@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Amount, Neighbours, Omega, Promise, Unit};
+use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise};
 
 /// A job file with one release, which is right in every field.
 pub(super) const GOOD: &str = r#"[job]
@@ -63,7 +63,7 @@ fn the_job_file_that_teaches_is_right() {
     assert_eq!(job.limits.memory, Some(2_000_000_000));
     assert_eq!(job.domain().promise(), Promise::Windows(3));
     // Half of delta is for discovering keys; (1, 5e-7) is less than the rho of (1, 1e-6), .0243559.
-    let Amount::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
+    let PrivacyCost::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
     assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
     assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
     let shares = job.releases.iter().map(|release| match release.price {
@@ -155,7 +155,7 @@ fn promises_become_the_domains() {
         *parse(&text.replace(", windows = 12", "")).unwrap().domain()
             == Domain::new(
                 Name::new("domain", "reviews").unwrap(),
-                Neighbours::PERSON,
+                Adjacency::PERSON,
                 match words {
                     "lifetime" => Promise::Lifetime,
                     "any 30 days" => Promise::Any(2_592_000_000_000),
@@ -173,7 +173,7 @@ fn promises_become_the_domains() {
     assert_eq!(parse(GOOD).unwrap().domain().promise(), Promise::Windows(12));
     let record = changed("[privacy]", "person = 0").replace("person = 0", "unit = \"record\"");
     let record = parse(&record.replace("keys = 3, per_key = 1, windows = 12", "keys = 1")).unwrap();
-    assert_eq!(record.domain().neighbours().unit, Unit::Record);
+    assert_eq!(record.domain().neighbours().unit, PrivacyUnit::Record);
 }
 
 // By hand: .3 * 2^64 = 5534023222112865484.8, 1 * 2^64, 4e-6 / 2 * 2^64 = 36893488147419.1.
@@ -184,18 +184,18 @@ fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one
         parse(&text.replace("\"gaussian\"", law)).unwrap().domain().cap().clone()
     };
     let listed = "[\"a\"]";
-    let units = crate::accounting::Units::from_bits;
+    let units = crate::accounting::BudgetUnits::from_bits;
     let pure = cap("epsilon = 0.3", listed, "\"laplace\"");
-    assert_eq!(pure, Amount::Pure { epsilon: units(5_534_023_222_112_865_484) });
+    assert_eq!(pure, PrivacyCost::Pure { epsilon: units(5_534_023_222_112_865_484) });
     let rho = cap("rho = 1", listed, "\"gaussian\"");
-    assert_eq!(rho, Amount::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::EVERY });
+    assert_eq!(rho, PrivacyCost::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::EVERY });
     let omega = cap("rho = 1, omega = 40", listed, "\"gaussian\"");
     assert_eq!(
         omega,
-        Amount::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::below(40.0).unwrap() }
+        PrivacyCost::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::below(40.0).unwrap() }
     );
     let pair = |keys| match cap("epsilon = 1, delta = 4e-6", keys, "\"gaussian\"") {
-        Amount::Zcdp { rho, delta, .. } => (rho, delta),
+        PrivacyCost::Zcdp { rho, delta, .. } => (rho, delta),
         _ => panic!(),
     };
     assert_eq!(pair("\"discover\"").1, units(36_893_488_147_419));

@@ -2,7 +2,7 @@
 
 use super::steps::{self, Size};
 use super::{CellKey, Refused, delta_of, keys};
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::job::config::{self, Each, Measure, Number, Release, Statistic};
 use crate::mechanisms::{
@@ -57,7 +57,7 @@ impl Asking {
 /// What is asked, and of which field in which steps.
 pub(super) fn asking(
     release: &Release,
-    cost: &Amount,
+    cost: &PrivacyCost,
     place: &str,
 ) -> Result<(Asking, Option<(String, Point)>), Refused> {
     let keys = keys_of(release, cost, place)?;
@@ -143,7 +143,7 @@ fn stepped(steps: &[i64]) -> Result<Grid, Invalid> {
     }
 }
 
-fn keys_of(release: &Release, cost: &Amount, place: &str) -> Result<Keys<CellKey>, Refused> {
+fn keys_of(release: &Release, cost: &PrivacyCost, place: &str) -> Result<Keys<CellKey>, Refused> {
     let refused = |invalid: Invalid| Refused::at(format!("{place}.keys"), &invalid);
     if let Statistic::Histogram { edges, .. } = &release.statistic {
         let (edges, point) = edges_of(edges, place)?;

@@ -3,7 +3,7 @@
 use dashu_int::UBig;
 
 use super::{Refused, Together};
-use crate::accounting::{Amount, Omega, Promise, Units, convert};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
 use crate::job::config::{CostWords, Job, Price, Share};
@@ -13,10 +13,10 @@ pub(super) fn costs(
     job: &Job,
     together: &[Together],
     schedules: &[Schedule],
-) -> Result<Vec<Amount>, Refused> {
+) -> Result<Vec<PrivacyCost>, Refused> {
     let cap = job.domain().cap();
     let mut left = cap.clone();
-    let mut costs: Vec<Amount> = Vec::with_capacity(together.len());
+    let mut costs: Vec<PrivacyCost> = Vec::with_capacity(together.len());
     // Shares come to no more than the whole, so they always fit; what is left is for those that name a cost.
     for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
         let cost = match &release.price {
@@ -60,10 +60,10 @@ pub(super) fn costs(
 }
 
 /// Whether it is more than what rounding leaves over.
-fn is_some_of(left: &Amount, cap: &Amount) -> bool {
-    let size = |amount: &Amount| match amount {
-        Amount::Pure { epsilon } => epsilon.to_bits(),
-        Amount::Zcdp { rho, .. } => rho.to_bits(),
+fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
+    let size = |amount: &PrivacyCost| match amount {
+        PrivacyCost::Pure { epsilon } => epsilon.to_bits(),
+        PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),
         _ => 0,
     };
     size(left) > size(cap) >> 30
@@ -73,24 +73,24 @@ fn is_some_of(left: &Amount, cap: &Amount) -> bool {
 struct Written<'j> {
     index: usize,
     words: &'j CostWords,
-    cost: &'j Amount,
+    cost: &'j PrivacyCost,
     together: Together,
     /// Whether it is for all windows.
     at_once: bool,
 }
 
 /// The share of the cap, divided by what one account holds at once, part by part; of delta only where keys are discovered.
-fn part(cap: &Amount, share: Share, together: Together, discovers: bool) -> Amount {
-    let shared = |all: Units| {
+fn part(cap: &PrivacyCost, share: Share, together: Together, discovers: bool) -> PrivacyCost {
+    let shared = |all: BudgetUnits| {
         let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
         // No more than all of it, which fits.
-        Units::from_bits(u128::try_from(parts / UBig::from(Share::WHOLE.parts())).unwrap_or(0))
+        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(Share::WHOLE.parts())).unwrap_or(0))
     };
     match cap {
-        Amount::Pure { epsilon } => Amount::Pure { epsilon: together.divide(shared(*epsilon)) },
-        Amount::Zcdp { rho, delta, .. } => {
-            let delta = if discovers { together.divide_evenly(shared(*delta)) } else { Units::ZERO };
-            Amount::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
+        PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: together.divide(shared(*epsilon)) },
+        PrivacyCost::Zcdp { rho, delta, .. } => {
+            let delta = if discovers { together.divide_evenly(shared(*delta)) } else { BudgetUnits::ZERO };
+            PrivacyCost::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
         }
         // A ledger counts the two.
         other => other.clone(),
@@ -98,7 +98,7 @@ fn part(cap: &Amount, share: Share, together: Together, discovers: bool) -> Amou
 }
 
 /// What is left of an amount when so many windows are paid; `None` where they do not fit.
-fn without(left: &Amount, cost: &Amount, together: Together) -> Option<Amount> {
+fn without(left: &PrivacyCost, cost: &PrivacyCost, together: Together) -> Option<PrivacyCost> {
     let all = together.all(cost)?;
     if !all.within(left) {
         return None;
@@ -106,7 +106,7 @@ fn without(left: &Amount, cost: &Amount, together: Together) -> Option<Amount> {
     left.less(&all).ok()
 }
 
-fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount) -> Refused {
+fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> Refused {
     let Written { index, cost, together, at_once, .. } = written;
     let windows = match together.windows() {
         1 => "1 window".to_owned(),
@@ -136,21 +136,21 @@ fn too_much(written: &Written<'_>, fits: Option<(Amount, String)>, cap: &Amount)
 /// The largest cost in the words of the file that fits, as it is written there.
 pub(in crate::job) fn pasted(
     words: &CostWords,
-    cost: &Amount,
+    cost: &PrivacyCost,
     together: u64,
-    left: &Amount,
+    left: &PrivacyCost,
 ) -> Option<String> {
-    let each = |all: Units| Units::from_bits(all.to_bits() / u128::from(together.max(1)));
+    let each = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(together.max(1)));
     // What fits as it is stays as it is.
-    let kept = |own: Units, all: Units, word: &Option<Decimal>| match word {
+    let kept = |own: BudgetUnits, all: BudgetUnits, word: &Option<Decimal>| match word {
         Some(word) if own <= each(all) => Some(word.clone()),
         _ => floor(each(all)),
     };
     match (cost, left) {
-        (Amount::Pure { .. }, Amount::Pure { epsilon }) => {
+        (PrivacyCost::Pure { .. }, PrivacyCost::Pure { epsilon }) => {
             Some(format!("epsilon = {}", floor(each(*epsilon))?))
         }
-        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: all, delta: all_delta, .. }) => {
+        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: all, delta: all_delta, .. }) => {
             let noise = match &words.epsilon {
                 Some(word) if *rho <= each(*all) => format!("epsilon = {}", word.clone()),
                 Some(_) => format!("epsilon = {}", epsilon_within(each(*all))?),
@@ -166,7 +166,7 @@ pub(in crate::job) fn pasted(
 }
 
 /// A decimal of six digits that is no more than the amount, so that it still fits when it is read and rounded up.
-fn floor(amount: Units) -> Option<Decimal> {
+fn floor(amount: BudgetUnits) -> Option<Decimal> {
     let bits = UBig::from(amount.to_bits());
     let scaled = |power: i32| (&bits * UBig::from(10u8).pow(power.unsigned_abs() as usize)) >> 64;
     // 2^-64 has six digits before the point at 10^25.
@@ -176,9 +176,9 @@ fn floor(amount: Units) -> Option<Decimal> {
 }
 
 /// A pure epsilon that comes to no more than this rho.
-fn epsilon_within(rho: Units) -> Option<Decimal> {
+fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
     let fits = |epsilon: f64| {
-        let cost = Units::at_least_float("rho", convert::rho_of_pure(epsilon));
+        let cost = BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon));
         cost.is_ok_and(|cost| cost <= rho)
     };
     let (mut low, mut high) = (0.0, 500.0);
@@ -186,7 +186,7 @@ fn epsilon_within(rho: Units) -> Option<Decimal> {
         let middle = (low + high) / 2.0;
         if fits(middle) { low = middle } else { high = middle }
     }
-    floor(Units::at_most_float("epsilon", low).ok()?).filter(|epsilon| fits(epsilon.to_f64()))
+    floor(BudgetUnits::at_most_float("epsilon", low).ok()?).filter(|epsilon| fits(epsilon.to_f64()))
 }
 
 #[cfg(test)]
@@ -197,18 +197,20 @@ mod tests {
     #[test]
     fn what_is_pasted_fits() {
         for bits in [1u128, 7, 12_345, 1 << 40, (1 << 64) - 1, 1 << 64, 100 << 64, u128::MAX - 1] {
-            let amount = Units::from_bits(bits);
+            let amount = BudgetUnits::from_bits(bits);
             let text = floor(amount).unwrap().to_string();
-            let back = Units::at_least("rho", &Decimal::parse("rho", &text).unwrap()).unwrap();
+            let back = BudgetUnits::at_least("rho", &Decimal::parse("rho", &text).unwrap()).unwrap();
             assert!(back <= amount, "{text}");
             assert!(back.to_bits() as f64 >= 0.9999 * bits as f64 - 1.0, "{text}");
         }
-        assert_eq!(floor(Units::ZERO), None);
+        assert_eq!(floor(BudgetUnits::ZERO), None);
         for rho in [1e-9, 1e-3, 0.5, 20.0] {
-            let rho = Units::at_most_float("rho", rho).unwrap();
+            let rho = BudgetUnits::at_most_float("rho", rho).unwrap();
             let epsilon = epsilon_within(rho).unwrap().to_f64();
-            assert!(Units::at_least_float("rho", convert::rho_of_pure(epsilon)).unwrap() <= rho);
-            assert!(Units::at_least_float("rho", convert::rho_of_pure(epsilon * 1.0001)).unwrap() > rho);
+            assert!(BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon)).unwrap() <= rho);
+            assert!(
+                BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon * 1.0001)).unwrap() > rho
+            );
         }
     }
 }

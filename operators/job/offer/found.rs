@@ -1,7 +1,7 @@
 //! The two ways in which a job finds a largest value, as one: its sentence is then built once.
 
 use super::CellKey;
-use crate::accounting::Cost;
+use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
@@ -53,7 +53,7 @@ impl Ready for Found {
         either!(self, ready => ready.tally())
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         either!(self, ready => ready.cost())
     }
 

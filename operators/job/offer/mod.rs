@@ -26,7 +26,7 @@ pub(crate) use ready::{Law, Settled};
 pub use refused::Refused;
 pub(super) use steps::misfit;
 
-use crate::accounting::{Amount, Omega, Promise, Units};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
 use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, Price, Protected, Release};
 use crate::ledger::{Digest, Name, VersionTerms};
@@ -55,7 +55,7 @@ pub(crate) struct Offer {
     /// The noise, made from the cost.
     pub(crate) law: Law,
     /// What a window costs, in the domain's currency, the delta of discovery included; or all of them, where they are added up.
-    pub(crate) cost: Amount,
+    pub(crate) cost: PrivacyCost,
     /// How many times one account ever holds that at once.
     pub(crate) together: Together,
     /// What its version binds of the job file, beside what the pipeline knows.
@@ -180,7 +180,7 @@ pub(crate) fn schedule(
 fn offer(
     job: &Job,
     release: &Release,
-    (schedule, together, cost): (Schedule, Together, Amount),
+    (schedule, together, cost): (Schedule, Together, PrivacyCost),
     place: &str,
 ) -> Result<Offer, Refused> {
     let word = release.statistic.word();
@@ -247,14 +247,16 @@ fn weight(job: &Job, release: &Release, place: &str) -> Result<Weight, Refused> 
 }
 
 /// What a cost sets aside for the discovery of keys.
-pub(crate) fn delta_of(cost: &Amount) -> Units {
-    if let Amount::Zcdp { delta, .. } = cost { *delta } else { Units::ZERO }
+pub(crate) fn delta_of(cost: &PrivacyCost) -> BudgetUnits {
+    if let PrivacyCost::Zcdp { delta, .. } = cost { *delta } else { BudgetUnits::ZERO }
 }
 
 /// What of a cost the noise has.
-fn without_delta(cost: &Amount) -> Amount {
+fn without_delta(cost: &PrivacyCost) -> PrivacyCost {
     match cost {
-        Amount::Zcdp { rho, .. } => Amount::Zcdp { rho: *rho, delta: Units::ZERO, omega: Omega::EVERY },
+        PrivacyCost::Zcdp { rho, .. } => {
+            PrivacyCost::Zcdp { rho: *rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
+        }
         other => other.clone(),
     }
 }

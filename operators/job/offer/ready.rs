@@ -2,7 +2,7 @@
 
 use super::found::Found;
 use super::{Asking, CellKey, Offer};
-use crate::accounting::{Amount, Cost};
+use crate::accounting::{PrivacyCost, ReleaseCost};
 use crate::invalid::{Invalid, Kind};
 use crate::job::config::{Job, NoiseKind};
 use crate::ledger::Digest;
@@ -17,11 +17,11 @@ use crate::mechanisms::{
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     kind: NoiseKind,
-    cost: Amount,
+    cost: PrivacyCost,
 }
 
 impl Law {
-    pub(super) fn new(kind: NoiseKind, cost: Amount) -> Law {
+    pub(super) fn new(kind: NoiseKind, cost: PrivacyCost) -> Law {
         Law { kind, cost }
     }
 }
@@ -158,7 +158,7 @@ impl Settled {
     }
 
     /// What a window costs, or all of them together.
-    pub(crate) fn cost(&self) -> &Cost {
+    pub(crate) fn cost(&self) -> &ReleaseCost {
         both!(self, _, ready => ready.cost())
     }
 }

@@ -55,7 +55,7 @@ fn refused(text: &str) -> String {
 }
 
 /// Every part of `amount` is at most that of `limit`, and together they are all that is charged.
-fn sum(offers: &[Offer]) -> Amount {
+fn sum(offers: &[Offer]) -> PrivacyCost {
     let all = |offer: &Offer| offer.together.all(&offer.cost).unwrap();
     offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
 }
@@ -84,16 +84,16 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let job = job(GOOD);
     let offers = offered(&job).unwrap();
     assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (31, 1));
-    let (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: cap, delta: all, .. }) =
+    let (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: cap, delta: all, .. }) =
         (&offers[0].cost, job.domain().cap())
     else {
         panic!()
     };
-    let part = |all: Units| all.to_bits() * 4 / 310;
+    let part = |all: BudgetUnits| all.to_bits() * 4 / 310;
     assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
     assert_eq!(offers[1].value, Some(("price".into(), Point::digits(6).unwrap())));
     assert_eq!(offers[0].key.as_deref(), Some("page"));
-    assert_eq!(delta_of(&offers[1].cost), Units::ZERO);
+    assert_eq!(delta_of(&offers[1].cost), BudgetUnits::ZERO);
 }
 
 proptest! {
@@ -111,7 +111,7 @@ proptest! {
         let schedules: Vec<Schedule> =
             job.releases.iter().map(|release| schedule(&job, release, job.horizon(), "").unwrap()).collect();
         let cost = &fit::costs(&job, &[Together::whole(windows), Together::ONE], &schedules).unwrap()[0];
-        let (Amount::Zcdp { rho, .. }, Amount::Zcdp { rho: cap, .. }) = (cost, job.domain().cap()) else { panic!() };
+        let (PrivacyCost::Zcdp { rho, .. }, PrivacyCost::Zcdp { rho: cap, .. }) = (cost, job.domain().cap()) else { panic!() };
         let big = dashu_int::UBig::from;
         let exact = big(cap.to_bits()) * big(share.into());
         let divisor = big(10u128.pow(18)) * big(windows.into());

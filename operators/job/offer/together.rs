@@ -6,7 +6,7 @@
 
 use dashu_int::UBig;
 
-use crate::accounting::{Amount, Interval, Promise, Units};
+use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 
 /// The windows of a release, as an account sees them.
@@ -39,11 +39,11 @@ impl Weight {
     pub(crate) const EVEN: Weight = Weight { over: 1, under: 1 };
 
     /// Rounded up.
-    fn times(self, units: Units) -> Units {
+    fn times(self, units: BudgetUnits) -> BudgetUnits {
         let all = UBig::from(units.to_bits()) * UBig::from(self.over);
         let under = UBig::from(self.under);
         let up = (all + &under - UBig::ONE) / under;
-        Units::from_bits(u128::try_from(up).unwrap_or(u128::MAX - 1))
+        BudgetUnits::from_bits(u128::try_from(up).unwrap_or(u128::MAX - 1))
     }
 
     fn of(self, held: Held) -> u128 {
@@ -93,15 +93,15 @@ impl Together {
     }
 
     /// The price of a window that is cut, where it is another than that of a whole one.
-    pub(crate) fn partial(&self, cost: &Amount) -> Option<Amount> {
+    pub(crate) fn partial(&self, cost: &PrivacyCost) -> Option<PrivacyCost> {
         let is_cut = self.held.cut > 0 && self.weight != Weight::EVEN;
         let partial = || self.each(cost, |units| Some(self.weight.times(units)), Some);
         is_cut.then(partial).flatten()
     }
 
     /// What all of them cost; `None` from 2^64 on.
-    pub(crate) fn all(&self, cost: &Amount) -> Option<Amount> {
-        let most = |delta: Units| delta.times("delta", self.most).ok();
+    pub(crate) fn all(&self, cost: &PrivacyCost) -> Option<PrivacyCost> {
+        let most = |delta: BudgetUnits| delta.times("delta", self.most).ok();
         self.each(cost, |units| self.sum(units), most)
     }
 
@@ -112,38 +112,38 @@ impl Together {
     }
 
     /// The most that a window may cost, so that all of them cost no more than this.
-    pub(super) fn divide(&self, all: Units) -> Units {
+    pub(super) fn divide(&self, all: BudgetUnits) -> BudgetUnits {
         let parts = UBig::from(all.to_bits()) * UBig::from(self.weight.under);
         let divisor = UBig::from(self.weight.of(self.held).max(1));
         // No more than all of it, which fits.
         let mut units = u128::try_from(parts / divisor).unwrap_or(0);
         // Windows that are cut round up, each by less than a unit.
-        while units > 0 && self.sum(Units::from_bits(units)).is_none_or(|sum| sum > all) {
+        while units > 0 && self.sum(BudgetUnits::from_bits(units)).is_none_or(|sum| sum > all) {
             units -= 1;
         }
-        Units::from_bits(units)
+        BudgetUnits::from_bits(units)
     }
 
     /// The same of what a window costs either way.
-    pub(super) fn divide_evenly(&self, all: Units) -> Units {
-        Units::from_bits(all.to_bits() / u128::from(self.most.max(1)))
+    pub(super) fn divide_evenly(&self, all: BudgetUnits) -> BudgetUnits {
+        BudgetUnits::from_bits(all.to_bits() / u128::from(self.most.max(1)))
     }
 
-    fn sum(&self, units: Units) -> Option<Units> {
-        let times = |units: Units, count: u64| units.times("cost", count).ok();
+    fn sum(&self, units: BudgetUnits) -> Option<BudgetUnits> {
+        let times = |units: BudgetUnits, count: u64| units.times("cost", count).ok();
         times(units, self.held.whole)?.plus("cost", times(self.weight.times(units), self.held.cut)?).ok()
     }
 
     fn each(
         &self,
-        cost: &Amount,
-        main: impl Fn(Units) -> Option<Units>,
-        delta: impl Fn(Units) -> Option<Units>,
-    ) -> Option<Amount> {
+        cost: &PrivacyCost,
+        main: impl Fn(BudgetUnits) -> Option<BudgetUnits>,
+        delta: impl Fn(BudgetUnits) -> Option<BudgetUnits>,
+    ) -> Option<PrivacyCost> {
         match cost {
-            Amount::Pure { epsilon } => Some(Amount::Pure { epsilon: main(*epsilon)? }),
-            Amount::Zcdp { rho, delta: own, omega } => {
-                Some(Amount::Zcdp { rho: main(*rho)?, delta: delta(*own)?, omega: *omega })
+            PrivacyCost::Pure { epsilon } => Some(PrivacyCost::Pure { epsilon: main(*epsilon)? }),
+            PrivacyCost::Zcdp { rho, delta: own, omega } => {
+                Some(PrivacyCost::Zcdp { rho: main(*rho)?, delta: delta(*own)?, omega: *omega })
             }
             // A ledger counts the two.
             _ => None,

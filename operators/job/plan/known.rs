@@ -7,7 +7,7 @@
 //! [`Noised::over_bound`] says.
 
 use super::Near;
-use crate::accounting::{Amount, DiscreteGaussian, DiscreteLaplace};
+use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
 use crate::job::offer::{Offer, Settled};
 use crate::mechanisms::{Noised, Point};
 
@@ -28,19 +28,19 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
     // Back in steps, in which the noise is drawn.
     let scale = noised.scale() / point.float(1.0);
     let deviation = match noised.kind() {
-        "gaussian" => DiscreteGaussian::new(scale, 1).ok()?.deviation(),
-        "laplace" => DiscreteLaplace::new(scale, 1).ok()?.deviation(),
+        "gaussian" => DiscreteGaussianCost::new(scale, 1).ok()?.deviation(),
+        "laplace" => DiscreteLaplaceCost::new(scale, 1).ok()?.deviation(),
         _ => return None,
     };
     match &offer.cost {
-        Amount::Zcdp { rho, .. } => {
+        PrivacyCost::Zcdp { rho, .. } => {
             let least = (moved.l2_squared() as f64 / (2.0 * rho.to_float_up())).sqrt();
             Some(Near {
                 ratio: deviation / least,
                 of: "the continuous Gaussian law of this rho, the best that is known",
             })
         }
-        Amount::Pure { epsilon } if moved.l0() == 1 => {
+        PrivacyCost::Pure { epsilon } if moved.l0() == 1 => {
             let least = staircase(epsilon.to_float_up(), moved.l1()).sqrt();
             Some(Near {
                 ratio: deviation / least,

@@ -5,7 +5,7 @@
 //! the cell is mostly noise.
 
 use super::{Keys, Noise, Plan};
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::job::config::{Job, Price, Release, Share, Statistic};
 use crate::job::offer::Offer;
 
@@ -135,12 +135,13 @@ fn endless(job: &Job) -> bool {
 }
 
 /// How many windows of this cost a cap holds.
-fn fitting(cap: &Amount, cost: &Amount) -> u128 {
-    let times =
-        |all: crate::accounting::Units, one: crate::accounting::Units| all.to_bits() / one.to_bits().max(1);
+fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
+    let times = |all: crate::accounting::BudgetUnits, one: crate::accounting::BudgetUnits| {
+        all.to_bits() / one.to_bits().max(1)
+    };
     match (cap, cost) {
-        (Amount::Pure { epsilon: all }, Amount::Pure { epsilon: one }) => times(*all, *one),
-        (Amount::Zcdp { rho: all, .. }, Amount::Zcdp { rho: one, .. }) => times(*all, *one),
+        (PrivacyCost::Pure { epsilon: all }, PrivacyCost::Pure { epsilon: one }) => times(*all, *one),
+        (PrivacyCost::Zcdp { rho: all, .. }, PrivacyCost::Zcdp { rho: one, .. }) => times(*all, *one),
         _ => 0,
     }
 }

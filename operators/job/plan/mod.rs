@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use super::config::{Every, Job};
 use super::offer::{Offer, Refused, Settled, delta_of};
-use crate::accounting::{Amount, Promise, Unit, Units};
+use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
 use crate::mechanisms::{Noised, Point, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
 
@@ -74,7 +74,7 @@ impl Job {
         let offers = self.offers(self.horizon())?;
         let cap = self.domain().cap();
         let delta = match cap {
-            Amount::Pure { .. } => None,
+            PrivacyCost::Pure { .. } => None,
             // A rho alone says nothing of a delta: one in a million is what most people would ask for.
             _ => Some(self.privacy.budget.delta.as_ref().map_or(1e-6, crate::Decimal::to_f64)),
         };
@@ -100,7 +100,7 @@ impl Job {
             from: self.from.and_then(moment),
             until: self.until.and_then(moment),
             promise: self.domain().promise().sentence(self.domain().neighbours(), in_words),
-            unit: if self.domain().neighbours().unit == Unit::Person { "person" } else { "record" },
+            unit: if self.domain().neighbours().unit == PrivacyUnit::Person { "person" } else { "record" },
             domain: self.domain().name().as_str().to_owned(),
             ledger: self.privacy.ledger.display().to_string(),
             delta,
@@ -120,7 +120,7 @@ fn planned(
     job: &Job,
     release: &super::config::Release,
     (offer, settled): (&Offer, &Settled),
-    (paid, delta): (&Amount, Option<f64>),
+    (paid, delta): (&PrivacyCost, Option<f64>),
 ) -> Planned {
     let schedule = &offer.schedule;
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
@@ -214,12 +214,16 @@ fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
 
 impl Cost {
     /// Rounded up, as all amounts are that are shown.
-    fn of(amount: &Amount, delta: Option<f64>) -> Cost {
+    fn of(amount: &PrivacyCost, delta: Option<f64>) -> Cost {
         let own = delta_of(amount).to_float_up();
         match amount {
-            Amount::Pure { epsilon } => Cost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 },
-            Amount::Zcdp { rho: Units::ZERO, .. } => Cost { rho: Some(0.0), epsilon: Some(0.0), delta: own },
-            Amount::Zcdp { rho, .. } => {
+            PrivacyCost::Pure { epsilon } => {
+                Cost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 }
+            }
+            PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, .. } => {
+                Cost { rho: Some(0.0), epsilon: Some(0.0), delta: own }
+            }
+            PrivacyCost::Zcdp { rho, .. } => {
                 let epsilon = delta.and_then(|delta| amount.epsilon(delta).ok());
                 Cost { rho: Some(rho.to_float_up()), epsilon, delta: own }
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{DiscreteGaussian, DiscreteLaplace};
+use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, Chooser, Count, Own, Sum, Table};
 use crate::job::offer::CellKey;
 use crate::mechanisms::PerPerson;
@@ -69,7 +69,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
                 if law.strategy().is_some() {
                     // A total is no whole number before it is rounded.
                     let reach =
-                        DiscreteGaussian::new(noise.scale.max(1.0), 1).unwrap().interval(0.9).unwrap();
+                        DiscreteGaussianCost::new(noise.scale.max(1.0), 1).unwrap().interval(0.9).unwrap();
                     assert_eq!(noise.interval, reach as f64 + 1.0, "{told:?}");
                     continue;
                 }
@@ -77,8 +77,10 @@ fn what_is_told_is_what_is_drawn_and_charged() {
                 let unit = if noise.number == "sum" { point.float(1.0) } else { 1.0 } / halves;
                 let confidence = if laws.len() > 1 { 0.95 } else { 0.9 };
                 let reach = match noise.kind {
-                    "gaussian" => DiscreteGaussian::new(noise.scale / unit, 1).unwrap().interval(confidence),
-                    _ => DiscreteLaplace::new(noise.scale / unit, 1).unwrap().interval(confidence),
+                    "gaussian" => {
+                        DiscreteGaussianCost::new(noise.scale / unit, 1).unwrap().interval(confidence)
+                    }
+                    _ => DiscreteLaplaceCost::new(noise.scale / unit, 1).unwrap().interval(confidence),
                 };
                 assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{told:?}");
             }

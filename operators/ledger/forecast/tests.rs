@@ -3,19 +3,19 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Neighbours, Units};
+use crate::accounting::{Adjacency, BudgetUnits};
 
-fn amount(units: u64) -> Amount {
-    Amount::Pure { epsilon: Units::from_bits(units.into()) }
+fn amount(units: u64) -> PrivacyCost {
+    PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units.into()) }
 }
 
 /// The same price for a window and for a part of one.
-fn cost(units: u64) -> Cost {
-    Cost::new(Neighbours::PERSON, amount(units)).with_partial(amount(units)).unwrap()
+fn cost(units: u64) -> ReleaseCost {
+    ReleaseCost::new(Adjacency::PERSON, amount(units)).with_partial(amount(units)).unwrap()
 }
 
 fn domain(promise: Promise, cap: u64) -> Domain {
-    Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, promise, amount(cap)).unwrap()
+    Domain::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, promise, amount(cap)).unwrap()
 }
 
 fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
@@ -70,7 +70,7 @@ fn slow(
     while windows < most {
         next.sort_by_key(|(end, index, _)| (*end, *index));
         let (_, index, window) = next[0];
-        let Some(Amount::Pure { epsilon }) = &paces[index].price else { panic!() };
+        let Some(PrivacyCost::Pure { epsilon }) = &paces[index].price else { panic!() };
         let charge = (window.start(), window.end(), epsilon.to_bits() as u64);
         if !fits(promise, cap, &charges, charge) {
             return (windows, last, Some((index, window)));
@@ -191,9 +191,9 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
 // A window a microsecond at one unit of 2^64 each: 2^64 windows, which nobody charges one by one.
 #[test]
 fn a_long_life_is_counted_at_once() {
-    let cap = Amount::Pure { epsilon: Units::from_bits(1 << 64) };
+    let cap = PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(1 << 64) };
     let domain =
-        Domain::new(Name::new("domain", "d").unwrap(), Neighbours::PERSON, Promise::Lifetime, cap).unwrap();
+        Domain::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, Promise::Lifetime, cap).unwrap();
     let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
     let year = 31_557_600_000_000;
     let yearly =

@@ -32,12 +32,12 @@ fn history(scratch: &Scratch, promise: Promise) -> Vec<Row> {
 }
 
 /// What counts against every window.
-fn spending(ledger: &mut Ledger) -> Vec<Amount> {
+fn spending(ledger: &mut Ledger) -> Vec<PrivacyCost> {
     let windows = (0..30).map(|k| Interval::new(10 * k - 50, 10 * k - 40).unwrap());
     windows.map(|window| ledger.spent(&name("visits"), window).unwrap().0).collect()
 }
 
-fn no_less(before: &[Amount], after: &[Amount]) -> bool {
+fn no_less(before: &[PrivacyCost], after: &[PrivacyCost]) -> bool {
     before.iter().zip(after).all(|(before, after)| before.within(after))
 }
 
@@ -58,7 +58,7 @@ fn put_back(
     promise: Promise,
     first: Sealing,
     lost: &[Sealing],
-) -> (Vec<Row>, Vec<Amount>) {
+) -> (Vec<Row>, Vec<PrivacyCost>) {
     let mut ledger = ledger(scratch, promise, 100);
     let claim = ledger.claim(&name("web")).unwrap();
     ledger.seal(&claim, &[first]).unwrap();
@@ -271,7 +271,7 @@ fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
 
 /// Repairs this file, if it is in doubt: whether that could be. Refutes a repair after which a window costs less than before, or is
 /// drawn again, and one that leaves something else than a ledger that adds up, or the file as it was.
-fn mended(torn: &[u8], rows: &[Row], before: &[Amount], what: &str) -> Option<bool> {
+fn mended(torn: &[u8], rows: &[Row], before: &[PrivacyCost], what: &str) -> Option<bool> {
     let scratch = At::File.scratch();
     fs::write(scratch.ledger(), torn).unwrap();
     if Ledger::open(scratch.ledger()).is_ok() {
@@ -295,7 +295,7 @@ fn mended(torn: &[u8], rows: &[Row], before: &[Amount], what: &str) -> Option<bo
 }
 
 /// A ledger that adds up, with its rows and what they cost.
-fn sound() -> (Vec<u8>, Vec<Row>, Vec<Amount>) {
+fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
     let scratch = At::File.scratch();
     let rows = history(&scratch, Promise::Any(30));
     let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());

@@ -312,7 +312,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     }
     ledger.recover(&claim, &[]).unwrap();
     let amended = ledger.amend(&name("visits"), &rho(11), "a job", "more").unwrap_err();
-    let other = Domain::new(name("other"), Neighbours::PERSON, Promise::Lifetime, rho(9)).unwrap();
+    let other = Domain::new(name("other"), Adjacency::PERSON, Promise::Lifetime, rho(9)).unwrap();
     for trouble in [amended, ledger.register(&other).unwrap_err()] {
         assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
         assert!(trouble.to_string().contains("permission denied"), "{trouble}");

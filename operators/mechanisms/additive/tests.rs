@@ -6,8 +6,8 @@ fn moved(keys: u64, most: u128) -> Sensitivity {
     Sensitivity::each(&Bound::keys(keys).checked().unwrap(), most).unwrap()
 }
 
-fn units(amount: &str) -> Units {
-    Units::at_least("amount", &crate::Decimal::parse("amount", amount).unwrap()).unwrap()
+fn units(amount: &str) -> BudgetUnits {
+    BudgetUnits::at_least("amount", &crate::Decimal::parse("amount", amount).unwrap()).unwrap()
 }
 
 fn rho(family: Family, amount: &str, moved: &Sensitivity) -> Additive {
@@ -43,7 +43,7 @@ fn laplace_noise_in_zcdp_is_the_sum_of_its_cells() {
     let noise = rho(Family::Laplace, "0.04995837495788", &moved(10, 1));
     assert!((noise.scale() - 10.0).abs() < 1e-6, "{}", noise.scale());
     let least = |amount: f64| {
-        let spend = Spend::Rho(Units::at_most_float("rho", amount).unwrap());
+        let spend = Spend::Rho(BudgetUnits::at_most_float("rho", amount).unwrap());
         Additive::within(Family::Laplace, spend, &moved(10, 1)).unwrap().scale()
     };
     assert!(least(together * 0.999) > 10.0 && least(together * 1.001) < 10.0);
@@ -87,11 +87,11 @@ fn the_integer_proofs_are_exact() {
     let tenth = units("0.1");
     let five = Ratio::new(5, 1).unwrap();
     assert!(gaussian_holds(tenth, 1, five));
-    assert!(!gaussian_holds(Units::from_bits(tenth.to_bits() - 1), 1, five));
+    assert!(!gaussian_holds(BudgetUnits::from_bits(tenth.to_bits() - 1), 1, five));
     assert!(!gaussian_holds(tenth, 2, five) && gaussian_holds(tenth, 2, Ratio::new(10, 1).unwrap()));
     let half = units("0.5");
     assert!(laplace_holds(half, 30, Ratio::new(60, 1).unwrap()));
-    assert!(!laplace_holds(Units::from_bits(half.to_bits() - 1), 30, Ratio::new(60, 1).unwrap()));
+    assert!(!laplace_holds(BudgetUnits::from_bits(half.to_bits() - 1), 30, Ratio::new(60, 1).unwrap()));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn what_cannot_be_had_is_named() {
         refused(Family::Gaussian, Spend::Rho(units("1e-9")), &moved(1, 1 << 40)),
         ("rho".into(), Kind::TooSmall)
     );
-    assert_eq!(refused(Family::Gaussian, Spend::Rho(Units::ZERO), &one), ("rho".into(), Kind::Zero));
+    assert_eq!(refused(Family::Gaussian, Spend::Rho(BudgetUnits::ZERO), &one), ("rho".into(), Kind::Zero));
     let record = Sensitivity::each(&Limits::RECORD, 1).unwrap();
     assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
 }

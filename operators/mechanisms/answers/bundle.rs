@@ -12,8 +12,8 @@ use super::seam::{Answers, ReadyAnswers};
 use super::shares::Shares;
 use super::steps::Steps;
 use super::used::Used;
-use crate::accounting::bounded::{self, Asked, Fineness, Goal, Shape};
-use crate::accounting::{Amount, Cost, Interval, Neighbours, Relation};
+use crate::accounting::bounded::{self, BoundedNoiseGoal, BoundedNoiseRequest, Fineness, NoiseShape};
+use crate::accounting::{Adjacency, Interval, PrivacyCost, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::sealed::Sealed;
@@ -45,15 +45,15 @@ const REACH: u64 = 1 << 20;
 pub struct BoundedNoise {
     answers: u64,
     spend: Option<(f64, f64)>,
-    goal: Goal,
-    shape: Option<Shape>,
+    goal: BoundedNoiseGoal,
+    shape: Option<NoiseShape>,
     shares: Vec<(String, u64)>,
 }
 
 impl BoundedNoise {
     /// So many answers.
     pub fn bundle(answers: u64) -> BoundedNoise {
-        BoundedNoise { answers, spend: None, goal: Goal::Bound, shape: None, shares: Vec::new() }
+        BoundedNoise { answers, spend: None, goal: BoundedNoiseGoal::Bound, shape: None, shares: Vec::new() }
     }
 
     /// What all of them cost together.
@@ -64,13 +64,13 @@ impl BoundedNoise {
 
     /// What the noise is to be best at: the bound, unless said.
     #[must_use]
-    pub fn goal(self, goal: Goal) -> BoundedNoise {
+    pub fn goal(self, goal: BoundedNoiseGoal) -> BoundedNoise {
         BoundedNoise { goal, ..self }
     }
 
     /// The shape of the noise: the best that is known for the goal, unless said.
     #[must_use]
-    pub fn shape(self, shape: Shape) -> BoundedNoise {
+    pub fn shape(self, shape: NoiseShape) -> BoundedNoise {
         BoundedNoise { shape: Some(shape), ..self }
     }
 
@@ -85,16 +85,16 @@ impl BoundedNoise {
     /// A format: whatever changes it needs another number, and gives every answer another name.
     fn parameters(
         &self,
-        amount: &Amount,
+        amount: &PrivacyCost,
         limits: &Limits,
         schema: &Schema,
         shares: &Shares,
-        (law, steps): (&bounded::BoundedNoise, Steps),
+        (law, steps): (&bounded::CalibratedBoundedNoise, Steps),
     ) -> Digest {
         let weights: Vec<u8> = law.weights().iter().flat_map(|weight| weight.to_be_bytes()).collect();
         let form = Canonical::new("discreet bundle 1").bytes(&self.answers.to_be_bytes());
         let form = match amount {
-            Amount::Approximate { epsilon, delta } => {
+            PrivacyCost::Approximate { epsilon, delta } => {
                 form.bytes(&epsilon.to_bits().to_be_bytes()).bytes(&delta.to_bits().to_be_bytes())
             }
             other => form.text(&other.to_string()),
@@ -149,28 +149,31 @@ impl Answers for BoundedNoise {
             return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
         };
         let shares = Shares::new(self.answers, &self.shares)?;
-        let asked = Asked::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
+        let asked =
+            BoundedNoiseRequest::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
         let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
         let records = limits.keys().saturating_mul(limits.per_key());
         let fine = Fineness::new(records, REACH).map_err(|_| crowded())?;
         // Of what was asked for, only its length is refused.
         let law =
-            bounded::BoundedNoise::calibrate(&asked, &fine).map_err(|refused| match refused.field() {
-                "queries" => crowded(),
-                _ => refused,
+            bounded::CalibratedBoundedNoise::calibrate(&asked, &fine).map_err(|refused| {
+                match refused.field() {
+                    "queries" => crowded(),
+                    _ => refused,
+                }
             })?;
         let noise = Arc::new(Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?);
-        let amount = Amount::approximate(epsilon, delta)?;
+        let amount = PrivacyCost::approximate(epsilon, delta)?;
         let certain = Certain {
             steps: Steps::new(law.shift() / records),
             reach: noise.bound(),
             deviation: law.deviation(),
         };
         let shape = law.shape().to_string();
-        let neighbours = Neighbours { unit: limits.unit(), relation: Relation::AddRemove };
+        let neighbours = Adjacency { unit: limits.unit(), relation: Relation::AddRemove };
         Ok(ReadyBundle {
             parameters: self.parameters(&amount, limits, schema, &shares, (&law, certain.steps)),
-            cost: Cost::new(neighbours, amount),
+            cost: ReleaseCost::new(neighbours, amount),
             points: schema.fields().iter().map(|field| field.point()).collect(),
             law: Arc::new(Bounds { shape, certain }),
             noise,
@@ -190,7 +193,7 @@ pub struct ReadyBundle {
     law: Arc<Bounds>,
     shares: Shares,
     points: Arc<[Point]>,
-    cost: Cost,
+    cost: ReleaseCost,
     parameters: Digest,
 }
 
@@ -208,7 +211,7 @@ impl Sealed for ReadyBundle {}
 impl ReadyAnswers for ReadyBundle {
     type Answer = Answered;
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

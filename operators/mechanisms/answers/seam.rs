@@ -4,7 +4,7 @@ use super::found::Found;
 use super::question::Question;
 use super::schema::Schema;
 use super::steps::Steps;
-use crate::accounting::{Cost, Interval};
+use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
@@ -29,7 +29,7 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     type Answer: Tellable + Send + 'static;
 
     /// What all answers cost together. It is paid once, before the first.
-    fn cost(&self) -> &Cost;
+    fn cost(&self) -> &ReleaseCost;
 
     /// A hash of every parameter that an answer depends on, as [`Ready::parameters`](crate::mechanisms::Ready::parameters).
     fn parameters(&self) -> Digest;

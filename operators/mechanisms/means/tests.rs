@@ -1,5 +1,5 @@
 use super::*;
-use crate::accounting::{Amount, Units};
+use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::mechanisms::{Bound, Cell, Gaussian, Keys, Laplace, Limits, Mechanism, Range, Ready, Tally};
 
 fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
@@ -63,10 +63,14 @@ fn sum_and_count_share_the_cost_as_stated() {
     let shared = Gaussian::rho(0.1).ready(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
     near(shared.noise()[1].scale(), 2f64.sqrt() / 0.06f64.sqrt());
     assert_eq!(shared.noise()[1].number(), "records");
-    let (rho, delta) =
-        (Units::at_least_float("rho", 0.1).unwrap(), Units::at_least_float("delta", 1e-6).unwrap());
+    let (rho, delta) = (
+        BudgetUnits::at_least_float("rho", 0.1).unwrap(),
+        BudgetUnits::at_least_float("delta", 1e-6).unwrap(),
+    );
     for cost in [discovered.cost(), shared.cost()] {
-        assert!(matches!(cost.amount(), Amount::Zcdp { rho: r, delta: d, .. } if (*r, *d) == (rho, delta)));
+        assert!(
+            matches!(cost.amount(), PrivacyCost::Zcdp { rho: r, delta: d, .. } if (*r, *d) == (rho, delta))
+        );
     }
     let pure = Laplace::epsilon(1.0).ready(&mean(-3, 4, 5, public())).unwrap();
     near(pure.noise()[0].scale(), 70.0 / 0.7 / 2.0);

@@ -1,4 +1,4 @@
-use crate::accounting::{Amount, Units};
+use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
     Bound, Edges, Gaussian, Key, Keys, Laplace, Limits, Mean, Mechanism, Point, Range, Ready, Statistic,
@@ -28,9 +28,9 @@ fn variations() -> Vec<Digest> {
     let usual = Gaussian::rho(0.1);
     let limits = BOUND.checked().unwrap();
     let rho = |bits| {
-        Gaussian::cost(&Amount::Zcdp {
-            rho: Units::from_bits(bits),
-            delta: Units::ZERO,
+        Gaussian::cost(&PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(bits),
+            delta: BudgetUnits::ZERO,
             omega: crate::accounting::Omega::EVERY,
         })
     };
@@ -118,7 +118,7 @@ fn the_form_is_written_down() {
         .text("windows")
         .bytes(&12u64.to_be_bytes())
         .text("discover")
-        .bytes(&Units::at_least_float("delta", 1e-6).unwrap().to_bits().to_be_bytes())
+        .bytes(&BudgetUnits::at_least_float("delta", 1e-6).unwrap().to_bits().to_be_bytes())
         .bytes(&65_536u64.to_be_bytes())
         .text("gaussian")
         .text("rho")

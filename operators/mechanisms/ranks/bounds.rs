@@ -57,10 +57,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::accounting::Units;
+    use crate::accounting::BudgetUnits;
 
     fn bounds(range: (i64, i64), rho: f64) -> Result<Bounds, Invalid> {
-        let spend = Spend::Rho(Units::at_most_float("rho", rho).unwrap());
+        let spend = Spend::Rho(BudgetUnits::at_most_float("rho", rho).unwrap());
         Bounds::new([Quantile::of(1, 100)?, Quantile::of(99, 100)?], range, 1, spend)
     }
 

@@ -6,7 +6,7 @@ use super::monotone::Monotone;
 use super::quantiles::{Quantiles, Ranked, ranked};
 use super::search::{Searched, searched};
 use super::share::Rule;
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::mechanisms::Mechanism;
 use crate::mechanisms::additive::Family;
@@ -51,17 +51,17 @@ impl BinarySearch {
     pub fn epsilon(epsilon: f64) -> BinarySearch {
         BinarySearch(Asked::of_ranks(
             Family::Laplace,
-            Amount::pure(epsilon).and_then(|amount| Spend::of(&amount)),
+            PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount)),
         ))
     }
 
     /// Gaussian comparisons that cost this amount a window together: rho.
-    pub fn gaussian(amount: &Amount) -> BinarySearch {
+    pub fn gaussian(amount: &PrivacyCost) -> BinarySearch {
         BinarySearch(Asked::of_ranks(Family::Gaussian, Spend::of(amount)))
     }
 
     /// Laplace comparisons that cost this amount a window together: pure epsilon or rho.
-    pub fn laplace(amount: &Amount) -> BinarySearch {
+    pub fn laplace(amount: &PrivacyCost) -> BinarySearch {
         BinarySearch(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }
@@ -90,7 +90,7 @@ pub struct Exponential(Asked);
 impl Exponential {
     /// A choice that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> Exponential {
-        Exponential::asked(Amount::pure(epsilon).and_then(|amount| Spend::of(&amount)))
+        Exponential::asked(PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount)))
     }
 
     /// A choice that costs `rho` (zCDP) a window.
@@ -99,7 +99,7 @@ impl Exponential {
     }
 
     /// A choice that costs this amount a window: pure epsilon or rho.
-    pub fn cost(amount: &Amount) -> Exponential {
+    pub fn cost(amount: &PrivacyCost) -> Exponential {
         Exponential::asked(Spend::of(amount))
     }
 
@@ -120,12 +120,12 @@ pub struct PermuteAndFlip(Asked);
 impl PermuteAndFlip {
     /// A choice that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> PermuteAndFlip {
-        let spend = Amount::pure(epsilon).and_then(|amount| Spend::of(&amount));
+        let spend = PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount));
         PermuteAndFlip(Asked::of_ranks(Family::Laplace, spend))
     }
 
     /// A choice that costs this amount a window: pure epsilon.
-    pub fn cost(amount: &Amount) -> PermuteAndFlip {
+    pub fn cost(amount: &PrivacyCost) -> PermuteAndFlip {
         PermuteAndFlip(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }

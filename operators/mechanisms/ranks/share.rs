@@ -77,14 +77,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::accounting::Units;
+    use crate::accounting::BudgetUnits;
 
     proptest! {
         // Refutes a share that costs more than its part, and one that leaves some: `bits^2 <= 2^67 rho / parts`.
         #[test]
         fn shares_cost_all_of_what_is_spent_and_no_more(bits in 1u128..u128::MAX, shift in 0u32..120, parts in 1u64..1000) {
             let bits = bits >> shift;
-            let units = Units::from_bits(bits);
+            let units = BudgetUnits::from_bits(bits);
             let Share(epsilon) = Share::of(Spend::Pure(units), parts);
             prop_assert!(epsilon * u128::from(parts) <= bits && bits - epsilon * u128::from(parts) < u128::from(parts));
             let Share(epsilon) = Share::of(Spend::Rho(units), parts);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_rho_of_an_eighth_is_an_epsilon_of_one() {
-        let units = |amount| Units::at_most_float("rho", amount).unwrap();
+        let units = |amount| BudgetUnits::at_most_float("rho", amount).unwrap();
         assert_eq!(Share::of(Spend::Rho(units(0.125)), 1), Share(1 << 64));
         assert_eq!(Share::of(Spend::Rho(units(0.5)), 4), Share(1 << 64));
         let half = |rule| match Share(1 << 64).choice(rule, 9, 1).unwrap() {

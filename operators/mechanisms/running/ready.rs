@@ -7,7 +7,7 @@ use super::history::{History, Work};
 use super::nodes::Nodes;
 use super::state::State;
 use super::{Untold, bytes};
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Growth, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
@@ -44,7 +44,7 @@ pub struct Running {
     /// The last tick there is.
     horizon: Option<u64>,
     law: DiscreteGaussian,
-    charge: Units,
+    charge: BudgetUnits,
     /// The standard deviation of a draw, in units of a total.
     draw: f64,
     growth: Growth,
@@ -94,7 +94,12 @@ impl Running {
     /// # Errors
     /// Names `horizon` unless it is from 1 to 2^32, and at most 4,096 for the square root; and `rho` where it is nothing, or so
     /// little that there is no such noise.
-    pub fn so_far(strategy: Strategy, horizon: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
+    pub fn so_far(
+        strategy: Strategy,
+        horizon: u64,
+        reach: Reach,
+        rho: BudgetUnits,
+    ) -> Result<Running, Invalid> {
         let ticks = running::horizon(horizon)?;
         let plan = match strategy {
             Strategy::SquareRoot => {
@@ -116,7 +121,12 @@ impl Running {
     /// # Errors
     /// Names `width` unless it is from 1 to 16,384, `strategy` where it is for totals so far only, and `rho` where it is
     /// nothing, or so little that there is no such noise.
-    pub fn over_last(strategy: Strategy, width: u64, reach: Reach, rho: Units) -> Result<Running, Invalid> {
+    pub fn over_last(
+        strategy: Strategy,
+        width: u64,
+        reach: Reach,
+        rho: BudgetUnits,
+    ) -> Result<Running, Invalid> {
         let width = running::width(width)?;
         let coefficients = match strategy {
             Strategy::SquareRoot => Coefficients::window(width),
@@ -136,9 +146,9 @@ impl Running {
         plan: Plan,
         strategy: Strategy,
         horizon: Option<u64>,
-        (figures, growth): (&running::Choice, Option<Growth>),
+        (figures, growth): (&running::StrategyChoice, Option<Growth>),
         reach: Reach,
-        rho: Units,
+        rho: BudgetUnits,
     ) -> Result<Running, Invalid> {
         let squared = plan.squared(reach.each) * UBig::from(reach.keys);
         let (variance, charge) = priced(&squared, rho)?;
@@ -162,7 +172,7 @@ impl Running {
     }
 
     /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
-    pub fn charge(&self) -> Units {
+    pub fn charge(&self) -> BudgetUnits {
         self.charge
     }
 
@@ -270,7 +280,7 @@ const PART: usize = 16;
 
 /// The least variance at which measurements that are moved by this length cost no more, in units of 2^-16, and what they cost
 /// then.
-fn priced(squared: &UBig, rho: Units) -> Result<(u128, Units), Invalid> {
+fn priced(squared: &UBig, rho: BudgetUnits) -> Result<(u128, BudgetUnits), Invalid> {
     running::price(rho)?;
     // rho = squared / (2 variance), in units of 2^-64.
     let scaled = squared << (63 + PART);
@@ -280,7 +290,7 @@ fn priced(squared: &UBig, rho: Units) -> Result<(u128, Units), Invalid> {
     let charge = over(&scaled, &variance);
     let variance = u128::try_from(variance).map_err(|_| too_little())?;
     let charge = u128::try_from(charge).map_err(|_| too_little())?;
-    Ok((variance, Units::from_bits(charge)))
+    Ok((variance, BudgetUnits::from_bits(charge)))
 }
 
 fn too_little() -> Invalid {

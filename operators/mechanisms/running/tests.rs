@@ -2,7 +2,7 @@ use dashu_int::UBig;
 use proptest::prelude::{Strategy as _, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::accounting::running::{Strategy, buffered, buffers};
 use crate::invalid::{Invalid, Kind};
 use crate::noise::Noise;
@@ -12,8 +12,8 @@ mod totals;
 
 const ALL: [Strategy; 4] = [Strategy::SquareRoot, Strategy::Buffered, Strategy::Tree, Strategy::Fresh];
 
-fn rho(rho: f64) -> Units {
-    Units::at_most_float("rho", rho).unwrap()
+fn rho(rho: f64) -> BudgetUnits {
+    BudgetUnits::at_most_float("rho", rho).unwrap()
 }
 
 fn one() -> Reach {
@@ -204,9 +204,9 @@ fn parameters_that_cannot_be_are_named() {
     assert_eq!(named(over(Strategy::Tree, 5)), field("strategy", Kind::Mixed));
     assert_eq!(named(over(Strategy::Fresh, 16385)), field("width", Kind::TooLarge));
     let spent = |rho| Running::so_far(Strategy::Buffered, 10, one(), rho);
-    assert_eq!(named(spent(Units::ZERO)), field("rho", Kind::Zero));
-    assert_eq!(named(spent(Units::from_bits(1))), field("rho", Kind::TooSmall));
-    assert_eq!(named(spent(Units::UNBOUNDED)), field("rho", Kind::TooLarge));
+    assert_eq!(named(spent(BudgetUnits::ZERO)), field("rho", Kind::Zero));
+    assert_eq!(named(spent(BudgetUnits::from_bits(1))), field("rho", Kind::TooSmall));
+    assert_eq!(named(spent(BudgetUnits::UNBOUNDED)), field("rho", Kind::TooLarge));
     assert_eq!(named(spent(rho(501.0))), field("rho", Kind::TooLarge));
     assert!(Reach::new(0, 1).is_err() && Reach::new(1, 0).is_err() && Reach::new((1 << 40) + 1, 1).is_err());
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::ready::{Reach, Running};
-use crate::accounting::Units;
-use crate::accounting::running::{self, Choice, Strategy};
+use crate::accounting::BudgetUnits;
+use crate::accounting::running::{self, Strategy, StrategyChoice};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::sealed::Sealed;
@@ -29,7 +29,7 @@ pub enum Span {
 
 impl Span {
     /// The strategies that there are; their ratios hold at any price.
-    pub(crate) fn strategies(self) -> Result<Choice, Invalid> {
+    pub(crate) fn strategies(self) -> Result<StrategyChoice, Invalid> {
         match self {
             Span::SoFar { windows } => running::so_far(windows, 0.5),
             Span::Last { windows } => running::over_last(windows, 0.5),
@@ -137,7 +137,7 @@ impl<K: Key> RunningTotal<K> {
     }
 
     /// Ready to be told at this price.
-    pub(super) fn engine(&self, rho: Units) -> Result<Running, Invalid> {
+    pub(super) fn engine(&self, rho: BudgetUnits) -> Result<Running, Invalid> {
         let reach = Reach::new(self.each(), self.stated().limits.keys())?;
         let strategy = match self.strategy {
             Some(strategy) => strategy,

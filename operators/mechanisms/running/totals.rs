@@ -11,7 +11,7 @@ use super::state::State;
 use super::total::{RunningTotal, Span};
 use super::widths::Widths;
 use crate::accounting::running::tree;
-use crate::accounting::{Cost, Units};
+use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::{Additive, Family};
@@ -43,7 +43,7 @@ pub struct RunningTotals<K> {
     pub(super) keys: Source<K>,
     told: Telling,
     widths: Widths,
-    cost: Cost,
+    cost: ReleaseCost,
     parameters: Digest,
 }
 
@@ -79,7 +79,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 let lengths = tree::levels(windows);
                 let noise = Additive::within(
                     Family::Gaussian,
-                    selecting.unwrap_or(Spend::Rho(Units::ZERO)),
+                    selecting.unwrap_or(Spend::Rho(BudgetUnits::ZERO)),
                     &person.times(lengths)?,
                 )?;
                 let cells = stated.limits.keys().saturating_mul(lengths.into());
@@ -247,7 +247,7 @@ impl<K: Key> Ready for RunningTotals<K> {
         }
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

@@ -1,7 +1,7 @@
 //! How far to either side of a total its interval reaches, tick by tick.
 
 use super::ready::Running;
-use crate::accounting::DiscreteGaussian;
+use crate::accounting::DiscreteGaussianCost;
 use crate::invalid::Invalid;
 
 /// The widths of spans of ticks, each that of its last tick. A span is a tick up to the 31st, and then a sixteenth of what it begins
@@ -19,7 +19,7 @@ impl Widths {
     pub(super) fn new(running: &Running, confidence: f64) -> Result<Widths, Invalid> {
         // Of noise that is as good as continuous: a total has many draws.
         let large = (1u64 << 30) as f64;
-        let deviations = DiscreteGaussian::new(large, 1)?.interval(confidence)? as f64 / large;
+        let deviations = DiscreteGaussianCost::new(large, 1)?.interval(confidence)? as f64 / large;
         // As whole numbers have it, which draws are; and one more, for what is told is rounded to one.
         let width = |span| (deviations * running.deviation_until(last(span)) - 0.5).ceil() + 1.0;
         Ok(Widths((0..SPANS).map(width).collect()))

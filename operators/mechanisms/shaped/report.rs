@@ -1,8 +1,8 @@
 //! Reports that people noise themselves: each sends integers, and whoever collects them needs no trust.
 
 use super::whitened::Whitened;
-use crate::accounting::shape::{Domain, Shape};
-use crate::accounting::{self, Relation, Units};
+use crate::accounting::shape::{DataDomain, Shape};
+use crate::accounting::{self, BudgetUnits, Relation};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::gaussian_holds;
 use crate::noise::{self, Law, Noise};
@@ -36,7 +36,7 @@ use crate::noise::{self, Law, Noise};
 #[derive(Clone, Debug)]
 pub struct Report {
     whitened: Whitened,
-    price: accounting::DiscreteGaussian,
+    price: accounting::DiscreteGaussianCost,
     law: noise::DiscreteGaussian,
 }
 
@@ -65,7 +65,7 @@ impl Report {
     /// # Errors
     /// Names `relation` if the shape is for people who come or go: who reports is known to be there. Names `shape` if it is that
     /// of another domain, and `rho` unless above 0 and at most 500, or where it is so small that the noise would pass 2^40.
-    pub fn of(domain: &Domain, shape: &Shape, rho: f64) -> Result<Report, Invalid> {
+    pub fn of(domain: &DataDomain, shape: &Shape, rho: f64) -> Result<Report, Invalid> {
         if shape.relation() != Relation::Replace {
             let remedy = "a shape for one in place of another: who reports is known to be there";
             return Err(Invalid::new("relation", Kind::Mixed, remedy));
@@ -75,9 +75,9 @@ impl Report {
         let root = length.isqrt();
         let up = root + u128::from(root * root < length);
         let up = u64::try_from(up).map_err(|_| Invalid::new("shape", Kind::TooLarge, "the domain's own"))?;
-        let price = accounting::DiscreteGaussian::for_rho(rho, up)?;
+        let price = accounting::DiscreteGaussianCost::for_rho(rho, up)?;
         let law = noise::DiscreteGaussian::with_sigma(price.sigma())?;
-        if !gaussian_holds(Units::at_most_float("rho", rho)?, length, law.variance()) {
+        if !gaussian_holds(BudgetUnits::at_most_float("rho", rho)?, length, law.variance()) {
             let remedy = "a larger number: no noise of 12 digits was found to keep within it";
             return Err(Invalid::new("rho", Kind::TooSmall, remedy));
         }

@@ -3,7 +3,7 @@
 use super::ball::within;
 use super::table::Table;
 use crate::accounting::Relation;
-use crate::accounting::shape::{Domain, Matrix, Shape, dot};
+use crate::accounting::shape::{DataDomain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, Kind};
 
@@ -41,7 +41,7 @@ impl Whitened {
     ///
     /// # Errors
     /// Names `bits` unless from 20 to 40, and `shape` if it is that of another domain.
-    pub fn of(domain: &Domain, shape: &Shape, bits: u32) -> Result<Whitened, Invalid> {
+    pub fn of(domain: &DataDomain, shape: &Shape, bits: u32) -> Result<Whitened, Invalid> {
         if !BITS.contains(&bits) {
             let kind = if bits < *BITS.start() { Kind::TooSmall } else { Kind::TooLarge };
             return Err(Invalid::new("bits", kind, "a whole number from 20 to 40"));

@@ -3,7 +3,7 @@
 use super::good::Levels;
 use super::search::{Asked, Fixed, LEAST_SHARE, MARGIN, PEOPLE, SHARES};
 use super::threshold::{Counting, Test};
-use crate::accounting::{Amount, Cost, Neighbours, Omega, Relation, Unit};
+use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Relation, ReleaseCost};
 use crate::invalid::{Invalid, Kind};
 
 /// A stable mean of which everything but the data is settled.
@@ -17,7 +17,7 @@ pub struct StableMean {
     rho_release: f64,
     rho_shape: f64,
     share: f64,
-    cost: Cost,
+    cost: ReleaseCost,
 }
 
 impl StableMean {
@@ -51,8 +51,8 @@ impl StableMean {
                 if rho_release < all * LEAST_SHARE * (1.0 - 1e-6) {
                     continue;
                 }
-                let amount = Amount::approximate_zcdp(all, Omega::below(omega)?, Some(spent))?;
-                let neighbours = Neighbours { unit: Unit::Person, relation };
+                let amount = PrivacyCost::approximate_zcdp(all, Omega::below(omega)?, Some(spent))?;
+                let neighbours = Adjacency { unit: PrivacyUnit::Person, relation };
                 let mean = StableMean {
                     levels,
                     dimension: dimension as usize,
@@ -62,7 +62,7 @@ impl StableMean {
                     rho_release: rho_release * (1.0 - MARGIN),
                     rho_shape: shape,
                     share,
-                    cost: Cost::new(neighbours, amount),
+                    cost: ReleaseCost::new(neighbours, amount),
                 };
                 let scale = mean.scale(least);
                 if best.as_ref().is_none_or(|(least, _)| scale < *least) {
@@ -93,7 +93,7 @@ impl StableMean {
     }
 
     /// All that a release costs, the test and the number of people included.
-    pub fn cost(&self) -> &Cost {
+    pub fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

@@ -1,6 +1,6 @@
 //! The two noised numbers that are compared before anything is told: the score of the records, and how many people there are.
 
-use crate::accounting::DiscreteGaussian;
+use crate::accounting::DiscreteGaussianCost;
 use crate::invalid::Invalid;
 
 /// How likely data without any outlier may fail the test, and a count to come out too low.
@@ -9,7 +9,7 @@ const FALSE_ALARM: f64 = 1e-3;
 /// The noised threshold of the scores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
-    pub(super) law: DiscreteGaussian,
+    pub(super) law: DiscreteGaussianCost,
     /// A half score passes where it is no more than this with its noise.
     pub(super) tau: i64,
     pub(super) k: u64,
@@ -19,7 +19,7 @@ pub(super) struct Test {
 /// The noised number of people.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counting {
-    pub(super) law: DiscreteGaussian,
+    pub(super) law: DiscreteGaussianCost,
     /// What is taken off, so that there are fewer than it says with probability `delta` at most.
     pub(super) shift: i64,
     pub(super) delta: f64,
@@ -28,7 +28,7 @@ pub(super) struct Counting {
 impl Test {
     /// `delta` is `P[noise <= tau - (k/2 - 1)]`, which is the tail at `k/2 - 1 - tau`.
     pub(super) fn new(rho: f64, delta: f64) -> Result<Test, Invalid> {
-        let law = DiscreteGaussian::for_rho(rho, 1)?;
+        let law = DiscreteGaussianCost::for_rho(rho, 1)?;
         // It fails without need where the noise alone is above tau.
         let tau = reach(&law, FALSE_ALARM) - 1;
         let slack = reach(&law, delta);
@@ -46,7 +46,7 @@ impl Test {
 impl Counting {
     /// Fewer people than there are, but for a chance of `chance`, and how many fewer is told by noise of this price.
     pub(super) fn new(rho: f64, chance: f64) -> Result<Counting, Invalid> {
-        let law = DiscreteGaussian::for_rho(rho, 1)?;
+        let law = DiscreteGaussianCost::for_rho(rho, 1)?;
         let shift = reach(&law, chance);
         Ok(Counting { law, shift, delta: law.tail(shift) })
     }
@@ -67,7 +67,7 @@ impl Counting {
 }
 
 /// The least whole number whose tail is no more than this.
-fn reach(law: &DiscreteGaussian, chance: f64) -> i64 {
+fn reach(law: &DiscreteGaussianCost, chance: f64) -> i64 {
     let (mut low, mut high) = (0, 1);
     while law.tail(high) > chance {
         (low, high) = (high, high.saturating_mul(2));

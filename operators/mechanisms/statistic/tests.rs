@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::accounting::Neighbours;
+use crate::accounting::Adjacency;
 use crate::invalid::Kind;
 use crate::mechanisms::{Bound, Key};
 use crate::noise::Noise;
@@ -37,7 +37,7 @@ fn sensitivities_are_those_of_the_theorems() {
     assert_eq!(norms(&mean.sensitivity()), (6, 70, 270, 15_900));
     assert_eq!(norms(mean.sum_sensitivity()), (3, 70, 210, 14_700));
     assert_eq!(norms(mean.count_sensitivity()), (3, 10, 30, 300));
-    assert_eq!(mean.sensitivity().neighbours(), Neighbours::PERSON);
+    assert_eq!(mean.sensitivity().neighbours(), Adjacency::PERSON);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_record_is_one_cell_by_one_or_by_the_range() {
     assert_eq!(norms(&Total::count(record, keys()).unwrap().sensitivity()), (1, 1, 1, 1));
     let sum = Total::sum(range(-9, 2), record, keys()).unwrap();
     assert_eq!(norms(&sum.sensitivity()), (1, 9, 9, 81));
-    assert_eq!(sum.sensitivity().neighbours().unit, Unit::Record);
+    assert_eq!(sum.sensitivity().neighbours().unit, PrivacyUnit::Record);
     let mean = Mean::new(range(0, 5), record, keys()).unwrap();
     assert_eq!(norms(&mean.sensitivity()), (2, 5, 7, 29));
 }

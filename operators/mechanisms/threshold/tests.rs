@@ -4,8 +4,8 @@ use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::{Bound, Gaussian, Keys, Mechanism, Total};
 
-fn float(amount: f64) -> Units {
-    Units::at_least_float("amount", amount).unwrap()
+fn float(amount: f64) -> BudgetUnits {
+    BudgetUnits::at_least_float("amount", amount).unwrap()
 }
 
 fn gaussian(rho: f64, keys: u64) -> Additive {
@@ -99,9 +99,9 @@ fn a_noised_number_at_the_threshold_passes_and_one_below_does_not() {
 
 #[test]
 fn a_threshold_out_of_reach_is_refused() {
-    let refused = Threshold::new(laplace(1e-11, 1), 1, Units::from_bits(1));
+    let refused = Threshold::new(laplace(1e-11, 1), 1, BudgetUnits::from_bits(1));
     assert!(refused.is_ok(), "2^40 times 45 is still a whole number of 64 bits");
-    let refused = Threshold::new(laplace(1.0, 1), 1, Units::from_bits(0)).unwrap_err();
+    let refused = Threshold::new(laplace(1.0, 1), 1, BudgetUnits::from_bits(0)).unwrap_err();
     assert_eq!(refused.field(), "delta");
 }
 

@@ -95,7 +95,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::accounting::Units;
+    use crate::accounting::BudgetUnits;
     use crate::mechanisms::vectors::clip::Ranges;
     use crate::mechanisms::{Bound, Keys};
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn fewer_people_than_their_quartiles_need_are_refused() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
-        let spend = Spend::Rho(Units::at_most_float("rho", 0.025).unwrap());
+        let spend = Spend::Rho(BudgetUnits::at_most_float("rho", 0.025).unwrap());
         let asked = |people: u64| {
             let mean = FoundMean::new(&outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap();
             Finding::new(&mean.people(people), spend)
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn few_people_are_found_by_their_quartiles_and_many_by_their_ends() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
-        let spend = Spend::Rho(Units::at_most_float("rho", 0.025).unwrap());
+        let spend = Spend::Rho(BudgetUnits::at_most_float("rho", 0.025).unwrap());
         for (people, least, most) in [(508, 0.67, 0.68), (3000, 0.7, 2.0), (1_000_000, 2.32, 2.33)] {
             let mean = FoundMean::new(&outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap();
             let finding = Finding::new(&mean.people(people), spend).unwrap();

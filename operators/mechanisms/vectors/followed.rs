@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::prices::{Laws, Prices, Steps};
 use super::remembered::{from_bytes, to_bytes};
 use super::rows::Rows;
-use crate::accounting::{Cost, Units};
+use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::additive::Additive;
@@ -49,7 +49,7 @@ pub struct FollowedMeans<K> {
     finding: Finding,
     prices: Prices,
     confidence: f64,
-    cost: Cost,
+    cost: ReleaseCost,
     parameters: Digest,
 }
 
@@ -67,8 +67,8 @@ impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
             finding,
             prices,
             confidence: asked.confidence()?,
-            cost: spend.cost(mean.sensitivity().neighbours(), Units::ZERO),
-            parameters: parameters(asked, spend, Units::ZERO, &mean.stated()),
+            cost: spend.cost(mean.sensitivity().neighbours(), BudgetUnits::ZERO),
+            parameters: parameters(asked, spend, BudgetUnits::ZERO, &mean.stated()),
         })
     }
 }
@@ -227,7 +227,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
         Cells::of(&self.keys)
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

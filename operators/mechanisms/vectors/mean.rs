@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::clip::Ranges;
 use super::moments::{Moments, NARROW};
 use crate::accounting::Relation;
-use crate::accounting::shape::{Domain, Norm, Shape};
+use crate::accounting::shape::{DataDomain, Norm, Shape};
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::answer::Coordinate;
@@ -79,7 +79,7 @@ impl<K: Key> VectorMean<K> {
     /// # Errors
     /// Names `domain` where no shape is found for it, and `bound` where the sensitivity leaves 128 bits.
     pub fn over(
-        domain: &Domain,
+        domain: &DataDomain,
         norm: Norm,
         limits: Limits,
         keys: Keys<K>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clip::Ranges;
 use super::rows::Rows;
-use crate::accounting::{Cost, Neighbours, Relation};
+use crate::accounting::{Adjacency, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
@@ -147,7 +147,7 @@ pub struct StableMeans<K> {
     extent: Extent,
     listed: Arc<[K]>,
     told: Telling,
-    cost: Cost,
+    cost: ReleaseCost,
     parameters: Digest,
 }
 
@@ -161,14 +161,14 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
         let people = self.people.ok_or_else(|| Invalid::new("people", Kind::Missing, remedy))?;
         let dimension = vectors.coordinates.len() as u64;
         let mean = StableMean::new(people, dimension, self.epsilon, self.delta, Relation::AddRemove)?;
-        let neighbours = Neighbours { unit: vectors.limits.unit(), relation: Relation::AddRemove };
+        let neighbours = Adjacency { unit: vectors.limits.unit(), relation: Relation::AddRemove };
         mean.fits(&vectors.extent)?;
         let kind = "gaussian of the shape of the data";
         let noise = Noised { assumes: Some(ASSUMED), ..Noised::of("mean", kind, mean.scale(mean.fewest())) };
         let grids = mean.grid(&vectors.extent).into_iter().zip(vectors.coordinates.iter());
         let noises = grids.map(|(step, told)| Noised { grid: Some(told.point.float(step)), ..noise });
         Ok(StableMeans {
-            cost: Cost::new(neighbours, mean.cost().amount().clone()),
+            cost: ReleaseCost::new(neighbours, mean.cost().amount().clone()),
             told: Telling {
                 noise: noises.collect(),
                 point: Point::WHOLE,
@@ -218,7 +218,7 @@ impl<K: Key> Ready for StableMeans<K> {
         Cells::of(&self.listed)
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
 

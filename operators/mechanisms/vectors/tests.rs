@@ -1,7 +1,7 @@
 //! Means of vectors, clipped and shaped: against plain sums, by hand, and over their laws.
 
 use super::*;
-use crate::accounting::shape::{Domain, Norm};
+use crate::accounting::shape::{DataDomain, Norm};
 use crate::mechanisms::{
     Bound, Coordinate, Gaussian, Head, Keys, Laplace, Limits, Mechanism, Noised, Point, Ready, Statistic,
     Summary, Tally, Tellable,
@@ -20,7 +20,7 @@ fn clipped(ranges: &[(i64, i64)], per_key: u64) -> VectorMean<u32> {
     VectorMean::clipped(&Ranges::new(ranges.to_vec()).unwrap(), limits(2, per_key), public()).unwrap()
 }
 
-fn over(domain: &Domain, per_key: u64) -> VectorMean<u32> {
+fn over(domain: &DataDomain, per_key: u64) -> VectorMean<u32> {
     VectorMean::over(domain, Norm::EUCLIDEAN, limits(2, per_key), public()).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut Noise) -> (Vec<Vec<V
 fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     let ranges = [(-3, 4), (10, 20), (0, 100)];
     // A box around zero that holds the ranges.
-    let domain = Domain::reaching(&[4.0, 20.0, 100.0]).unwrap();
+    let domain = DataDomain::reaching(&[4.0, 20.0, 100.0]).unwrap();
     for (place, mean) in [clipped(&ranges, 3), over(&domain, 3)].into_iter().enumerate() {
         let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
         let mut random = Noise::seeded(5);
@@ -92,7 +92,7 @@ fn coordinates_share_the_cost_as_stated() {
     near(found[2], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
     assert_eq!(mean.sensitivity().l2_squared(), 2 * (35 * 35 + 50 * 50 + 10 * 10));
     // A box that reaches 1, 2, 3 has variances 6, 12, 18 where one vector costs a half; all of .07 is for one vector of 5.
-    let mean = over(&Domain::reaching(&[1.0, 2.0, 3.0]).unwrap(), 5);
+    let mean = over(&DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap(), 5);
     let found = scales(&Gaussian::rho(0.1), &mean);
     for (scale, variance) in found.iter().zip([6f64, 12.0, 18.0]) {
         near(*scale, (variance * 2.0 / 0.14).sqrt() * 5.0);
@@ -115,7 +115,7 @@ fn a_sum_says_how_far_above_the_bound_it_is() {
     for mean in [clipped(&[(0, 7)], 5), clipped(&[(-3, 4), (10, 20), (0, 1_000)], 1)] {
         near(over_bound(gaussian.ready(&mean).unwrap().noise()).unwrap(), ratio);
     }
-    let domain = Domain::reaching(&[1.0, 2.0, 3.0]).unwrap();
+    let domain = DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap();
     near(over_bound(gaussian.ready(&over(&domain, 3)).unwrap().noise()).unwrap(), ratio);
     // A count has no such number, nor have keys that are found.
     let ready = gaussian.ready(&clipped(&[(0, 7)], 5)).unwrap();
@@ -134,7 +134,7 @@ fn a_sum_says_how_far_above_the_bound_it_is() {
 // 2,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, each coordinate by itself.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    let domain = Domain::reaching(&[10.0, 200.0]).unwrap();
+    let domain = DataDomain::reaching(&[10.0, 200.0]).unwrap();
     let means = [(1, [5, 76], clipped(&[(0, 10), (-50, 200)], 1)), (2, [1, -5], over(&domain, 1))];
     for (seed, record, mean) in means {
         let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
@@ -165,7 +165,7 @@ fn a_person_adds_no_more_than_was_said() {
     assert_eq!(mean.of_one::<[i64; 2]>(&[]), Moments::default());
     let ragged: [&[i64]; 3] = [&[], &[4], &[1, 2, 3]];
     assert_eq!(mean.of_one(&ragged).shown(), [1, 2, 0, 0]);
-    let mean = over(&Domain::ball(2.0, 10.0, 2).unwrap(), 3);
+    let mean = over(&DataDomain::ball(2.0, 10.0, 2).unwrap(), 3);
     for record in [far, [i64::MIN, i64::MIN], [7, 7], [8, 6], [0, 10]] {
         let shown = mean.of_one(&[record; 5]).shown();
         let squared: i128 = shown[2..].iter().map(|sum| sum * sum).sum();
@@ -243,7 +243,7 @@ fn what_bounds_nothing_is_refused() {
 #[test]
 fn another_parameter_is_another_hash() {
     let hash = |mean: &VectorMean<u32>| Gaussian::rho(0.1).ready(mean).unwrap().parameters();
-    let ball = |radius| over(&Domain::ball(2.0, radius, 2).unwrap(), 1);
+    let ball = |radius| over(&DataDomain::ball(2.0, radius, 2).unwrap(), 1);
     let named = |name, digits| {
         let point = Point::digits(digits).unwrap();
         let told = vec![Coordinate::named(name, point), Coordinate::unnamed()];
@@ -260,7 +260,7 @@ fn another_parameter_is_another_hash() {
         named("a", 1),
         ball(1.0),
         ball(2.0),
-        over(&Domain::reaching(&[1.0, 2.0]).unwrap(), 1),
+        over(&DataDomain::reaching(&[1.0, 2.0]).unwrap(), 1),
     ];
     let hashes: Vec<_> = means.iter().map(hash).collect();
     for (place, digest) in hashes.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::draw::{counted, named};
 use super::errors::{Errors, finite};
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
 use crate::told::{Cell, Key, Law, Line, Ranked, Says, Window};
@@ -24,7 +24,7 @@ pub(super) struct Model {
 pub(super) struct Budget {
     /// By the ends of windows: where the first window with this end began, and which part of the cap was spent.
     pub(super) spent: BTreeMap<i64, (i64, f64)>,
-    pub(super) newest: Option<(Name, Amount, Amount)>,
+    pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
     pub(super) forecast: Option<Arc<Forecast>>,
 }
 
@@ -164,13 +164,13 @@ impl Model {
 }
 
 /// Which part of the cap is spent: of whichever of its numbers is the scarcest.
-fn part(spent: &Amount, cap: &Amount) -> Option<f64> {
+fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
     let of = |spent: f64, cap: f64| if cap > 0.0 { spent / cap } else { 0.0 };
     let part = match (spent, cap) {
-        (Amount::Pure { epsilon }, Amount::Pure { epsilon: cap }) => {
+        (PrivacyCost::Pure { epsilon }, PrivacyCost::Pure { epsilon: cap }) => {
             of(epsilon.to_float_up(), cap.to_float_up())
         }
-        (Amount::Zcdp { rho, delta, .. }, Amount::Zcdp { rho: cap, delta: delta_cap, .. }) => {
+        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: cap, delta: delta_cap, .. }) => {
             of(rho.to_float_up(), cap.to_float_up()).max(of(delta.to_float_up(), delta_cap.to_float_up()))
         }
         _ => return None,

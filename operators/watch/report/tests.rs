@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use samples::*;
 
 use super::*;
-use crate::accounting::{Amount, Cost, Interval, Neighbours};
+use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::ledger::scratch::At;
 use crate::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
 use crate::time::at;
@@ -219,7 +219,7 @@ fn a_demo_says_which_takes_more() {
 fn the_forecast_is_said_in_words() {
     let scratch = At::File.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let visits = Domain::lifetime("visits", Amount::zcdp(0.105)).unwrap();
+    let visits = Domain::lifetime("visits", PrivacyCost::zcdp(0.105)).unwrap();
     ledger.register(&visits).unwrap();
     assert!(Key::open(scratch.key()).is_ok());
     let job = Name::new("job", "web").unwrap();
@@ -233,7 +233,7 @@ fn the_forecast_is_said_in_words() {
     };
     let mut report = Report::new(heading(false));
     for from in 0..2 {
-        let cost = Cost::new(Neighbours::PERSON, Amount::zcdp(0.01).unwrap());
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01).unwrap());
         let release = Release {
             domain: visits.name().clone(),
             job: job.clone(),
@@ -254,7 +254,7 @@ fn the_forecast_is_said_in_words() {
         let standing = Standing {
             domain: visits.name().clone(),
             window: day(from),
-            spent: Amount::zcdp(0.01 * (from + 1) as f64).unwrap(),
+            spent: PrivacyCost::zcdp(0.01 * (from + 1) as f64).unwrap(),
             cap: visits.cap().clone(),
             forecast,
             order: 0,

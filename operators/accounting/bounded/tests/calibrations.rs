@@ -47,8 +47,8 @@ fn calibrations_reach_the_reference_table() {
         if !full() && ![0, 1, 3, 6, 25].contains(&n) {
             continue;
         }
-        let asked = Asked::new(queries, epsilon, delta).unwrap();
-        let noise = BoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
+        let asked = BoundedNoiseRequest::new(queries, epsilon, delta).unwrap();
+        let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
         let bound = noise.bound();
         assert!(bound <= 1.01 * reference && bound < published, "{queries} {epsilon} {delta:e}: {bound}");
         assert!(queries >= 30 || bound < reference, "{queries} {epsilon} {delta:e}: {bound}");
@@ -56,17 +56,21 @@ fn calibrations_reach_the_reference_table() {
         assert_eq!(noise.weights().len() as u64, noise.reach() + 1);
         assert!(bound * noise.shift() as f64 >= noise.reach() as f64);
         // What is drawn from is what was certified.
-        let table = Table::of(noise.weights().iter().copied());
+        let table = BoundedNoiseTable::of(noise.weights().iter().copied());
         let again = Certificate::new(&table, noise.shift());
         assert_eq!(again.delta(queries, epsilon, delta), noise.delta());
         assert_eq!(again_drawn(&noise), noise.reach());
     }
     // One answer: 13.66, the closed form ln(1 + (e - 1) / 2e-6).
-    let one = BoundedNoise::calibrate(&Asked::new(1, 1.0, 1e-6).unwrap(), &Fineness::default()).unwrap();
+    let one = CalibratedBoundedNoise::calibrate(
+        &BoundedNoiseRequest::new(1, 1.0, 1e-6).unwrap(),
+        &Fineness::default(),
+    )
+    .unwrap();
     assert!((one.bound() / 13.664 - 1.0).abs() < 0.002, "{}", one.bound());
 }
 
-fn again_drawn(noise: &BoundedNoise) -> u64 {
+fn again_drawn(noise: &CalibratedBoundedNoise) -> u64 {
     crate::noise::Bounded::new(noise.weights().to_vec()).unwrap().bound()
 }
 
@@ -74,9 +78,9 @@ fn again_drawn(noise: &BoundedNoise) -> u64 {
 // bound.
 #[test]
 fn a_grid_is_as_fine_as_asked() {
-    let asked = Asked::new(1_000, 1.0, 1e-6).unwrap();
+    let asked = BoundedNoiseRequest::new(1_000, 1.0, 1e-6).unwrap();
     let of = |multiple: u64, reach: u64| {
-        BoundedNoise::calibrate(&asked, &Fineness::new(multiple, reach).unwrap()).unwrap()
+        CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(multiple, reach).unwrap()).unwrap()
     };
     let [coarse, fine] = [of(1, 1_000), of(7, 1 << 17)];
     assert!(coarse.shift() == 2 && coarse.reach() <= 1_000);
@@ -87,8 +91,8 @@ fn a_grid_is_as_fine_as_asked() {
     assert!(wide.shift() == 10 && wide.reach() > 4_600);
     assert_eq!(fine.weights(), of(7, 1 << 17).weights());
     // Too fine a grid for a tail of 2^-35, in integers that are log-concave: a coarser one is as good as any.
-    let thin = Asked::new(1, 2.0, 1e-10).unwrap();
-    let thin = BoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
+    let thin = BoundedNoiseRequest::new(1, 2.0, 1e-10).unwrap();
+    let thin = CalibratedBoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
     assert!(
         thin.bound() < 12.15 && thin.shift().is_multiple_of(3) && thin.reach() > 10_000,
         "{}",
@@ -102,22 +106,24 @@ fn a_grid_is_as_fine_as_asked() {
 // Refutes a goal that is not heeded, and a shape that is not the one asked for. The table has 82.36 for published:3.
 #[test]
 fn goals_and_shapes_are_kept() {
-    let asked = Asked::new(30, 1.0, 1e-3).unwrap();
-    let of = |asked: Asked| BoundedNoise::calibrate(&asked, &Fineness::new(1, 4_000).unwrap()).unwrap();
-    let [bound, mixed, rms] =
-        [Goal::Bound, Goal::Mixed(0.5), Goal::Rms].map(|goal| of(asked.goal(goal).unwrap()));
+    let asked = BoundedNoiseRequest::new(30, 1.0, 1e-3).unwrap();
+    let of = |asked: BoundedNoiseRequest| {
+        CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(1, 4_000).unwrap()).unwrap()
+    };
+    let [bound, mixed, rms] = [BoundedNoiseGoal::Bound, BoundedNoiseGoal::Mixed(0.5), BoundedNoiseGoal::Rms]
+        .map(|goal| of(asked.goal(goal).unwrap()));
     assert!(rms.unit_deviation() < 0.97 * bound.unit_deviation() && bound.bound() < 0.97 * rms.bound());
     assert!(mixed.unit_deviation() < 1.001 * bound.unit_deviation() && mixed.bound() < 1.001 * rms.bound());
-    let shape: Shape = "published:3".parse().unwrap();
-    let published = of(Asked::new(1, 1.0, 1e-6).unwrap().shape(shape));
+    let shape: NoiseShape = "published:3".parse().unwrap();
+    let published = of(BoundedNoiseRequest::new(1, 1.0, 1e-6).unwrap().shape(shape));
     assert_eq!(*published.shape(), shape);
     // The table ends where the density is below 2^-62 of its highest: the bound is that share of the width.
     let width = published.bound() / Sketch::new(shape).end;
     assert!((width / 82.3627 - 1.0).abs() < 0.01 && published.bound() < 70.0, "{width}");
-    assert_eq!(asked.goal(Goal::Mixed(f64::NAN)).unwrap_err().field(), "goal");
-    assert_eq!(Asked::new(0, 1.0, 1e-6).unwrap_err().field(), "queries");
-    assert_eq!(Asked::new(1, 0.0, 1e-6).unwrap_err().field(), "epsilon");
-    assert_eq!(Asked::new(1, 1.0, 1e-16).unwrap_err().field(), "delta");
+    assert_eq!(asked.goal(BoundedNoiseGoal::Mixed(f64::NAN)).unwrap_err().field(), "goal");
+    assert_eq!(BoundedNoiseRequest::new(0, 1.0, 1e-6).unwrap_err().field(), "queries");
+    assert_eq!(BoundedNoiseRequest::new(1, 0.0, 1e-6).unwrap_err().field(), "epsilon");
+    assert_eq!(BoundedNoiseRequest::new(1, 1.0, 1e-16).unwrap_err().field(), "delta");
 }
 
 // Refutes a range in which no noise is found, or a bound above the published one.
@@ -127,10 +133,11 @@ fn every_corner_is_calibrated() {
     for &queries in ends(&[2.0, 1e6], &[1.0, 2.0, 3.0, 7.0, 29.0, 100.0, 500.0, 1e4, 1e6]) {
         for &epsilon in ends(&[0.1, 10.0], &[0.01, 0.1, 1.0, 10.0]) {
             for &delta in ends(&[1e-3], &[1e-10, 1e-7, 1e-3]) {
-                let asked = Asked::new(queries as u64, epsilon, delta).unwrap();
-                let noise = BoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
+                let asked = BoundedNoiseRequest::new(queries as u64, epsilon, delta).unwrap();
+                let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
                 let most =
-                    published_bound(&Shape::published(2).unwrap(), queries as u64, epsilon, delta).unwrap();
+                    published_bound(&NoiseShape::published(2).unwrap(), queries as u64, epsilon, delta)
+                        .unwrap();
                 assert!(noise.delta() <= delta && noise.bound() < most, "{queries} {epsilon} {delta}");
             }
         }
@@ -159,6 +166,6 @@ fn the_published_bounds_are_found_again() {
         let found = published_bound(&name.parse().unwrap(), queries, epsilon, delta).unwrap();
         assert!((found / truth - 1.0).abs() < 0.01, "{name} {queries}: {found} for {truth}");
     }
-    let refused = published_bound(&Shape::polynomial(3).unwrap(), 1, 1.0, 1e-6).unwrap_err();
+    let refused = published_bound(&NoiseShape::polynomial(3).unwrap(), 1, 1.0, 1e-6).unwrap_err();
     assert_eq!(refused.field(), "shape");
 }

@@ -2,20 +2,20 @@
 
 use super::{cloud, length, near, norms, sides};
 use crate::accounting::Relation::{AddRemove, Replace};
-use crate::accounting::shape::{Domain, Matrix, Norm, Shape, corners};
+use crate::accounting::shape::{DataDomain, Matrix, Norm, Shape, corners};
 
 #[test]
 fn a_box_has_the_sum_of_its_sides_and_the_search_finds_it() {
     let reaches = [1.0, 2.0, 3.0];
-    let closed = Shape::of(&Domain::reaching(&reaches).unwrap(), AddRemove, Norm::EUCLIDEAN).unwrap();
+    let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, Norm::EUCLIDEAN).unwrap();
     near(closed.gamma(), 6.0, 1e-12);
     near(closed.covariance()[2][2], 18.0, 1e-12);
-    let closed = Shape::of(&Domain::reaching(&reaches).unwrap(), AddRemove, Norm::LARGEST).unwrap();
+    let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, Norm::LARGEST).unwrap();
     near(closed.gamma(), 14f64.sqrt(), 1e-12);
-    let corners = Domain::points(&sides(&reaches)).unwrap();
+    let corners = DataDomain::points(&sides(&reaches)).unwrap();
     for norm in norms() {
         for relation in [AddRemove, Replace] {
-            let closed = Shape::of(&Domain::reaching(&reaches).unwrap(), relation, norm).unwrap();
+            let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), relation, norm).unwrap();
             let found = Shape::of(&corners, relation, norm).unwrap();
             assert!(found.gap() <= 1e-4, "{norm} {relation:?} {}", found.gap());
             near(found.gamma(), closed.gamma(), 1e-4);
@@ -32,9 +32,9 @@ fn ellipsoids_are_found_by_the_search_too() {
     let of = |angle: f64| ellipse.iter().map(|row| row[0] * angle.cos() + row[1] * angle.sin()).collect();
     let points: Vec<Vec<f64>> = (0..400).map(|at| of(turn(at))).collect();
     for norm in norms() {
-        let closed = Shape::of(&Domain::ellipsoid(&ellipse).unwrap(), AddRemove, norm).unwrap();
+        let closed = Shape::of(&DataDomain::ellipsoid(&ellipse).unwrap(), AddRemove, norm).unwrap();
         near(closed.gamma().powi(2), norm.of_variances(&[9.0, 1.25]), 1e-12);
-        let found = Shape::of(&Domain::points(&points).unwrap(), AddRemove, norm).unwrap();
+        let found = Shape::of(&DataDomain::points(&points).unwrap(), AddRemove, norm).unwrap();
         near(found.gamma(), closed.gamma(), 1e-4);
         near(found.covariance()[0][1], 3.0, 1e-2);
     }
@@ -57,12 +57,12 @@ fn balls_are_round_and_as_large_as_their_farthest_vectors_need() {
     ] {
         for norm in norms() {
             for relation in [AddRemove, Replace] {
-                let closed = Shape::of(&Domain::ball(power, 2.0, 4).unwrap(), relation, norm).unwrap();
+                let closed = Shape::of(&DataDomain::ball(power, 2.0, 4).unwrap(), relation, norm).unwrap();
                 near(closed.gamma(), size * norm.of_ones(4), 1e-12);
                 near(closed.covariance()[2][2], size * size, 1e-12);
                 assert!(closed.gap() == 0.0 && closed.covariance()[2][1] == 0.0);
             }
-            let found = Shape::of(&Domain::points(&farthest).unwrap(), AddRemove, norm).unwrap();
+            let found = Shape::of(&DataDomain::points(&farthest).unwrap(), AddRemove, norm).unwrap();
             near(found.gamma(), size * norm.of_ones(4), 1e-4);
         }
     }
@@ -71,7 +71,7 @@ fn balls_are_round_and_as_large_as_their_farthest_vectors_need() {
 // Refutes a certificate that does not close where a list is long beside its coordinates.
 #[test]
 fn two_hundred_points_in_8_coordinates_are_found_to_the_gap() {
-    let domain = Domain::points(&cloud(200, 8, 7)).unwrap();
+    let domain = DataDomain::points(&cloud(200, 8, 7)).unwrap();
     for norm in norms() {
         for relation in [AddRemove, Replace] {
             let shape = Shape::of(&domain, relation, norm).unwrap();
@@ -93,11 +93,11 @@ fn marginals_have_the_known_value() {
         (4, 2, Replace, 2.0 * 6f64.sqrt()),
         (6, 2, Replace, 135f64.sqrt()),
     ] {
-        let domain = Domain::marginals(bits, ways).unwrap();
+        let domain = DataDomain::marginals(bits, ways).unwrap();
         let points: Vec<Vec<f64>> = domain.listed().unwrap().each_row().map(<[f64]>::to_vec).collect();
         let closed = Shape::of(&domain, relation, Norm::EUCLIDEAN).unwrap();
         near(closed.gamma(), gamma, 1e-12);
-        let found = Shape::of(&Domain::points(&points).unwrap(), relation, Norm::EUCLIDEAN).unwrap();
+        let found = Shape::of(&DataDomain::points(&points).unwrap(), relation, Norm::EUCLIDEAN).unwrap();
         near(found.gamma(), gamma, 1e-4);
         assert!(points.iter().all(|point| relation == Replace || length(&closed, point) <= 1.0 + 1e-12));
     }
@@ -107,17 +107,17 @@ fn marginals_have_the_known_value() {
 fn zonotopes_are_within_pi_over_2_and_held() {
     // Few generators: a box, exactly.
     let sides = [vec![1.0, 0.0, 0.0], vec![0.0, 2.0, 0.0], vec![0.0, 0.0, 3.0]];
-    let box_like = Shape::of(&Domain::zonotope(&sides).unwrap(), Replace, Norm::EUCLIDEAN).unwrap();
+    let box_like = Shape::of(&DataDomain::zonotope(&sides).unwrap(), Replace, Norm::EUCLIDEAN).unwrap();
     near(box_like.gamma(), 6.0, 1e-4);
     let generators = cloud(14, 3, 5);
-    let domain = Domain::zonotope(&generators).unwrap();
+    let domain = DataDomain::zonotope(&generators).unwrap();
     for norm in norms() {
         let shape = Shape::of(&domain, AddRemove, norm).unwrap();
         assert!(shape.gap() <= std::f64::consts::FRAC_PI_2 - 1.0 + 1e-6, "{}", shape.gap());
         let all = corners(&Matrix::of(&generators));
         assert!(all.each_row().all(|corner| length(&shape, corner) <= 1.0 + 1e-12), "{norm}");
         let exact = Shape::of(
-            &Domain::points(&all.each_row().map(<[f64]>::to_vec).collect::<Vec<_>>()).unwrap(),
+            &DataDomain::points(&all.each_row().map(<[f64]>::to_vec).collect::<Vec<_>>()).unwrap(),
             AddRemove,
             norm,
         )
@@ -133,7 +133,7 @@ fn zonotopes_are_within_pi_over_2_and_held() {
 fn half_the_differences_of_a_triangle_need_less_than_the_triangle() {
     let side = 3f64.sqrt() / 2.0;
     let triangle = [vec![1.0, 0.0], vec![-0.5, side], vec![-0.5, -side]];
-    let domain = Domain::points(&triangle).unwrap();
+    let domain = DataDomain::points(&triangle).unwrap();
     near(Shape::of(&domain, Replace, Norm::EUCLIDEAN).unwrap().gamma(), 1.5f64.sqrt(), 1e-4);
     near(Shape::of(&domain, AddRemove, Norm::EUCLIDEAN).unwrap().gamma(), 2f64.sqrt(), 1e-4);
 }

@@ -3,7 +3,7 @@
 
 use super::{cloud, norms};
 use crate::accounting::Relation::{self, AddRemove, Replace};
-use crate::accounting::shape::{Domain, Norm, Shape};
+use crate::accounting::shape::{DataDomain, Norm, Shape};
 
 type Square = Vec<Vec<f64>>;
 
@@ -113,7 +113,7 @@ fn body(points: &[Vec<f64>], relation: Relation) -> Vec<Vec<f64>> {
 fn a_slow_search_finds_the_same() {
     for (seed, (many, dimension)) in [(6, 2), (9, 3), (14, 3), (12, 4)].into_iter().enumerate() {
         let points = cloud(many, dimension, 100 + seed as u64);
-        let domain = Domain::points(&points).unwrap();
+        let domain = DataDomain::points(&points).unwrap();
         for norm in [Norm::EUCLIDEAN, Norm::power(3.0).unwrap(), Norm::LARGEST] {
             for relation in [AddRemove, Replace] {
                 let (lower, upper) = slow(&body(&points, relation), norm.exponent(), 1_500);

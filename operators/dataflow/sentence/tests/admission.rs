@@ -1,7 +1,7 @@
 //! A person counts in the first so many windows, across restarts too.
 
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::ledger::Charge;
 use crate::mechanisms::Laplace;
 
@@ -64,7 +64,7 @@ fn a_person_counts_in_the_first_windows_and_in_no_other() {
         let windows = 1 + random.below(4);
         let visits = visits(&mut random);
         let scripts = divided(&mut random, &visits, [1, 2, 4][seed as usize % 3]);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let finished = run(&scripts, release(&recorder, windows as u64));
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();
@@ -72,7 +72,7 @@ fn a_person_counts_in_the_first_windows_and_in_no_other() {
         for sealed in sealed {
             let Charge::Once { cost, life } = sealed.charge else { panic!("charged by the window") };
             assert_eq!((life.start(), life.end()), (0, crate::time::LIMIT));
-            assert_eq!(*cost.amount(), crate::accounting::Amount::pure(windows as f64).unwrap());
+            assert_eq!(*cost.amount(), crate::accounting::PrivacyCost::pure(windows as f64).unwrap());
         }
     }
 }
@@ -85,7 +85,7 @@ fn what_was_counted_survives_the_process() {
         let mut random = Random::new(seed);
         let windows = 1 + random.below(3);
         let visits: Vec<Visit> = visits(&mut random);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         recorder.refuses([random.below(12) as Time * 10]);
         let half = 10 * random.below(12) as Time;
         // Everything in time, in order of windows.
@@ -93,7 +93,7 @@ fn what_was_counted_survives_the_process() {
         ordered.sort_by_key(|visit| visit.1);
         let (before, after): (Vec<Visit>, Vec<Visit>) = ordered.iter().partition(|visit| visit.1 < half);
 
-        let whole = Recorder::new(Unit::Person);
+        let whole = Recorder::new(PrivacyUnit::Person);
         assert!(
             run(&[Script(vec![(ordered.clone(), Pulled::More)])], release(&whole, windows as u64)).is_ok()
         );
@@ -164,7 +164,7 @@ fn divided_in_order(random: &mut Random, visits: &[Visit], workers: usize) -> Ve
 fn a_new_version_pays_and_counts_anew() {
     let visits: Vec<Visit> = (0..12).map(|window| (1, window * 10)).collect();
     let script = [Script(vec![(visits, Pulled::More)])];
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     let mut counts = Vec::new();
     for version in [1, 2] {
         let recorder = recorder.of_version(version);

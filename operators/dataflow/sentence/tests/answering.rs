@@ -6,7 +6,7 @@ mod said;
 
 use super::recorder::Recorder;
 use super::*;
-use crate::accounting::{Amount, Cost, Neighbours, Unit};
+use crate::accounting::{Adjacency, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::canonical::Digest;
 use crate::dataflow::bounding::{Identified, Kept, Net, Values};
 use crate::invalid::Invalid;
@@ -17,11 +17,11 @@ use crate::noise::Noise;
 
 /// Tells what was counted, and where.
 #[derive(Clone)]
-pub(super) struct Exactly(Cost);
+pub(super) struct Exactly(ReleaseCost);
 
 impl Exactly {
     pub(super) fn new() -> Exactly {
-        Exactly(Cost::new(Neighbours::PERSON, Amount::zcdp(0.5).unwrap()))
+        Exactly(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.5).unwrap()))
     }
 }
 
@@ -39,15 +39,15 @@ impl Answers for Exactly {
     type Ready = Exactly;
 
     fn ready(&self, limits: &Limits, _: &Schema) -> Result<Exactly, Invalid> {
-        let neighbours = Neighbours { unit: limits.unit(), ..Neighbours::PERSON };
-        Ok(Exactly(Cost::new(neighbours, self.0.amount().clone())))
+        let neighbours = Adjacency { unit: limits.unit(), ..Adjacency::PERSON };
+        Ok(Exactly(ReleaseCost::new(neighbours, self.0.amount().clone())))
     }
 }
 
 impl ReadyAnswers for Exactly {
     type Answer = Told;
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         &self.0
     }
 

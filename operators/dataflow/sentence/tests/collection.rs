@@ -1,7 +1,7 @@
 //! Records that may be taken back.
 
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::dataflow::bounding::{Count, Net};
 
 type Change = (Event, isize);
@@ -24,7 +24,7 @@ fn what_was_taken_back_in_time_never_counted() {
             }
         }
         let scripts = divided(&mut random, &changes, [1, 2, 4][seed as usize % 3]);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let (windows, sealing) = (schedule.clone(), recorder.clone());
         // What comes out may be of a later time than what went in.
         let delay = random.pick(&[0, 0, 15]);

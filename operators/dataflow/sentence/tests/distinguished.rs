@@ -3,7 +3,7 @@
 
 use super::recorder::Recorder;
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, ReadyBundle, Row, Schema, Value};
 use crate::mechanisms::sealed::Sealed;
@@ -41,7 +41,7 @@ fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
     let bundle = BoundedNoise::bundle(1).epsilon(epsilon, 1e-6);
     let bundle = Calibrated(bundle.ready(&Bound::keys(1).checked().unwrap(), &schema()).unwrap());
     for run in 0..answers() / AT_ONCE {
-        let recorder = Recorder::new(Unit::Person).seeded(seed + (run * AT_ONCE) as u64);
+        let recorder = Recorder::new(PrivacyUnit::Person).seeded(seed + (run * AT_ONCE) as u64);
         let (sealing, bundle) = (recorder.clone(), bundle.clone());
         let finished = execute(Config::threads(1).unwrap(), move |worker, feeds| {
             worker.dataflow(|scope| {

@@ -1,7 +1,7 @@
 //! Neighbours, replayed: what one person more or less changes, and what it must not.
 
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::mechanisms::{BinarySearch, Edges, Exponential, Grid, Maximum, PerPerson};
 
 /// A few pairs in an ordinary run, all of them in `bash .ci/run --full`. Every run has six statistics.
@@ -148,7 +148,7 @@ where
 {
     let without = without(&scripts, stays);
     [scripts, without].map(|scripts| {
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let finished = run(&scripts, release(&recorder));
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let mut sealed = recorder.sealed();
@@ -290,7 +290,7 @@ fn a_record_of_another_age_moves_nobody_elses_window() {
     let records = events(&mut random);
     let schedule = Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap();
     let sealed = |records: &[Event]| {
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let script = [Script(vec![(records.to_vec(), Pulled::Complete(50))])];
         assert!(run(&script, release(&recorder, &schedule)).is_ok());
         recorder.sealed()

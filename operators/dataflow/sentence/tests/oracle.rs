@@ -5,7 +5,7 @@ mod case;
 
 use self::case::case;
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
 use crate::dataflow::sentence::question::Terms;
 use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range};
@@ -27,7 +27,7 @@ fn every_word_tells_what_one_table_would() {
     for seed in 0..240 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let (asked, sealing) = (Arc::clone(&case), recorder.clone());
         let finished = run(&case.scripts, move |visits| {
             let case = &asked;
@@ -102,7 +102,7 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let (asked, sealing) = (Arc::clone(&case), recorder.clone());
         let finished = run(&case.scripts, move |visits| {
             let case = &asked;
@@ -145,7 +145,7 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let (asked, sealing) = (Arc::clone(&case), recorder.clone());
         let finished = run(&case.scripts, move |visits| {
             let case = &asked;
@@ -225,7 +225,7 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
 // Refutes a public key that is forgotten from one window to the next, or by the next process.
 #[test]
 fn a_key_that_was_told_once_is_told_in_every_later_window() {
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     let (crowd, rest): (Vec<Event>, Vec<Event>) =
         ((0..200).map(|person| (person, 7, 0, 15, person)).collect(), vec![(1, 8, 0, 25, 0)]);
     for (records, until, told) in [(crowd, 40, &[0, 1, 1, 1][..]), (rest, 60, &[1, 1])] {

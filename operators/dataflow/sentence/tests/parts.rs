@@ -8,7 +8,7 @@ use scene::{Scene, rho};
 
 use super::neighbours::{replayed, without};
 use super::*;
-use crate::accounting::{Account, Amount, Cost, Neighbours, Omega, Promise};
+use crate::accounting::{Account, Adjacency, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::ledger::Charge;
 
 /// As many scenes as reach every price, under each promise and in windows of each kind.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use zeroize::Zeroizing;
 
-use crate::accounting::{Amount, Cost, Neighbours, Omega, Promise, Unit};
+use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, ReleaseCost};
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
@@ -42,7 +42,7 @@ type Notes = Vec<(i64, Vec<u8>)>;
 /// Where releases are sealed in tests. It survives a run, as a ledger does.
 #[derive(Clone)]
 pub(in super::super) struct Recorder {
-    unit: Unit,
+    unit: PrivacyUnit,
     version: u32,
     kept: Arc<Mutex<HashMap<Name, Vec<u8>>>>,
     noted: Arc<Mutex<HashMap<Name, Notes>>>,
@@ -55,7 +55,7 @@ pub(in super::super) struct Recorder {
 }
 
 impl Recorder {
-    pub(in super::super) fn new(unit: Unit) -> Recorder {
+    pub(in super::super) fn new(unit: PrivacyUnit) -> Recorder {
         let (kept, noted, sealed, refusing, answered, rows) = Default::default();
         Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, seeds: None }
     }
@@ -142,18 +142,18 @@ impl Office for Recorder {
         Zeroizing::new(SECRET)
     }
 
-    fn domain(&self, named: Option<&str>, unit: Unit) -> Result<Domain, Trouble> {
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble> {
         if named == Some("nowhere") {
             return Err(Trouble::refused("domain: there is none"));
         }
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
         let name = Name::new("domain", "visits").unwrap();
-        let neighbours = Neighbours { unit, ..Neighbours::PERSON };
+        let neighbours = Adjacency { unit, ..Adjacency::PERSON };
         let cap = match named {
             Some(named) if named.ends_with(LOW_ORDERS) => {
-                Amount::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01))
+                PrivacyCost::approximate_zcdp(500.0, Omega::below(10.0).unwrap(), Some(0.01))
             }
-            _ => Amount::zcdp(500.0),
+            _ => PrivacyCost::zcdp(500.0),
         };
         let words: Vec<&str> = named.unwrap_or_default().split(' ').collect();
         let promise = match words[..] {
@@ -185,8 +185,8 @@ impl Recording {
         let standing = Standing {
             domain: release.domain.clone(),
             window: release.window,
-            spent: Amount::zcdp(0.25).unwrap(),
-            cap: Amount::zcdp(1.0).unwrap(),
+            spent: PrivacyCost::zcdp(0.25).unwrap(),
+            cap: PrivacyCost::zcdp(1.0).unwrap(),
             forecast: Arc::new(Forecast::unseen()),
             order: 0,
         };
@@ -309,7 +309,7 @@ where
         self.0.tally()
     }
 
-    fn cost(&self) -> &Cost {
+    fn cost(&self) -> &ReleaseCost {
         self.0.cost()
     }
 

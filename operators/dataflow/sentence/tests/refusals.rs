@@ -1,12 +1,12 @@
 //! What is wrong with a sentence is said before there is data, by name.
 
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::mechanisms::{Bound, Laplace, Stable};
 use crate::time::minutes;
 
 fn refused(build: impl for<'scope> Fn(Fed<'scope, Event>, &Recorder) + Send + Sync + 'static) -> String {
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     let sealing = recorder.clone();
     let failure =
         run(&[Script::default(), Script::default()], move |visits| build(visits, &sealing)).unwrap_err();
@@ -101,7 +101,7 @@ fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
     };
     let message = refused(charged(recorder::SPANS, Bound::keys(1).windows(2)));
     assert!(message.starts_with("windows: ") && message.contains("a promise over a lifetime"), "{message}");
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     for build in [charged(recorder::SPANS, Bound::keys(1)), charged("visits", Bound::keys(1).windows(2))] {
         let sealing = recorder.clone();
         assert!(run(&[Script::default()], move |visits| build(visits, &sealing)).is_ok());
@@ -126,7 +126,7 @@ fn a_stable_mean_is_refused_where_a_span_cuts_its_windows() {
         assert!(says.iter().all(|word| message.contains(word)), "{message}");
     }
     for domain in ["each 20 of low orders", recorder::LOW_ORDERS] {
-        let (recorder, build) = (Recorder::new(Unit::Person), charged(domain));
+        let (recorder, build) = (Recorder::new(PrivacyUnit::Person), charged(domain));
         let finished = run(&[Script::default()], move |visits| build(visits, &recorder));
         assert!(finished.is_ok(), "{domain}: {finished:?}");
     }

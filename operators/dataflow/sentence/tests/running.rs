@@ -5,7 +5,7 @@ mod going_on;
 use super::recorder::SECRET;
 use super::*;
 use crate::accounting::running::Strategy;
-use crate::accounting::{Amount, Unit};
+use crate::accounting::{PrivacyCost, PrivacyUnit};
 use crate::ledger::Charge;
 use crate::mechanisms::Edges;
 
@@ -110,7 +110,7 @@ fn what_windows_add_is_bounded_over_all_of_them() {
         let mut random = Random::new(seed);
         let records = events(&mut random);
         let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let finished = run(&scripts, release(&recorder, 0.5));
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
         let sealed = recorder.sealed();
@@ -136,7 +136,7 @@ fn what_windows_add_is_bounded_over_all_of_them() {
                 HORIZON
             };
             assert_eq!((life.start(), life.end()), (0, end));
-            assert!(matches!(cost.amount(), Amount::Zcdp { rho, .. } if rho.to_float_down() <= 0.5));
+            assert!(matches!(cost.amount(), PrivacyCost::Zcdp { rho, .. } if rho.to_float_down() <= 0.5));
         }
     }
 }
@@ -239,7 +239,7 @@ fn totals_are_of_the_windows_that_they_say() {
             })
             .collect();
         let scripts = divided(&mut random, &records, 2);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         assert!(run(&scripts, release(&recorder, 80.0)).is_ok());
         let sealed = recorder.sealed();
         for (name, place, last) in [
@@ -277,7 +277,7 @@ fn totals_are_of_the_windows_that_they_say() {
 #[test]
 fn a_record_is_in_one_window_and_an_id_in_one_total() {
     let records: Vec<Event> = (0..80).map(|id| (0, 1, 1, id as Time, id % 40)).collect();
-    let recorder = Recorder::new(Unit::Record);
+    let recorder = Recorder::new(PrivacyUnit::Record);
     let sealing = recorder.clone();
     let script = [Script(vec![(records, Pulled::More)])];
     let finished = run(&script, move |visits| {

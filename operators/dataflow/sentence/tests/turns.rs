@@ -1,7 +1,7 @@
 //! The order in which windows of several statistics are handed to the gate.
 
 use super::*;
-use crate::accounting::Unit;
+use crate::accounting::PrivacyUnit;
 use crate::mechanisms::Exponential;
 use crate::mechanisms::Grid;
 
@@ -48,7 +48,7 @@ fn windows_are_handed_in_by_their_close_and_name() {
                     script.0.push((Vec::new(), Pulled::Complete(5 * step - (worker as i64 + time) % 3)));
                 }
             }
-            let recorder = Recorder::new(Unit::Person);
+            let recorder = Recorder::new(PrivacyUnit::Person);
             let finished = run(&scripts, release(&recorder));
             assert!(finished.is_ok(), "{finished:?}");
             let sealed = recorder.sealed();

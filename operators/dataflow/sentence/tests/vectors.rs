@@ -1,8 +1,8 @@
 //! Means of vectors in a sentence: against one table that sees every record, and for neighbours.
 
 use super::*;
-use crate::accounting::Unit;
-use crate::accounting::shape::{Domain, Norm};
+use crate::accounting::PrivacyUnit;
+use crate::accounting::shape::{DataDomain, Norm};
 use crate::dataflow::bounding::{Kept, Values};
 use crate::mechanisms::{FoundMean, Limits, Ranges, Stable, StableVectors, Summary, VectorMean, Vectors};
 
@@ -14,8 +14,8 @@ pub(super) fn ranges() -> Ranges {
     Ranges::new([(-40, 41), (0, 100)]).unwrap()
 }
 
-fn domain() -> Result<Domain, crate::Invalid> {
-    Domain::ball(2.0, 60.0, 2)
+fn domain() -> Result<DataDomain, crate::Invalid> {
+    DataDomain::ball(2.0, 60.0, 2)
 }
 
 /// Most are in time for their day, some below zero.
@@ -106,7 +106,7 @@ fn vectors_are_told_as_one_table_would() {
         let schedule = schedule(&mut random);
         let records = events(&mut random);
         let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         // A stable mean takes its time to be planned.
         let stably = seed % 6 == 0;
         let mut finished = vec![run(&scripts, release(&recorder, &schedule))];
@@ -205,7 +205,7 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
 #[test]
 fn a_bound_that_is_none_ends_the_run_before_it_begins() {
     let refused = |build: fn(MeanOfVisits<'_>, &Recorder)| {
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let finished = run(&[Script(vec![])], move |visits: Fed<'_, Event>| {
             let people = visits
                 .protect(visit_of as fn(&Event) -> u64)
@@ -231,7 +231,7 @@ fn a_bound_that_is_none_ends_the_run_before_it_begins() {
     });
     assert!(back.contains("ranges[1]: found a number that is too small"), "{back}");
     let endless = refused(|people, recorder| {
-        let domain = Domain::reaching(&[1.0, f64::INFINITY]);
+        let domain = DataDomain::reaching(&[1.0, f64::INFINITY]);
         people.mean_of(vector).over(domain).release_at(recorder, "m", Exactly(Gaussian::rho(0.5)));
     });
     assert!(endless.contains("box") && endless.contains("infinite"), "{endless}");

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::accounting::{Amount, Units};
+use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::job::Job;
 use crate::job::offer::{Offer, Settled};
 use crate::ledger::Charge;
@@ -59,9 +59,9 @@ fn totals_have_their_share_once() {
         let text = text(SO_FAR).replace("lifetime", promise);
         let job = Job::parse("jobs/shop.toml", &text).unwrap();
         let offers = job.offers(job.horizon()).unwrap();
-        let Amount::Zcdp { rho: cap, .. } = job.domain().cap() else { panic!() };
+        let PrivacyCost::Zcdp { rho: cap, .. } = job.domain().cap() else { panic!() };
         let rho = |offer: &Offer| match offer.cost {
-            Amount::Zcdp { rho, delta: Units::ZERO, .. } => rho.to_bits(),
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => rho.to_bits(),
             _ => panic!(),
         };
         let days = match promise {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accounting::{Account, Amount, Cost, Interval, Neighbours, Units};
+use crate::accounting::{Account, Adjacency, BudgetUnits, Interval, PrivacyCost, ReleaseCost};
 use crate::dataflow::Calendar;
 use crate::time::{at, days, hours, seconds};
 
@@ -20,12 +20,12 @@ fn seen<'s>(schedule: &'s Schedule, even: bool) -> Windows<'s> {
 /// Charges all windows in an order that has nothing to do with time, each at its release's whole price and at `weight`
 /// times as much where it is cut. Gives back how many were refused.
 fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) -> usize {
-    let pure = |units| Amount::Pure { epsilon: Units::from_bits(units) };
-    let mut account = Account::new(promise, Neighbours::PERSON, pure(cap)).unwrap();
-    let mut windows: Vec<(Interval, Cost)> = Vec::new();
+    let pure = |units| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) };
+    let mut account = Account::new(promise, Adjacency::PERSON, pure(cap)).unwrap();
+    let mut windows: Vec<(Interval, ReleaseCost)> = Vec::new();
     for (schedule, units, weight) in releases {
         let partial = units * u128::from(weight.over) / u128::from(weight.under);
-        let cost = Cost::new(Neighbours::PERSON, pure(*units)).with_partial(pure(partial)).unwrap();
+        let cost = ReleaseCost::new(Adjacency::PERSON, pure(*units)).with_partial(pure(partial)).unwrap();
         windows.extend((0..schedule.count()).map(|number| (schedule.window(number).unwrap(), cost.clone())));
     }
     windows.sort_by_key(|(window, _)| window.end().wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
@@ -102,11 +102,12 @@ fn a_share_is_used_in_full() {
         for (whole, cut) in [(1, 0), (0, 1), (29, 2), (719, 2)] {
             let together = Together { held: Held { whole, cut }, most: whole + cut, weight };
             for all in [0, 1, 40, 12_345, 1 << 70] {
-                let cost = |units| Amount::Pure { epsilon: units };
-                let units = together.divide(Units::from_bits(all));
-                let fits = |units| together.all(&cost(units)).unwrap().within(&cost(Units::from_bits(all)));
+                let cost = |units| PrivacyCost::Pure { epsilon: units };
+                let units = together.divide(BudgetUnits::from_bits(all));
+                let fits =
+                    |units| together.all(&cost(units)).unwrap().within(&cost(BudgetUnits::from_bits(all)));
                 assert!(
-                    fits(units) && !fits(units.plus("cost", Units::from_bits(1)).unwrap()),
+                    fits(units) && !fits(units.plus("cost", BudgetUnits::from_bits(1)).unwrap()),
                     "{together:?} of {all}"
                 );
             }

@@ -241,7 +241,7 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
             || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
         // Twice 190, 100 and 5 for all totals, and a half for each of the days that are told by themselves.
         let before = spent();
-        assert_eq!(before.0, crate::accounting::Amount::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
+        assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
         place.replay(&job, 3 - workers, "again.jsonl");
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
         assert!(lines(&place.read("again.jsonl")) == lines(&first), "a new file is told other lines");

@@ -167,8 +167,9 @@ fn a_person_moves_an_answer_by_no_more_than_the_shift() {
     for records in [1, 2, 3, 10, 250] {
         let (bundle, limits) = (bundle(3), limits(records));
         let ready = bundle.ready(&limits, &schema()).unwrap();
-        let asked = bounded::Asked::new(3, 1.0, 1e-6).unwrap();
-        let law = bounded::BoundedNoise::calibrate(&asked, &Fineness::new(records, REACH).unwrap()).unwrap();
+        let asked = BoundedNoiseRequest::new(3, 1.0, 1e-6).unwrap();
+        let law = bounded::CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(records, REACH).unwrap())
+            .unwrap();
         assert_eq!(ready.noise.bound(), law.reach());
         let steps = ready.steps();
         assert_eq!(records * steps.count(), law.shift());
@@ -181,16 +182,19 @@ fn a_person_moves_an_answer_by_no_more_than_the_shift() {
         }
     }
     let record = bundle(3).ready(&Limits::RECORD, &schema()).unwrap();
-    assert_eq!(record.cost().neighbours().unit, crate::accounting::Unit::Record);
+    assert_eq!(record.cost().neighbours().unit, crate::accounting::PrivacyUnit::Record);
 }
 
 #[test]
 fn a_bundle_costs_what_was_asked_for() {
     let ready = ready(&bundle(100));
-    assert_eq!(ready.cost(), &Cost::new(Neighbours::PERSON, Amount::approximate(1.0, 1e-6).unwrap()));
+    assert_eq!(
+        ready.cost(),
+        &ReleaseCost::new(Adjacency::PERSON, PrivacyCost::approximate(1.0, 1e-6).unwrap())
+    );
     // A budget of rho takes it as the rho of randomized response, beside the delta.
-    let rho = ready.cost().amount().in_currency_of(&Amount::zcdp(1.0).unwrap()).unwrap();
-    let Amount::Zcdp { rho, delta, .. } = rho else { panic!("{rho}") };
+    let rho = ready.cost().amount().in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
+    let PrivacyCost::Zcdp { rho, delta, .. } = rho else { panic!("{rho}") };
     let excess = rho.to_float_up() / 0.5f64.tanh() - 1.0;
     assert!((0.0..1e-9).contains(&excess), "{excess}");
     assert!((1e-6..1e-6 + 1e-18).contains(&delta.to_float_up()), "{delta:?}");

@@ -79,8 +79,8 @@ fn as_many_comparisons_are_charged_as_the_longest_way_takes() {
 /// A search at a scale, without a budget.
 fn noise_of(family: Family, scale: f64) -> Additive {
     let spend = match family {
-        Family::Gaussian => crate::accounting::Amount::zcdp(0.5 / scale / scale),
-        Family::Laplace => crate::accounting::Amount::pure(1.0 / scale),
+        Family::Gaussian => crate::accounting::PrivacyCost::zcdp(0.5 / scale / scale),
+        Family::Laplace => crate::accounting::PrivacyCost::pure(1.0 / scale),
     };
     let spend = crate::mechanisms::spend::Spend::of(&spend.unwrap()).unwrap();
     let limits = Bound::keys(1).checked().unwrap();
@@ -179,7 +179,8 @@ fn what_is_compared_tells_no_more_than_is_charged() {
     let limits = Bound::keys(1).checked().unwrap();
     let each = crate::mechanisms::Sensitivity::each(&limits, 1).unwrap();
     let grid = Grid::linear(2, 128, 2).unwrap();
-    let spend = crate::mechanisms::spend::Spend::of(&crate::accounting::Amount::zcdp(rho).unwrap()).unwrap();
+    let spend =
+        crate::mechanisms::spend::Spend::of(&crate::accounting::PrivacyCost::zcdp(rho).unwrap()).unwrap();
     let settled = |charged: u32| {
         let noise = Additive::within(Family::Gaussian, spend, &each.times(charged).unwrap()).unwrap();
         let tau = tau(&noise, charged, 0.9).unwrap();

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use super::super::tests::renyi;
 use super::*;
-use crate::accounting::Units;
+use crate::accounting::BudgetUnits;
 use crate::noise::goodness::{chi_squared, size};
 
 fn pure(epsilon: f64) -> Spend {
-    Spend::Pure(Units::at_most_float("epsilon", epsilon).unwrap())
+    Spend::Pure(BudgetUnits::at_most_float("epsilon", epsilon).unwrap())
 }
 
 fn rho(rho: f64) -> Spend {
-    Spend::Rho(Units::at_most_float("rho", rho).unwrap())
+    Spend::Rho(BudgetUnits::at_most_float("rho", rho).unwrap())
 }
 
 fn of(quantiles: &[(u64, u64)]) -> Vec<Quantile> {

@@ -3,11 +3,11 @@
 use super::*;
 use crate::accounting::shape::Norm;
 
-fn shape(domain: &Domain, relation: Relation) -> Shape {
+fn shape(domain: &DataDomain, relation: Relation) -> Shape {
     Shape::of(domain, relation, Norm::EUCLIDEAN).unwrap()
 }
 
-fn report(domain: &Domain, rho: f64) -> Report {
+fn report(domain: &DataDomain, rho: f64) -> Report {
     Report::of(domain, &shape(domain, Relation::Replace), rho).unwrap()
 }
 
@@ -18,15 +18,15 @@ fn points() -> Vec<Vec<f64>> {
 // By hand: two corners of a box are 2 units apart, of 2^24 steps each; at rho = 1/2 sigma is the length itself.
 #[test]
 fn the_noise_is_what_the_enforced_length_costs() {
-    let domain = Domain::reaching(&[1.0, 20.0]).unwrap();
+    let domain = DataDomain::reaching(&[1.0, 20.0]).unwrap();
     assert_eq!(report(&domain, 0.5).l2_squared(), 1 << 50);
     assert_eq!(report(&domain, 0.5).sigma(), 2f64.powi(25));
-    for domain in [domain, Domain::points(&points()).unwrap(), Domain::ball(3.0, 1.0, 5).unwrap()] {
+    for domain in [domain, DataDomain::points(&points()).unwrap(), DataDomain::ball(3.0, 1.0, 5).unwrap()] {
         for rho in [1e-6, 0.01, 0.1, 1.0, 7.3, 400.0] {
             let report = report(&domain, rho);
             let cost = report.l2_squared() as f64 / (2.0 * report.sigma().powi(2));
             assert!(cost <= rho * (1.0 + 1e-15) && cost >= rho * (1.0 - 1e-6), "{cost} is not {rho}");
-            let exact = Units::at_most_float("rho", rho).unwrap();
+            let exact = BudgetUnits::at_most_float("rho", rho).unwrap();
             assert!(gaussian_holds(exact, report.l2_squared(), report.law.variance()));
             assert!(!gaussian_holds(exact, report.l2_squared() * 4, report.law.variance()));
         }
@@ -36,7 +36,7 @@ fn the_noise_is_what_the_enforced_length_costs() {
 // Two people who send the same noise: their reports differ by their records alone, and these by no more than was paid for.
 #[test]
 fn reports_of_two_neighbours_differ_by_what_is_enforced() {
-    for domain in [Domain::reaching(&[1.0, 20.0]).unwrap(), Domain::points(&points()).unwrap()] {
+    for domain in [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(&points()).unwrap()] {
         let report = report(&domain, 0.1);
         let others = [[-1.0, 20.0], [1.0, -20.0], [f64::NAN, 0.0], [f64::MAX, 5e-324]].map(Vec::from);
         let vectors = [points(), others.to_vec()].concat();
@@ -59,7 +59,9 @@ fn reports_of_two_neighbours_differ_by_what_is_enforced() {
 #[test]
 fn means_are_unbiased_and_err_as_they_say() {
     for (seed, domain) in
-        [Domain::reaching(&[1.0, 20.0]).unwrap(), Domain::points(&points()).unwrap()].into_iter().enumerate()
+        [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(&points()).unwrap()]
+            .into_iter()
+            .enumerate()
     {
         let report = report(&domain, 0.5);
         let mut source = Noise::seeded(90 + seed as u64);
@@ -94,7 +96,7 @@ fn means_are_unbiased_and_err_as_they_say() {
 // By hand: the box's factor is its reach times the root of (1 + 20); at rho = 1/2 the noise on a whitened number is 2.
 #[test]
 fn the_told_deviation_is_that_of_the_shape() {
-    let report = report(&Domain::reaching(&[1.0, 20.0]).unwrap(), 0.5);
+    let report = report(&DataDomain::reaching(&[1.0, 20.0]).unwrap(), 0.5);
     let mut reports = report.collected();
     (0..25).for_each(|_| reports.add(&[0, 0]).unwrap());
     let mean = reports.mean().unwrap();
@@ -106,7 +108,7 @@ fn the_told_deviation_is_that_of_the_shape() {
 
 #[test]
 fn what_makes_no_report_is_refused_by_name() {
-    let domain = Domain::reaching(&[1.0, 20.0]).unwrap();
+    let domain = DataDomain::reaching(&[1.0, 20.0]).unwrap();
     let shapes = shape(&domain, Relation::Replace);
     let refused = |found: Result<Report, Invalid>| {
         let refused = found.unwrap_err();
@@ -114,7 +116,7 @@ fn what_makes_no_report_is_refused_by_name() {
     };
     let comes = shape(&domain, Relation::AddRemove);
     assert_eq!(refused(Report::of(&domain, &comes, 1.0)), ("relation".to_owned(), Kind::Mixed));
-    assert_eq!(refused(Report::of(&Domain::reaching(&[1.0]).unwrap(), &shapes, 1.0)).0, "shape");
+    assert_eq!(refused(Report::of(&DataDomain::reaching(&[1.0]).unwrap(), &shapes, 1.0)).0, "shape");
     for (rho, kind) in [
         (0.0, Kind::Zero),
         (-1.0, Kind::Negative),

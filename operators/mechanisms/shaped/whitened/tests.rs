@@ -5,7 +5,7 @@ use crate::accounting::shape::Norm;
 use crate::mechanisms::shaped::ball::squares;
 use crate::noise::{self, Law, Noise, Ratio};
 
-fn shaped(domain: &Domain, relation: Relation) -> (Shape, Whitened) {
+fn shaped(domain: &DataDomain, relation: Relation) -> (Shape, Whitened) {
     let shape = Shape::of(domain, relation, Norm::EUCLIDEAN).unwrap();
     let whitened = Whitened::of(domain, &shape, 24).unwrap();
     (shape, whitened)
@@ -17,7 +17,7 @@ fn triangle() -> Vec<Vec<f64>> {
 }
 
 /// Domains of three coordinates of every kind, with vectors of each that are as far out as any.
-fn domains() -> Vec<(Domain, Vec<Vec<f64>>)> {
+fn domains() -> Vec<(DataDomain, Vec<Vec<f64>>)> {
     let points = vec![vec![5.0, 1.0, 0.5], vec![4.0, -2.0, 0.0], vec![6.0, 0.0, -1.0], vec![5.0, 0.5, 3.0]];
     let turned = [vec![2.0, 0.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, -1.0, 0.5]];
     let corners = |reaches: [f64; 3]| {
@@ -27,13 +27,13 @@ fn domains() -> Vec<(Domain, Vec<Vec<f64>>)> {
             .collect::<Vec<Vec<f64>>>()
     };
     vec![
-        (Domain::points(&points).unwrap(), points.clone()),
-        (Domain::reaching(&[1.0, 2.0, 3.0]).unwrap(), corners([1.0, 2.0, 3.0])),
-        (Domain::ellipsoid(&turned).unwrap(), vec![vec![2.0, 1.0, 0.0], vec![-2.0, -1.0, 0.0]]),
-        (Domain::ball(4.0, 2.0, 3).unwrap(), corners([2.0 * 3f64.powf(-0.25); 3])),
-        (Domain::zonotope(&turned).unwrap(), vec![vec![3.0, 0.0, -0.5], vec![-3.0, 0.0, 0.5]]),
-        (Domain::marginals(3, 2).unwrap(), corners([1.0; 3])),
-        (Domain::moments(&[vec![1.0, 2.0], vec![-3.0, 0.5], vec![0.0, 1.0]], 2).unwrap(), Vec::new()),
+        (DataDomain::points(&points).unwrap(), points.clone()),
+        (DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap(), corners([1.0, 2.0, 3.0])),
+        (DataDomain::ellipsoid(&turned).unwrap(), vec![vec![2.0, 1.0, 0.0], vec![-2.0, -1.0, 0.0]]),
+        (DataDomain::ball(4.0, 2.0, 3).unwrap(), corners([2.0 * 3f64.powf(-0.25); 3])),
+        (DataDomain::zonotope(&turned).unwrap(), vec![vec![3.0, 0.0, -0.5], vec![-3.0, 0.0, 0.5]]),
+        (DataDomain::marginals(3, 2).unwrap(), corners([1.0; 3])),
+        (DataDomain::moments(&[vec![1.0, 2.0], vec![-3.0, 0.5], vec![0.0, 1.0]], 2).unwrap(), Vec::new()),
     ]
 }
 
@@ -120,7 +120,7 @@ fn released_noise_has_the_covariance_of_the_shape() {
     const RELEASES: usize = 100_000;
     let skewed = [vec![2.0, 0.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, -1.0, 0.5]];
     let points = [vec![5.0, 1.0, 0.5], vec![4.0, -2.0, 0.0], vec![6.0, 0.0, -1.0], vec![5.0, 0.5, 3.0]];
-    let settings = [Domain::ellipsoid(&skewed).unwrap(), Domain::points(&points).unwrap()];
+    let settings = [DataDomain::ellipsoid(&skewed).unwrap(), DataDomain::points(&points).unwrap()];
     let relations = [Relation::AddRemove, Relation::Replace];
     let settings = settings.iter().flat_map(|domain| relations.map(|relation| (domain, relation)));
     for (seed, (domain, relation)) in settings.enumerate() {
@@ -161,7 +161,7 @@ fn released_noise_has_the_covariance_of_the_shape() {
 // Refutes a length that is enforced in floats, and a record that escapes it.
 #[test]
 fn no_record_is_longer_than_the_unit_whatever_it_is() {
-    let domain = Domain::reaching(&[1.0, 2.0, 1e-30, 1e30]).unwrap();
+    let domain = DataDomain::reaching(&[1.0, 2.0, 1e-30, 1e30]).unwrap();
     for relation in [Relation::AddRemove, Relation::Replace] {
         let (_, whitened) = shaped(&domain, relation);
         let unit = 1u128 << 48;
@@ -183,7 +183,7 @@ fn no_record_is_longer_than_the_unit_whatever_it_is() {
 
 #[test]
 fn a_list_knows_its_largest_distance_exactly() {
-    let (_, whitened) = shaped(&Domain::points(&triangle()).unwrap(), Relation::Replace);
+    let (_, whitened) = shaped(&DataDomain::points(&triangle()).unwrap(), Relation::Replace);
     let records: Vec<Vec<i64>> = triangle().iter().map(|point| whitened.record(point)).collect();
     let mut most = 0;
     for left in &records {
@@ -206,7 +206,7 @@ fn no_pair_is_passed_over() {
     for list in 0..30 {
         let mut entry = |at: i32| source.below(1 << 20) as f64 * f64::from(1 + list % 3 * at);
         let points: Vec<Vec<f64>> = (0..12).map(|_| (0..3).map(&mut entry).collect()).collect();
-        let (_, whitened) = shaped(&Domain::points(&points).unwrap(), Relation::Replace);
+        let (_, whitened) = shaped(&DataDomain::points(&points).unwrap(), Relation::Replace);
         assert_eq!(whitened.l2_squared(), worst(&whitened, Relation::Replace, &points), "list {list}");
     }
 }
@@ -214,7 +214,7 @@ fn no_pair_is_passed_over() {
 #[test]
 fn what_is_whitened_comes_back() {
     let points = vec![vec![1.0, 10.0, 3.0], vec![-2.0, 5.0, 3.0], vec![0.5, -7.0, 3.0], vec![4.0, 1.0, 3.0]];
-    let domain = Domain::points(&points).unwrap();
+    let domain = DataDomain::points(&points).unwrap();
     for relation in [Relation::AddRemove, Relation::Replace] {
         let (shape, whitened) = shaped(&domain, relation);
         assert_eq!(whitened.width(), shape.rank());
@@ -231,13 +231,13 @@ fn what_is_whitened_comes_back() {
 
 #[test]
 fn another_domain_and_another_grid_are_refused() {
-    let domain = Domain::points(&triangle()).unwrap();
+    let domain = DataDomain::points(&triangle()).unwrap();
     let shape = Shape::of(&domain, Relation::Replace, Norm::EUCLIDEAN).unwrap();
     let field = |found: Result<Whitened, Invalid>| found.unwrap_err().field().to_owned();
     assert_eq!(field(Whitened::of(&domain, &shape, 19)), "bits");
     assert_eq!(field(Whitened::of(&domain, &shape, 41)), "bits");
-    assert_eq!(field(Whitened::of(&Domain::reaching(&[1.0]).unwrap(), &shape, 24)), "shape");
+    assert_eq!(field(Whitened::of(&DataDomain::reaching(&[1.0]).unwrap(), &shape, 24)), "shape");
     let larger: Vec<Vec<f64>> =
         triangle().iter().map(|point| point.iter().map(|entry| entry * 100.0).collect()).collect();
-    assert_eq!(field(Whitened::of(&Domain::points(&larger).unwrap(), &shape, 24)), "shape");
+    assert_eq!(field(Whitened::of(&DataDomain::points(&larger).unwrap(), &shape, 24)), "shape");
 }

@@ -3,7 +3,7 @@
 use super::super::search::{Asked, shape_cost};
 use super::super::threshold::Test;
 use super::*;
-use crate::accounting::{Amount, convert};
+use crate::accounting::{PrivacyCost, convert};
 use crate::invalid::Kind;
 
 #[test]
@@ -43,7 +43,7 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
             assert_eq!((fewer.field(), fewer.kind()), ("people", Kind::TooSmall));
             for people in [least, 4 * least] {
                 let mean = StableMean::new(people, dimension, epsilon, target, relation).unwrap();
-                let Amount::Zcdp { rho, delta, omega } = mean.cost().amount() else { panic!() };
+                let PrivacyCost::Zcdp { rho, delta, omega } = mean.cost().amount() else { panic!() };
                 let (rho, spent, omega) = (rho.to_float_up(), delta.to_float_up(), omega.to_float());
                 let (gamma, scale) = written(&mean, mean.fewest());
                 assert!(omega <= mean.share() / gamma && mean.share() <= 0.5);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::accounting::{Amount, Interval};
+use crate::accounting::{Interval, PrivacyCost};
 use crate::gate::Standing;
 use crate::ledger::lines::window;
 use crate::ledger::{Forecast, Name};
@@ -96,8 +96,8 @@ pub(super) fn standing(span: Interval, part: f64) -> Standing {
     Standing {
         domain: Name::new("domain", "reviews").unwrap(),
         window: span,
-        spent: Amount::zcdp(0.0322 * part).unwrap(),
-        cap: Amount::zcdp(0.0322).unwrap(),
+        spent: PrivacyCost::zcdp(0.0322 * part).unwrap(),
+        cap: PrivacyCost::zcdp(0.0322).unwrap(),
         forecast: Arc::new(Forecast::unseen()),
         order: 0,
     }

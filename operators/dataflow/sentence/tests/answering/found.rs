@@ -50,7 +50,7 @@ impl Case {
     /// Compares, however versions are kept.
     fn check<R: Clone + Send + Sync + 'static>(
         &self,
-        (seed, unit): (u64, Unit),
+        (seed, unit): (u64, PrivacyUnit),
         scripts: &[Script<R>],
         rows: impl Fn(Interval) -> Vec<Event>,
         answer: impl for<'s> Fn(
@@ -102,7 +102,7 @@ fn every_question_finds_what_one_table_would() {
             |base: &Chooser, event: &Event, row: Row| (event.0, (base.record(&(event.3, row.clone())), row));
         let rows = case.rows(&given, |event| event, rule, bring);
         case.check(
-            (seed, Unit::Person),
+            (seed, PrivacyUnit::Person),
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
@@ -128,7 +128,7 @@ fn questions_find_one_record_of_an_id() {
         let bring = |_: &Chooser, event: &Event, row: Row| (event.0, (event.4 % 40, row));
         let rows = case.rows(&given, |event| event, Identified::new(Values::new()), bring);
         case.check(
-            (seed, Unit::Person),
+            (seed, PrivacyUnit::Person),
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
@@ -165,7 +165,7 @@ fn questions_find_nothing_that_was_taken_back_in_time() {
         };
         let rows = case.rows(&given, |(event, _, _)| event, Net::new(Values::new()), bring);
         case.check(
-            (seed, Unit::Person),
+            (seed, PrivacyUnit::Person),
             &scripts,
             rows,
             |visits, questions, (schedule, late, bound), together, office| {
@@ -195,7 +195,7 @@ fn questions_find_each_record_by_itself() {
             |base: &Chooser, (number, _): &(u64, Event), row: Row| (*number, (base.record(number), row));
         let rows = case.rows(&given, |(_, event)| event, Kept::new(Values::new()), bring);
         case.check(
-            (seed, Unit::Record),
+            (seed, PrivacyUnit::Record),
             &scripts,
             rows,
             |visits, questions, (schedule, late, _), together, office| {

@@ -24,7 +24,8 @@ fn one_person_moves_every_answer_by_no_more_than_was_said() {
             .collect();
         let together = random.below(2) == 0;
         let [(one, unanswered), (other, same)] = [scripts, without].map(|scripts| {
-            let (recorder, schedule, late) = (Recorder::new(Unit::Person), case.schedule.clone(), case.late);
+            let (recorder, schedule, late) =
+                (Recorder::new(PrivacyUnit::Person), case.schedule.clone(), case.late);
             let sealing = recorder.clone();
             let (finished, unanswered) = asked(&scripts, &case.asks, move |visits, questions| {
                 visits

@@ -6,7 +6,7 @@ use super::*;
 // other words under the same id, and by somebody else under another's id.
 #[test]
 fn what_was_answered_is_answered_so_again() {
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     let schedule = Schedule::tumbling(span(10), 0, Some(HORIZON)).unwrap();
     let lines = |records: Vec<Event>, questions: Vec<Question>| {
         let (sealing, schedule) = (recorder.clone(), schedule.clone());
@@ -70,7 +70,7 @@ fn what_cannot_be_answered_is_said_and_costs_nothing() {
         (good.question("ann", "3", 9).count("all"), Some("at")),
         (good.question("ann", "4", Time::MIN).count("all"), Some("at")),
     ];
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     let sealing = recorder.clone();
     let (questions, fields): (Vec<_>, Vec<_>) =
         asks.into_iter().map(|(asked, field)| (asked.unwrap(), field)).unzip();
@@ -117,7 +117,7 @@ fn what_cannot_be_answered_is_said_and_costs_nothing() {
 #[test]
 fn a_bundle_needs_an_end_and_one_key() {
     let refused = |bound: Bound, end: bool, skips: bool| {
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         let finished = execute(Config::threads(1).unwrap(), move |worker, feeds| {
             worker.dataflow(|scope| {
                 let records = feeds.stream(scope, All::of(Vec::<Event>::new()));

@@ -8,7 +8,7 @@ fn a_record_by_itself_counts_by_itself() {
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Record);
+        let recorder = Recorder::new(PrivacyUnit::Record);
         let (asked, sealing) = (Arc::clone(&case), recorder.clone());
         let finished = run(&case.scripts, move |visits| {
             let case = &asked;
@@ -53,7 +53,7 @@ fn an_id_by_itself_counts_once() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
-        let recorder = Recorder::new(Unit::Record);
+        let recorder = Recorder::new(PrivacyUnit::Record);
         let (asked, sealing) = (Arc::clone(&case), recorder.clone());
         let finished = run(&case.scripts, move |visits| {
             let case = &asked;

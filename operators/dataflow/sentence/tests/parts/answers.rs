@@ -29,7 +29,7 @@ fn answered(scene: &Scene, scripts: Vec<Script<Event>>) -> (Vec<Sealed>, BTreeMa
     });
     let mut questions = vec![Script(Vec::new()); scripts.len()];
     questions[0].0.push((posed.collect(), Pulled::More));
-    let recorder = Recorder::new(crate::accounting::Unit::Person);
+    let recorder = Recorder::new(crate::accounting::PrivacyUnit::Person);
     let (sealing, schedule, account) = (recorder.clone(), scene.schedule.clone(), scene.account());
     let (finished, unanswered) = asked(&scripts, &questions, move |visits, questions| {
         let windows = visits.protect(|visit: &Event| visit.0).scheduled(schedule.clone(), |visit| visit.3);

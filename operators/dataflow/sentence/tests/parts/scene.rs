@@ -116,7 +116,7 @@ impl Scene {
 
     /// The most that the removal may move of a window, in prices of a whole person: by the definition of a promise, and not as an
     /// account computes it.
-    pub(super) fn price(&self, window: Interval, cost: &Cost) -> f64 {
+    pub(super) fn price(&self, window: Interval, cost: &ReleaseCost) -> f64 {
         let Some(gone) = self.gone else { return 1.0 };
         if gone.end() <= window.start() || window.end() <= gone.start() {
             0.0
@@ -129,8 +129,8 @@ impl Scene {
 
     /// The charge of an account of the promise for the removed stretch, in prices of a whole person.
     pub(super) fn charged(&self, sealed: &[Sealed], name: &str) -> f64 {
-        let cap = Amount::approximate_zcdp(500.0, Omega::EVERY, Some(0.5));
-        let mut account = Account::new(self.promise, Neighbours::PERSON, cap.unwrap()).unwrap();
+        let cap = PrivacyCost::approximate_zcdp(500.0, Omega::EVERY, Some(0.5));
+        let mut account = Account::new(self.promise, Adjacency::PERSON, cap.unwrap()).unwrap();
         let mut whole = 1.0;
         for sealed in sealed.iter().filter(|sealed| sealed.release.name.as_str() == name) {
             let (window, cost) = match &sealed.charge {
@@ -149,9 +149,9 @@ impl Scene {
 }
 
 /// The rho of an amount.
-pub(super) fn rho(amount: &Amount) -> f64 {
+pub(super) fn rho(amount: &PrivacyCost) -> f64 {
     match amount {
-        Amount::Zcdp { rho, .. } => rho.to_bits() as f64,
+        PrivacyCost::Zcdp { rho, .. } => rho.to_bits() as f64,
         _ => panic!("{amount}"),
     }
 }

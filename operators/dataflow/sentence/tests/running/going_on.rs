@@ -48,11 +48,11 @@ fn totals_go_on_in_another_process_as_if_it_were_the_same() {
     for seed in 0..12 {
         let mut random = Random::new(seed);
         let records = crowd(&mut random);
-        let whole = Recorder::new(Unit::Person);
+        let whole = Recorder::new(PrivacyUnit::Person);
         let all = |recorder: &Recorder| stopped_at(recorder, &records, HORIZON);
         all(&whole);
         let expected = whole.sealed();
-        let recorder = Recorder::new(Unit::Person);
+        let recorder = Recorder::new(PrivacyUnit::Person);
         for _ in 0..3 {
             stopped_at(&recorder, &records, WINDOW * random.below(12) as Time);
         }
@@ -73,7 +73,7 @@ fn totals_go_on_in_another_process_as_if_it_were_the_same() {
 #[test]
 fn after_the_last_window_nothing_is_told() {
     let mut random = Random::new(3);
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     stopped_at(&recorder, &crowd(&mut random), HORIZON);
     let sealed = recorder.sealed();
     let told = told(&sealed, "people");
@@ -93,7 +93,7 @@ fn after_the_last_window_nothing_is_told() {
 #[test]
 fn a_window_without_an_answer_is_one_in_which_nothing_was() {
     let records: Vec<Event> = (0..HORIZON as u64).map(|id| (id, 3, 1, id as Time, id)).collect();
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     recorder.refuses([30, 40, 80]);
     let sealing = recorder.clone();
     let script = [Script(vec![(records, Pulled::More)])];
@@ -122,7 +122,7 @@ fn a_window_without_an_answer_is_one_in_which_nothing_was() {
 #[test]
 fn a_new_version_begins_anew_and_knows_the_keys() {
     let records: Vec<Event> = (0..600).map(|id| (id, 7, 1, 0, id)).collect();
-    let recorder = Recorder::new(Unit::Person);
+    let recorder = Recorder::new(PrivacyUnit::Person);
     stopped_at(&recorder, &records, 20);
     let first = told(&recorder.sealed(), "open");
     assert!(first[&0].contains_key("7"), "600 people are enough");

@@ -1,7 +1,7 @@
 //! How near the answers are, and for how long.
 
 use super::*;
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::mechanisms::{FollowedMeans, VectorMean};
 
 /// Normal records: `centre + A z`, in whole steps.
@@ -79,7 +79,7 @@ impl Run {
 
     /// What the sums' noise alone is, where the frame fits: in the axes, the root of its mean square.
     fn noise_alone(&self) -> f64 {
-        let Amount::Zcdp { rho, .. } = self.ready.cost().amount() else { panic!() };
+        let PrivacyCost::Zcdp { rho, .. } = self.ready.cost().amount() else { panic!() };
         let rho = rho.to_float_down() * 0.95 * 0.7;
         self.ready.longest() * (self.mean.dimension() as f64 / (2.0 * rho)).sqrt() / self.people as f64
     }

@@ -3,7 +3,7 @@
 use dashu_int::UBig;
 
 use super::*;
-use crate::accounting::Amount;
+use crate::accounting::PrivacyCost;
 use crate::mechanisms::additive::Family;
 use crate::mechanisms::laws::Asked;
 use crate::mechanisms::spend::Spend;
@@ -14,7 +14,7 @@ use crate::mechanisms::vectors::prices::{Prices, Steps};
 use crate::mechanisms::vectors::remembered::to_bytes;
 
 fn steps<K: Key>(mean: &FoundMean<K>, rho: f64) -> Steps {
-    let spend = Spend::of(&Amount::zcdp(rho).unwrap());
+    let spend = Spend::of(&PrivacyCost::zcdp(rho).unwrap());
     Prices::new(&Asked::new(Family::Gaussian, spend), mean).unwrap().steps
 }
 
@@ -130,7 +130,7 @@ fn every_window_costs_what_it_says_and_no_more() {
         // As many as the quartiles need in the most costly of these.
         let mean = mean.people(100_000);
         let ready = Gaussian::rho(rho).ready(&mean).unwrap();
-        let Amount::Zcdp { rho: all, .. } = ready.cost().amount() else { panic!() };
+        let PrivacyCost::Zcdp { rho: all, .. } = ready.cost().amount() else { panic!() };
         let steps = steps(&mean, rho);
         let lengths = [1, steps.most(), steps.most_products()].map(|length| length * per_key);
         let frame = Frame::between(&vec![(-5, 5); dimension], 2.0, outer.each());
