@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise};
+use discreet::noise::{DiscreteGaussian, DiscreteLaplace, NoiseDistribution, NoiseSource};
 use rand_distr::{Distribution, Normal, StandardUniform};
 
 const SCALES: [u32; 8] = [1, 2, 5, 50, 127, 1000, 1 << 16, 1 << 20];
@@ -98,15 +98,15 @@ fn measure(subjects: &mut [(String, Subject)]) -> Vec<f64> {
     best
 }
 
-fn laws(scale: u32) -> (Box<dyn Law>, Box<dyn Law>) {
+fn laws(scale: u32) -> (Box<dyn NoiseDistribution>, Box<dyn NoiseDistribution>) {
     let within = "a scale within the limits";
     let laplace = DiscreteLaplace::new(f64::from(scale)).expect(within);
     let gaussian = DiscreteGaussian::with_sigma(f64::from(scale)).expect(within);
     (Box::new(laplace), Box::new(gaussian))
 }
 
-fn filling(law: Box<dyn Law>) -> Subject {
-    let mut noise = Noise::from_os().expect("the operating system has randomness");
+fn filling(law: Box<dyn NoiseDistribution>) -> Subject {
+    let mut noise = NoiseSource::from_os().expect("the operating system has randomness");
     let mut values = vec![0; 1024];
     Box::new(move |count| {
         let mut sum = 0;

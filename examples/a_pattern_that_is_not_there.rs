@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use discreet::accounting::transfer::Goal;
 use discreet::mechanisms::answers::{Field, Question, Row, Schema};
-use discreet::noise::{Bounded, Law, Noise};
+use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
 use serde_json::Value;
 
@@ -220,7 +220,7 @@ fn promised() -> Outcome<(Vec<picture::Point>, f64)> {
         "population's share, all of them except with probability 0.05, by noise that never exceeds {bound:.0} people."
     );
     println!("  questions   buckets   exact answers   with bounded noise");
-    let (law, mut source) = (Bounded::new(noise.into_weights())?, Noise::from_os()?);
+    let (law, mut source) = (BoundedDistribution::new(noise.into_weights())?, NoiseSource::from_os()?);
     let mut worst: f64 = 0.0;
     let mut answer = |exact: u64| {
         let noise = law.draw(&mut source) as f64 / shift;

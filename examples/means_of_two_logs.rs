@@ -23,7 +23,7 @@ use discreet::accounting::shape::{DataDomain as Vectors, MeanError, Norm, Shape}
 use discreet::accounting::{Adjacency, Relation};
 use discreet::ledger::Name;
 use discreet::mechanisms::{Mechanism, Ranges, Ready, StableVectors};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
 use serde_json::Value;
 
@@ -227,7 +227,7 @@ impl Log {
 
 /// The root of the mean square of noise of this shape.
 fn drawn(shape: &Shape, people: u64) -> Result<f64, Box<dyn Error>> {
-    let (factor, mut noise, grain) = (shape.factor(), Noise::from_os()?, f64::from(1 << 20));
+    let (factor, mut noise, grain) = (shape.factor(), NoiseSource::from_os()?, f64::from(1 << 20));
     let law = DiscreteGaussian::with_sigma(grain / (2.0 * RHO).sqrt())?;
     let mut squares = 0.0;
     for _ in 0..2_000 {

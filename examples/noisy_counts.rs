@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use discreet::accounting::{self, Budget};
-use discreet::noise::{DiscreteGaussian, DiscreteLaplace, Law, Noise};
+use discreet::noise::{DiscreteGaussian, DiscreteLaplace, NoiseDistribution, NoiseSource};
 
 /// The secret: how many people came in each hour from nine to five. Nobody is counted twice in a day.
 const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
@@ -39,9 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// One source of randomness for one release, erased at its end.
-fn publish(law: &impl Law, interval: u64) -> Result<(), Box<dyn Error>> {
+fn publish(law: &impl NoiseDistribution, interval: u64) -> Result<(), Box<dyn Error>> {
     let mut noise = [0; VISITORS.len()];
-    law.fill(&mut Noise::from_os()?, &mut noise);
+    law.fill(&mut NoiseSource::from_os()?, &mut noise);
 
     println!("{:>8} {:>8} {:>10}  90% interval", "hour", "secret", "published");
     for ((hour, secret), noise) in (9..).zip(VISITORS).zip(noise) {

@@ -20,7 +20,7 @@ use std::time::Duration;
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::gate::{Desk, Opening, Request, Told};
 use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
-use discreet::noise::Noise;
+use discreet::noise::NoiseSource;
 
 use common::{Place, size};
 
@@ -79,7 +79,7 @@ fn child(task: &str, ledger: &Path, key: &Path, job: &str) -> Child {
 
 fn submit(desk: &Desk, window: i64, line: String) {
     let Sealing { release, charge, .. } = sealing("web", window, String::new());
-    let sealable = Box::new(move |_: &mut Noise| line);
+    let sealable = Box::new(move |_: &mut NoiseSource| line);
     desk.submit(Request::unproved_for_tests_of_the_library_itself(release, charge.unwrap(), sealable))
         .unwrap();
 }

@@ -15,7 +15,7 @@ use discreet::dataflow::{
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
-use discreet::noise::Noise;
+use discreet::noise::NoiseSource;
 use discreet::time::{Span, Time};
 
 const WINDOWS: u64 = 50;
@@ -122,7 +122,7 @@ impl Statistic for Sums {
 
     fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
         let slow = self.slow;
-        Box::new(move |_: &mut Noise| {
+        Box::new(move |_: &mut NoiseSource| {
             thread::sleep(slow);
             format!("{}: {tally}", window.start())
         })

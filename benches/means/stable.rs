@@ -11,7 +11,7 @@ use std::time::Instant;
 use discreet::accounting::{self, Budget, Relation};
 use discreet::mechanisms::StableMean;
 use discreet::mechanisms::stable::{ASSUMED, Extent, Released};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 const EPSILON: f64 = 2.0;
 const DELTA: f64 = 1e-6;
@@ -31,12 +31,12 @@ struct Shape {
     deviations: Vec<f64>,
 }
 
-fn normal(noise: &mut Noise, law: &DiscreteGaussian) -> f64 {
+fn normal(noise: &mut NoiseSource, law: &DiscreteGaussian) -> f64 {
     law.draw(noise) as f64 / (1u64 << 30) as f64
 }
 
 impl Shape {
-    fn new(dimension: usize, noise: &mut Noise, law: &DiscreteGaussian) -> Shape {
+    fn new(dimension: usize, noise: &mut NoiseSource, law: &DiscreteGaussian) -> Shape {
         let mut axes: Vec<Vec<f64>> = Vec::new();
         while axes.len() < dimension {
             let mut axis: Vec<f64> = (0..dimension).map(|_| normal(noise, law)).collect();
@@ -52,7 +52,7 @@ impl Shape {
         Shape { deviations: (0..dimension).map(deviation).collect(), axes }
     }
 
-    fn records(&self, people: u64, noise: &mut Noise, law: &DiscreteGaussian) -> Vec<i64> {
+    fn records(&self, people: u64, noise: &mut NoiseSource, law: &DiscreteGaussian) -> Vec<i64> {
         let mut records = Vec::with_capacity(people as usize * self.axes.len());
         for _ in 0..people {
             let along: Vec<f64> = self.deviations.iter().map(|d| d * normal(noise, law)).collect();
@@ -84,7 +84,7 @@ fn clipped(
     shape: &Shape,
     wide: f64,
     sigma: f64,
-    noise: &mut Noise,
+    noise: &mut NoiseSource,
     law: &DiscreteGaussian,
 ) -> Vec<f64> {
     let dimension = shape.axes.len();
@@ -108,7 +108,7 @@ fn clipped(
 /// Prints both tables.
 pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     let law = DiscreteGaussian::with_sigma((1u64 << 30) as f64)?;
-    let mut noise = Noise::from_os()?;
+    let mut noise = NoiseSource::from_os()?;
     // Noise for a sensitivity of 1,000, as good as any.
     let sigma = accounting::DiscreteGaussianCost::calibrate(&Budget::approximate(EPSILON, DELTA)?, 1000)?
         .sigma()
@@ -128,8 +128,9 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
                 let begun = Instant::now();
                 let released = mean.release(&records, &extent, &mut noise)?;
                 seconds += begun.elapsed().as_secs_f64() / rounds as f64;
-                let all =
-                    |wide, sigma, noise: &mut Noise| clipped(&records, &shape, wide, sigma, noise, &law);
+                let all = |wide, sigma, noise: &mut NoiseSource| {
+                    clipped(&records, &shape, wide, sigma, noise, &law)
+                };
                 let plain = all(1e3, 0.0, &mut noise);
                 let (two, ten) = (all(2.0, sigma, &mut noise), all(10.0, sigma, &mut noise));
                 match released {

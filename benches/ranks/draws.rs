@@ -9,7 +9,7 @@ use discreet::mechanisms::{
     BinarySearch, Bound, Cells, Exponential, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Quantiles,
     Ready, Summary, Tally, Tops, Values,
 };
-use discreet::noise::Noise;
+use discreet::noise::NoiseSource;
 
 const PEOPLE: usize = 1_000_000;
 const ROUNDS: usize = 15;
@@ -60,7 +60,7 @@ fn milliseconds<V: Summary + Clone>(
 ) -> Result<f64, Box<dyn Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let (parts, mut noise) = (parts.to_vec(), Noise::from_os()?);
+        let (parts, mut noise) = (parts.to_vec(), NoiseSource::from_os()?);
         let start = cpu();
         let mut exact = ready.tally();
         parts.into_iter().for_each(|part| exact.absorb(((), part)));

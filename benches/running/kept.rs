@@ -5,7 +5,7 @@ use std::fs;
 use std::hint::black_box;
 
 use discreet::mechanisms::running::{Running, State};
-use discreet::noise::Noise;
+use discreet::noise::NoiseSource;
 
 use super::subject::cpu;
 
@@ -32,7 +32,7 @@ pub(crate) struct Keys {
 impl Keys {
     /// What they hold is not given back before all of them are there, so that one strategy has nothing of another.
     pub(crate) fn new(running: Running, keys: usize, ticks: u64) -> Result<Keys, Box<dyn Error>> {
-        let mut noise = Noise::from_os()?;
+        let mut noise = NoiseSource::from_os()?;
         let before = resident();
         let mut states: Vec<State> = (0..keys).map(|_| running.begin()).collect();
         for tick in 0..ticks {

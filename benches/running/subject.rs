@@ -7,7 +7,7 @@ use std::hint::black_box;
 use rustix::time::{ClockId, clock_gettime};
 
 use discreet::mechanisms::running::{Running, State};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 /// How many keys are told, at how many ticks: at each tick all keys, one after the other, as they come in a stream.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl Subject {
     /// One source of noise for all: what it takes to begin one is not in this.
     pub(crate) fn private(name: &str, running: Running, shape: Shape) -> Subject {
         Subject::of(name, shape, move || {
-            let mut noise = Noise::from_os().expect("the operating system has randomness");
+            let mut noise = NoiseSource::from_os().expect("the operating system has randomness");
             let mut states: Vec<State> = (0..shape.keys).map(|_| running.begin()).collect();
             let mut sum = 0.0;
             for tick in 0..shape.ticks {
@@ -95,7 +95,7 @@ impl Subject {
         let law = DiscreteGaussian::with_sigma(deviation).expect("a deviation within the limits");
         let many = 1 << 20;
         Subject::new(name, many, move || {
-            let mut noise = Noise::from_os().expect("the operating system has randomness");
+            let mut noise = NoiseSource::from_os().expect("the operating system has randomness");
             (0..many).map(|_| law.draw(&mut noise)).fold(0, i64::wrapping_add) as f64
         })
     }
@@ -105,7 +105,8 @@ impl Subject {
         let law = DiscreteGaussian::with_sigma(4.0).expect("a deviation within the limits");
         let many = 1 << 16;
         Subject::new(name, many, move || {
-            let once = |_| law.draw(&mut Noise::from_os().expect("the operating system has randomness"));
+            let once =
+                |_| law.draw(&mut NoiseSource::from_os().expect("the operating system has randomness"));
             (0..many).map(once).fold(0, i64::wrapping_add) as f64
         })
     }

@@ -3,8 +3,8 @@
 
 use clap::Args;
 use discreet::mechanisms::{
-    BinarySearch, Bound, Exponential, Grid, Keys, Largest, Limits, Maximum, Mechanism, Noised, PerPerson,
-    PermuteAndFlip, Quantiles, Ranks,
+    BinarySearch, Bound, ContributionBound, Exponential, Grid, Keys, Largest, Maximum, Mechanism, Noised,
+    PerPerson, PermuteAndFlip, Quantiles, Ranks,
 };
 use serde_json::{Value, json};
 
@@ -232,7 +232,7 @@ impl QuantileOf {
     }
 
     fn quantiles(&self) -> Result<Quantiles<()>, Refusal> {
-        let limits: Limits =
+        let limits: ContributionBound =
             Bound::keys(self.spent.keys()?).per_key(whole("per-key", &self.per_key)?).checked()?;
         let quantiles = self.q.iter().map(|q| q.parse());
         Ok(Quantiles::new(quantiles, self.spent.grid()?, limits, Keys::whole())?)

@@ -19,7 +19,7 @@ use super::*;
 use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::gate::Sealable;
 use crate::ledger::{Charge, Digest, Fate, Name, Row};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 use crate::time::{Span, Time};
 
 mod ends;
@@ -48,7 +48,7 @@ impl Statistic for Counts {
     }
 
     fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
-        Box::new(move |_: &mut Noise| format!("{}: {tally}", window.start()))
+        Box::new(move |_: &mut NoiseSource| format!("{}: {tally}", window.start()))
     }
 }
 

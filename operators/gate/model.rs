@@ -11,7 +11,7 @@ use std::collections::{HashSet, VecDeque};
 
 use self::world::{Violation, World};
 use super::core::{Delivery, Uncertainty};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 use crate::noise::goodness::size;
 
 type Name = u8;
@@ -147,7 +147,7 @@ fn every_shortcut_is_found_to_break_it() {
 fn random_schedules_violate_nothing() {
     let both: [&[Name]; 2] = [&[0, 1], &[1, 0]];
     let setting = Setting { wants: both, draws: 20, ..Setting::PLAIN };
-    let mut noise = Noise::seeded(1);
+    let mut noise = NoiseSource::seeded(1);
     let mut delivered = 0;
     for _ in 0..size(20_000, 1_000_000) {
         let mut world = World::new(setting);

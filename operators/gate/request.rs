@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Charge, Digest, Forecast, Name, Release, Row};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 use super::doubt::Doubt;
 
@@ -21,7 +21,7 @@ pub trait Sealable: Send {
     }
 
     /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic kept.
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn;
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn;
 }
 
 /// What a draw gave.
@@ -47,8 +47,8 @@ pub struct Noted {
 }
 
 /// A mechanism without a memory is a function of its noise.
-impl<F: FnOnce(&mut Noise) -> String + Send> Sealable for F {
-    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
         Drawn { line: self(noise), state: None, note: None }
     }
 }

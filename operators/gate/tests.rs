@@ -17,7 +17,7 @@ use crate::ledger::scratch::{At, Scratch, everywhere};
 use crate::ledger::{
     Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
 };
-use crate::noise::{DiscreteLaplace, Law, Noise};
+use crate::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
 /// A power of two, so that sums of costs are exact.
 const COST: f64 = 1.0 / 1024.0;
@@ -71,7 +71,7 @@ fn release(window: i64) -> Release {
 /// A count of 1,000 with noise; `draws` tells how often it was noised.
 fn request(window: i64, draws: &Arc<AtomicU32>) -> Request {
     let draws = Arc::clone(draws);
-    let noised = move |noise: &mut Noise| {
+    let noised = move |noise: &mut NoiseSource| {
         draws.fetch_add(1, Ordering::Relaxed);
         // So wide that no two draws of one test are alike.
         let law = DiscreteLaplace::new(2f64.powi(50)).unwrap();
@@ -250,7 +250,7 @@ fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: At) {
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     let panicking = Request {
-        sealable: Box::new(|_: &mut Noise| -> String { panic!("a mechanism that panics, on purpose") }),
+        sealable: Box::new(|_: &mut NoiseSource| -> String { panic!("a mechanism that panics, on purpose") }),
         ..request(0, &draws)
     };
     desk.submit(panicking).unwrap();

@@ -6,7 +6,7 @@ use super::sensitivity::Sensitivity;
 use super::spend::Spend;
 use crate::accounting::{self, BudgetUnits};
 use crate::invalid::{Invalid, Kind};
-use crate::noise::{self, Law, Noise, Ratio};
+use crate::noise::{self, NoiseDistribution, NoiseSource, Ratio};
 
 /// Which law the noise follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,7 +82,7 @@ impl Additive {
     }
 
     /// `count` draws, in order.
-    pub(super) fn draws(&self, count: usize, noise: &mut Noise) -> Vec<i64> {
+    pub(super) fn draws(&self, count: usize, noise: &mut NoiseSource) -> Vec<i64> {
         let mut values = vec![0; count];
         match &self.0 {
             Priced::Gaussian(_, law) => law.fill(noise, &mut values),

@@ -49,9 +49,9 @@ impl Bound {
     ///
     /// # Errors
     /// Names `keys`, `per_key` or `windows` where it is zero or above 2^31.
-    pub fn checked(self) -> Result<Limits, Invalid> {
+    pub fn checked(self) -> Result<ContributionBound, Invalid> {
         let windows = self.windows.map(|windows| within("windows", windows)).transpose()?;
-        Ok(Limits {
+        Ok(ContributionBound {
             unit: PrivacyUnit::Person,
             keys: within("keys", self.keys)?,
             per_key: within("per_key", self.per_key)?,
@@ -71,16 +71,17 @@ fn within(field: &'static str, value: u64) -> Result<u64, Invalid> {
 
 /// A bound that has been read: every number is from 1 to 2^31, and it is known whose bound it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Limits {
+pub struct ContributionBound {
     unit: PrivacyUnit,
     keys: u64,
     per_key: u64,
     windows: Option<u64>,
 }
 
-impl Limits {
+impl ContributionBound {
     /// What bounds a record: it is one record, in one key, in the windows that hold its time.
-    pub const RECORD: Limits = Limits { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None };
+    pub const RECORD: ContributionBound =
+        ContributionBound { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None };
 
     /// Whose bound it is.
     pub fn unit(&self) -> PrivacyUnit {

@@ -13,7 +13,7 @@
 //! Delta is that of the whole: keys that only one of two data sets has are not released but with that probability, in
 //! either of them.
 
-use super::bound::Limits;
+use super::bound::ContributionBound;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, PrivacyUnit};
 use crate::invalid::Invalid;
 
@@ -36,13 +36,18 @@ impl Cut {
     const NONE: Cut = Cut { epsilon: ONE, gaussian: ONE, rho: ONE };
 
     /// The person goes, and comes back with less: group privacy of two.
-    pub(crate) fn two_steps(limits: &Limits) -> Cut {
+    pub(crate) fn two_steps(limits: &ContributionBound) -> Cut {
         Cut { epsilon: 2 * ONE, gaussian: 4 * ONE, rho: 4 * ONE }.of(limits)
     }
 
     /// Numbers of which a whole person moves each of `limits.keys()` by `most`, and a part moves one that stays by `same`,
     /// at most twice that. `listed` is how many keys there are, where they are public.
-    pub(super) fn of_numbers(limits: &Limits, listed: Option<usize>, most: u128, same: u128) -> Cut {
+    pub(super) fn of_numbers(
+        limits: &ContributionBound,
+        listed: Option<usize>,
+        most: u128,
+        same: u128,
+    ) -> Cut {
         let ratio = |over: u128, under: u128| over.saturating_mul(ONE.into()).div_ceil(under.max(1));
         let length = ratio(same, most).clamp(ONE.into(), (2 * ONE).into()) as u64;
         // `(same / most)^2`, each rounded up.
@@ -64,14 +69,14 @@ impl Cut {
 
     /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's records in a key
     /// may give way to others of the opposite sign, which moves the sum by twice as much and the count not at all.
-    pub(super) fn of_means(limits: &Limits, listed: Option<usize>, counting: u8) -> Cut {
+    pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
         let Cut { epsilon, gaussian, .. } = Cut::of_numbers(limits, listed, 1, 1);
         // One more: the split of a price rounds by less than a 4,096th of it.
         let summing = |factor: u64| (factor * ONE * u64::from(100 - counting.min(100))).div_ceil(100) + 1;
         Cut { epsilon: epsilon.max(summing(2)), gaussian: gaussian.max(summing(4)), rho: 4 * ONE }.of(limits)
     }
 
-    fn of(self, limits: &Limits) -> Cut {
+    fn of(self, limits: &ContributionBound) -> Cut {
         if limits.unit() == PrivacyUnit::Record { Cut::NONE } else { self }
     }
 
@@ -145,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_record_has_no_parts() {
-        assert_eq!(Cut::of_numbers(&Limits::RECORD, None, 8, 16), Cut::NONE);
-        assert_eq!(Cut::two_steps(&Limits::RECORD), Cut::NONE);
-        assert_eq!(Cut::of_means(&Limits::RECORD, None, 30), Cut::NONE);
+        assert_eq!(Cut::of_numbers(&ContributionBound::RECORD, None, 8, 16), Cut::NONE);
+        assert_eq!(Cut::two_steps(&ContributionBound::RECORD), Cut::NONE);
+        assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, 30), Cut::NONE);
     }
 
     #[test]

@@ -33,31 +33,31 @@ use crate::invalid::{Invalid, Kind};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Gaussian(pub(super) Asked);
+pub struct Gaussian(pub(super) UncheckedNoise);
 
 /// Discrete Laplace noise on each cell: for pure epsilon, where no delta is wanted.
 ///
 /// Private for one unit more or less. Its cost is pure `epsilon = L1 / b`; in zCDP, what its cells cost together, which
 /// is less than what that epsilon comes to.
 #[derive(Clone, Debug)]
-pub struct Laplace(pub(super) Asked);
+pub struct Laplace(pub(super) UncheckedNoise);
 
 impl Gaussian {
     /// Noise that costs `rho` (zCDP) a window.
     pub fn rho(rho: f64) -> Gaussian {
-        Gaussian(Asked::new(Family::Gaussian, rho_of(rho)))
+        Gaussian(UncheckedNoise::new(Family::Gaussian, rho_of(rho)))
     }
 
     /// Noise by which one window, alone, is (epsilon, delta)-private. It is charged as the rho that proves it.
     pub fn epsilon(epsilon: f64, delta: f64) -> Gaussian {
         let rho = convert::rho_within(epsilon, delta, f64::INFINITY);
         let rho = rho.and_then(|rho| BudgetUnits::at_most_float("rho", rho));
-        Gaussian(Asked::new(Family::Gaussian, rho.map(Spend::Rho)))
+        Gaussian(UncheckedNoise::new(Family::Gaussian, rho.map(Spend::Rho)))
     }
 
     /// Noise that costs this amount a window: rho.
     pub fn cost(amount: &PrivacyCost) -> Gaussian {
-        Gaussian(Asked::new(Family::Gaussian, Spend::of(amount)))
+        Gaussian(UncheckedNoise::new(Family::Gaussian, Spend::of(amount)))
     }
 }
 
@@ -65,17 +65,17 @@ impl Laplace {
     /// Noise that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> Laplace {
         let spend = PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount));
-        Laplace(Asked::new(Family::Laplace, spend))
+        Laplace(UncheckedNoise::new(Family::Laplace, spend))
     }
 
     /// Noise that costs `rho` (zCDP) a window.
     pub fn rho(rho: f64) -> Laplace {
-        Laplace(Asked::new(Family::Laplace, rho_of(rho)))
+        Laplace(UncheckedNoise::new(Family::Laplace, rho_of(rho)))
     }
 
     /// Noise that costs this amount a window: pure epsilon or rho.
     pub fn cost(amount: &PrivacyCost) -> Laplace {
-        Laplace(Asked::new(Family::Laplace, Spend::of(amount)))
+        Laplace(UncheckedNoise::new(Family::Laplace, Spend::of(amount)))
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) const COUNTING: u8 = 30;
 
 /// What was asked for, not yet read.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct UncheckedNoise {
     pub(super) family: Family,
     spend: Result<Spend, Invalid>,
     pub(super) confidence: f64,
@@ -159,14 +159,14 @@ pub(super) struct Asked {
     pub(super) counting: u8,
 }
 
-impl Asked {
-    pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> Asked {
-        Asked { family, spend, confidence: 0.9, selecting: 30, counting: COUNTING }
+impl UncheckedNoise {
+    pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> UncheckedNoise {
+        UncheckedNoise { family, spend, confidence: 0.9, selecting: 30, counting: COUNTING }
     }
 
     /// Of what is found by its rank: an answer that misses may miss by any distance, so few should.
-    pub(super) fn of_ranks(family: Family, spend: Result<Spend, Invalid>) -> Asked {
-        Asked { confidence: 0.99, ..Asked::new(family, spend) }
+    pub(super) fn of_ranks(family: Family, spend: Result<Spend, Invalid>) -> UncheckedNoise {
+        UncheckedNoise { confidence: 0.99, ..UncheckedNoise::new(family, spend) }
     }
 
     pub(super) fn spend(&self) -> Result<Spend, Invalid> {

@@ -67,7 +67,7 @@ pub trait Tellable {
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
 /// for the label of a key that has none to lend: of those given here, a [`Bucket`](super::Bucket).
-impl<K: Key, T: Number> Tellable for Answer<K, T> {
+impl<K: Key, T: AnswerNumber> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let before = before(head);
         let afters: Vec<Vec<u8>> =
@@ -137,7 +137,7 @@ impl<K, T> Answer<K, T> {
 }
 
 /// A number that an answer is made of.
-pub trait Number {
+pub trait AnswerNumber {
     /// Writes it as JSON, with its decimal point there.
     fn put(&self, point: Point, text: &mut Vec<u8>);
 
@@ -145,7 +145,7 @@ pub trait Number {
     fn is(&self, whole: i128) -> bool;
 }
 
-impl Number for i128 {
+impl AnswerNumber for i128 {
     fn put(&self, point: Point, text: &mut Vec<u8>) {
         if point == Point::WHOLE {
             put(text, self);
@@ -159,7 +159,7 @@ impl Number for i128 {
     }
 }
 
-impl Number for f64 {
+impl AnswerNumber for f64 {
     fn put(&self, point: Point, text: &mut Vec<u8>) {
         put(text, &point.float(*self));
     }
@@ -187,8 +187,8 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
     }
     field(&mut text, "confidence", &answer.told.confidence);
     match noise {
-        [noise] => field(&mut text, "noise", &Law { number: None, ..Law::of(noise) }),
-        several => field(&mut text, "noise", &several.iter().map(Law::of).collect::<Vec<_>>()),
+        [noise] => field(&mut text, "noise", &NoiseLine { number: None, ..NoiseLine::of(noise) }),
+        several => field(&mut text, "noise", &several.iter().map(NoiseLine::of).collect::<Vec<_>>()),
     }
     field(&mut text, "id", head.id);
     field(&mut text, "promise", head.promise);
@@ -197,7 +197,7 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
 }
 
 #[derive(Serialize)]
-struct Law {
+struct NoiseLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<&'static str>,
     kind: &'static str,
@@ -218,8 +218,8 @@ struct Law {
     assumes: Option<&'static str>,
 }
 
-impl Law {
-    fn of(noise: &Noised) -> Law {
+impl NoiseLine {
+    fn of(noise: &Noised) -> NoiseLine {
         let (comparisons, tau, rank_error) = match noise.ranks {
             None => (None, None, None),
             Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
@@ -229,7 +229,7 @@ impl Law {
         // As much as anybody reads of it.
         let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
         let number = Some(number);
-        Law { number, kind, scale, comparisons, tau, rank_error, over_bound, strategy, grid, assumes }
+        NoiseLine { number, kind, scale, comparisons, tau, rank_error, over_bound, strategy, grid, assumes }
     }
 }
 

@@ -4,7 +4,7 @@ use super::additive::Additive;
 use super::answer::{Estimate, Noised};
 use super::bound::Range;
 use super::keys::Key;
-use super::laws::Asked;
+use super::laws::UncheckedNoise;
 use super::noisy::{Noisy, Numbers, Tells, settled};
 use super::point::Point;
 use super::selection::{Column, Row};
@@ -13,7 +13,7 @@ use super::tally::Cell;
 use super::threshold::Threshold;
 use super::unbiased::over_bound;
 use crate::invalid::Invalid;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Means with additive noise, ready to be drawn.
 ///
@@ -32,7 +32,7 @@ pub struct Means {
     sums: Column,
 }
 
-pub(super) fn means<K: Key>(asked: &Asked, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
+pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
     let stated = Stated { cut: mean.cut(asked.counting()?), ..mean.stated() };
     settled(asked, &stated, |spend, shared| {
         let (counting, summing) = spend.split(asked.counting()?);
@@ -98,7 +98,7 @@ impl Numbers for Means {
         &self,
         rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<f64>> {
         let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
         let sums = self.sums.estimates(rows, |cell| cell.sum, None, noise);

@@ -94,7 +94,7 @@ pub trait Ready: Sealed + Send + Sync + 'static {
     }
 
     /// The state where so many windows have passed since without a draw: they were skipped, or refused, or lost.
-    fn passed_by(&self, state: &[u8], _windows: u64, _noise: &mut crate::noise::Noise) -> Vec<u8> {
+    fn passed_by(&self, state: &[u8], _windows: u64, _noise: &mut crate::noise::NoiseSource) -> Vec<u8> {
         state.to_vec()
     }
 
@@ -112,7 +112,7 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         &self,
         exact: Self::Tally,
         state: Option<&[u8]>,
-        noise: &mut crate::noise::Noise,
+        noise: &mut crate::noise::NoiseSource,
     ) -> Drawn<Self::Answer>;
 }
 

@@ -120,7 +120,7 @@ mod vectors;
 pub use additive::Family;
 pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};
 pub use answers::{Answered, BoundedNoise, ReadyBundle};
-pub use bound::{Bound, Limits, Range};
+pub use bound::{Bound, ContributionBound, Range};
 #[cfg(feature = "cli")]
 pub(crate) use cut::Cut;
 pub use edges::{Bucket, Edges};

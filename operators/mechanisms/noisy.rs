@@ -3,7 +3,7 @@
 use super::additive::{Additive, Family};
 use super::answer::{Answer, Each, Estimate, Noised, Telling};
 use super::keys::Key;
-use super::laws::Asked;
+use super::laws::UncheckedNoise;
 use super::mechanism::{Drawn, Ready};
 use super::parameters::parameters;
 use super::point::Point;
@@ -17,7 +17,7 @@ use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// A number a key with additive noise, ready to be drawn: [`NoisyTotals`](super::NoisyTotals), or
 /// [`NoisyMeans`](super::NoisyMeans).
@@ -75,13 +75,13 @@ pub(super) trait Numbers: Tells {
         &self,
         rows: &mut [Row<K, Self::Cell>],
         threshold: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<Self::Told>>;
 }
 
 /// `numbers` is given what there is to spend on telling, and whether one draw both decides and tells.
 pub(super) fn settled<K: Key, N: Numbers>(
-    asked: &Asked,
+    asked: &UncheckedNoise,
     stated: &Stated<'_, K>,
     numbers: impl FnOnce(Spend, bool) -> Result<N, Invalid>,
 ) -> Result<Noisy<K, N>, Invalid> {
@@ -165,7 +165,7 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         &self,
         exact: Cells<K, N::Cell>,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, N::Told>> {
         let mut rows = self.selection.rows(exact, state, noise);
         let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);

@@ -6,9 +6,9 @@
 //! What a key is made of is not in it, for no list is at hand where keys are discovered: a closure that gives other keys
 //! is other code, and needs another version of its job.
 
-use super::bound::{Limits, Range};
+use super::bound::{ContributionBound, Range};
 use super::keys::{Choice, Key, Keys};
-use super::laws::Asked;
+use super::laws::UncheckedNoise;
 use super::point::Point;
 use super::spend::Spend;
 use super::statistic::Stated;
@@ -16,7 +16,7 @@ use crate::accounting::BudgetUnits;
 use crate::canonical::{Canonical, Digest};
 
 pub(super) fn parameters<K: Key>(
-    asked: &Asked,
+    asked: &UncheckedNoise,
     spend: Spend,
     delta: BudgetUnits,
     stated: &Stated<'_, K>,
@@ -52,7 +52,7 @@ fn range(form: Canonical, range: Option<Range>) -> Canonical {
     }
 }
 
-fn limits(form: Canonical, limits: &Limits) -> Canonical {
+fn limits(form: Canonical, limits: &ContributionBound) -> Canonical {
     let form = form
         .text(&limits.unit().to_string())
         .bytes(&limits.keys().to_be_bytes())

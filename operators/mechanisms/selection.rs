@@ -13,7 +13,7 @@ use super::tally::{Cell, Cells, Summary};
 use super::threshold::Threshold;
 use crate::accounting::BudgetUnits;
 use crate::invalid::Invalid;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Keys, with all that discovering them takes.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl<K: Key> Selection<K> {
         &self,
         exact: Cells<K, C>,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Rows<K, C> {
         let cells = exact.into_map();
         match self {
@@ -110,7 +110,7 @@ fn discover<K: Key, C: Summary>(
     most: usize,
     mut cells: BTreeMap<K, C>,
     known: Known<K>,
-    noise: &mut Noise,
+    noise: &mut NoiseSource,
 ) -> Rows<K, C> {
     let public = |key: &K| (key.clone(), cells.remove(key).unwrap_or_default());
     let public: Vec<(K, C)> = known.iter().map(public).collect();
@@ -170,7 +170,7 @@ impl Column {
         rows: &[Row<K, C>],
         value: impl Fn(&C) -> i128,
         threshold: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let threshold = threshold.filter(|_| self.shared);
         let shared = |row: &Row<K, C>| threshold.zip(row.passed);

@@ -1,6 +1,6 @@
 //! How far one protected unit moves a window's statistic: whole numbers, computed and never given.
 
-use super::bound::Limits;
+use super::bound::ContributionBound;
 use crate::accounting::{Adjacency, Relation};
 use crate::invalid::{Invalid, Kind};
 
@@ -17,7 +17,7 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// A vector in which a unit changes `limits.keys()` cells, each by at most `most`.
-    pub(crate) fn each(limits: &Limits, most: u128) -> Result<Sensitivity, Invalid> {
+    pub(crate) fn each(limits: &ContributionBound, most: u128) -> Result<Sensitivity, Invalid> {
         let keys = u128::from(limits.keys());
         let l1 = keys.checked_mul(most).ok_or_else(overflow)?;
         Ok(Sensitivity {

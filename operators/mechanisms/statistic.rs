@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::bound::{Limits, Range};
+use super::bound::{ContributionBound, Range};
 use super::cut::Cut;
 use super::keys::{Key, Keys};
 use super::point::Point;
@@ -26,7 +26,7 @@ pub trait Statistic: Sealed + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Total<K> {
     measure: Measure,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
     point: Point,
@@ -54,7 +54,7 @@ impl Measure {
 pub(super) struct Stated<'a, K> {
     pub(super) measure: &'static str,
     pub(super) range: Option<Range>,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a ContributionBound,
     pub(super) keys: &'a Keys<K>,
     pub(super) point: Point,
     /// Is one of the numbers that are told the number of people?
@@ -73,7 +73,7 @@ impl<K: Key> Total<K> {
     ///
     /// # Errors
     /// Never, for limits that were checked: every measure is asked alike, and a sum can be too wide.
-    pub fn count(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+    pub fn count(limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         Self::new(Measure::Records, limits, keys)
     }
 
@@ -81,7 +81,7 @@ impl<K: Key> Total<K> {
     ///
     /// # Errors
     /// As [`Total::count`].
-    pub fn people(limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+    pub fn people(limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         Self::new(Measure::People, limits, keys)
     }
 
@@ -91,11 +91,11 @@ impl<K: Key> Total<K> {
     ///
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
-    pub fn sum(range: Range, limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+    pub fn sum(range: Range, limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         Self::new(Measure::Sum(range), limits, keys)
     }
 
-    fn new(measure: Measure, limits: Limits, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+    fn new(measure: Measure, limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         let most = match measure {
             Measure::Records => limits.per_key(),
             Measure::People => 1,
@@ -193,7 +193,7 @@ impl<K: Key> Statistic for Total<K> {
 #[derive(Clone, Debug)]
 pub struct Mean<K> {
     range: Range,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     sum: Sensitivity,
     count: Sensitivity,
@@ -206,7 +206,7 @@ impl<K: Key> Mean<K> {
     ///
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
-    pub fn new(range: Range, limits: Limits, keys: Keys<K>) -> Result<Mean<K>, Invalid> {
+    pub fn new(range: Range, limits: ContributionBound, keys: Keys<K>) -> Result<Mean<K>, Invalid> {
         let records = u128::from(limits.per_key());
         let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
         let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;

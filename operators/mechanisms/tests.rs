@@ -6,7 +6,7 @@ use super::*;
 use crate::Decimal;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, Relation};
 use crate::invalid::Kind;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 use crate::noise::goodness::{Bins, binomial_within, size};
 
 mod discovery;
@@ -14,7 +14,7 @@ mod discovery;
 /// What each person left in each key: how many records, and the sum of their values.
 type People = Vec<BTreeMap<u32, (u64, i128)>>;
 
-fn limits(keys: u64, per_key: u64) -> Limits {
+fn limits(keys: u64, per_key: u64) -> ContributionBound {
     Bound::keys(keys).per_key(per_key).checked().unwrap()
 }
 
@@ -34,17 +34,18 @@ fn filled<M: Ready<Tally = Cells<u32>>>(
     exact
 }
 
-fn crowd(limits: &Limits, random: &mut Noise) -> People {
-    let one = |random: &mut Noise| {
+fn crowd(limits: &ContributionBound, random: &mut NoiseSource) -> People {
+    let one = |random: &mut NoiseSource| {
         let keys: BTreeSet<u32> = (0..limits.keys()).map(|_| random.below(7) as u32).collect();
-        let left = |random: &mut Noise| (1 + random.below(limits.per_key()), random.below(41) as i128 - 20);
+        let left =
+            |random: &mut NoiseSource| (1 + random.below(limits.per_key()), random.below(41) as i128 - 20);
         keys.into_iter().map(|key| (key, left(random))).collect()
     };
     (0..1 + random.below(30)).map(|_| one(random)).collect()
 }
 
 /// Laws, parameters and numbers of draws that were asked for, those of nothing left out.
-fn requests(noise: &Noise) -> Vec<(&'static str, String, usize)> {
+fn requests(noise: &NoiseSource) -> Vec<(&'static str, String, usize)> {
     let asked = noise.requests().iter().filter(|request| request.count > 0);
     asked.map(|request| (request.law, request.parameter.clone(), request.count)).collect()
 }
@@ -53,7 +54,7 @@ fn requests(noise: &Noise) -> Vec<(&'static str, String, usize)> {
 // Refutes a scale, an order or a number of draws that depends on data, and a row that is left out when it is empty.
 #[test]
 fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sensitivity() {
-    let mut random = Noise::seeded(31);
+    let mut random = NoiseSource::seeded(31);
     let mut reached = 0.0f64;
     for round in 0..2000 {
         let limits = limits(1 + random.below(3), 1 + random.below(3));
@@ -69,7 +70,7 @@ fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sens
         let total = total.unwrap();
         let ready = Gaussian::rho(0.1).ready(&total).unwrap();
         let draw = |people: &People| {
-            let mut noise = Noise::recording(round);
+            let mut noise = NoiseSource::recording(round);
             let share = |records, sum| total.contribution(records, sum);
             let drawn = ready.draw(filled(&ready, people, share), None, &mut noise);
             assert_eq!(drawn.state, None);
@@ -93,20 +94,21 @@ fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sens
 // The oracle is a dozen lines: add up what is kept, add the same noise in the order of the keys.
 #[test]
 fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
-    let mut random = Noise::seeded(41);
+    let mut random = NoiseSource::seeded(41);
     for seed in 0..300 {
         let people = crowd(&limits(3, 4), &mut random);
         let keys = Keys::public([6, 2, 4, 0]).unwrap();
         let total = Total::count(limits(3, 4), keys).unwrap();
         let ready = Laplace::epsilon(0.5).ready(&total).unwrap();
         let exact = filled(&ready, &people, |records, sum| total.contribution(records, sum));
-        let told = ready.draw(exact, None, &mut Noise::seeded(seed)).answer;
+        let told = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
 
         let law = crate::noise::DiscreteLaplace::new(24.0).unwrap();
-        let mut noise = Noise::seeded(seed);
+        let mut noise = NoiseSource::seeded(seed);
         for (key, estimate) in told.cells() {
             let truth: u64 = people.iter().filter_map(|bag| bag.get(key)).map(|left| left.0).sum();
-            let value = i128::from(truth) + i128::from(crate::noise::Law::draw(&law, &mut noise));
+            let value =
+                i128::from(truth) + i128::from(crate::noise::NoiseDistribution::draw(&law, &mut noise));
             assert_eq!(estimate.value(), value);
             // P[|noise| > 56] is .0993 and P[|noise| > 55] above .1, by 2 q^(w+1) / (1 + q), q = e^(-1/24).
             assert_eq!((estimate.low(), estimate.high), (value - 55, value + 55));
@@ -129,7 +131,7 @@ fn what_is_told_less_what_is_true_follows_the_declared_law() {
     (0..cells).flat_map(|key| vec![key; key as usize % 4]).for_each(|key| {
         exact.absorb((key, total.contribution(1, 0)));
     });
-    let told = ready.draw(exact, None, &mut Noise::seeded(51)).answer;
+    let told = ready.draw(exact, None, &mut NoiseSource::seeded(51)).answer;
     let errors = || told.cells().iter().map(|(key, told)| (told.value() - i128::from(key % 4)) as i64);
     let bins = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
     let sigma = 15f64.sqrt();
@@ -146,7 +148,7 @@ fn a_window_without_keys_is_one_cell() {
     let ready = Gaussian::rho(20.0).ready(&total).unwrap();
     let mut exact = ready.tally();
     (0..20).for_each(|_| exact.absorb(((), total.contribution(1, 0))));
-    let told = ready.draw(exact, None, &mut Noise::seeded(1)).answer;
+    let told = ready.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
     assert_eq!(told.cells().len(), 1);
     assert!((18..=22).contains(&told.cells()[0].1.value()));
 }
@@ -169,7 +171,7 @@ fn a_price_is_what_was_asked_for() {
     assert_eq!(*noised.cost().amount(), PrivacyCost::Approximate { epsilon: units(0.5), delta: units(1e-6) });
     let noised = Laplace::rho(0.1).ready(&public).unwrap();
     assert_eq!(*noised.cost().amount(), zcdp(units(0.1), none));
-    let record = Total::count(Limits::RECORD, Keys::public([1u32]).unwrap()).unwrap();
+    let record = Total::count(ContributionBound::RECORD, Keys::public([1u32]).unwrap()).unwrap();
     let neighbours = Gaussian::rho(0.1).ready(&record).unwrap().cost().neighbours();
     assert_eq!(neighbours, Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove });
     // (1, 1e-6) is rho = .0243559, and never more than that epsilon.
@@ -228,7 +230,7 @@ fn a_draw_is_total() {
                 for state in [None, Some(&b""[..]), Some(&b"\x09nonsense"[..])] {
                     let mut exact = ready.tally();
                     worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-                    let told = ready.draw(exact, state, &mut Noise::seeded(3)).answer;
+                    let told = ready.draw(exact, state, &mut NoiseSource::seeded(3)).answer;
                     assert!(told.cells().iter().all(|(_, told)| told.low() <= told.value()));
                 }
             }
@@ -236,7 +238,7 @@ fn a_draw_is_total() {
             let ready = mechanism.ready(&mean).unwrap();
             let mut exact = ready.tally();
             worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-            let told = ready.draw(exact, None, &mut Noise::seeded(3)).answer;
+            let told = ready.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
             assert!(told.cells().iter().all(|(_, told)| (-1.0..=1.0).contains(&told.value())));
         }
     }

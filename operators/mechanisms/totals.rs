@@ -3,7 +3,7 @@
 use super::additive::Additive;
 use super::answer::{Estimate, Noised};
 use super::keys::Key;
-use super::laws::Asked;
+use super::laws::UncheckedNoise;
 use super::noisy::{Noisy, Numbers, Tells, settled};
 use super::point::Point;
 use super::selection::{Column, Row};
@@ -11,7 +11,7 @@ use super::statistic::{Measure, Statistic, Total};
 use super::tally::Cell;
 use super::threshold::Threshold;
 use crate::invalid::Invalid;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Counts, people or sums with additive noise, ready to be drawn.
 pub type NoisyTotals<K> = Noisy<K, Totals>;
@@ -23,7 +23,7 @@ pub struct Totals {
     column: Column,
 }
 
-pub(super) fn totals<K: Key>(asked: &Asked, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
+pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
     settled(asked, &total.stated(), |spend, shared| {
         let noise = Additive::within(asked.family, spend, &total.sensitivity())?;
         let column = Column::new(noise, shared, asked.confidence()?)?;
@@ -53,7 +53,7 @@ impl Numbers for Totals {
         &self,
         rows: &mut [Row<K>],
         threshold: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         self.column.estimates(rows, |cell| self.measure.value(cell), threshold, noise)
     }

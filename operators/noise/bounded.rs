@@ -1,7 +1,7 @@
 //! Noise from half a table: symmetric around zero, and never beyond the table's end.
 
-use super::Law;
-use super::source::Noise;
+use super::NoiseDistribution;
+use super::source::NoiseSource;
 use crate::invalid::{Invalid, Kind};
 
 /// A symmetric law on the integers from `-bound` to `bound`: `j` and `-j` have one weight, `half[|j|]`.
@@ -17,7 +17,7 @@ use crate::invalid::{Invalid, Kind};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Bounded {
+pub struct BoundedDistribution {
     /// The weights of 0, 1, 2, ...
     half: Vec<u64>,
     /// The weights of 1, 2, ... up to each block of them, that block included. A sum for each weight would take twice
@@ -33,13 +33,13 @@ const BLOCK: usize = 32;
 const WEIGHT: u64 = 1 << 62;
 const LENGTH: usize = 1 << 21;
 
-impl Bounded {
+impl BoundedDistribution {
     /// The law of these weights of 0, 1, 2, ... and of -1, -2, ...
     ///
     /// # Errors
     ///
     /// Names `weights` if there is none or more than 2^21, or if one of them is 0 or above 2^62.
-    pub fn new(half: Vec<u64>) -> Result<Bounded, Invalid> {
+    pub fn new(half: Vec<u64>) -> Result<BoundedDistribution, Invalid> {
         let refused = |kind, remedy| Err(Invalid::new("weights", kind, remedy));
         if half.len() > LENGTH {
             return refused(Kind::TooLarge, "at most 2^21 weights");
@@ -61,7 +61,7 @@ impl Bounded {
         };
         let blocks: Vec<u128> = half[1..].chunks(BLOCK).map(block).collect();
         let total = u128::from(*zero) + 2 * blocks.last().copied().unwrap_or(0);
-        Ok(Bounded { half, blocks, total })
+        Ok(BoundedDistribution { half, blocks, total })
     }
 
     /// No draw is larger in magnitude than this, and some are as large.
@@ -84,9 +84,9 @@ impl Bounded {
     }
 }
 
-impl Law for Bounded {
+impl NoiseDistribution for BoundedDistribution {
     /// A uniform place in the whole table: the weight of 0 first, which has no sign, then each other one twice.
-    fn draw(&self, noise: &mut Noise) -> i64 {
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("bounded", &format_args!("{} {}", self.bound(), self.total), 1);
         let place = noise.below_wide(self.total);
         let Some(signed) = place.checked_sub(u128::from(self.half[0])) else {
@@ -104,7 +104,7 @@ mod tests {
 
     fn draws(half: &[u64], seed: u64, count: usize) -> Vec<i64> {
         let mut values = vec![0; count];
-        Bounded::new(half.to_vec()).unwrap().fill(&mut Noise::seeded(seed), &mut values);
+        BoundedDistribution::new(half.to_vec()).unwrap().fill(&mut NoiseSource::seeded(seed), &mut values);
         values
     }
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn every_place_leads_to_its_magnitude() {
         let half: Vec<u64> = (0..100).map(|j| 1 + j % 7).collect();
-        let law = Bounded::new(half.clone()).unwrap();
+        let law = BoundedDistribution::new(half.clone()).unwrap();
         let mut found = vec![0; half.len()];
         (0..(law.total - u128::from(half[0])) / 2).for_each(|place| found[law.magnitude(place)] += 1);
         assert_eq!((found[0], &found[1..]), (0, &half[1..]));
@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn the_largest_table_is_drawn_from_to_its_end() {
-        let law = Bounded::new(vec![WEIGHT; LENGTH]).unwrap();
+        let law = BoundedDistribution::new(vec![WEIGHT; LENGTH]).unwrap();
         assert_eq!(law.bound(), (1 << 21) - 1);
         assert_eq!(law.magnitude((law.total - u128::from(WEIGHT)) / 2 - 1), LENGTH - 1);
-        let mut noise = Noise::seeded(3);
+        let mut noise = NoiseSource::seeded(3);
         assert!((0..1000).any(|_| law.draw(&mut noise).unsigned_abs() > 2_000_000));
-        assert_eq!(Bounded::new(vec![7]).unwrap().draw(&mut noise), 0);
+        assert_eq!(BoundedDistribution::new(vec![7]).unwrap().draw(&mut noise), 0);
     }
 
     #[test]
     fn tables_that_are_none_are_refused() {
-        let refusal = |half: Vec<u64>| Bounded::new(half).unwrap_err().to_string();
+        let refusal = |half: Vec<u64>| BoundedDistribution::new(half).unwrap_err().to_string();
         assert_eq!(refusal(vec![]), "weights: found an empty list; give at least one weight");
         assert_eq!(refusal(vec![3, 0]), "weights: found zero; give weights above 0");
         assert!(refusal(vec![WEIGHT + 1]).ends_with("weights up to 2^62"));

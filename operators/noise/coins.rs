@@ -5,10 +5,10 @@ use dashu_int::ops::BitTest;
 
 use super::fraction::Fraction;
 use super::ratio::Ratio;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::{Invalid, Kind};
 
-impl Noise {
+impl NoiseSource {
     /// A uniform integer in `0..bound`; 0 for a bound of 0.
     ///
     /// Without modulo bias: the one incomplete stretch of the 64-bit range is drawn again (Lemire 2019,
@@ -85,7 +85,7 @@ pub(crate) trait Natural: Clone + Ord + Into<UBig> {
     const ONE: Self;
 
     /// Uniform in `0..self`.
-    fn draw_below(&self, noise: &mut Noise) -> Self;
+    fn draw_below(&self, noise: &mut NoiseSource) -> Self;
 
     /// Quotient, `u64::MAX` where it is larger, and remainder.
     fn divide(&self, by: &Self) -> (u64, Self);
@@ -94,7 +94,7 @@ pub(crate) trait Natural: Clone + Ord + Into<UBig> {
 impl Natural for u128 {
     const ONE: u128 = 1;
 
-    fn draw_below(&self, noise: &mut Noise) -> u128 {
+    fn draw_below(&self, noise: &mut NoiseSource) -> u128 {
         if let Ok(bound) = u64::try_from(*self) {
             return u128::from(noise.below(bound));
         }
@@ -115,7 +115,7 @@ impl Natural for u128 {
 impl Natural for UBig {
     const ONE: UBig = UBig::ONE;
 
-    fn draw_below(&self, noise: &mut Noise) -> UBig {
+    fn draw_below(&self, noise: &mut NoiseSource) -> UBig {
         let bits = (self - UBig::ONE).bit_len();
         loop {
             let words: Vec<u64> = (0..bits.div_ceil(64)).map(|_| noise.word()).collect();
@@ -134,7 +134,7 @@ impl Natural for UBig {
 }
 
 /// `exp(-a/b)`: one coin of `exp(-1)` for each whole unit, then the rest.
-fn exp_coin<N: Natural>(noise: &mut Noise, a: &N, b: &N) -> bool {
+fn exp_coin<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N) -> bool {
     if a <= b {
         return exp_trials(noise, a, b, 1);
     }
@@ -151,7 +151,7 @@ fn exp_coin<N: Natural>(noise: &mut Noise, a: &N, b: &N) -> bool {
 /// first failure comes at an odd `k` with probability `1 - x + x^2/2! - ... = exp(-x)`, for `x = a/b <= 1`.
 ///
 /// A trial of probability `a/(b k)` is one of `a/b` and one of `1/k`, so no product is formed that could overflow.
-fn exp_trials<N: Natural>(noise: &mut Noise, a: &N, b: &N, first: u64) -> bool {
+fn exp_trials<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N, first: u64) -> bool {
     let mut k = first;
     while b.draw_below(noise) < *a && (k == 1 || noise.below(k) == 0) {
         k += 1;
@@ -161,7 +161,7 @@ fn exp_trials<N: Natural>(noise: &mut Noise, a: &N, b: &N, first: u64) -> bool {
 
 /// Rate `s/t`: `u` has probability proportional to `exp(-u/t)` on `0..t`, `v` to `exp(-v)`, so `u + t v` is geometric
 /// with rate `1/t`, and its quotient by `s` with rate `s/t`.
-fn geometric<N: Natural>(noise: &mut Noise, s: &N, t: &N) -> u64 {
+fn geometric<N: Natural>(noise: &mut NoiseSource, s: &N, t: &N) -> u64 {
     let u = loop {
         let u = t.draw_below(noise);
         if exp_trials(noise, &u, t, 1) {
@@ -187,7 +187,7 @@ mod tests {
         // With 3 * 2^62 the remainder by 3 is uniform; scaling a word down without redrawing shows 0 half of the time,
         // and taking a word modulo the bound makes the lowest third twice as likely.
         let bound = 3 << 62;
-        let mut noise = Noise::seeded(11);
+        let mut noise = NoiseSource::seeded(11);
         let values: Vec<u64> = (0..100_000).map(|_| noise.below(bound)).collect();
         let count = |wanted: fn(&u64) -> bool| values.iter().filter(|value| wanted(value)).count();
         binomial_within(count(|value| value % 3 == 0), 100_000, 1.0 / 3.0);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn uniform_integers_of_every_width_fit_their_law() {
-        let mut noise = Noise::seeded(12);
+        let mut noise = NoiseSource::seeded(12);
         let mut counts = [[0u64; 7]; 3];
         let wide = 7u128 << 100;
         let wider = UBig::from(7u8) << 200;
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn coins_show_their_probability() {
-        let mut noise = Noise::seeded(13);
+        let mut noise = NoiseSource::seeded(13);
         let draws = 200_000;
         for (numerator, denominator) in [(1, 1), (1, 3), (2, 7), (u128::MAX / 3, u128::MAX)] {
             let ratio = Ratio::new(numerator, denominator).unwrap();
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn exponential_coins_show_their_probability_in_both_widths() {
-        let mut noise = Noise::seeded(14);
+        let mut noise = NoiseSource::seeded(14);
         let draws = 200_000;
         for (a, b) in [(1, 1000), (1, 2), (1, 1), (3, 2), (5, 1)] {
             let expected = (-(a as f64) / b as f64).exp();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn geometric_draws_fit_their_law_in_both_widths() {
-        let mut noise = Noise::seeded(15);
+        let mut noise = NoiseSource::seeded(15);
         let rate = 0.4f64;
         let expected: Vec<f64> = (0..12)
             .map(|m| (-rate * f64::from(m)).exp() * -(-rate).exp_m1())

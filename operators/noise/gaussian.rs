@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::Law;
+use super::NoiseDistribution;
 use super::fraction::Fraction;
-use super::inversion::{Decay, Table};
+use super::inversion::{ConvexDecay, InversionTable};
 use super::ratio::Ratio;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::Invalid;
 
 /// The discrete Gaussian law: `P(z)` proportional to `exp(-z^2 / (2 variance))` on the integers.
@@ -28,7 +28,7 @@ use crate::invalid::Invalid;
 #[derive(Clone, Debug)]
 pub struct DiscreteGaussian {
     variance: Ratio,
-    table: Arc<OnceLock<Table<Quadratic>>>,
+    table: Arc<OnceLock<InversionTable<Quadratic>>>,
 }
 
 impl DiscreteGaussian {
@@ -57,19 +57,19 @@ impl DiscreteGaussian {
         self.variance
     }
 
-    fn table(&self) -> &Table<Quadratic> {
-        self.table.get_or_init(|| Table::new(Quadratic { variance: self.variance }))
+    fn table(&self) -> &InversionTable<Quadratic> {
+        self.table.get_or_init(|| InversionTable::new(Quadratic { variance: self.variance }))
     }
 }
 
-impl Law for DiscreteGaussian {
+impl NoiseDistribution for DiscreteGaussian {
     #[inline]
-    fn draw(&self, noise: &mut Noise) -> i64 {
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("gaussian", &self.variance, 1);
         self.table().draw(noise)
     }
 
-    fn fill(&self, noise: &mut Noise, values: &mut [i64]) {
+    fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         noise.asked_for("gaussian", &self.variance, values.len());
         let table = self.table();
         values.iter_mut().for_each(|value| *value = table.draw(noise));
@@ -88,7 +88,7 @@ impl Quadratic {
     }
 }
 
-impl Decay for Quadratic {
+impl ConvexDecay for Quadratic {
     fn reach(&self) -> u64 {
         let variance = self.variance.numerator() / self.variance.denominator();
         variance.isqrt() as u64 + 1

@@ -1,9 +1,9 @@
 //! Geometric noise: one-sided, for waiting times and for building other laws.
 
-use super::Law;
+use super::NoiseDistribution;
 use super::fraction::Fraction;
 use super::ratio::Ratio;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::Invalid;
 
 /// The geometric law: `P(m)` proportional to `exp(-m / scale)` on `0, 1, 2, ..`.
@@ -32,8 +32,8 @@ impl Geometric {
     }
 }
 
-impl Law for Geometric {
-    fn draw(&self, noise: &mut Noise) -> i64 {
+impl NoiseDistribution for Geometric {
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("geometric", &self.scale, 1);
         i64::try_from(noise.geometric(&self.rate)).unwrap_or(i64::MAX)
     }

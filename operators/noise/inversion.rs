@@ -21,11 +21,11 @@ use dashu_int::UBig;
 
 use super::enclosure::Enclosure;
 use super::fraction::Fraction;
-use super::source::Noise;
+use super::source::NoiseSource;
 
 /// A symmetric law on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with `q(0) = 0` and a constant
 /// second difference.
-pub(super) trait Decay {
+pub(super) trait ConvexDecay {
     /// An integer near the scale, at least 1, from which the block width is chosen.
     fn reach(&self) -> u64;
 
@@ -55,7 +55,7 @@ const GUIDE_BITS: u32 = 12;
 /// Words behind the first 32 bits of a boundary that the table holds.
 const REST: usize = 3;
 
-pub(super) struct Table<D> {
+pub(super) struct InversionTable<D> {
     law: D,
     /// Blocks hold `2^shift` magnitudes each.
     shift: u32,
@@ -69,8 +69,8 @@ pub(super) struct Table<D> {
     uniform_bits: u32,
 }
 
-impl<D: Decay> Table<D> {
-    pub(super) fn new(law: D) -> Table<D> {
+impl<D: ConvexDecay> InversionTable<D> {
+    pub(super) fn new(law: D) -> InversionTable<D> {
         let shift = (law.reach() / FINENESS).checked_ilog2().unwrap_or(0);
         let most = ((law.reach() * REACHES) >> shift) as usize;
         let blocks = (1..most).find(|blocks| law.rise(0, (*blocks as u64) << shift).ceiling() >= DEEPEST);
@@ -93,12 +93,12 @@ impl<D: Decay> Table<D> {
         let guide = (0..1u32 << GUIDE_BITS)
             .map(|entry| edges.partition_point(|&edge| edge < entry << (32 - GUIDE_BITS)) as u16)
             .collect();
-        Table { law, shift, guide, edges, rests, bounds, uniform_bits }
+        InversionTable { law, shift, guide, edges, rests, bounds, uniform_bits }
     }
 
     /// One draw.
     #[inline]
-    pub(super) fn draw(&self, noise: &mut Noise) -> i64 {
+    pub(super) fn draw(&self, noise: &mut NoiseSource) -> i64 {
         loop {
             let word = noise.word();
             let lower = word as u32;
@@ -130,7 +130,7 @@ impl<D: Decay> Table<D> {
 
     /// How many boundaries lie at or below the uniform number that begins with `first`.
     #[inline]
-    fn block(&self, first: u32, noise: &mut Noise) -> usize {
+    fn block(&self, first: u32, noise: &mut NoiseSource) -> usize {
         let mut block = usize::from(self.guide[(first >> (32 - GUIDE_BITS)) as usize]);
         while let Some(&edge) = self.edges.get(block) {
             if first <= edge {
@@ -146,7 +146,7 @@ impl<D: Decay> Table<D> {
 
     /// Decides with further bits what 32 could not: `block` is the first whose boundary begins with `first`.
     #[cold]
-    fn refine(&self, block: usize, first: u32, noise: &mut Noise) -> usize {
+    fn refine(&self, block: usize, first: u32, noise: &mut NoiseSource) -> usize {
         let mut drawn: Vec<u64> = Vec::new();
         let alike = self.edges[block..].iter().take_while(|&&edge| edge == first).count();
         for candidate in block..block + alike {
@@ -182,7 +182,7 @@ impl<D: Decay> Table<D> {
     /// The full coin for a place that its block's bound did not accept; given that the uniform number fell below the
     /// bound, it falls below the exponent, as the coin's first trial asks, with probability exponent over bound.
     #[cold]
-    fn accept(&self, start: u64, magnitude: u64, bound: u32, noise: &mut Noise) -> bool {
+    fn accept(&self, start: u64, magnitude: u64, bound: u32, noise: &mut NoiseSource) -> bool {
         let exponent = self.law.rise(start, magnitude);
         let first_trial = exponent.times(1 << self.uniform_bits, u128::from(bound));
         !noise.flip(&first_trial) || noise.flip_exp_after_first_trial(&exponent)
@@ -190,14 +190,14 @@ impl<D: Decay> Table<D> {
 
     /// A magnitude behind the last block; `None` asks for a new draw.
     #[cold]
-    fn tail(&self, noise: &mut Noise) -> Option<u64> {
+    fn tail(&self, noise: &mut NoiseSource) -> Option<u64> {
         let start = (self.edges.len() as u64) << self.shift;
         let j = noise.geometric(&self.law.slope(start));
         noise.flip_exp(&self.law.residual(j)).then(|| start.saturating_add(j))
     }
 }
 
-impl<D> fmt::Debug for Table<D> {
+impl<D> fmt::Debug for InversionTable<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({} blocks of 2^{})", self.edges.len(), self.shift)
     }
@@ -216,7 +216,7 @@ fn signed(magnitude: u64, negative: bool) -> i64 {
 ///
 /// More precision is taken until both ends of every enclosure agree on them. That happens at last, because no
 /// boundary is a fraction: each is a ratio of sums of powers of `e` (Lindemann 1882).
-fn boundaries(law: &impl Decay, shift: u32, blocks: usize, words: usize) -> Vec<UBig> {
+fn boundaries(law: &impl ConvexDecay, shift: u32, blocks: usize, words: usize) -> Vec<UBig> {
     let wanted = 32 + 64 * words;
     let mut bits = wanted + 96;
     loop {
@@ -228,7 +228,7 @@ fn boundaries(law: &impl Decay, shift: u32, blocks: usize, words: usize) -> Vec<
 }
 
 fn boundaries_within(
-    law: &impl Decay,
+    law: &impl ConvexDecay,
     shift: u32,
     blocks: usize,
     wanted: usize,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::Law;
+use super::NoiseDistribution;
 use super::fraction::Fraction;
-use super::inversion::{Decay, Table};
+use super::inversion::{ConvexDecay, InversionTable};
 use super::ratio::Ratio;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::Invalid;
 
 /// The discrete Laplace law: `P(z)` proportional to `exp(-|z| / scale)` on the integers.
@@ -28,7 +28,7 @@ use crate::invalid::Invalid;
 #[derive(Clone, Debug)]
 pub struct DiscreteLaplace {
     scale: Ratio,
-    table: Arc<OnceLock<Table<Exponential>>>,
+    table: Arc<OnceLock<InversionTable<ExponentialDecay>>>,
 }
 
 impl DiscreteLaplace {
@@ -48,19 +48,19 @@ impl DiscreteLaplace {
         self.scale
     }
 
-    fn table(&self) -> &Table<Exponential> {
-        self.table.get_or_init(|| Table::new(Exponential { scale: self.scale }))
+    fn table(&self) -> &InversionTable<ExponentialDecay> {
+        self.table.get_or_init(|| InversionTable::new(ExponentialDecay { scale: self.scale }))
     }
 }
 
-impl Law for DiscreteLaplace {
+impl NoiseDistribution for DiscreteLaplace {
     #[inline]
-    fn draw(&self, noise: &mut Noise) -> i64 {
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("laplace", &self.scale, 1);
         self.table().draw(noise)
     }
 
-    fn fill(&self, noise: &mut Noise, values: &mut [i64]) {
+    fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         noise.asked_for("laplace", &self.scale, values.len());
         let table = self.table();
         values.iter_mut().for_each(|value| *value = table.draw(noise));
@@ -68,17 +68,17 @@ impl Law for DiscreteLaplace {
 }
 
 /// `q(m) = m / scale`.
-struct Exponential {
+struct ExponentialDecay {
     scale: Ratio,
 }
 
-impl Exponential {
+impl ExponentialDecay {
     fn over_scale(&self, distance: u64) -> Fraction {
         Fraction::product(&[distance.into(), self.scale.denominator()], &[self.scale.numerator()])
     }
 }
 
-impl Decay for Exponential {
+impl ConvexDecay for ExponentialDecay {
     fn reach(&self) -> u64 {
         self.scale.numerator().div_ceil(self.scale.denominator()) as u64
     }
@@ -106,6 +106,8 @@ mod tests {
 
     #[test]
     fn the_law_is_what_its_table_takes_for_granted() {
-        crate::noise::inversion::tests::assert_consistent(&Exponential { scale: Ratio::new(7, 3).unwrap() });
+        crate::noise::inversion::tests::assert_consistent(&ExponentialDecay {
+            scale: Ratio::new(7, 3).unwrap(),
+        });
     }
 }

@@ -2,7 +2,9 @@
 //! each test is shown to refute the mistake it is there for.
 
 use super::goodness::{Bins, binomial_within, chi_squared, size, two_sample};
-use super::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, Noise, Polynomial, Ratio, Weights};
+use super::{
+    DiscreteGaussian, DiscreteLaplace, Geometric, NoiseDistribution, NoiseSource, Polynomial, Ratio, Weights,
+};
 
 const DRAWS: usize = 2_000_000;
 /// Below one block a magnitude, at the edge of it, and at two sizes of wide blocks.
@@ -29,9 +31,9 @@ fn gaussian_bins(sigma: f64) -> Bins {
     Bins::new((12.0 * sigma).ceil() as i64, 300, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp())
 }
 
-fn draws(law: &impl Law, seed: u64, count: usize) -> Vec<i64> {
+fn draws(law: &impl NoiseDistribution, seed: u64, count: usize) -> Vec<i64> {
     let mut values = vec![0; count];
-    law.fill(&mut Noise::seeded(seed), &mut values);
+    law.fill(&mut NoiseSource::seeded(seed), &mut values);
     values
 }
 
@@ -39,7 +41,7 @@ fn draws(law: &impl Law, seed: u64, count: usize) -> Vec<i64> {
 mod plain {
     use super::*;
 
-    pub(super) fn laplace(scale: Ratio, noise: &mut Noise) -> i64 {
+    pub(super) fn laplace(scale: Ratio, noise: &mut NoiseSource) -> i64 {
         let (t, s) = (scale.numerator() as u64, scale.denominator() as u64);
         loop {
             let u = noise.below(t);
@@ -58,7 +60,7 @@ mod plain {
         }
     }
 
-    pub(super) fn gaussian(variance: Ratio, noise: &mut Noise) -> i64 {
+    pub(super) fn gaussian(variance: Ratio, noise: &mut NoiseSource) -> i64 {
         let (p, q) = (variance.numerator(), variance.denominator());
         let t = (p / q).isqrt() + 1;
         loop {
@@ -94,7 +96,7 @@ fn gaussian_draws_fit_the_exact_law_at_every_scale() {
 fn the_fast_path_and_the_plain_path_have_one_law() {
     let count = size(100_000, DRAWS);
     for (seed, scale) in ["0.3", "2", "50", "1048576"].into_iter().enumerate() {
-        let mut noise = Noise::seeded(300 + seed as u64);
+        let mut noise = NoiseSource::seeded(300 + seed as u64);
         let plain = (0..count).map(|_| plain::laplace(ratio(scale), &mut noise));
         let bins = laplace_bins(ratio(scale).to_f64());
         two_sample(&bins.count(draws(&laplace(scale), 310, DRAWS)), &bins.count(plain)).assert_fits();
@@ -105,7 +107,7 @@ fn the_fast_path_and_the_plain_path_have_one_law() {
         two_sample(&bins.count(draws(&law, 320, DRAWS)), &bins.count(plain)).assert_fits();
     }
     // The mutant: a fast path that is 2% too wide.
-    let mut noise = Noise::seeded(330);
+    let mut noise = NoiseSource::seeded(330);
     let bins = laplace_bins(2.0);
     let plain = bins.count((0..DRAWS / 4).map(|_| plain::laplace(ratio("2"), &mut noise)));
     two_sample(&bins.count(draws(&laplace("2.04"), 331, 4 * DRAWS)), &plain).assert_refuted();
@@ -123,7 +125,7 @@ fn a_scale_that_is_one_percent_wrong_is_refuted() {
 
 #[test]
 fn a_sign_that_is_one_percent_biased_is_refuted() {
-    let mut noise = Noise::seeded(402);
+    let mut noise = NoiseSource::seeded(402);
     let law = laplace("5");
     let biased = draws(&law, 403, DRAWS)
         .into_iter()
@@ -134,7 +136,7 @@ fn a_sign_that_is_one_percent_biased_is_refuted() {
 
 #[test]
 fn rounded_continuous_noise_is_refuted() {
-    let mut noise = Noise::seeded(404);
+    let mut noise = NoiseSource::seeded(404);
     let mut uniform = || (noise.word() >> 11) as f64 / (1u64 << 53) as f64 + 1e-17;
     let rounded = (0..DRAWS).map(|_| (uniform().ln() - uniform().ln()).round() as i64).collect::<Vec<_>>();
     laplace_bins(1.0).test(rounded).assert_refuted();
@@ -142,7 +144,7 @@ fn rounded_continuous_noise_is_refuted() {
 
 #[test]
 fn a_zero_that_counts_twice_is_refuted() {
-    let mut noise = Noise::seeded(405);
+    let mut noise = NoiseSource::seeded(405);
     let geometric = Geometric::new(ratio("1")).unwrap();
     // The sign is drawn, and minus zero is kept.
     let doubled = (0..DRAWS).map(|_| {
@@ -256,7 +258,7 @@ fn weighted_draws_fit_their_table() {
     let weights = [3u128, 0, 1, 10, 0, 6];
     for shift in [0, 60, 120] {
         let law = Weights::new(weights.map(|weight| weight << shift)).unwrap();
-        let mut noise = Noise::seeded(700 + shift as u64);
+        let mut noise = NoiseSource::seeded(700 + shift as u64);
         let mut counts = [0u64; 6];
         (0..200_000).for_each(|_| counts[law.draw(&mut noise)] += 1);
         assert_eq!((counts[1], counts[4]), (0, 0));
@@ -278,7 +280,7 @@ fn draws_are_not_correlated_with_those_before() {
 #[test]
 fn filling_a_slice_is_drawing_one_by_one() {
     let law = gaussian("700");
-    let mut noise = Noise::seeded(900);
+    let mut noise = NoiseSource::seeded(900);
     let singly: Vec<i64> = (0..10_000).map(|_| law.draw(&mut noise)).collect();
     assert_eq!(draws(&law, 900, 10_000), singly);
 }
@@ -286,7 +288,7 @@ fn filling_a_slice_is_drawing_one_by_one() {
 #[test]
 fn a_recording_source_tells_what_was_asked_of_it() {
     let requests = |scale: &str, cells: usize| {
-        let mut noise = Noise::recording(1);
+        let mut noise = NoiseSource::recording(1);
         laplace(scale).fill(&mut noise, &mut vec![0; cells]);
         gaussian("3").draw(&mut noise);
         noise.requests().to_vec()

@@ -63,7 +63,7 @@ pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
-pub use bounded::Bounded;
+pub use bounded::BoundedDistribution;
 pub(crate) use decay::Decay;
 #[cfg(test)]
 pub(crate) use enclosure::Enclosure;
@@ -75,19 +75,19 @@ pub use lattice::Lattice;
 pub use polynomial::Polynomial;
 pub use ratio::Ratio;
 #[cfg(test)]
-pub(crate) use source::Request;
-pub use source::{NoRandomness, Noise};
+pub(crate) use source::RecordedDraw;
+pub use source::{NoRandomness, NoiseSource};
 pub use weights::Weights;
 
 /// A law on the integers that can be drawn from.
 ///
 /// Draws cannot fail: whatever could go wrong has been refused when the law was made.
-pub trait Law {
+pub trait NoiseDistribution {
     /// One draw.
-    fn draw(&self, noise: &mut Noise) -> i64;
+    fn draw(&self, noise: &mut NoiseSource) -> i64;
 
     /// A draw for each place of `values`, in order; what stood there is overwritten.
-    fn fill(&self, noise: &mut Noise, values: &mut [i64]) {
+    fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         values.iter_mut().for_each(|value| *value = self.draw(noise));
     }
 }

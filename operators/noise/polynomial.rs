@@ -1,8 +1,8 @@
 //! Symmetric polynomial noise: noise that never exceeds a bound.
 
-use super::Law;
+use super::NoiseDistribution;
 use super::coins::Natural;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::{Invalid, Kind};
 
 /// The symmetric polynomial law: `P(j)` proportional to `(bound^2 - j^2)^exponent` for `-bound < j < bound`.
@@ -46,9 +46,9 @@ impl Polynomial {
     }
 }
 
-impl Law for Polynomial {
+impl NoiseDistribution for Polynomial {
     /// A uniform place is kept if `exponent` uniform numbers below `bound^2` all reach its square.
-    fn draw(&self, noise: &mut Noise) -> i64 {
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("polynomial", &format_args!("{} {}", self.bound, self.exponent), 1);
         let square = u128::from(self.bound).pow(2);
         loop {

@@ -26,12 +26,12 @@ const WORD: usize = size_of::<u64>();
 /// assert!(noise.below(6) < 6);
 /// # Ok::<(), discreet::noise::NoRandomness>(())
 /// ```
-pub struct Noise {
+pub struct NoiseSource {
     block: [u8; BLOCK],
     next: usize,
     stream: Stream,
     #[cfg(test)]
-    record: Option<Vec<Request>>,
+    record: Option<Vec<RecordedDraw>>,
 }
 
 enum Stream {
@@ -48,26 +48,26 @@ pub struct NoRandomness {
     source: getrandom::Error,
 }
 
-impl Noise {
+impl NoiseSource {
     /// Draws a one-time seed from the operating system.
     ///
     /// # Errors
     ///
     /// [`NoRandomness`] if the operating system has none to give; nothing is released then.
-    pub fn from_os() -> Result<Noise, NoRandomness> {
-        Noise::from_entropy(getrandom::fill)
+    pub fn from_os() -> Result<NoiseSource, NoRandomness> {
+        NoiseSource::from_entropy(getrandom::fill)
     }
 
     fn from_entropy(
         fill: impl FnOnce(&mut [u8]) -> Result<(), getrandom::Error>,
-    ) -> Result<Noise, NoRandomness> {
+    ) -> Result<NoiseSource, NoRandomness> {
         let mut seed = Zeroizing::new([0; 32]);
         fill(seed.as_mut_slice()).map_err(|source| NoRandomness { source })?;
-        Ok(Noise::from_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed)))))
+        Ok(NoiseSource::from_stream(Stream::ChaCha(Box::new(ChaCha20Rng::from_seed(*seed)))))
     }
 
-    fn from_stream(stream: Stream) -> Noise {
-        Noise {
+    fn from_stream(stream: Stream) -> NoiseSource {
+        NoiseSource {
             block: [0; BLOCK],
             next: BLOCK,
             stream,
@@ -82,7 +82,7 @@ impl Noise {
     pub(crate) fn asked_for(&mut self, _law: &'static str, _parameter: &dyn fmt::Display, _count: usize) {
         #[cfg(test)]
         if let Some(record) = &mut self.record {
-            record.push(Request { law: _law, parameter: _parameter.to_string(), count: _count });
+            record.push(RecordedDraw { law: _law, parameter: _parameter.to_string(), count: _count });
         }
     }
 
@@ -115,14 +115,14 @@ impl Noise {
     }
 }
 
-impl Drop for Noise {
+impl Drop for NoiseSource {
     fn drop(&mut self) {
         // The generator erases itself: its crate is built with the `zeroize` feature.
         self.block.zeroize();
     }
 }
 
-impl fmt::Debug for Noise {
+impl fmt::Debug for NoiseSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Noise(<private>)")
     }
@@ -143,7 +143,7 @@ impl std::error::Error for NoRandomness {
 /// What was asked of a recording source.
 #[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct RecordedDraw {
     pub(crate) law: &'static str,
     pub(crate) parameter: String,
     pub(crate) count: usize,
@@ -151,27 +151,27 @@ pub(crate) struct Request {
 
 /// Sources that repeat or record: for this library's own tests, and in no other build.
 #[cfg(test)]
-impl Noise {
+impl NoiseSource {
     /// The same stream for the same seed.
-    pub(crate) fn seeded(seed: u64) -> Noise {
-        Noise::from_stream(Stream::ChaCha(Box::new(ChaCha20Rng::seed_from_u64(seed))))
+    pub(crate) fn seeded(seed: u64) -> NoiseSource {
+        NoiseSource::from_stream(Stream::ChaCha(Box::new(ChaCha20Rng::seed_from_u64(seed))))
     }
 
     /// Exactly these words, then a failed test.
-    pub(crate) fn fixed(words: impl IntoIterator<Item = u64>) -> Noise {
+    pub(crate) fn fixed(words: impl IntoIterator<Item = u64>) -> NoiseSource {
         let words: Vec<u64> = words.into_iter().collect();
-        Noise::from_stream(Stream::Fixed(words.into_iter()))
+        NoiseSource::from_stream(Stream::Fixed(words.into_iter()))
     }
 
     /// A seeded source that writes down what it is asked for: neighbouring data must ask for the same.
-    pub(crate) fn recording(seed: u64) -> Noise {
-        let mut noise = Noise::seeded(seed);
+    pub(crate) fn recording(seed: u64) -> NoiseSource {
+        let mut noise = NoiseSource::seeded(seed);
         noise.record = Some(Vec::new());
         noise
     }
 
     /// What a [`recording`](Noise::recording) source was asked for.
-    pub(crate) fn requests(&self) -> &[Request] {
+    pub(crate) fn requests(&self) -> &[RecordedDraw] {
         self.record.as_deref().unwrap_or_default()
     }
 
@@ -190,13 +190,13 @@ mod tests {
 
     #[test]
     fn a_failing_operating_system_is_an_error_and_nothing_else() {
-        let error = Noise::from_entropy(|_| Err(getrandom::Error::UNSUPPORTED)).unwrap_err();
+        let error = NoiseSource::from_entropy(|_| Err(getrandom::Error::UNSUPPORTED)).unwrap_err();
         assert_eq!(error.to_string(), "the operating system gave no randomness; nothing was released");
     }
 
     #[test]
     fn the_whole_seed_is_asked_for() {
-        Noise::from_entropy(|seed| {
+        NoiseSource::from_entropy(|seed| {
             assert_eq!(seed.len(), 32);
             Ok(())
         })
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_stream_is_chacha20_word_by_word() {
         // RFC 8439, appendix A.1, test vector 1: the first block under the zero key and nonce.
-        let mut noise = Noise::from_entropy(|_| Ok(())).unwrap();
+        let mut noise = NoiseSource::from_entropy(|_| Ok(())).unwrap();
         assert_eq!(noise.word().to_le_bytes(), [0x76, 0xb8, 0xe0, 0xad, 0xa0, 0xf1, 0x3d, 0x90]);
         assert_eq!(noise.word().to_le_bytes(), [0x40, 0x5d, 0x6a, 0xe5, 0x53, 0x86, 0xbd, 0x28]);
     }
@@ -217,7 +217,7 @@ mod tests {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(|| {
-                    (0..250).map(|_| Noise::from_os().unwrap().word()).collect::<Vec<u64>>()
+                    (0..250).map(|_| NoiseSource::from_os().unwrap().word()).collect::<Vec<u64>>()
                 })
             })
             .collect();
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_source_prints() {
-        let mut noise = Noise::seeded(1);
+        let mut noise = NoiseSource::seeded(1);
         noise.word();
         assert_eq!(format!("{noise:?}"), "Noise(<private>)");
     }

@@ -1,7 +1,7 @@
 //! Draws from a finite table of integer weights: the law *is* the table, so nothing about it is approximate.
 
 use super::coins::Natural;
-use super::source::Noise;
+use super::source::NoiseSource;
 use crate::invalid::{Invalid, Kind};
 
 /// A finite law: index `i` has probability `weights[i] / total`.
@@ -43,7 +43,7 @@ impl Weights {
     }
 
     /// One draw: an index into the weights, never one whose weight is zero.
-    pub fn draw(&self, noise: &mut Noise) -> usize {
+    pub fn draw(&self, noise: &mut NoiseSource) -> usize {
         noise.asked_for("weights", &self.sums.len(), 1);
         let place = self.total.draw_below(noise);
         self.sums.partition_point(|&sum| sum <= place)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use discreet::gate::{Drawn, Sealable};
 use discreet::ledger::Digest;
-use discreet::noise::{DiscreteLaplace, Law, Noise};
+use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
 /// A file that notes every draw as it is made, which a killed process leaves behind. It is how the oracle counts seeds.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ impl Draws {
     }
 
     /// A word that no other draw gives.
-    fn note(&self, id: &Digest, noise: &mut Noise) -> String {
+    fn note(&self, id: &Digest, noise: &mut NoiseSource) -> String {
         let token = format!("{:016x}", noise.below(u64::MAX));
         let line = format!("{} {id} {token}\n", std::process::id());
         (&*self.0).write_all(line.as_bytes()).unwrap();
@@ -27,7 +27,7 @@ impl Draws {
     }
 }
 
-fn noised(sum: i64, noise: &mut Noise) -> i64 {
+fn noised(sum: i64, noise: &mut NoiseSource) -> i64 {
     sum + DiscreteLaplace::new(16.0).unwrap().draw(noise)
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Count {
 }
 
 impl Sealable for Count {
-    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
         let token = self.draws.note(&self.id, noise);
         Drawn {
             line: format!("{{\"count\":{},\"token\":\"{token}\"}}", noised(self.sum, noise)),
@@ -61,7 +61,7 @@ impl Sealable for Running {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
         let state = state.map_or("0 0 none", |state| std::str::from_utf8(state).unwrap());
         let mut words = state.split(' ');
         let mut word = || words.next().unwrap();

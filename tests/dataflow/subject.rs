@@ -11,7 +11,7 @@ use discreet::dataflow::{
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Name};
-use discreet::noise::{DiscreteGaussian, Law, Noise};
+use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 use discreet::time::{Span, Time};
 use timely::dataflow::operators::ToStream;
 
@@ -46,7 +46,7 @@ impl Statistic for People {
     }
 
     fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
-        Box::new(move |noise: &mut Noise| {
+        Box::new(move |noise: &mut NoiseSource| {
             let law = DiscreteGaussian::new(512.0).unwrap();
             format!("{} about {}", window.start(), tally + law.draw(noise))
         })

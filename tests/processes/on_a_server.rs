@@ -85,7 +85,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                 asked.insert(window);
                 let Sealing { release, charge, .. } = sealing("web", window, String::new());
                 let draws = Arc::clone(&draws);
-                let sealable = Box::new(move |_: &mut Noise| {
+                let sealable = Box::new(move |_: &mut NoiseSource| {
                     let draw = draws[window as usize].fetch_add(1, Ordering::Relaxed);
                     format!("window {window}, draw {draw}")
                 });

@@ -22,7 +22,7 @@
 //! * **One answer** needs no dots: the sum of what exceeds `e^epsilon` times its neighbour, of exact integers.
 
 use super::table::BoundedNoiseTable;
-use crate::accounting::pld::{Care, Listed, log_ratio};
+use crate::accounting::pld::{Care, ListedLoss, log_ratio};
 
 /// Half a unit in the last place of 1.
 const ULP: f64 = f64::EPSILON / 2.0;
@@ -132,7 +132,7 @@ impl Certificate<'_> {
     }
 
     /// The losses as dots; the largest of them, up to this mass, as infinite.
-    pub(super) fn listed(&self, cut: f64) -> Listed {
+    pub(super) fn listed(&self, cut: f64) -> ListedLoss {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
         let top =
@@ -156,7 +156,7 @@ impl Certificate<'_> {
         // Two sums for each dot; one product and one quotient.
         let up = (1.0 + 16.0 * ULP) / self.total as f64;
         let pairs = dots.iter().zip(&masses).map(|(&(_, loss), &mass)| (loss, mass * up));
-        Listed::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
+        ListedLoss::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
     }
 
     /// Where runs begin: from `top` to the last answer.

@@ -1,7 +1,7 @@
 //! A guess at what answers cost, from the density itself: what the search for a shape goes by. Nothing is proved here.
 
 use super::shape::NoiseShape;
-use crate::accounting::pld::{Care, Listed};
+use crate::accounting::pld::{Care, ListedLoss};
 
 /// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
 const FALL: f64 = 42.975;
@@ -92,7 +92,11 @@ impl Sketch {
         // A sum that is off by little is off by much after a million answers.
         let whole = (1.0 - infinite) / listed.iter().map(|(_, mass)| mass).sum::<f64>();
         let pairs = listed.into_iter().map(|(loss, mass)| (loss, mass * whole));
-        Listed::new(pairs, infinite).delta(queries, epsilon, if queries < MANY { CARE } else { MORE_CARE })
+        ListedLoss::new(pairs, infinite).delta(
+            queries,
+            epsilon,
+            if queries < MANY { CARE } else { MORE_CARE },
+        )
     }
 }
 

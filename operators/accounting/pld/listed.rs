@@ -11,7 +11,7 @@ use super::law::{Atom, LossLaw};
 /// What is reported is an upper bound if the losses and the masses are. The masses need not add up to 1: with those that are
 /// rounded up, they may well be a little more.
 #[derive(Debug)]
-pub(in crate::accounting) struct Listed {
+pub(in crate::accounting) struct ListedLoss {
     atoms: Arc<[Atom]>,
     infinite: f64,
 }
@@ -28,10 +28,10 @@ pub(in crate::accounting) struct Care {
     pub(in crate::accounting) terms: (f64, f64),
 }
 
-impl Listed {
+impl ListedLoss {
     /// Pairs of a loss and its mass, and the mass of infinite loss.
-    pub(in crate::accounting) fn new(pairs: impl Iterator<Item = (f64, f64)>, infinite: f64) -> Listed {
-        Listed { atoms: pairs.map(|(loss, mass)| Atom { loss, mass }).collect(), infinite }
+    pub(in crate::accounting) fn new(pairs: impl Iterator<Item = (f64, f64)>, infinite: f64) -> ListedLoss {
+        ListedLoss { atoms: pairs.map(|(loss, mass)| Atom { loss, mass }).collect(), infinite }
     }
 
     /// An upper bound on the divergence of `count` uses at `epsilon`, each chosen by the outcomes of those before.
@@ -46,7 +46,7 @@ impl Listed {
 
     /// As if the neighbour could say everything: what a test must catch.
     #[cfg(test)]
-    pub(in crate::accounting) fn without_infinite(mut self) -> Listed {
+    pub(in crate::accounting) fn without_infinite(mut self) -> ListedLoss {
         self.infinite = 0.0;
         self
     }

@@ -54,6 +54,6 @@ mod oracle;
 mod tests;
 
 pub use bundle::Bundle;
-pub(super) use listed::{Care, Listed};
+pub(super) use listed::{Care, ListedLoss};
 pub use pair::Pair;
 pub(super) use pair::log_ratio;

@@ -15,7 +15,7 @@ use super::unit::{Person, Unit};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Identity, Left, Ration, Used};
 use crate::invalid::{Invalid, Kind};
-use crate::mechanisms::Limits;
+use crate::mechanisms::ContributionBound;
 use crate::time::Time;
 
 /// What was counted of people in former windows. Prints as `<private>`.
@@ -38,7 +38,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     pub(super) fn new<D, U: Unit<D, Person = P>, Q: Question<Key = K>>(
         _: &U,
         question: &Q,
-        limits: &Limits,
+        limits: &ContributionBound,
     ) -> Result<Option<Tab<P, K>>, Invalid> {
         match question.over_life() {
             // A record has no other windows.

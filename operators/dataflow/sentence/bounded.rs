@@ -15,8 +15,8 @@ use super::window::Windowed;
 use crate::dataflow::bounding::{Chooser, Count, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{
-    Bucket, Edges, Grid, Keys, Largest, Limits, Maximum, Mean, Monotone, PerPerson, Quantile, Quantiles,
-    Range, Total,
+    Bucket, ContributionBound, Edges, Grid, Keys, Largest, Maximum, Mean, Monotone, PerPerson, Quantile,
+    Quantiles, Range, Total,
 };
 use crate::time::Time;
 
@@ -43,7 +43,7 @@ use crate::time::Time;
 /// ```
 pub struct Bounded<'scope, D, U: Unit<D>, T> {
     windowed: Rc<Windowed<'scope, D, U, T>>,
-    limits: Limits,
+    limits: ContributionBound,
     gathered: Rc<OnceCell<Batches<'scope, U::Item>>>,
 }
 
@@ -69,11 +69,14 @@ impl<'scope, D, U: Unit<D>, T> Deref for Bounded<'scope, D, U, T> {
 }
 
 impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
-    pub(super) fn new(windowed: Windowed<'scope, D, U, T>, limits: Limits) -> Bounded<'scope, D, U, T> {
+    pub(super) fn new(
+        windowed: Windowed<'scope, D, U, T>,
+        limits: ContributionBound,
+    ) -> Bounded<'scope, D, U, T> {
         Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default() }
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &ContributionBound {
         &self.limits
     }
 

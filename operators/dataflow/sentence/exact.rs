@@ -19,7 +19,7 @@ use crate::dataflow::bounding::{Cap, Chooser, Measure, Sum, Summed};
 use crate::dataflow::driver::Failure;
 use crate::dataflow::engine::{Exchange, Operator, ToStream, Travels};
 use crate::invalid::Invalid;
-use crate::mechanisms::{Cell, Cells, Limits, Statistic, Summary, Tally, Total};
+use crate::mechanisms::{Cell, Cells, ContributionBound, Statistic, Summary, Tally, Total};
 use crate::time::Time;
 
 /// The cells, or other summaries, of every window of a statistic in which something is.
@@ -82,7 +82,7 @@ where
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
 {
     /// How much of a person counts.
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &ContributionBound {
         self.bounded.limits()
     }
 
@@ -91,7 +91,7 @@ where
     pub(crate) fn shown_in_a_demo<C: Summary + Clone>(
         &self,
         secret: [u8; 32],
-        within: Option<&Limits>,
+        within: Option<&ContributionBound>,
         into: Exact<Q::Key, C>,
     ) -> Result<(), Failure>
     where
@@ -147,7 +147,7 @@ impl<K: Grouping> Everything<K> {
     /// For these keys.
     pub(crate) fn new(keys: crate::mechanisms::Keys<K>) -> Result<Everything<K>, Invalid> {
         let measure = Sum::clipped(i64::MIN, i64::MAX)?;
-        Ok(Everything { total: Total::count(Limits::RECORD, keys)?, measure })
+        Ok(Everything { total: Total::count(ContributionBound::RECORD, keys)?, measure })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Left, Measure, Rule, Sum};
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
-use crate::mechanisms::{Cell, Cells, Key, Limits, Mean, Range, Statistic, Tally, Total};
+use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Tally, Total};
 
 /// What a statistic may be grouped by: a number, a text, nothing.
 pub trait Grouping: Key + Identity {}
@@ -37,7 +37,7 @@ pub trait Question: Clone + 'static {
     /// # Errors
     ///
     /// If the limits are out of range.
-    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(limits.keys(), limits.per_key())
     }
 

@@ -9,7 +9,7 @@ use crate::accounting::running::Strategy;
 use crate::dataflow::bounding::{Cap, Left};
 use crate::dataflow::windows::Schedule;
 use crate::invalid::{Invalid, Kind};
-use crate::mechanisms::{Cell, Cells, Limits, RunningTotal, Span, Tally, Total};
+use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Span, Tally, Total};
 
 /// Totals over windows, by key.
 pub type Accumulated<K, M> = Asked<RunningTotal<K>, M>;
@@ -111,7 +111,7 @@ impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
     }
 
     /// More keys than count, for a person's own may be any of them: the ration chooses among them when the window closes.
-    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(limits.keys().max(HELD), limits.per_key())
     }
 

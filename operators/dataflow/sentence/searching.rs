@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::question::{Grouping, Question};
 use crate::dataflow::bounding::{Cap, Own};
 use crate::invalid::Invalid;
-use crate::mechanisms::{Largest, Limits, Monotone, Summary, Tops};
+use crate::mechanisms::{ContributionBound, Largest, Monotone, Summary, Tops};
 
 /// A monotone function of what each person has, by key.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl<K: Grouping, F: Monotone> Question for Searching<K, F> {
     }
 
     /// A person is one number, of all that they left in a key.
-    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(limits.keys(), 1 << 31)
     }
 

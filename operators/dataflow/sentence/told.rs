@@ -18,7 +18,7 @@ use crate::gate::{self, Sealable};
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::{Charge, Digest, lines};
 use crate::mechanisms::{Head, Paid, Ready, Tally, Tellable};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 use crate::time::Time;
 
 /// What a worker sends of a window. Prints as `<private>`.
@@ -109,7 +109,7 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P,
         self.counters.is_some() || self.ready.remembers()
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::Drawn {
         let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
         // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
@@ -153,7 +153,7 @@ impl<'a> Remembered<'a> {
         ready: &R,
         version: Digest,
         (window, schedule): (Interval, &Schedule),
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Option<Cow<'a, [u8]>> {
         let kept = self.mechanism?;
         if self.version != version {

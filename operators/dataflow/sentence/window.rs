@@ -12,7 +12,7 @@ use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::Travels;
 use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::invalid::Invalid;
-use crate::mechanisms::{Bound, Limits};
+use crate::mechanisms::{Bound, ContributionBound};
 use crate::time::{Span, Time};
 
 /// A protected stream with its windows. Prints as `<private>`.
@@ -95,11 +95,11 @@ impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
         self.refused.get_or_insert(refused);
     }
 
-    pub(crate) fn within(mut self, limits: Result<Limits, Invalid>) -> Bounded<'scope, D, U, T> {
+    pub(crate) fn within(mut self, limits: Result<ContributionBound, Invalid>) -> Bounded<'scope, D, U, T> {
         let limits = limits.unwrap_or_else(|refused| {
             self.refuse(refused);
             // Nothing is counted by it: the run is refused.
-            Limits::RECORD
+            ContributionBound::RECORD
         });
         Bounded::new(self, limits)
     }
@@ -131,7 +131,7 @@ where
 impl<'scope, D: Travels + Clone, T: Fn(&D) -> Time + 'static> Windowed<'scope, D, Records, T> {
     /// Each record by itself is what is bounded: one record, in one key.
     pub fn one_by_one(self) -> Bounded<'scope, D, Records, T> {
-        self.within(Ok(Limits::RECORD))
+        self.within(Ok(ContributionBound::RECORD))
     }
 }
 
@@ -142,6 +142,6 @@ where
 {
     /// Each id by itself is what is bounded: one record, in one key.
     pub fn one_by_one(self) -> Bounded<'scope, D, NamedRecords<I, G>, T> {
-        self.within(Ok(Limits::RECORD))
+        self.within(Ok(ContributionBound::RECORD))
     }
 }

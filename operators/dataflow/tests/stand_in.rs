@@ -10,7 +10,7 @@ use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Doubt, Request, Standing, Told};
 use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 use crate::time::Time;
 
 pub(in super::super) fn row(release: Release, fate: Fate, line: String) -> Row {
@@ -75,8 +75,10 @@ impl StandIn {
                             let row = match asked {
                                 Asked::Miss(release) => row(release, Fate::Skipped, "skipped".into()),
                                 Asked::Submit(request) => {
-                                    let line =
-                                        request.sealable.draw(None, &mut Noise::from_os().unwrap()).line;
+                                    let line = request
+                                        .sealable
+                                        .draw(None, &mut NoiseSource::from_os().unwrap())
+                                        .line;
                                     row(request.release, Fate::Sealed, line)
                                 }
                             };

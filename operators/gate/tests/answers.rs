@@ -126,7 +126,7 @@ impl Sealable for Answer {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
         self.draws.fetch_add(1, Ordering::Relaxed);
         let found = Found { matched: 1_000, terms: 0 };
         let version = Interval::new(10, 20).unwrap();

@@ -15,7 +15,7 @@ impl Sealable for Total {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut Noise) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut NoiseSource) -> Drawn {
         let before = state.map_or(0, |state| i64::from_be_bytes(state.try_into().unwrap()));
         let total = before + self.0;
         Drawn { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()), note: None }

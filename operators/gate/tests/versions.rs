@@ -181,7 +181,8 @@ fn a_gate_that_has_ended_refuses_desks_and_says_why(at: At) {
     drop(gate);
 
     let (gate, by_path) = open(&scratch);
-    let sealable = Box::new(|_: &mut Noise| -> String { panic!("a mechanism that panics, on purpose") });
+    let sealable =
+        Box::new(|_: &mut NoiseSource| -> String { panic!("a mechanism that panics, on purpose") });
     by_path.submit(Request { sealable, ..request(0, &Arc::default()) }).unwrap();
     assert!(by_path.wait().is_none());
     for _ in 0..100 {

@@ -5,7 +5,7 @@ use crate::gate::core::{Event, Outcome};
 use crate::gate::doubt::Doubt;
 use crate::gate::{patience, welcome};
 use crate::ledger::{Digest, Fate, Ledger, Row, Sealing, TroubleKind, failpoint};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 impl Driver {
     pub(super) fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
@@ -36,7 +36,7 @@ impl Driver {
                 Err(trouble) => return self.doubted(&trouble),
             }
         }
-        let Ok(mut noise) = Noise::from_os() else { return Event::Drawn(id, None) };
+        let Ok(mut noise) = NoiseSource::from_os() else { return Event::Drawn(id, None) };
         if failpoint::reached("after-seed", TroubleKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }

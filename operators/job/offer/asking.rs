@@ -6,7 +6,7 @@ use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::job::config::{self, Each, Measure, Number, Release, Statistic};
 use crate::mechanisms::{
-    COUNTING, Cut, Edges, Grid, Keys, Limits, Mean, PerPerson, Point, Quantile, Range, Total,
+    COUNTING, ContributionBound, Cut, Edges, Grid, Keys, Mean, PerPerson, Point, Quantile, Range, Total,
 };
 
 /// What is asked of a window.
@@ -43,7 +43,7 @@ impl Asking {
     }
 
     /// How much more a window costs of which a span of time holds a part.
-    pub(super) fn cut(&self, limits: Limits) -> Result<Cut, Invalid> {
+    pub(super) fn cut(&self, limits: ContributionBound) -> Result<Cut, Invalid> {
         Ok(match self {
             Asking::Count(keys) | Asking::Histogram(_, _, keys) => Total::count(limits, keys.clone())?.cut(),
             Asking::People(keys) => Total::people(limits, keys.clone())?.cut(),

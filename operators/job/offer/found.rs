@@ -6,7 +6,7 @@ use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Answer, Cells, Drawn, Inverted, Maximum, Noised, Ready, Searched, Tops};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// A largest value, ready to be found.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl Ready for Found {
         &self,
         exact: Cells<CellKey, Tops>,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Drawn<Answer<CellKey, i128>> {
         either!(self, ready => ready.draw(exact, state, noise))
     }

@@ -30,7 +30,7 @@ use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
 use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, Price, Protected, Release};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, Cut, Limits, Point};
+use crate::mechanisms::{Bound, ContributionBound, Cut, Point};
 use crate::time::{LIMIT, Time};
 pub(crate) use together::Together;
 use together::{Weight, Windows};
@@ -124,9 +124,9 @@ impl Job {
     }
 
     /// The bound of an offer, in range: a record's, where a record is what is protected.
-    pub(crate) fn limits(&self, offer: &Offer) -> Result<Limits, crate::Invalid> {
+    pub(crate) fn limits(&self, offer: &Offer) -> Result<ContributionBound, crate::Invalid> {
         match self.privacy.protected {
-            Protected::Record => Ok(Limits::RECORD),
+            Protected::Record => Ok(ContributionBound::RECORD),
             Protected::Person { .. } => offer.bound.checked(),
         }
     }
@@ -231,7 +231,7 @@ fn bound(release: &Release) -> Bound {
 /// How many times its price a window costs that a span of time cuts.
 fn weight(job: &Job, release: &Release, place: &str) -> Result<Weight, Refused> {
     let limits = match job.privacy.protected {
-        Protected::Record => Ok(Limits::RECORD),
+        Protected::Record => Ok(ContributionBound::RECORD),
         Protected::Person { .. } => bound(release).checked(),
     };
     let limits = limits.map_err(|invalid| Refused::at(format!("{place}.bound"), &invalid))?;

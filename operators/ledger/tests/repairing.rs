@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::*;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 const NOW: i64 = 200;
 
@@ -306,7 +306,7 @@ fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
 #[test]
 fn no_flipped_byte_makes_a_repair_give_budget_back() {
     let (sound, rows, before) = sound();
-    let mut noise = Noise::seeded(1);
+    let mut noise = NoiseSource::seeded(1);
     let (mut repaired, mut refused) = (0, 0);
     for round in 0..size(1_000, 20_000) {
         let mut bytes = sound.clone();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 everywhere! {
     an_edited_row_is_noticed_before_anything_is_released
@@ -44,7 +44,7 @@ fn a_flipped_byte_is_noticed_or_changes_nothing() {
     let truth = everything(&scratch.ledger(), &rows).unwrap();
     let sound = fs::read(scratch.ledger()).unwrap();
     let copy = scratch.directory().join("copy.ledger");
-    let mut noise = Noise::seeded(1);
+    let mut noise = NoiseSource::seeded(1);
     let (mut noticed, mut harmless) = (0, 0);
     for flip in 0..size(2_000, sound.len()) {
         let place = if size(0, 1) == 1 { flip } else { noise.below(sound.len() as u64) as usize };

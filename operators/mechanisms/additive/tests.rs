@@ -1,5 +1,5 @@
 use super::*;
-use crate::mechanisms::{Bound, Limits};
+use crate::mechanisms::{Bound, ContributionBound};
 use crate::noise::goodness::Bins;
 
 fn moved(keys: u64, most: u128) -> Sensitivity {
@@ -115,7 +115,7 @@ fn what_cannot_be_had_is_named() {
         ("rho".into(), Kind::TooSmall)
     );
     assert_eq!(refused(Family::Gaussian, Spend::Rho(BudgetUnits::ZERO), &one), ("rho".into(), Kind::Zero));
-    let record = Sensitivity::each(&Limits::RECORD, 1).unwrap();
+    let record = Sensitivity::each(&ContributionBound::RECORD, 1).unwrap();
     assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
 }
 
@@ -127,13 +127,13 @@ fn draws_follow_the_law_that_is_named() {
     let gaussian = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
     let laplace = |scale: f64| Bins::new(400, 60, |z| (-(z.abs() as f64) / scale).exp());
     let sigma = 20f64.sqrt();
-    let draws = rho(Family::Gaussian, "0.1", &moved(4, 1)).draws(DRAWS, &mut Noise::seeded(11));
+    let draws = rho(Family::Gaussian, "0.1", &moved(4, 1)).draws(DRAWS, &mut NoiseSource::seeded(11));
     gaussian(sigma).test(draws.iter().copied()).assert_fits();
     for wrong in [0.95, 0.5, 2.0, sigma] {
         gaussian(sigma * wrong).test(draws.iter().copied()).assert_refuted();
     }
     let noise = Additive::within(Family::Laplace, Spend::Pure(units("0.5")), &moved(3, 1)).unwrap();
-    let draws = noise.draws(DRAWS, &mut Noise::seeded(12));
+    let draws = noise.draws(DRAWS, &mut NoiseSource::seeded(12));
     laplace(6.0).test(draws.iter().copied()).assert_fits();
     for wrong in [0.95, 0.5, 2.0] {
         laplace(6.0 * wrong).test(draws.iter().copied()).assert_refuted();

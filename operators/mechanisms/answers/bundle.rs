@@ -17,8 +17,8 @@ use crate::accounting::{Adjacency, Interval, PrivacyCost, Relation, ReleaseCost}
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{Drawn, Limits, Point};
-use crate::noise::{Bounded, Law, Noise};
+use crate::mechanisms::{ContributionBound, Drawn, Point};
+use crate::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 
 /// The most steps that noise reaches: so many weights are 8 MB.
 const REACH: u64 = 1 << 20;
@@ -86,7 +86,7 @@ impl BoundedNoise {
     fn parameters(
         &self,
         amount: &PrivacyCost,
-        limits: &Limits,
+        limits: &ContributionBound,
         schema: &Schema,
         shares: &Shares,
         (law, steps): (&bounded::CalibratedBoundedNoise, Steps),
@@ -144,7 +144,7 @@ impl Answers for BoundedNoise {
     /// # Errors
     /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the noise can be
     /// calibrated for.
-    fn ready(&self, limits: &Limits, schema: &Schema) -> Result<ReadyBundle, Invalid> {
+    fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
         let Some((epsilon, delta)) = self.spend else {
             return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
         };
@@ -162,7 +162,7 @@ impl Answers for BoundedNoise {
                     _ => refused,
                 }
             })?;
-        let noise = Arc::new(Bounded::new(law.weights().to_vec()).map_err(|_| crowded())?);
+        let noise = Arc::new(BoundedDistribution::new(law.weights().to_vec()).map_err(|_| crowded())?);
         let amount = PrivacyCost::approximate(epsilon, delta)?;
         let certain = Certain {
             steps: Steps::new(law.shift() / records),
@@ -189,7 +189,7 @@ impl Answers for BoundedNoise {
 /// one before it left.
 #[derive(Clone)]
 pub struct ReadyBundle {
-    noise: Arc<Bounded>,
+    noise: Arc<BoundedDistribution>,
     law: Arc<Bounds>,
     shares: Shares,
     points: Arc<[Point]>,
@@ -241,7 +241,7 @@ impl ReadyAnswers for ReadyBundle {
         version: Interval,
         opened: Digest,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Drawn<Answered> {
         let answered = |told, used, left| Answered {
             question: asked.clone(),
@@ -276,7 +276,7 @@ impl ReadyBundle {
     }
 
     /// The sum's noise is asked for before the count's.
-    fn noised(&self, asked: &Question, found: Found, noise: &mut Noise) -> Estimated {
+    fn noised(&self, asked: &Question, found: Found, noise: &mut NoiseSource) -> Estimated {
         let certain = &self.law.certain;
         let mut noised = |exact: i128| exact.saturating_add(self.noise.draw(noise).into());
         // At most 2^64 times 2^62.

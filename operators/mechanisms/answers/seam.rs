@@ -8,8 +8,8 @@ use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{Drawn, Limits, Tellable};
-use crate::noise::Noise;
+use crate::mechanisms::{ContributionBound, Drawn, Tellable};
+use crate::noise::NoiseSource;
 
 /// A way to noise answers, with a price for all of them together.
 pub trait Answers: Sealed + Send + Sync + 'static {
@@ -20,7 +20,7 @@ pub trait Answers: Sealed + Send + Sync + 'static {
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    fn ready(&self, limits: &Limits, schema: &Schema) -> Result<Self::Ready, Invalid>;
+    fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<Self::Ready, Invalid>;
 }
 
 /// Answers that are ready to be drawn, question after question.
@@ -58,6 +58,6 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
         version: Interval,
         opened: Digest,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Drawn<Self::Answer>;
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
-use crate::mechanisms::{Bound, Cell, Gaussian, Keys, Laplace, Limits, Mechanism, Range, Ready, Tally};
+use crate::mechanisms::{
+    Bound, Cell, ContributionBound, Gaussian, Keys, Laplace, Mechanism, Range, Ready, Tally,
+};
 
 fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
     let limits = Bound::keys(2).per_key(per_key).checked().unwrap();
@@ -22,7 +24,7 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
     for (low, high) in [(0, 1), (-3, 4), (10, 20), (-20, -7)] {
         let mean = mean(low, high, 5, public());
         let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
-        let mut random = Noise::seeded(5);
+        let mut random = NoiseSource::seeded(5);
         let mut exact = ready.tally();
         let (mut sum, mut count) = (0, 0);
         for _ in 0..2000 {
@@ -84,7 +86,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     for (seed, people, value) in [(1, 400, 4), (2, 400, 10), (3, 6, 1)] {
         let mean = mean(0, 10, 1, Keys::public([1]).unwrap());
         let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
-        let mut noise = Noise::seeded(seed);
+        let mut noise = NoiseSource::seeded(seed);
         let held = (0..4000).filter(|_| {
             let mut exact = ready.tally();
             (0..people).for_each(|_| exact.absorb((1, share(&mean, &[value]))));
@@ -109,7 +111,7 @@ fn sum_and_count_have_half_each_of_what_may_be_outside() {
     for seed in 0..20 {
         let mut exact = ready.tally();
         (0..1000).for_each(|_| exact.absorb((1, share(&mean, &[5]))));
-        let (_, told) = ready.draw(exact, None, &mut Noise::seeded(seed)).answer.cells()[0];
+        let (_, told) = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0];
         let width = told.high - told.low();
         assert!((0.050..0.056).contains(&width), "{width}");
     }
@@ -117,7 +119,8 @@ fn sum_and_count_have_half_each_of_what_may_be_outside() {
 
 #[test]
 fn a_mean_over_a_whole_range_of_64_bits_is_refused_and_one_of_40_is_not() {
-    let of = |high: i64| Mean::new(Range::new(0, high).unwrap(), Limits::RECORD, public()).unwrap();
+    let of =
+        |high: i64| Mean::new(Range::new(0, high).unwrap(), ContributionBound::RECORD, public()).unwrap();
     assert_eq!(Gaussian::rho(0.1).ready(&of(i64::MAX)).unwrap_err().field(), "sensitivity");
     assert!(Gaussian::rho(1.0).ready(&of(1 << 38)).is_ok());
 }

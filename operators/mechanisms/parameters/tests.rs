@@ -1,8 +1,8 @@
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
-    Bound, Edges, Gaussian, Key, Keys, Laplace, Limits, Mean, Mechanism, Point, Range, Ready, Statistic,
-    Total,
+    Bound, ContributionBound, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Point, Range, Ready,
+    Statistic, Total,
 };
 
 fn hashed<S: Statistic>(mechanism: &impl Mechanism<S>, statistic: &S) -> Digest {
@@ -58,7 +58,7 @@ fn variations() -> Vec<Digest> {
         hashed(&usual, &count(BOUND.windows(1), public())),
         hashed(&usual, &count(BOUND.windows(2), public())),
         hashed(&usual, &count(Bound::keys(1), public())),
-        hashed(&usual, &Total::count(Limits::RECORD, public()).unwrap()),
+        hashed(&usual, &Total::count(ContributionBound::RECORD, public()).unwrap()),
         // For which keys.
         hashed(&usual, &count(BOUND, Keys::public([1u32]).unwrap())),
         hashed(&usual, &count(BOUND, Keys::public([1u32, 3]).unwrap())),
@@ -108,7 +108,7 @@ fn what_means_the_same_has_the_same_hash() {
 #[test]
 fn the_form_is_written_down() {
     let people = Total::people(Bound::keys(3).windows(12).checked().unwrap(), Keys::<String>::discover(1e-6));
-    let mean = Mean::new(range(-5, 9), Limits::RECORD, Keys::public(["a".to_owned()]).unwrap());
+    let mean = Mean::new(range(-5, 9), ContributionBound::RECORD, Keys::public(["a".to_owned()]).unwrap());
     let spelt_out = Canonical::new("discreet mechanism 1")
         .text("people")
         .text("no range")

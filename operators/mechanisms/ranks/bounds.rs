@@ -6,7 +6,7 @@ use super::share::Rule;
 use super::split::{Asked, Splitting};
 use crate::invalid::Invalid;
 use crate::mechanisms::spend::Spend;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Two quantiles among the points of an even grid, by the exponential mechanism.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Bounds {
     }
 
     /// Both, from all values in order. It asks for two choices, whatever they are.
-    pub(in crate::mechanisms) fn draw(&self, sorted: &[i64], noise: &mut Noise) -> (i64, i64) {
+    pub(in crate::mechanisms) fn draw(&self, sorted: &[i64], noise: &mut NoiseSource) -> (i64, i64) {
         let chosen = self.splitting.draw(sorted, noise);
         let at = |index: Option<&u64>| index.and_then(|&index| self.grid.at(index)).unwrap_or(0);
         (at(chosen.first()), at(chosen.last()))
@@ -74,12 +74,12 @@ mod tests {
             let count = 20 * off;
             let at = |at: usize| (i128::from(low) + width * at as i128 / (count as i128 - 1)) as i64;
             let sorted: Vec<i64> = (0..count).map(at).collect();
-            let (first, last) = bounds.draw(&sorted, &mut Noise::seeded(3));
+            let (first, last) = bounds.draw(&sorted, &mut NoiseSource::seeded(3));
             let below = |value| sorted.partition_point(|&other| other < value);
             assert!(below(first) <= count / 100 + off, "{first}");
             assert!(sorted.partition_point(|&other| other <= last) >= count - count / 100 - off, "{last}");
             assert!(low <= first && first <= last && last <= high);
-            let (first, last) = bounds.draw(&[], &mut Noise::seeded(3));
+            let (first, last) = bounds.draw(&[], &mut NoiseSource::seeded(3));
             assert!(low <= first && first <= last && last <= high);
         }
         assert_eq!(bounds((0, 9), 1e-14).unwrap_err().field(), "epsilon");

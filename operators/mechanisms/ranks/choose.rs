@@ -1,6 +1,6 @@
 //! One answer out of many, by their losses: the exponential mechanism, and permute-and-flip.
 
-use crate::noise::{Decay, Fraction, Noise, Ratio};
+use crate::noise::{Decay, Fraction, NoiseSource, Ratio};
 
 /// A stretch of answers of equal loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Choice {
 impl Choice {
     /// The place of the chosen answer, from 0 on, in all of these runs. Of the exponential mechanism they may have 2^41
     /// cells; permute-and-flip holds a word for each.
-    pub(super) fn choose(&self, runs: &[Run], noise: &mut Noise) -> u64 {
+    pub(super) fn choose(&self, runs: &[Run], noise: &mut NoiseSource) -> u64 {
         match self {
             Choice::Exponential(decay) => {
                 noise.asked_for("exponential", decay, 1);
@@ -76,7 +76,7 @@ impl Choice {
     }
 }
 
-fn weighted(decay: &Decay, runs: &[Run], noise: &mut Noise) -> u64 {
+fn weighted(decay: &Decay, runs: &[Run], noise: &mut NoiseSource) -> u64 {
     // Below 2^41 cells of at most 2^86.
     let total = runs.iter().map(|run| u128::from(run.cells) * decay.weight(run.loss)).sum();
     let mut place = noise.below_wide(total);
@@ -94,7 +94,7 @@ fn weighted(decay: &Decay, runs: &[Run], noise: &mut Noise) -> u64 {
     start.saturating_sub(1)
 }
 
-fn first_to_flip(rate: Ratio, runs: &[Run], noise: &mut Noise) -> u64 {
+fn first_to_flip(rate: Ratio, runs: &[Run], noise: &mut NoiseSource) -> u64 {
     let ends: Vec<u64> = runs
         .iter()
         .scan(0, |end, run| {

@@ -27,13 +27,13 @@ use super::tops::{Ranked, Tops};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::Asked;
+use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::selection::Row;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// A shifted inverse, ready to be drawn.
 pub type Inverted<K, F> = Noisy<K, Inverse<F>>;
@@ -45,7 +45,7 @@ pub struct Inverse<F> {
 }
 
 pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
-    asked: &Asked,
+    asked: &UncheckedNoise,
     largest: &Largest<K, F>,
 ) -> Result<Inverted<K, F>, Invalid> {
     settled(asked, &largest.stated("shifted inverse"), |spend, _| {
@@ -127,7 +127,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
         &self,
         rows: &mut [Row<K, Tops>],
         _: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let choose = |row: &mut Row<K, Tops>| {
             let ranked = std::mem::take(&mut row.cell).ranked();

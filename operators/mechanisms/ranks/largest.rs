@@ -7,7 +7,7 @@ use super::monotone::Monotone;
 use super::tops::Tops;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
-use crate::mechanisms::bound::Limits;
+use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
@@ -64,7 +64,7 @@ pub struct Largest<K, F> {
     function: F,
     each: PerPerson,
     grid: Grid,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
     point: Point,
@@ -82,7 +82,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         function: F,
         each: PerPerson,
         grid: Grid,
-        limits: Limits,
+        limits: ContributionBound,
         keys: Keys<K>,
     ) -> Result<Largest<K, F>, Invalid> {
         let sensitivity = Sensitivity::each(&limits, 1)?;

@@ -11,7 +11,7 @@ use crate::invalid::Invalid;
 use crate::mechanisms::Mechanism;
 use crate::mechanisms::additive::Family;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::{Asked, asks, rho_of};
+use crate::mechanisms::laws::{UncheckedNoise, asks, rho_of};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::spend::Spend;
 
@@ -39,17 +39,17 @@ use crate::mechanisms::spend::Spend;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct BinarySearch(Asked);
+pub struct BinarySearch(UncheckedNoise);
 
 impl BinarySearch {
     /// Gaussian comparisons that cost `rho` (zCDP) a window together.
     pub fn rho(rho: f64) -> BinarySearch {
-        BinarySearch(Asked::of_ranks(Family::Gaussian, rho_of(rho)))
+        BinarySearch(UncheckedNoise::of_ranks(Family::Gaussian, rho_of(rho)))
     }
 
     /// Laplace comparisons that cost pure `epsilon` a window together.
     pub fn epsilon(epsilon: f64) -> BinarySearch {
-        BinarySearch(Asked::of_ranks(
+        BinarySearch(UncheckedNoise::of_ranks(
             Family::Laplace,
             PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount)),
         ))
@@ -57,12 +57,12 @@ impl BinarySearch {
 
     /// Gaussian comparisons that cost this amount a window together: rho.
     pub fn gaussian(amount: &PrivacyCost) -> BinarySearch {
-        BinarySearch(Asked::of_ranks(Family::Gaussian, Spend::of(amount)))
+        BinarySearch(UncheckedNoise::of_ranks(Family::Gaussian, Spend::of(amount)))
     }
 
     /// Laplace comparisons that cost this amount a window together: pure epsilon or rho.
     pub fn laplace(amount: &PrivacyCost) -> BinarySearch {
-        BinarySearch(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
+        BinarySearch(UncheckedNoise::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }
 
@@ -85,7 +85,7 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
 ///
 /// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho.
 #[derive(Clone, Debug)]
-pub struct Exponential(Asked);
+pub struct Exponential(UncheckedNoise);
 
 impl Exponential {
     /// A choice that costs pure `epsilon` a window.
@@ -106,7 +106,7 @@ impl Exponential {
     /// Keys are discovered by the noise that suits the currency.
     fn asked(spend: Result<Spend, Invalid>) -> Exponential {
         let family = if matches!(spend, Ok(Spend::Pure(_))) { Family::Laplace } else { Family::Gaussian };
-        Exponential(Asked::of_ranks(family, spend))
+        Exponential(UncheckedNoise::of_ranks(family, spend))
     }
 }
 
@@ -115,18 +115,18 @@ impl Exponential {
 ///
 /// Private for one unit more or less: pure `epsilon`. How many coins it asks for depends on what it finds.
 #[derive(Clone, Debug)]
-pub struct PermuteAndFlip(Asked);
+pub struct PermuteAndFlip(UncheckedNoise);
 
 impl PermuteAndFlip {
     /// A choice that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> PermuteAndFlip {
         let spend = PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount));
-        PermuteAndFlip(Asked::of_ranks(Family::Laplace, spend))
+        PermuteAndFlip(UncheckedNoise::of_ranks(Family::Laplace, spend))
     }
 
     /// A choice that costs this amount a window: pure epsilon.
     pub fn cost(amount: &PrivacyCost) -> PermuteAndFlip {
-        PermuteAndFlip(Asked::of_ranks(Family::Laplace, Spend::of(amount)))
+        PermuteAndFlip(UncheckedNoise::of_ranks(Family::Laplace, Spend::of(amount)))
     }
 }
 

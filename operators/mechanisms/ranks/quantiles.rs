@@ -10,10 +10,10 @@ use super::values::Values;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::answer::{Each, Estimate, Noised, Ranks};
-use crate::mechanisms::bound::Limits;
+use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
-use crate::mechanisms::laws::Asked;
+use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::sealed::Sealed;
@@ -22,7 +22,7 @@ use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::statistic::{Stated, Statistic};
 use crate::mechanisms::tally::Cells;
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// One or several quantiles of the values of each key, told as points of a grid.
 ///
@@ -31,7 +31,7 @@ use crate::noise::Noise;
 pub struct Quantiles<K> {
     quantiles: Arc<[Quantile]>,
     grid: Grid,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
     point: Point,
@@ -48,7 +48,7 @@ impl<K: Key> Quantiles<K> {
     pub fn new<Q: TryInto<Quantile, Error: Into<Invalid>>>(
         quantiles: impl IntoIterator<Item = Q>,
         grid: Grid,
-        limits: Limits,
+        limits: ContributionBound,
         keys: Keys<K>,
     ) -> Result<Quantiles<K>, Invalid> {
         let quantiles = quantiles.into_iter().map(|quantile| quantile.try_into().map_err(Into::into));
@@ -122,7 +122,7 @@ pub struct Chosen {
 }
 
 pub(in crate::mechanisms) fn ranked<K: Key>(
-    asked: &Asked,
+    asked: &UncheckedNoise,
     rule: Rule,
     quantiles: &Quantiles<K>,
 ) -> Result<Ranked<K>, Invalid> {
@@ -174,7 +174,7 @@ impl Numbers for Chosen {
         &self,
         rows: &mut [Row<K, Values>],
         _: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let at = |index: u64| self.grid.at(index).map_or(0, i128::from);
         let (low, high) = (at(1), at(self.grid.top()));
@@ -225,7 +225,7 @@ mod tests {
         let ready = Exponential::epsilon(5.0).ready(&asked).unwrap();
         let mut exact = ready.tally();
         (0..10_000).for_each(|person| exact.absorb(((), asked.of_one(&[person % 100, 7]))));
-        let answer = ready.draw(exact, None, &mut Noise::seeded(5)).answer;
+        let answer = ready.draw(exact, None, &mut NoiseSource::seeded(5)).answer;
         let values: Vec<i128> = answer.cells().iter().map(|(_, estimate)| estimate.value()).collect();
         for (value, near) in values.iter().zip([10, 50, 90, 99]) {
             assert!((value - near).abs() <= 2, "{values:?}");
@@ -239,7 +239,7 @@ mod tests {
             ["0.1", "0.5", "0.9", "0.99"].map(|q| format!("{{\"release\":\"r\",\"window\":null,\"q\":{q},"));
         assert_eq!(firsts, expected);
         // Nobody: as many answers, of the same grid.
-        let nobody = ready.draw(ready.tally(), None, &mut Noise::seeded(5)).answer;
+        let nobody = ready.draw(ready.tally(), None, &mut NoiseSource::seeded(5)).answer;
         assert_eq!(nobody.cells().len(), 4);
     }
 }

@@ -28,13 +28,13 @@ use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::Asked;
+use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
 use crate::mechanisms::point::Point;
 use crate::mechanisms::selection::Row;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// A noisy binary search, ready to be drawn.
 pub type Searched<K, F> = Noisy<K, Search<F>>;
@@ -46,7 +46,7 @@ pub struct Search<F> {
 }
 
 pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
-    asked: &Asked,
+    asked: &UncheckedNoise,
     largest: &Largest<K, F>,
 ) -> Result<Searched<K, F>, Invalid> {
     settled(asked, &largest.stated("binary search"), |spend, _| {
@@ -133,7 +133,7 @@ impl<F: Monotone> Numbers for Search<F> {
         &self,
         rows: &mut [Row<K, Tops>],
         _: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let aim = &self.aim;
         let comparisons = aim.grid.comparisons() as usize;

@@ -40,7 +40,7 @@ use super::quantile::{FINEST, Quantile, greatest_common_divisor};
 use super::share::{Rule, Share};
 use super::ties;
 use crate::invalid::{Invalid, Kind};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// How the quantiles of a key are chosen.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Splitting {
     }
 
     /// The answers to all quantiles, in their order, as indexes of the grid, from the values of a key in order.
-    pub(super) fn draw(&self, sorted: &[i64], noise: &mut Noise) -> Vec<u64> {
+    pub(super) fn draw(&self, sorted: &[i64], noise: &mut NoiseSource) -> Vec<u64> {
         match &self.shape {
             Shape::Apart(choices) => {
                 let choose = |(&quantile, choice): (&Quantile, &Choice)| {
@@ -250,7 +250,13 @@ fn step(asked: &Asked<'_>, quantile: Quantile) -> Result<u64, Invalid> {
 }
 
 /// Chooses a cut from `low` to `high`, both included, then those of the values on either side of it.
-fn cut(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), noise: &mut Noise, answers: &mut [u64]) {
+fn cut(
+    node: Option<&Node>,
+    cells: &[u64],
+    (low, high): (u64, u64),
+    noise: &mut NoiseSource,
+    answers: &mut [u64],
+) {
     let Some(node) = node else { return };
     let at = low + node.choice.choose(&losses::by_cut(cells, low, high, node.fraction), noise);
     if let Some(answer) = answers.get_mut(node.place) {

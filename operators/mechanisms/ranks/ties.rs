@@ -14,7 +14,7 @@
 
 use super::grid::Grid;
 use crate::invalid::{Invalid, Kind};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// The most cells, for the same reason as the most points of a grid.
 const MOST: u64 = 1 << 40;
@@ -38,7 +38,7 @@ pub(super) fn bits(grid: &Grid) -> Result<u32, Invalid> {
 }
 
 /// The cells of sorted values, sorted.
-pub(super) fn cells(sorted: &[i64], grid: &Grid, bits: u32, noise: &mut Noise) -> Vec<u64> {
+pub(super) fn cells(sorted: &[i64], grid: &Grid, bits: u32, noise: &mut NoiseSource) -> Vec<u64> {
     let cell = |value: &i64| {
         let place = grid.ceiling(*value).min(grid.top()) - 1;
         place << bits | noise.word() >> (u64::BITS - bits)
@@ -61,7 +61,7 @@ mod tests {
     fn equal_values_are_spread_evenly_over_the_cells_of_their_point() {
         let grid = Grid::list([0, 10, 20]).unwrap();
         let values = [vec![-7; 1000], vec![0; 1000], vec![3; 500], vec![10; 5500], vec![99; 2000]].concat();
-        let cells = cells(&values, &grid, 3, &mut Noise::seeded(1));
+        let cells = cells(&values, &grid, 3, &mut NoiseSource::seeded(1));
         assert!(cells.is_sorted());
         let mut counts = vec![0; 24];
         cells.iter().for_each(|&cell| counts[cell as usize] += 1);
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(top(1 << 32), Ok(8));
         assert_eq!(top((1 << 32) + 1), Err(Kind::TooLarge));
         let grid = Grid::linear(1, 1 << 32, 1).unwrap();
-        let cells = cells(&[i64::MIN, 1 << 32, i64::MAX], &grid, 8, &mut Noise::seeded(2));
+        let cells = cells(&[i64::MIN, 1 << 32, i64::MAX], &grid, 8, &mut NoiseSource::seeded(2));
         assert!(cells[0] < 256 && cells.iter().all(|&cell| cell < MOST) && cells[1] >= MOST - 256);
     }
 }

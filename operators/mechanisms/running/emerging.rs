@@ -17,7 +17,7 @@ use crate::mechanisms::keys::Key;
 use crate::mechanisms::known::LONGEST;
 use crate::mechanisms::tally::Cell;
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// What people brought to a key at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl<K: Key> Emerging<K> {
         tick: u64,
         lengths: u32,
         threshold: &Threshold,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<(i128, K, Vec<Brought>)> {
         let mut found = Vec::new();
         for length in 0..lengths.min(tick.trailing_zeros() + 1) {

@@ -11,7 +11,7 @@ use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Growth, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
-use crate::noise::{DiscreteGaussian, Law, Noise, Ratio};
+use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 
 /// By how much one protected unit moves the exact numbers, over all ticks together.
 ///
@@ -224,7 +224,7 @@ impl Running {
     pub fn caught_up(
         &self,
         exact: impl IntoIterator<Item = i64>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Result<State, Untold> {
         let mut state = self.begin();
         for exact in exact {
@@ -245,7 +245,7 @@ impl Running {
     ///
     /// # Errors
     /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with another's state, which is then as it was.
-    pub fn tick(&self, state: &mut State, exact: i64, noise: &mut Noise) -> Result<f64, Untold> {
+    pub fn tick(&self, state: &mut State, exact: i64, noise: &mut NoiseSource) -> Result<f64, Untold> {
         self.told(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
         })

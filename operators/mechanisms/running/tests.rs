@@ -5,7 +5,7 @@ use super::*;
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{Strategy, buffered, buffers};
 use crate::invalid::{Invalid, Kind};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 mod law;
 mod totals;
@@ -123,7 +123,7 @@ fn the_horizon_is_the_last_tick_that_is_charged() {
         ticks[0] = 1;
         assert!(apart(&measured(&long, &ticks).0, &without) > short.plan.squared(1), "{strategy}");
     }
-    let mut noise = Noise::seeded(1);
+    let mut noise = NoiseSource::seeded(1);
     for strategy in ALL {
         let running = so_far(strategy, 7);
         let mut state = running.begin();
@@ -216,7 +216,7 @@ fn parameters_that_cannot_be_are_named() {
 fn what_is_resumed_goes_on_as_if_it_had_not_stopped() {
     for (running, _) in each(1000) {
         let run = |resume: bool| -> Vec<u64> {
-            let (mut noise, mut state) = (Noise::seeded(7), running.begin());
+            let (mut noise, mut state) = (NoiseSource::seeded(7), running.begin());
             let tick = |tick: i64| {
                 if resume {
                     let bytes = state.to_bytes();
@@ -235,9 +235,9 @@ fn what_is_resumed_goes_on_as_if_it_had_not_stopped() {
 #[test]
 fn a_key_that_is_found_late_is_where_it_would_be() {
     for (running, _) in each(30) {
-        let mut noise = Noise::seeded(9);
+        let mut noise = NoiseSource::seeded(9);
         let late = running.caught_up(0..20, &mut noise).unwrap();
-        let (mut noise, mut state) = (Noise::seeded(9), running.begin());
+        let (mut noise, mut state) = (NoiseSource::seeded(9), running.begin());
         for exact in 0..20 {
             running.tick(&mut state, exact, &mut noise).unwrap();
         }
@@ -251,7 +251,7 @@ fn a_key_that_is_found_late_is_where_it_would_be() {
 #[test]
 fn a_state_of_other_parameters_is_refused() {
     let all = each(50);
-    let mut noise = Noise::seeded(3);
+    let mut noise = NoiseSource::seeded(3);
     for (at, (running, _)) in all.iter().enumerate() {
         let mut state = running.begin();
         for tick in 0..20 {
@@ -293,7 +293,7 @@ fn a_state_of_other_parameters_is_refused() {
 fn nothing_of_a_state_prints() {
     let running = so_far(Strategy::Tree, 10);
     let mut state = running.begin();
-    running.tick(&mut state, 123_456, &mut Noise::seeded(1)).unwrap();
+    running.tick(&mut state, 123_456, &mut NoiseSource::seeded(1)).unwrap();
     assert_eq!(format!("{state:?}"), "State(1 ticks, <private>)");
 }
 
@@ -326,7 +326,7 @@ proptest! {
             prop_assert!(apart(&here.0, &there.0) <= running.plan.squared(total.max(1)), "{}", running.strategy());
             prop_assert!(here.1.iter().chain(&there.1).all(|total| total.is_finite()));
             let asked = |ticks: &[i64]| {
-                let (mut noise, mut state) = (Noise::recording(5), running.begin());
+                let (mut noise, mut state) = (NoiseSource::recording(5), running.begin());
                 ticks.iter().for_each(|exact| { running.tick(&mut state, *exact, &mut noise).unwrap(); });
                 noise.requests().to_vec()
             };

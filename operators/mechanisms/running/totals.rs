@@ -28,7 +28,7 @@ use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::Measure;
 use crate::mechanisms::tally::{Cell, Cells};
 use crate::mechanisms::threshold::Threshold;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Totals that are told at every window and paid for once, ready to be drawn: by [`Gaussian`] noise alone, for it is of lengths
 /// that totals so far are a sum.
@@ -161,7 +161,7 @@ impl<K: Key> RunningTotals<K> {
     }
 
     /// The next total of a key, and how it is told; nothing after the last window.
-    fn next(&self, state: &mut State, exact: i128, noise: &mut Noise) -> Option<Estimate<i128>> {
+    fn next(&self, state: &mut State, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
         let total = self.running.tick(state, narrow(exact), noise).ok()?;
         let width = self.widths.at(state.ticks());
         let (low, high) = (total - width, total + width);
@@ -175,7 +175,7 @@ impl<K: Key> RunningTotals<K> {
         cells: BTreeMap<K, Cell>,
         (threshold, lengths): (&Threshold, u32),
         room: usize,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<(K, Estimate<i128>)> {
         let tick = kept.ticks;
         kept.emerging.absorb(tick, cells, |cell| self.measure.value(cell));
@@ -201,7 +201,7 @@ impl<K: Key> RunningTotals<K> {
 
     /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
     /// where windows leave again, they are told to it one by one.
-    fn found(&self, brought: &[Brought], tick: u64, noise: &mut Noise) -> (State, i128) {
+    fn found(&self, brought: &[Brought], tick: u64, noise: &mut NoiseSource) -> (State, i128) {
         match self.span {
             Span::SoFar { .. } => (
                 self.running.begin(),
@@ -277,7 +277,7 @@ impl<K: Key> Ready for RunningTotals<K> {
 
     /// Totals so far are of the windows that were told; of the last ones, windows without an answer are windows in which nothing
     /// was, and as many as matter have their noise drawn.
-    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut Noise) -> Vec<u8> {
+    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
         let Span::Last { windows: width } = self.span else { return state.to_vec() };
         let mut kept = self.kept(Some(state));
         for (_, state) in &mut kept.keys {
@@ -287,7 +287,7 @@ impl<K: Key> Ready for RunningTotals<K> {
         kept.write(&self.running, self.listed().is_some())
     }
 
-    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, i128>> {
+    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Answer<K, i128>> {
         let mut kept = self.kept(state);
         kept.ticks = kept.ticks.saturating_add(1);
         let mut cells = exact.into_map();

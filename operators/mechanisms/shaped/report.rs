@@ -5,7 +5,7 @@ use crate::accounting::shape::{DataDomain, Shape};
 use crate::accounting::{self, BudgetUnits, Relation};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::gaussian_holds;
-use crate::noise::{self, Law, Noise};
+use crate::noise::{self, NoiseDistribution, NoiseSource};
 
 /// How each person noises the own vector, and how the mean is found from what all have sent.
 ///
@@ -85,7 +85,7 @@ impl Report {
     }
 
     /// What one person sends. A vector outside of the domain is taken for one inside, as [`Whitened::record`] says.
-    pub fn of_record(&self, vector: &[f64], noise: &mut Noise) -> Vec<i64> {
+    pub fn of_record(&self, vector: &[f64], noise: &mut NoiseSource) -> Vec<i64> {
         let mut sent = vec![0; self.whitened.width()];
         self.law.fill(noise, &mut sent);
         let record = self.whitened.record(vector);

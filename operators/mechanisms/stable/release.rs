@@ -4,7 +4,7 @@ use super::good::{Good, Pairs};
 use super::plan::StableMean;
 use super::search::PEOPLE;
 use crate::invalid::{Invalid, Kind};
-use crate::noise::{DiscreteGaussian, Law, Noise};
+use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 /// A public box of integers: what lies outside is moved to its side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,12 @@ impl StableMean {
     /// # Errors
     /// Names `extent` where it has another dimension, `records` where one is ragged, and `people` where their number is
     /// public and below the [fewest](StableMean::fewest). Nothing else can go wrong: whatever is in the records, it is an answer.
-    pub fn release(&self, records: &[i64], extent: &Extent, noise: &mut Noise) -> Result<Released, Invalid> {
+    pub fn release(
+        &self,
+        records: &[i64],
+        extent: &Extent,
+        noise: &mut NoiseSource,
+    ) -> Result<Released, Invalid> {
         if extent.sides.len() != self.dimension {
             return Err(Invalid::new("extent", Kind::Mixed, format!("{} sides", self.dimension)));
         }
@@ -135,7 +140,7 @@ impl StableMean {
         &self,
         records: &[i64],
         extent: &Extent,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Result<Option<Passed>, Invalid> {
         let dimension = self.dimension;
         let count = records.len() / dimension;
@@ -176,7 +181,7 @@ impl StableMean {
 
 impl Passed {
     /// With noise of the covariance's shape: a draw for each pair.
-    pub(super) fn noised(&self, noise: &mut Noise) -> Result<Vec<f64>, Invalid> {
+    pub(super) fn noised(&self, noise: &mut NoiseSource) -> Result<Vec<f64>, Invalid> {
         const GRAIN: f64 = (1u64 << 30) as f64;
         let law = DiscreteGaussian::with_sigma(GRAIN)?;
         let mut sum = vec![0.0; self.mean.len()];

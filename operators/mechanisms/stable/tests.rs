@@ -12,7 +12,7 @@ use super::core::Cores;
 use super::good::{Covariance, Levels, Pairs};
 use super::release::Extent;
 use crate::accounting::Relation;
-use crate::noise::{DiscreteGaussian, Law, Noise};
+use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 const WIDE: i64 = 1 << 46;
 
@@ -22,7 +22,7 @@ fn extent(dimension: usize) -> Extent {
 
 /// Independent Gaussian coordinates of these deviations around a centre.
 fn gaussian(people: usize, deviations: &[f64], centre: &[i64], seed: u64) -> Vec<i64> {
-    let mut noise = Noise::seeded(seed);
+    let mut noise = NoiseSource::seeded(seed);
     let laws: Vec<_> = deviations.iter().map(|&sigma| DiscreteGaussian::with_sigma(sigma).unwrap()).collect();
     (0..people)
         .flat_map(|_| {

@@ -4,9 +4,9 @@ use super::*;
 use crate::accounting::Adjacency;
 use crate::invalid::Kind;
 use crate::mechanisms::{Bound, Key};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
-fn limits(keys: u64, per_key: u64) -> Limits {
+fn limits(keys: u64, per_key: u64) -> ContributionBound {
     Bound::keys(keys).per_key(per_key).checked().unwrap()
 }
 
@@ -42,7 +42,7 @@ fn sensitivities_are_those_of_the_theorems() {
 
 #[test]
 fn a_record_is_one_cell_by_one_or_by_the_range() {
-    let record = Limits::RECORD;
+    let record = ContributionBound::RECORD;
     assert_eq!(norms(&Total::count(record, keys()).unwrap().sensitivity()), (1, 1, 1, 1));
     let sum = Total::sum(range(-9, 2), record, keys()).unwrap();
     assert_eq!(norms(&sum.sensitivity()), (1, 9, 9, 81));
@@ -88,8 +88,8 @@ type People = Vec<BTreeMap<u32, Vec<i64>>>;
 
 /// Some people, of whom the first `keys` keys and in each the first `per_key` records are kept; now and then one does the
 /// most that a bound lets pass, in one direction.
-fn crowd(limits: &Limits, range: &Range, random: &mut Noise) -> People {
-    let one = |random: &mut Noise| {
+fn crowd(limits: &ContributionBound, range: &Range, random: &mut NoiseSource) -> People {
+    let one = |random: &mut NoiseSource| {
         let extreme = [None, Some(range.low()), Some(range.high()), Some(i64::MAX), Some(i64::MIN)];
         let extreme = extreme[random.below(5) as usize];
         let most = if extreme.is_some() { 8 } else { random.below(8) };
@@ -98,7 +98,7 @@ fn crowd(limits: &Limits, range: &Range, random: &mut Noise) -> People {
         for key in keys {
             let records =
                 if extreme.is_some() { limits.per_key() } else { 1 + random.below(limits.per_key()) };
-            let value = |random: &mut Noise| extreme.unwrap_or(random.below(40) as i64 - 20);
+            let value = |random: &mut NoiseSource| extreme.unwrap_or(random.below(40) as i64 - 20);
             bag.insert(key, (0..records).map(|_| value(random)).collect());
         }
         bag
@@ -123,12 +123,12 @@ fn vector(
 /// One person more or less moves the vector by the declared sensitivity at most, in each norm, and some pair by all of it.
 fn replay(
     declared: Sensitivity,
-    limits: &Limits,
+    limits: &ContributionBound,
     range: &Range,
     cell: impl Fn(&[i64]) -> Cell,
     numbers: impl Fn(&Cell) -> Vec<i128>,
 ) {
-    let mut random = Noise::seeded(7);
+    let mut random = NoiseSource::seeded(7);
     let mut reached = (0, 0, 0, 0);
     for _ in 0..3000 {
         let people = crowd(limits, range, &mut random);
@@ -155,7 +155,7 @@ fn one_person_moves_the_vector_by_the_sensitivity_and_no_more() {
     fn total<K: Key>(total: &Total<K>, values: &[i64]) -> Cell {
         total.contribution(values.len() as u64, values.iter().map(|&value| i128::from(value)).sum())
     }
-    for limits in [limits(1, 1), limits(3, 1), limits(1, 4), limits(3, 5), Limits::RECORD] {
+    for limits in [limits(1, 1), limits(3, 1), limits(1, 4), limits(3, 5), ContributionBound::RECORD] {
         for range in [range(-7, 3), range(0, 10), range(2, 5), range(-4, -1), range(-3, 4)] {
             for asked in [
                 Total::count(limits, keys()).unwrap(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 fn cell(people: u64, records: u64, sum: i128) -> Cell {
     Cell { people, records, sum }
@@ -8,7 +8,7 @@ fn cell(people: u64, records: u64, sum: i128) -> Cell {
 // The oracle: a list that is sorted and added up. Any order, any division into parts, the same table.
 #[test]
 fn the_table_is_the_same_for_every_order_and_division() {
-    let mut random = Noise::seeded(1);
+    let mut random = NoiseSource::seeded(1);
     for _ in 0..300 {
         let shares: Vec<(u32, Cell)> = (0..random.below(40))
             .map(|_| {

@@ -25,7 +25,7 @@ fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
     let count = 1_000_000;
     let mut exact = ready.tally();
     (0..count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = ready.draw(exact, None, &mut Noise::seeded(61)).answer;
+    let told = ready.draw(exact, None, &mut NoiseSource::seeded(61)).answer;
     binomial_within(told.cells().len(), count as usize, 3.598e-4);
     let threshold = ready.threshold().unwrap();
     assert!(told.cells().iter().all(|(_, told)| told.value() >= threshold.into()));
@@ -44,7 +44,7 @@ fn the_delta_is_a_persons_and_not_a_keys() {
     let count = 100_000;
     let mut exact = ready.tally();
     (0..10 * count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = ready.draw(exact, None, &mut Noise::seeded(62)).answer;
+    let told = ready.draw(exact, None, &mut NoiseSource::seeded(62)).answer;
     let seen: BTreeSet<u32> = keys(&told).iter().map(|key| key / 10).collect();
     // By hand from the law of sigma^2 = 50: p at the threshold, and 1 - (1-p)^10.
     let weight = |z: i64| (-(z * z) as f64 / 100.0).exp();
@@ -63,7 +63,7 @@ fn what_decides_is_the_number_of_people_and_not_what_they_did() {
     let count = 200_000;
     let mut exact = ready.tally();
     (0..count).for_each(|key| exact.absorb((key, total.contribution(10, 0))));
-    let told = ready.draw(exact, None, &mut Noise::seeded(63)).answer;
+    let told = ready.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
     // 30% of rho: sigma^2 = 1 / .06.
     let weight = |z: i64| (-(z * z) as f64 * 0.03).exp();
     let mass: f64 = (-200..=200).map(weight).sum();
@@ -93,7 +93,7 @@ fn alone(people: &People, person: usize, public: &[u32]) -> usize {
 // are not public; and the number of draws of values, which is that of the rows that are told. Everything else is equal.
 #[test]
 fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
-    let mut random = Noise::seeded(71);
+    let mut random = NoiseSource::seeded(71);
     let (mut differed, mut same) = (0, 0);
     for round in 0..3000 {
         let limits = limits(1 + random.below(3), 2);
@@ -106,7 +106,7 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
         let public = [2u32, 5];
         let state = known::Known::none().with(public).to_bytes();
         let draw = |people: &People| {
-            let mut noise = Noise::recording(round);
+            let mut noise = NoiseSource::recording(round);
             let exact = filled(&ready, people, |records, sum| total.contribution(records, sum));
             let examined = people.iter().flat_map(|bag| bag.keys()).filter(|key| !public.contains(key));
             let examined = examined.collect::<BTreeSet<_>>().len();
@@ -136,15 +136,15 @@ fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people(
         let mut exact = ready.tally();
         many(&total, &mut exact, 4, 1000);
         many(&total, &mut exact, 9, 1);
-        let mut noise = Noise::recording(5);
+        let mut noise = NoiseSource::recording(5);
         let told = ready.draw(exact, None, &mut noise).answer;
         assert_eq!(keys(&told), [4]);
         assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
         // All of rho: sigma = sqrt(2 / .2).
         assert!((ready.noise()[0].scale() - 10f64.sqrt()).abs() < 1e-9);
-        let draw = crate::noise::Law::draw(
+        let draw = crate::noise::NoiseDistribution::draw(
             &crate::noise::DiscreteGaussian::with_sigma(ready.noise()[0].scale()).unwrap(),
-            &mut Noise::seeded(5),
+            &mut NoiseSource::seeded(5),
         );
         assert_eq!(told.cells()[0].1.value(), 1000 + i128::from(draw));
     }
@@ -160,7 +160,7 @@ fn a_key_once_told_is_in_every_later_window() {
     many(&total, &mut exact, 3, 500);
     many(&total, &mut exact, 8, 400);
     exact.absorb((6, Cell::default()));
-    let mut noise = Noise::recording(1);
+    let mut noise = NoiseSource::recording(1);
     let first = ready.draw(exact, None, &mut noise);
     assert_eq!(keys(&first.answer), [3, 8]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
@@ -169,7 +169,7 @@ fn a_key_once_told_is_in_every_later_window() {
     ready.accepts(&state).unwrap();
 
     // Nobody at all; then a new key between the two, and one person in an old one.
-    let mut noise = Noise::recording(2);
+    let mut noise = NoiseSource::recording(2);
     let second = ready.draw(ready.tally(), Some(&state), &mut noise);
     assert_eq!(keys(&second.answer), [3, 8]);
     assert!(second.answer.cells().iter().all(|(_, told)| told.value().abs() < 30));
@@ -179,7 +179,7 @@ fn a_key_once_told_is_in_every_later_window() {
     let mut exact = ready.tally();
     many(&total, &mut exact, 5, 600);
     many(&total, &mut exact, 8, 1);
-    let mut noise = Noise::recording(3);
+    let mut noise = NoiseSource::recording(3);
     let third = ready.draw(exact, second.state.as_deref(), &mut noise);
     assert_eq!(keys(&third.answer), [3, 5, 8]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [1, 2]);
@@ -198,18 +198,18 @@ fn a_full_list_ends_discovery_and_the_largest_stay() {
     for (key, count) in [(1, 50), (2, 90), (3, 70), (4, 200), (5, 60)] {
         many(&total, &mut exact, key, count);
     }
-    let first = ready.draw(exact, None, &mut Noise::seeded(1));
+    let first = ready.draw(exact, None, &mut NoiseSource::seeded(1));
     assert_eq!((keys(&first.answer), first.answer.room()), (vec![2, 3, 4], Some(0)));
     let mut exact = ready.tally();
     many(&total, &mut exact, 1, 5000);
-    let mut noise = Noise::recording(2);
+    let mut noise = NoiseSource::recording(2);
     let second = ready.draw(exact, first.state.as_deref(), &mut noise);
     assert_eq!(keys(&second.answer), [2, 3, 4]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [3]);
     assert_eq!(second.state, first.state);
     // A smaller list than what is public already forgets nothing.
     let smaller = Gaussian::rho(10.0).ready(&people(Keys::discover(1e-6).at_most(1), 1)).unwrap();
-    let third = smaller.draw(smaller.tally(), second.state.as_deref(), &mut Noise::seeded(3));
+    let third = smaller.draw(smaller.tally(), second.state.as_deref(), &mut NoiseSource::seeded(3));
     assert_eq!(keys(&third.answer), [2, 3, 4]);
 }
 
@@ -221,7 +221,7 @@ fn a_key_too_long_to_remember_is_as_if_nobody_had_it() {
     for length in [known::LONGEST, known::LONGEST + 1] {
         (0..100).for_each(|_| exact.absorb(("k".repeat(length), total.contribution(1, 0))));
     }
-    let mut noise = Noise::recording(1);
+    let mut noise = NoiseSource::recording(1);
     let told = ready.draw(exact, None, &mut noise);
     assert_eq!(requests(&noise)[0].2, 1);
     assert_eq!(told.answer.cells().len(), 1);
@@ -247,7 +247,7 @@ fn means_discover_their_keys_too() {
         let mut exact = ready.tally();
         (0..5000).for_each(|_| exact.absorb((7, mean.contribution(1, mean.term(80)))));
         exact.absorb((8, mean.contribution(1, mean.term(80))));
-        let mut noise = Noise::recording(1);
+        let mut noise = NoiseSource::recording(1);
         let told = ready.draw(exact, None, &mut noise);
         assert_eq!(keys(&told.answer), [7]);
         let (_, mean) = told.answer.cells()[0];

@@ -10,7 +10,7 @@ use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::ranks::{Bounds, Quantile};
 use crate::mechanisms::spend::Spend;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// How bounds are found.
 ///
@@ -72,7 +72,7 @@ impl Finding {
     }
 
     /// Finds the frame of a key: two choices for each coordinate.
-    pub(super) fn frame(&self, rows: &Rows, noise: &mut Noise) -> Frame {
+    pub(super) fn frame(&self, rows: &Rows, noise: &mut NoiseSource) -> Frame {
         let bounds = self.bounds.iter().enumerate();
         let found = bounds.map(|(place, bounds)| bounds.draw(&rows.column(self.bounds.len(), place), noise));
         Frame::between(&found.collect::<Vec<_>>(), self.deviations, &self.outer)
@@ -137,7 +137,7 @@ mod tests {
             let count = people.min(20_000).max(finding.enough);
             (0..count).for_each(|at| rows.add(&[5_000_000 + (1_000_000 * at / count) as i64]));
             for seed in 0..20 {
-                let frame = finding.frame(&rows, &mut Noise::seeded(seed));
+                let frame = finding.frame(&rows, &mut NoiseSource::seeded(seed));
                 assert!((frame.centre[0] - 5_500_000.0).abs() < 500_000.0, "{people}: {frame:?}");
                 assert!((100_000.0..2_000_000.0).contains(&frame.factor.lengths()[0]), "{people}: {frame:?}");
             }

@@ -25,7 +25,7 @@ use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::tally::Cells;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Means of vectors whose bounds are found and followed, ready to be drawn.
 ///
@@ -130,7 +130,7 @@ struct Told {
 }
 
 impl Laws {
-    fn noised(&self, exact: Exact, noise: &mut Noise) -> Told {
+    fn noised(&self, exact: Exact, noise: &mut NoiseSource) -> Told {
         let mut with = |law: &Additive, exact: Vec<i128>| -> Vec<i128> {
             let draws = law.draws(exact.len(), noise);
             exact.into_iter().zip(draws).map(|(sum, draw)| sum.wrapping_add(draw.into())).collect()
@@ -247,7 +247,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
         &self,
         exact_of: Cells<K, Rows>,
         state: Option<&[u8]>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
         let mut rows = exact_of.into_map();
         // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still be private: both

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answer::Coordinate;
-use crate::mechanisms::bound::{Limits, Range};
+use crate::mechanisms::bound::{ContributionBound, Range};
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
@@ -39,7 +39,7 @@ use crate::mechanisms::tally::Cells;
 #[derive(Clone, Debug)]
 pub struct FoundMean<K> {
     outer: Arc<[Range]>,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     listed: Arc<[K]>,
     coordinates: Arc<[Coordinate]>,
@@ -55,7 +55,7 @@ impl<K: Key> FoundMean<K> {
     ///
     /// # Errors
     /// Names `keys` unless they are public, and `bound` where the sensitivity leaves 128 bits.
-    pub fn new(outer: &Ranges, limits: Limits, keys: Keys<K>) -> Result<FoundMean<K>, Invalid> {
+    pub fn new(outer: &Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<FoundMean<K>, Invalid> {
         let Some(listed) = keys.listed() else {
             let remedy = "public keys: bounds are found for each of them, and a key that is still to be discovered has none";
             return Err(Invalid::new("keys", Kind::Mixed, remedy));
@@ -147,7 +147,7 @@ impl<K: Key> FoundMean<K> {
         &self.outer
     }
 
-    pub(super) fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &ContributionBound {
         &self.limits
     }
 

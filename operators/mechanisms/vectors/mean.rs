@@ -9,7 +9,7 @@ use crate::accounting::shape::{DataDomain, Norm, Shape};
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
 use crate::mechanisms::answer::Coordinate;
-use crate::mechanisms::bound::{Limits, Range};
+use crate::mechanisms::bound::{ContributionBound, Range};
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::point::Point;
@@ -31,7 +31,7 @@ use crate::mechanisms::tally::Cells;
 #[derive(Clone, Debug)]
 pub struct VectorMean<K> {
     form: Form,
-    limits: Limits,
+    limits: ContributionBound,
     keys: Keys<K>,
     coordinates: Arc<[Coordinate]>,
     joint: Sensitivity,
@@ -61,7 +61,11 @@ impl<K: Key> VectorMean<K> {
     ///
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
-    pub fn clipped(ranges: &Ranges, limits: Limits, keys: Keys<K>) -> Result<VectorMean<K>, Invalid> {
+    pub fn clipped(
+        ranges: &Ranges,
+        limits: ContributionBound,
+        keys: Keys<K>,
+    ) -> Result<VectorMean<K>, Invalid> {
         let records = u128::from(limits.per_key());
         let sum = |range: &Range| Sensitivity::each(&limits, records * u128::from(range.width()));
         // Beside sums in half units, counts are in half units.
@@ -81,7 +85,7 @@ impl<K: Key> VectorMean<K> {
     pub fn over(
         domain: &DataDomain,
         norm: Norm,
-        limits: Limits,
+        limits: ContributionBound,
         keys: Keys<K>,
     ) -> Result<VectorMean<K>, Invalid> {
         let shape = Shape::of(domain, Relation::AddRemove, norm)?;
@@ -152,7 +156,7 @@ impl<K: Key> VectorMean<K> {
         &self.keys
     }
 
-    pub(super) fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &ContributionBound {
         &self.limits
     }
 

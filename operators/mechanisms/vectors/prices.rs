@@ -4,7 +4,7 @@ use super::found::FoundMean;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::additive::Additive;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::{Asked, percent};
+use crate::mechanisms::laws::{UncheckedNoise, percent};
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
 
@@ -84,7 +84,7 @@ impl Prices {
     /// # Errors
     /// Names `finding`, `following`, `counting` or `people` where it is out of range, and `bound` or `rho` where steps would have
     /// to be too coarse.
-    pub(super) fn new<K: Key>(asked: &Asked, mean: &FoundMean<K>) -> Result<Prices, Invalid> {
+    pub(super) fn new<K: Key>(asked: &UncheckedNoise, mean: &FoundMean<K>) -> Result<Prices, Invalid> {
         let spend = asked.spend()?;
         let (finding, following) = mean.percentages();
         let (finding, left) = spend.split(percent("finding", finding)?);

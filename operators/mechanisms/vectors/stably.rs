@@ -8,7 +8,7 @@ use crate::accounting::{Adjacency, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
-use crate::mechanisms::bound::Limits;
+use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
 use crate::mechanisms::point::Point;
@@ -17,7 +17,7 @@ use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::stable::{ASSUMED, Extent, Released, StableMean};
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::tally::Cells;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// The mean of vectors whose scale nobody knows, one of each person, with noise of the shape of the data.
 ///
@@ -27,7 +27,7 @@ use crate::noise::Noise;
 pub struct StableVectors<K> {
     sides: Ranges,
     extent: Extent,
-    limits: Limits,
+    limits: ContributionBound,
     listed: Arc<[K]>,
     coordinates: Arc<[Coordinate]>,
     sensitivity: Sensitivity,
@@ -39,7 +39,7 @@ impl<K: Key> StableVectors<K> {
     /// # Errors
     /// Names `keys` unless they are public, and a person is in one of them; `per_key` unless it is 1; `extent` where a side is
     /// farther from zero than 2^46. [`Stable`] refuses a box whose public grid is coarser than its noise.
-    pub fn new(sides: Ranges, limits: Limits, keys: Keys<K>) -> Result<StableVectors<K>, Invalid> {
+    pub fn new(sides: Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<StableVectors<K>, Invalid> {
         let Some(listed) = keys.listed() else {
             let remedy =
                 "public keys: a stable mean is tested as a whole, and a key that must be found is not";
@@ -234,7 +234,12 @@ impl<K: Key> Ready for StableMeans<K> {
         Err(Invalid::new("state", Kind::Mixed, "none: a stable mean leaves nothing to the next window"))
     }
 
-    fn draw(&self, exact: Cells<K, Rows>, _: Option<&[u8]>, noise: &mut Noise) -> Drawn<Answer<K, f64>> {
+    fn draw(
+        &self,
+        exact: Cells<K, Rows>,
+        _: Option<&[u8]>,
+        noise: &mut NoiseSource,
+    ) -> Drawn<Answer<K, f64>> {
         let dimension = self.told.each();
         let each = |(key, rows): (K, Rows)| {
             // The order of rows is that of their coming, which is nobody's secret but no part of the answer either.

@@ -3,12 +3,12 @@
 use super::*;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::mechanisms::{
-    Bound, Coordinate, Gaussian, Head, Keys, Laplace, Limits, Mechanism, Noised, Point, Ready, Statistic,
-    Summary, Tally, Tellable,
+    Bound, ContributionBound, Coordinate, Gaussian, Head, Keys, Laplace, Mechanism, Noised, Point, Ready,
+    Statistic, Summary, Tally, Tellable,
 };
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
-fn limits(keys: u64, per_key: u64) -> Limits {
+fn limits(keys: u64, per_key: u64) -> ContributionBound {
     Bound::keys(keys).per_key(per_key).checked().unwrap()
 }
 
@@ -29,9 +29,9 @@ fn near(found: f64, truth: f64) {
 }
 
 /// Records of so many people, some of them beyond their bounds, and the mean of what they are clipped to.
-fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut Noise) -> (Vec<Vec<Vec<i64>>>, Vec<f64>) {
+fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut NoiseSource) -> (Vec<Vec<Vec<i64>>>, Vec<f64>) {
     let (mut sums, mut count) = (vec![0i64; ranges.len()], 0);
-    let mut record = |random: &mut Noise| -> Vec<i64> {
+    let mut record = |random: &mut NoiseSource| -> Vec<i64> {
         count += 1;
         let value = |(sum, &(low, high)): (&mut i64, &(i64, i64))| {
             let value = low - 5 + random.below((high - low) as u64 + 10) as i64;
@@ -53,7 +53,7 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     let domain = DataDomain::reaching(&[4.0, 20.0, 100.0]).unwrap();
     for (place, mean) in [clipped(&ranges, 3), over(&domain, 3)].into_iter().enumerate() {
         let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
-        let mut random = Noise::seeded(5);
+        let mut random = NoiseSource::seeded(5);
         let (people, truth) = crowd(&ranges, 2_000, &mut random);
         let mut exact = ready.tally();
         for records in &people {
@@ -138,7 +138,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let means = [(1, [5, 76], clipped(&[(0, 10), (-50, 200)], 1)), (2, [1, -5], over(&domain, 1))];
     for (seed, record, mean) in means {
         let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
-        let mut noise = Noise::seeded(seed);
+        let mut noise = NoiseSource::seeded(seed);
         let mut held = [0; 2];
         for _ in 0..2_000 {
             let mut exact = ready.tally();
@@ -181,7 +181,7 @@ fn a_person_adds_no_more_than_was_said() {
 fn parts_add_up_in_any_order_and_division() {
     let mean = clipped(&[(0, 9), (0, 99)], 3);
     let ready = Gaussian::rho(0.1).ready(&mean).unwrap();
-    let (people, _) = crowd(&[(0, 9), (0, 99)], 60, &mut Noise::seeded(3));
+    let (people, _) = crowd(&[(0, 9), (0, 99)], 60, &mut NoiseSource::seeded(3));
     let answer = |workers: usize| {
         let mut exact = ready.tally();
         for worker in (0..workers).rev() {
@@ -189,7 +189,7 @@ fn parts_add_up_in_any_order_and_division() {
             people.iter().skip(worker).step_by(workers).for_each(|records| mean.add(&mut part, records));
             exact.absorb((1, part));
         }
-        ready.draw(exact, None, &mut Noise::seeded(9)).answer
+        ready.draw(exact, None, &mut NoiseSource::seeded(9)).answer
     };
     assert!((2..6).all(|workers| answer(workers) == answer(1)));
     assert_eq!(format!("{:?}", mean.of_one(&[[1, 2]])), "<private>");
@@ -206,7 +206,7 @@ fn a_line_is_told_for_each_coordinate() {
     let ready = Gaussian::rho(100.0).ready(&mean).unwrap();
     let mut exact = ready.tally();
     (0..4000).for_each(|_| exact.absorb((2, mean.of_one(&[[5, 250]]))));
-    let answer = ready.draw(exact, None, &mut Noise::seeded(1)).answer;
+    let answer = ready.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
     let told = answer.tell(&Head { release: "rides", window: "null", id: "5f", promise: "p" });
     let lines: Vec<serde_json::Value> =
         told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -221,7 +221,7 @@ fn a_line_is_told_for_each_coordinate() {
     assert!(lines[0]["noise"][0]["over_bound"].as_f64().unwrap() > 1.0);
     assert_eq!(clipped(&[(0, 10)], 1).told_as(vec![]).unwrap_err().field(), "of");
     let unnamed = Gaussian::rho(1.0).ready(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
-    let told = unnamed.draw(unnamed.tally(), None, &mut Noise::seeded(1)).answer;
+    let told = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
     let told = told.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" });
     assert!(told.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{told}");
 }

@@ -9,7 +9,7 @@ use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Coordinate, Each, Estimate, Noised};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::{Asked, Gaussian, Laplace};
+use crate::mechanisms::laws::{Gaussian, Laplace, UncheckedNoise};
 use crate::mechanisms::means::{divided, quotient};
 use crate::mechanisms::mechanism::Mechanism;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
@@ -19,7 +19,7 @@ use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::threshold::Threshold;
 use crate::mechanisms::unbiased::over_bound;
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 /// Means of vectors with additive noise, ready to be drawn.
 ///
@@ -54,7 +54,7 @@ struct Width {
     rounded: f64,
 }
 
-fn vectors<K: Key>(asked: &Asked, mean: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
+fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
     settled(asked, &mean.stated(), |spend, shared| {
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
@@ -175,7 +175,7 @@ impl Numbers for Averaged {
         &self,
         rows: &mut [Row<K, Moments>],
         threshold: Option<&Threshold>,
-        noise: &mut Noise,
+        noise: &mut NoiseSource,
     ) -> Vec<Estimate<f64>> {
         let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
         let sums: Vec<Vec<Estimate<f64>>> = match &self.sums {

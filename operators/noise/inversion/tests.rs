@@ -10,7 +10,7 @@ struct Exponential {
 
 const FIFTY: Exponential = Exponential { scale: 50 };
 
-impl Decay for Exponential {
+impl ConvexDecay for Exponential {
     fn reach(&self) -> u64 {
         self.scale
     }
@@ -37,7 +37,7 @@ struct Quadratic {
     reach: u64,
 }
 
-impl Decay for Quadratic {
+impl ConvexDecay for Quadratic {
     fn reach(&self) -> u64 {
         self.reach
     }
@@ -60,15 +60,15 @@ impl Decay for Quadratic {
 }
 
 /// The block that these words are sent to, and how many of them were read.
-fn block_of(table: &Table<Exponential>, words: &[u64]) -> (usize, usize) {
-    let mut noise = Noise::fixed(words.iter().copied());
+fn block_of(table: &InversionTable<Exponential>, words: &[u64]) -> (usize, usize) {
+    let mut noise = NoiseSource::fixed(words.iter().copied());
     let first = (noise.word() >> 32) as u32;
     let block = table.block(first, &mut noise);
     (block, words.len() - noise.unread())
 }
 
 /// The words of boundary `index`, moved by `by` in word `at`, the first being the 32 bits of the edge.
-fn beside_boundary(table: &Table<Exponential>, index: usize, at: usize, by: i64) -> Vec<u64> {
+fn beside_boundary(table: &InversionTable<Exponential>, index: usize, at: usize, by: i64) -> Vec<u64> {
     let mut words = vec![u64::from(table.edges[index]) << 32];
     words.extend((0..6).map(|word| table.rest(index, word)));
     words[at] = words[at].wrapping_add_signed(by);
@@ -77,7 +77,7 @@ fn beside_boundary(table: &Table<Exponential>, index: usize, at: usize, by: i64)
 
 #[test]
 fn ties_with_a_boundary_are_decided_by_as_many_bits_as_it_takes() {
-    let table = Table::new(FIFTY);
+    let table = InversionTable::new(FIFTY);
     for index in [0, 1, 17, 100, 400] {
         // Words 1 to 3 stand in the table; 4 to 6 have to be computed further.
         for at in 1..=6 {
@@ -92,7 +92,7 @@ fn ties_with_a_boundary_are_decided_by_as_many_bits_as_it_takes() {
 #[test]
 fn a_table_without_refinement_is_refuted() {
     // The mutant of the test above: it calls every tie "below" and never reads a second word.
-    let table = Table::new(FIFTY);
+    let table = InversionTable::new(FIFTY);
     let unrefined = |words: &[u64]| table.edges.partition_point(|&edge| edge < (words[0] >> 32) as u32);
     let above = beside_boundary(&table, 17, 1, 1);
     assert_eq!(unrefined(&above), 17);
@@ -103,7 +103,7 @@ fn a_table_without_refinement_is_refuted() {
 fn alike_edges_are_told_apart() {
     // Far out, blocks are so light that many boundaries share their first 32 bits; a word between two of them
     // must go to the one that holds it.
-    let table = Table::new(FIFTY);
+    let table = InversionTable::new(FIFTY);
     let last = table.edges.len() - 1;
     let crowded = (0..last).find(|&index| table.edges[index] == table.edges[index + 1]);
     let index = crowded.unwrap_or(last - 1);
@@ -115,7 +115,7 @@ fn alike_edges_are_told_apart() {
 
 #[test]
 fn boundaries_are_the_sums_of_the_law_and_do_not_depend_on_the_precision() {
-    let table = Table::new(FIFTY);
+    let table = InversionTable::new(FIFTY);
     let r = (-1.0f64 / 50.0).exp();
     let total = (1.0 + r) / (1.0 - r);
     let deep = boundaries(&FIFTY, 0, table.edges.len(), 9);
@@ -136,7 +136,7 @@ fn assert_sum(a: &Fraction, b: &Fraction, c: &Fraction) {
 
 /// What the table takes for granted about a law, exactly: its second difference is constant, and behind any place it
 /// rises by a slope and a residual that does not depend on the place.
-pub(in crate::noise) fn assert_consistent(law: &impl Decay) {
+pub(in crate::noise) fn assert_consistent(law: &impl ConvexDecay) {
     for width in [1u64, 2, 8, 1 << 20] {
         for at in [0, 1, 7, 1 << 30] {
             let (next, after) = (at * width + width, at * width + 2 * width);
@@ -149,10 +149,10 @@ pub(in crate::noise) fn assert_consistent(law: &impl Decay) {
 
 #[test]
 fn a_word_is_cut_into_a_sign_a_place_and_a_uniform_number_that_share_no_bit() {
-    let table = Table::new(Exponential { scale: 512 });
+    let table = InversionTable::new(Exponential { scale: 512 });
     assert_eq!((table.shift, table.uniform_bits), (3, 28));
     let first = (1u64 << 31) + 12_345;
-    let block = table.block(first as u32, &mut Noise::fixed([]));
+    let block = table.block(first as u32, &mut NoiseSource::fixed([]));
     let bound = u64::from(table.bounds[block]);
     for (uniform, sure) in [(bound, true), (bound - 1, false), ((1 << 28) - 1, true), (0, false)] {
         // The last place is the one that the bound was made for: its first trial never fails.
@@ -160,7 +160,7 @@ fn a_word_is_cut_into_a_sign_a_place_and_a_uniform_number_that_share_no_bit() {
             for sign in [0, 1] {
                 let word = first << 32 | uniform << 4 | place << 1 | sign;
                 // A second word, if it is read, is the largest: the coin's first trial fails, and the place is taken.
-                let mut noise = Noise::fixed([word, u64::MAX]);
+                let mut noise = NoiseSource::fixed([word, u64::MAX]);
                 let magnitude = (block as i64) << 3 | place as i64;
                 assert_eq!(table.draw(&mut noise), if sign == 1 { -magnitude } else { magnitude });
                 assert_eq!(noise.unread() == 1, sure, "uniform {uniform}, bound {bound}");
@@ -183,8 +183,8 @@ fn blocks_are_few_and_narrow_at_every_reach() {
 fn tails_fit_their_law_behind_any_block() {
     // Blocks that end at 9 or 36 of a sigma of 31.6, so that the tail is nearly the whole law.
     for (seed, reach) in [(1, 1), (2, 4)] {
-        let table = Table::new(Quadratic { reach });
-        let mut noise = Noise::seeded(seed);
+        let table = InversionTable::new(Quadratic { reach });
+        let mut noise = NoiseSource::seeded(seed);
         let start = 9 * reach as i64;
         let mut tails = Vec::new();
         while tails.len() < 100_000 {
@@ -202,8 +202,8 @@ fn tails_fit_their_law_behind_any_block() {
 #[test]
 fn the_full_coin_shows_the_probability_of_its_place() {
     // Between 104 and 111 this law falls by half; the bound of a block is at or above every exponent inside.
-    let table = Table::new(Quadratic { reach: 32 });
-    let mut noise = Noise::seeded(3);
+    let table = InversionTable::new(Quadratic { reach: 32 });
+    let mut noise = NoiseSource::seeded(3);
     for bound in [1 << table.uniform_bits, 7 << (table.uniform_bits - 3)] {
         for magnitude in [104, 107, 111u64] {
             let exponent = (magnitude * magnitude - 104 * 104) as f64 / 2000.0;
@@ -218,7 +218,7 @@ fn the_full_coin_shows_the_probability_of_its_place() {
 /// `q(m) = 200 m^2`: Gaussian of variance 1/400, as a rho of 200 buys it.
 struct Steep;
 
-impl Decay for Steep {
+impl ConvexDecay for Steep {
     fn reach(&self) -> u64 {
         1
     }
@@ -244,11 +244,11 @@ impl Decay for Steep {
 #[test]
 fn no_block_begins_where_nothing_is_left() {
     assert_consistent(&Steep);
-    let table = Table::new(Steep);
+    let table = InversionTable::new(Steep);
     assert_eq!(table.edges, [u32::MAX]);
-    let mut noise = Noise::seeded(9);
+    let mut noise = NoiseSource::seeded(9);
     assert!((0..1_000).all(|_| table.draw(&mut noise) == 0));
-    assert_eq!(Table::new(FIFTY).edges.len(), 450);
+    assert_eq!(InversionTable::new(FIFTY).edges.len(), 450);
     // Nine standard deviations of a scale from 4 on are less deep.
-    assert_eq!(Table::new(Quadratic { reach: 32 }).edges.len(), 288);
+    assert_eq!(InversionTable::new(Quadratic { reach: 32 }).edges.len(), 288);
 }

@@ -71,7 +71,7 @@ fn calibrations_reach_the_reference_table() {
 }
 
 fn again_drawn(noise: &CalibratedBoundedNoise) -> u64 {
-    crate::noise::Bounded::new(noise.weights().to_vec()).unwrap().bound()
+    crate::noise::BoundedDistribution::new(noise.weights().to_vec()).unwrap().bound()
 }
 
 // Refutes a shift that is no multiple, a reach beyond what was asked where there is room, and a finer grid with a larger

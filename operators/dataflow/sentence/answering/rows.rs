@@ -8,7 +8,7 @@ use crate::dataflow::sentence::question::Question;
 use crate::invalid::{Invalid, Kind};
 use crate::mechanisms::answers::{Row, Schema};
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{Limits, Sensitivity, Statistic, Tally};
+use crate::mechanisms::{ContributionBound, Sensitivity, Statistic, Tally};
 
 /// Records as rows, at most `per_key` of a person.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl Rows {
     /// # Errors
     /// Names `keys` where it is not 1, and `windows` where it is bounded: a bundle pays for its answers, whatever windows
     /// they are about.
-    pub(super) fn new(schema: Schema, limits: &Limits) -> Result<Rows, Invalid> {
+    pub(super) fn new(schema: Schema, limits: &ContributionBound) -> Result<Rows, Invalid> {
         if limits.keys() != 1 {
             let remedy = "1: questions have no keys, and of a person per_key records are kept";
             return Err(Invalid::new("keys", Kind::TooLarge, remedy));
@@ -94,7 +94,7 @@ impl Question for Rows {
         None
     }
 
-    fn cap(&self, limits: &Limits) -> Result<Cap, Invalid> {
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(1, limits.per_key())
     }
 

@@ -14,8 +14,8 @@ use crate::gate::{self, Request, Sealable};
 use crate::invalid::{Invalid, Kind};
 use crate::ledger::{self, Charge, Digest, Name, lines};
 use crate::mechanisms::answers::{Found, Question, ReadyAnswers, Schema};
-use crate::mechanisms::{Head, Limits, Tellable};
-use crate::noise::Noise;
+use crate::mechanisms::{ContributionBound, Head, Tellable};
+use crate::noise::NoiseSource;
 use crate::time::{Span, Time, in_words};
 
 /// A bundle of answers that is ready, with what its releases have in common.
@@ -39,7 +39,7 @@ pub(super) fn seated<R: ReadyAnswers>(
     domain: Option<&str>,
     name: Name,
     ready: R,
-    limits: &Limits,
+    limits: &ContributionBound,
     schema: &Schema,
     (schedule, late): (Schedule, Option<Span>),
 ) -> Result<(Bundle<R>, Box<dyn Desk>, Waker), Failure> {
@@ -130,7 +130,7 @@ impl<R: ReadyAnswers> Sealable for Draw<R> {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut Noise) -> gate::Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::Drawn {
         let Draw { ready, promise, release, opened, question, version, found } = *self;
         // That of this version was accepted when the desk was opened; another statistic's, under the same name, is no state.
         let state = state.filter(|state| ready.accepts(state).is_ok());

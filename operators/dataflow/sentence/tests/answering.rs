@@ -12,8 +12,8 @@ use crate::dataflow::bounding::{Identified, Kept, Net, Values};
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, Found, Question, ReadyAnswers, Row, Schema, Steps, Value};
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{Drawn, Head, Limits, Range, Tellable};
-use crate::noise::Noise;
+use crate::mechanisms::{ContributionBound, Drawn, Head, Range, Tellable};
+use crate::noise::NoiseSource;
 
 /// Tells what was counted, and where.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Sealed for Exactly {}
 impl Answers for Exactly {
     type Ready = Exactly;
 
-    fn ready(&self, limits: &Limits, _: &Schema) -> Result<Exactly, Invalid> {
+    fn ready(&self, limits: &ContributionBound, _: &Schema) -> Result<Exactly, Invalid> {
         let neighbours = Adjacency { unit: limits.unit(), ..Adjacency::PERSON };
         Ok(Exactly(ReleaseCost::new(neighbours, self.0.amount().clone())))
     }
@@ -74,7 +74,7 @@ impl ReadyAnswers for Exactly {
         version: Interval,
         _: Digest,
         _: Option<&[u8]>,
-        _: &mut Noise,
+        _: &mut NoiseSource,
     ) -> Drawn<Told> {
         let Found { matched, terms } = found;
         Drawn { answer: Told(format!("{},{matched},{terms} {}\n", version.start(), asked.id())), state: None }

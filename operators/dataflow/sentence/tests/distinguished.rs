@@ -7,7 +7,7 @@ use crate::accounting::PrivacyUnit;
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, ReadyBundle, Row, Schema, Value};
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{BoundedNoise, Limits};
+use crate::mechanisms::{BoundedNoise, ContributionBound};
 
 /// Answers of each kind: in an ordinary run, and in full.
 fn answers() -> usize {
@@ -30,7 +30,7 @@ impl Sealed for Calibrated {}
 impl Answers for Calibrated {
     type Ready = ReadyBundle;
 
-    fn ready(&self, _: &Limits, _: &Schema) -> Result<ReadyBundle, Invalid> {
+    fn ready(&self, _: &ContributionBound, _: &Schema) -> Result<ReadyBundle, Invalid> {
         Ok(self.0.clone())
     }
 }

@@ -17,7 +17,7 @@ use crate::mechanisms::sealed;
 use crate::mechanisms::{
     Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
 };
-use crate::noise::{Noise, Request as Asked};
+use crate::noise::{NoiseSource, RecordedDraw as Asked};
 use crate::time::Time;
 
 /// What chooses in all of these tests.
@@ -206,7 +206,7 @@ impl Desk for Recording {
             return Ok(());
         }
         let (mut kept, mut noise) =
-            (self.recorder.kept.lock().unwrap(), Noise::recording(self.recorder.seed()));
+            (self.recorder.kept.lock().unwrap(), NoiseSource::recording(self.recorder.seed()));
         let state = kept.get(&release.name).cloned();
         assert!(state.is_none() || sealable.keeps_state());
         let keeps_state = sealable.keeps_state();
@@ -333,7 +333,7 @@ where
         self.0.inherits(state)
     }
 
-    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut Noise) -> Vec<u8> {
+    fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
         self.0.passed_by(state, windows, noise)
     }
 
@@ -341,7 +341,7 @@ where
         self.0.largest()
     }
 
-    fn draw(&self, exact: Cells<K, C>, state: Option<&[u8]>, noise: &mut Noise) -> Drawn<Self::Answer> {
+    fn draw(&self, exact: Cells<K, C>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Self::Answer> {
         let mut text = String::new();
         for (key, numbers) in exact.exact_for_tests_of_the_library_itself() {
             let label = match key.label() {

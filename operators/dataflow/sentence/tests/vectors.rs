@@ -4,7 +4,9 @@ use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::dataflow::bounding::{Kept, Values};
-use crate::mechanisms::{FoundMean, Limits, Ranges, Stable, StableVectors, Summary, VectorMean, Vectors};
+use crate::mechanisms::{
+    ContributionBound, FoundMean, Ranges, Stable, StableVectors, Summary, VectorMean, Vectors,
+};
 
 const LISTED: [u32; 6] = [0, 1, 2, 4, 7, 100];
 const KEYS: u64 = 2;
@@ -96,7 +98,7 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
 #[test]
 fn vectors_are_told_as_one_table_would() {
     let listed = || Keys::public(LISTED).unwrap();
-    let limits: Limits = bound().checked().unwrap();
+    let limits: ContributionBound = bound().checked().unwrap();
     let clipped = VectorMean::clipped(&ranges(), limits, listed()).unwrap();
     let shaped = VectorMean::over(&domain().unwrap(), Norm::EUCLIDEAN, limits, listed()).unwrap();
     let found = FoundMean::new(&ranges(), limits, listed()).unwrap();

@@ -13,7 +13,7 @@ fn schema() -> Schema {
     Schema::new(fields).unwrap()
 }
 
-fn limits(records: u64) -> Limits {
+fn limits(records: u64) -> ContributionBound {
     Bound::keys(1).per_key(records).checked().unwrap()
 }
 
@@ -42,12 +42,12 @@ struct Asked<'a> {
     bundle: &'a ReadyBundle,
     opened: Digest,
     state: Option<Vec<u8>>,
-    noise: Noise,
+    noise: NoiseSource,
 }
 
 impl<'a> Asked<'a> {
     fn of(bundle: &'a ReadyBundle) -> Asked<'a> {
-        Asked { bundle, opened: Digest::of(b"opened"), state: None, noise: Noise::recording(1) }
+        Asked { bundle, opened: Digest::of(b"opened"), state: None, noise: NoiseSource::recording(1) }
     }
 
     fn asks(&mut self, question: &Question) -> Answered {
@@ -133,7 +133,7 @@ fn what_was_answered_stays_counted() {
 #[test]
 fn no_answer_ever_errs_by_more_than_its_bound() {
     let bundle = ready(&bundle(3));
-    let (mut noise, mut farthest) = (Noise::seeded(5), 0.0f64);
+    let (mut noise, mut farthest) = (NoiseSource::seeded(5), 0.0f64);
     let (count, mean) = (count("ann", "1"), mean("ann", "2"));
     for draw in 0..size(100_000, 10_000_000) as u64 {
         let matched = draw % 100_000;
@@ -181,7 +181,7 @@ fn a_person_moves_an_answer_by_no_more_than_the_shift() {
             }
         }
     }
-    let record = bundle(3).ready(&Limits::RECORD, &schema()).unwrap();
+    let record = bundle(3).ready(&ContributionBound::RECORD, &schema()).unwrap();
     assert_eq!(record.cost().neighbours().unit, crate::accounting::PrivacyUnit::Record);
 }
 
@@ -202,7 +202,7 @@ fn a_bundle_costs_what_was_asked_for() {
 
 #[test]
 fn what_is_out_of_range_is_refused_by_name() {
-    let refused = |bundle: BoundedNoise, limits: Limits| {
+    let refused = |bundle: BoundedNoise, limits: ContributionBound| {
         let refused = bundle.ready(&limits, &schema()).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
@@ -224,7 +224,7 @@ fn what_is_out_of_range_is_refused_by_name() {
 /// Refutes a parameter that two bundles may differ in without being told apart.
 #[test]
 fn every_parameter_is_part_of_the_hash() {
-    let of = |bundle: &BoundedNoise, limits: &Limits, schema: &Schema| {
+    let of = |bundle: &BoundedNoise, limits: &ContributionBound, schema: &Schema| {
         bundle.ready(limits, schema).unwrap().parameters()
     };
     let (usual, one) = (bundle(5), limits(1));
@@ -241,7 +241,7 @@ fn every_parameter_is_part_of_the_hash() {
         of(&bundle(5).share("ann", 4).share("bob", 1), &one, &schema()),
         of(&usual, &limits(2), &schema()),
         of(&usual, &windows, &schema()),
-        of(&usual, &Limits::RECORD, &schema()),
+        of(&usual, &ContributionBound::RECORD, &schema()),
         of(&usual, &one, &other),
     ];
     for (index, hash) in hashes.iter().enumerate() {

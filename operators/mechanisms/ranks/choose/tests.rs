@@ -30,7 +30,7 @@ fn runs() -> Vec<Run> {
 }
 
 fn counts(choice: &Choice, draws: usize, seed: u64) -> Vec<u64> {
-    let mut noise = Noise::seeded(seed);
+    let mut noise = NoiseSource::seeded(seed);
     let mut counts = vec![0; 2 * LOSSES.len()];
     for _ in 0..draws {
         counts[choice.choose(&runs(), &mut noise) as usize] += 1;
@@ -124,7 +124,7 @@ fn permute_and_flip_costs_more_in_rho_than_the_exponential_mechanism() {
 fn the_widest_grid_is_chosen_from_evenly() {
     let choice = exponential(ratio(1, 2), 1);
     let wide = [Run { cells: 1 << 39, loss: 0 }, Run { cells: 1 << 39, loss: 0 }];
-    let mut noise = Noise::seeded(3);
+    let mut noise = NoiseSource::seeded(3);
     let upper = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) >= 1 << 39).count();
     binomial_within(upper, 10_000, 0.5);
     let even = (0..10_000).filter(|_| choice.choose(&wide, &mut noise).is_multiple_of(2)).count();
@@ -141,7 +141,7 @@ fn the_widest_grid_is_chosen_from_evenly() {
 #[test]
 fn what_is_asked_for_shows_no_data() {
     let asked = |choice: &Choice, runs: &[Run]| {
-        let mut noise = Noise::recording(4);
+        let mut noise = NoiseSource::recording(4);
         choice.choose(runs, &mut noise);
         noise.requests().to_vec()
     };
@@ -154,7 +154,7 @@ fn what_is_asked_for_shows_no_data() {
 
 #[test]
 fn no_runs_and_empty_runs_do_not_panic() {
-    let mut noise = Noise::seeded(5);
+    let mut noise = NoiseSource::seeded(5);
     for choice in [exponential(ratio(1, 2), 1), Choice::Flip(ratio(1, 2))] {
         assert_eq!(choice.choose(&[], &mut noise), 0);
         let second = [Run { cells: 0, loss: 0 }, Run { cells: 1, loss: u64::MAX }, Run { cells: 0, loss: 2 }];
@@ -166,7 +166,7 @@ fn no_runs_and_empty_runs_do_not_panic() {
 #[test]
 fn losses_pass_the_bound_no_more_often_than_it_says() {
     for (choice, seed) in [(exponential(ratio(1, 4), 1), 6), (Choice::Flip(ratio(1, 4)), 7)] {
-        let mut noise = Noise::seeded(seed);
+        let mut noise = NoiseSource::seeded(seed);
         // One good answer, and of each loss a hundred.
         let runs: Vec<Run> =
             (0..200).map(|loss| Run { cells: if loss == 0 { 1 } else { 100 }, loss }).collect();

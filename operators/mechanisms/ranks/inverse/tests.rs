@@ -106,7 +106,7 @@ fn answers(ready: &Inverted<(), Maximum>, people: &[i64], runs: u64) -> Vec<Esti
         let mut tops = Tops::default();
         people.iter().for_each(|value| tops.add(*value, ready.largest().unwrap()));
         exact.absorb(((), tops));
-        ready.draw(exact, None, &mut Noise::seeded(seed)).answer.cells()[0].1
+        ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0].1
     };
     (0..runs).map(draw).collect()
 }

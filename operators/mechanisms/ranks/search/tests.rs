@@ -26,7 +26,7 @@ fn answers(search: &Searched<u32, Maximum>, people: &[i64], runs: u64) -> Vec<Es
                 tops.add(statistic.contribution((*value).into()), search.largest().unwrap());
             });
             exact.absorb((0, tops));
-            let drawn = search.draw(exact, None, &mut Noise::seeded(seed));
+            let drawn = search.draw(exact, None, &mut NoiseSource::seeded(seed));
             drawn.answer.cells()[0].1
         })
         .collect()
@@ -155,7 +155,7 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
     let [fewer, more] = [5, 5 + moved_by].map(|people| tops(&mut (0..people).map(|_| i64::MAX)));
     let mut sums = [0.0; 2];
     for seed in 0..runs {
-        let draws = search.noise.draws(charged as usize, &mut Noise::seeded(seed));
+        let draws = search.noise.draws(charged as usize, &mut NoiseSource::seeded(seed));
         let mut ratio = 0.0;
         let aim = &search.aim;
         let found = super::search(aim.grid.top(), aim.tau, |at| aim.loss(&fewer, at), &draws);
@@ -223,11 +223,11 @@ fn a_function_of_ones_own_says_whose_word_it_rests_on() {
         told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let own = ready(&BinarySearch::rho(0.5), Third, Grid::log());
-    let own = lines(own.draw(own.tally(), None, &mut Noise::seeded(1)).answer.tell(&head));
+    let own = lines(own.draw(own.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
     assert_eq!(own.len(), 2);
     assert!(own.iter().all(|line| line["noise"]["assumes"] == "monotone by its author's word"), "{own:?}");
     let known = ready(&BinarySearch::rho(0.5), Maximum, Grid::log());
-    let known = lines(known.draw(known.tally(), None, &mut Noise::seeded(1)).answer.tell(&head));
+    let known = lines(known.draw(known.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
     assert!(known.iter().all(|line| line["noise"].is_object() && line["noise"]["assumes"].is_null()));
 }
 
@@ -373,7 +373,7 @@ fn ties_and_ends_and_too_few_people() {
     for people in [0, 1, tau / 3] {
         let mut exact = sure.tally();
         exact.absorb((0, tops_of(&sure, &vec![77; people as usize])));
-        let answer = sure.draw(exact, None, &mut Noise::seeded(3)).answer;
+        let answer = sure.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
         assert_eq!(answer.cells()[0].1.value, 0);
         let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
         let line = answer.tell(&head);
@@ -397,7 +397,7 @@ fn as_many_draws_are_asked_for_whatever_there_is() {
     let requests = |people: &[i64]| {
         let mut exact = search.tally();
         exact.absorb((1, tops_of(&search, people)));
-        let mut noise = Noise::recording(7);
+        let mut noise = NoiseSource::recording(7);
         search.draw(exact, None, &mut noise);
         noise.requests().to_vec()
     };

@@ -48,7 +48,7 @@ fn one_quantile_is_drawn_from_its_law() {
     }
     let total: f64 = weights.iter().sum();
     let law: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
-    let mut noise = Noise::seeded(1);
+    let mut noise = NoiseSource::seeded(1);
     let mut counts = vec![0; 16];
     for _ in 0..size(100_000, 1_000_000) {
         counts[plan.draw(&values, &mut noise)[0] as usize - 1] += 1;
@@ -98,7 +98,7 @@ fn three_cuts_are_drawn_from_their_joint_law() {
     let (places, law): (Vec<Vec<u64>>, Vec<f64>) =
         law(root.as_deref(), &cells, (0, 5), false).into_iter().unzip();
     assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    let mut noise = Noise::seeded(13);
+    let mut noise = NoiseSource::seeded(13);
     let mut counts = vec![0; places.len()];
     for _ in 0..size(100_000, 1_000_000) {
         let mut answers = vec![0; 3];
@@ -176,7 +176,7 @@ fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs
     let plan = plan(quantiles, &grid, 1, rule, pure(epsilon)).unwrap();
     let promised = plan.accuracies(0.9).unwrap();
     let mut broken = vec![0; quantiles.len()];
-    let mut noise = Noise::seeded(7);
+    let mut noise = NoiseSource::seeded(7);
     for _ in 0..runs {
         let answers = plan.draw(values, &mut noise);
         assert!(answers.is_sorted());
@@ -191,7 +191,7 @@ fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs
 // Refutes a promise that leaves out the noise of the cuts around an answer, or the ties.
 #[test]
 fn ranks_are_off_by_no_more_than_is_promised_as_often_as_is_promised() {
-    let mut random = Noise::seeded(8);
+    let mut random = NoiseSource::seeded(8);
     let mut spread: Vec<i64> = (0..500).map(|_| (random.below(500) + random.below(500)) as i64).collect();
     spread.sort_unstable();
     let stars: Vec<i64> = (0..500).map(|person| 100 * (person / 100)).collect();
@@ -218,7 +218,7 @@ fn the_promise_is_the_least_that_holds() {
     let grid = Grid::linear(0, 999, 1).unwrap();
     let plan = plan(&median, &grid, 1, Rule::Exponential, pure(1.0)).unwrap();
     assert_eq!(plan.accuracies(0.9).unwrap()[0].rank_error, 9);
-    let mut noise = Noise::seeded(12);
+    let mut noise = NoiseSource::seeded(12);
     let nine_off = (0..runs).filter(|_| plan.draw(&[500; 18], &mut noise) != [501]).count();
     assert!(nine_off > runs / 10, "{nine_off} of {runs}");
 }
@@ -259,7 +259,7 @@ fn neighbours_ask_for_the_same_noise() {
     ] {
         let plan = plan(&quantiles, &grid, 3, rule, pure(1.0)).unwrap();
         let asked = |values: &[i64]| {
-            let mut noise = Noise::recording(9);
+            let mut noise = NoiseSource::recording(9);
             let answers = plan.draw(values, &mut noise);
             assert!(answers.is_sorted() && answers.iter().all(|answer| (1..=101).contains(answer)));
             noise.requests().to_vec()
@@ -322,13 +322,13 @@ fn what_cannot_be_planned_is_refused_by_name() {
 #[test]
 #[ignore = "takes its time in release mode: cargo test --release --lib a_million_values -- --ignored --nocapture"]
 fn a_million_values_are_drawn_from_in_little_time() {
-    let mut random = Noise::seeded(10);
+    let mut random = NoiseSource::seeded(10);
     let mut values: Vec<i64> = (0..1_000_000).map(|_| random.below(1 << 40) as i64).collect();
     values.sort_unstable();
     let fine = Grid::linear(0, 1 << 40, 1 << 10).unwrap();
     let log = Grid::log_from_zero();
     let stars = Grid::linear(0, 1 << 40, 1 << 37).unwrap();
-    let mut noise = Noise::seeded(11);
+    let mut noise = NoiseSource::seeded(11);
     for (name, grid) in [("fine", &fine), ("log", &log), ("stars", &stars)] {
         for quantiles in [of(&[(1, 2)]), deciles()] {
             let start = Instant::now();

@@ -1,7 +1,7 @@
 //! The law of the noise of totals, drawn.
 
 use super::*;
-use crate::noise::Law;
+use crate::noise::NoiseDistribution;
 
 const RUNS: usize = 100_000;
 
@@ -62,7 +62,7 @@ fn totals_err_together_as_they_are_said_to() {
         let noise_of = noise_of(&running, ticks);
         let variance = running.law().variance().to_f64();
         let mut sums = vec![vec![0.0; ticks]; ticks];
-        let mut noise = Noise::seeded(11);
+        let mut noise = NoiseSource::seeded(11);
         for _ in 0..RUNS {
             let mut state = running.begin();
             let totals: Vec<f64> =
@@ -120,15 +120,15 @@ fn the_optimal_distinguisher_is_held_off() {
     for running in so_far.iter().chain([&over_last]) {
         let strategy = running.strategy();
         let bound = 1.0 / (2.0 * running.charge().to_float_up());
-        let mut noise = Noise::seeded(13);
+        let mut noise = NoiseSource::seeded(13);
         let found = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64);
         assert!(found >= least * bound, "{strategy}: {found} {bound}");
         // 2% less.
-        let mut noise = Noise::seeded(13);
+        let mut noise = NoiseSource::seeded(13);
         let less = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64 * 0.98f64.sqrt());
         assert!(less < least * bound, "{strategy}: {less} {bound}");
         // The same measurements with noise of their own after a restart: their mean has half the variance.
-        let mut noise = Noise::seeded(13);
+        let mut noise = NoiseSource::seeded(13);
         let mut twice = || (running.law().draw(&mut noise) + running.law().draw(&mut noise)) as f64 / 2.0;
         let again = estimated(running, ticks, &mut twice);
         assert!(again < 0.6 * bound, "{strategy}: {again} {bound}");

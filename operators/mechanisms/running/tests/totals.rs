@@ -7,7 +7,7 @@ use crate::mechanisms::{
     Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Range, Ready, RunningTotal, RunningTotals,
     Span, Tally, Tellable, Total,
 };
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 const SO_FAR: Span = Span::SoFar { windows: 16 };
 const LAST: Span = Span::Last { windows: 4 };
@@ -45,7 +45,7 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
         let p = threshold.noise().tail(threshold.least() - 1);
         let expected = 1.0 - (1.0 - p).powi(3 * spans);
         assert!(expected <= delta && expected > delta / 3.0, "{expected}");
-        let mut noise = Noise::recording(7);
+        let mut noise = NoiseSource::recording(7);
         let mut given_away = 0;
         for _ in 0..runs {
             let mut state = None;
@@ -94,7 +94,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     for (span, last) in [(SO_FAR, 99), (LAST, 4)] {
         let asked = Gaussian::rho(500.0).selecting(1);
         let ready = asked.ready(&count(Keys::discover(1e-6), span)).unwrap();
-        let mut noise = Noise::recording(3);
+        let mut noise = NoiseSource::recording(3);
         let (mut state, mut found) = (None, None);
         for window in 1..=16usize {
             // Three people a window: below the threshold of any one window.
@@ -117,7 +117,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for span in [SO_FAR, LAST] {
         let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
-        let mut noise = Noise::recording(11);
+        let mut noise = NoiseSource::recording(11);
         let mut missed = [0; 16];
         for _ in 0..1000 {
             let mut state = None;
@@ -138,7 +138,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
     let line = |span| {
         let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
-        let drawn: Told = ready.draw(ready.tally(), None, &mut Noise::recording(1));
+        let drawn: Told = ready.draw(ready.tally(), None, &mut NoiseSource::recording(1));
         drawn.answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
     };
     let so_far = line(SO_FAR);
@@ -157,7 +157,7 @@ fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
 #[test]
 fn what_is_kept_is_read_whole_or_not_at_all() {
     let one = ready(Keys::discover(1e-2), SO_FAR, 0.5);
-    let mut noise = Noise::recording(2);
+    let mut noise = NoiseSource::recording(2);
     let crowd: Vec<(u32, u64, bool)> =
         (0..80).map(|_| (4, 1, true)).chain([(5, 2, true), (6, 1, true)]).collect();
     let first: Told = one.draw(brought(&one, &crowd), None, &mut noise);
@@ -213,7 +213,7 @@ fn shares_come_to_no_more_than_one_person_may_bring() {
     for (total, each) in totals.into_iter().zip([7, 1, 50]) {
         let running = RunningTotal::new(total, SO_FAR).unwrap();
         assert_eq!(running.each(), each);
-        let mut noise = Noise::recording(5);
+        let mut noise = NoiseSource::recording(5);
         for _ in 0..200 {
             let mut left = each;
             let mut people = 0;

@@ -43,7 +43,7 @@ fn reports_of_two_neighbours_differ_by_what_is_enforced() {
         let mut most = 0;
         for left in &vectors {
             for right in &vectors {
-                let sent = |vector: &[f64]| report.of_record(vector, &mut Noise::seeded(5));
+                let sent = |vector: &[f64]| report.of_record(vector, &mut NoiseSource::seeded(5));
                 let apart = sent(left).into_iter().zip(sent(right));
                 most = most.max(apart.map(|(a, b)| i128::from(a - b).pow(2) as u128).sum());
             }
@@ -64,7 +64,7 @@ fn means_are_unbiased_and_err_as_they_say() {
             .enumerate()
     {
         let report = report(&domain, 0.5);
-        let mut source = Noise::seeded(90 + seed as u64);
+        let mut source = NoiseSource::seeded(90 + seed as u64);
         let vectors =
             if seed == 0 { vec![vec![0.5, -10.0], vec![-1.0, 20.0], vec![0.25, 3.0]] } else { points() };
         let (mut all, mut squares, mut truth) = (report.collected(), [0.0; 2], [0.0; 2]);
@@ -136,5 +136,5 @@ fn what_makes_no_report_is_refused_by_name() {
     // The worst that anybody can send is a number, and no end of the sum.
     (0..1_000).for_each(|_| reports.add(&[i64::MAX, i64::MIN]).unwrap());
     assert!(reports.mean().unwrap().values().iter().all(|value| value.is_finite()));
-    assert_eq!(report.of_record(&[f64::NAN; 7], &mut Noise::seeded(1)).len(), 2);
+    assert_eq!(report.of_record(&[f64::NAN; 7], &mut NoiseSource::seeded(1)).len(), 2);
 }

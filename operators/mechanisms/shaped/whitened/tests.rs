@@ -3,7 +3,7 @@
 use super::*;
 use crate::accounting::shape::Norm;
 use crate::mechanisms::shaped::ball::squares;
-use crate::noise::{self, Law, Noise, Ratio};
+use crate::noise::{self, NoiseDistribution, NoiseSource, Ratio};
 
 fn shaped(domain: &DataDomain, relation: Relation) -> (Shape, Whitened) {
     let shape = Shape::of(domain, relation, Norm::EUCLIDEAN).unwrap();
@@ -126,7 +126,7 @@ fn released_noise_has_the_covariance_of_the_shape() {
     for (seed, (domain, relation)) in settings.enumerate() {
         let (shape, whitened) = shaped(domain, relation);
         let law = noise::DiscreteGaussian::new(Ratio::new(whitened.l2_squared() * 4, 1).unwrap()).unwrap();
-        let mut source = Noise::seeded(4_000 + seed as u64);
+        let mut source = NoiseSource::seeded(4_000 + seed as u64);
         let mut sums = [[0.0; 3]; 3];
         for _ in 0..RELEASES {
             let mut noise = vec![0; whitened.width()];
@@ -202,7 +202,7 @@ fn a_list_knows_its_largest_distance_exactly() {
 // Thirty lists of 12 points each, from a fixed seed, and all their pairs. Refutes a pair that is passed over too early.
 #[test]
 fn no_pair_is_passed_over() {
-    let mut source = Noise::seeded(31);
+    let mut source = NoiseSource::seeded(31);
     for list in 0..30 {
         let mut entry = |at: i32| source.below(1 << 20) as f64 * f64::from(1 + list % 3 * at);
         let points: Vec<Vec<f64>> = (0..12).map(|_| (0..3).map(&mut entry).collect()).collect();

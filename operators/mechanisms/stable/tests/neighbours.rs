@@ -76,7 +76,7 @@ fn apart(one: &[i128], other: &[i128], dimension: usize) -> Vec<f64> {
 }
 
 /// Moves a pair until its leverage is near this.
-fn plant(records: &mut [i64], dimension: usize, pair: usize, leverage: f64, toward: &mut Noise) {
+fn plant(records: &mut [i64], dimension: usize, pair: usize, leverage: f64, toward: &mut NoiseSource) {
     let m = records.len() / dimension / 2;
     let pairs = Pairs::of(records, dimension);
     let gram = pairs.gram((0..m).map(|each| u32::from(each != pair)));
@@ -92,7 +92,13 @@ fn plant(records: &mut [i64], dimension: usize, pair: usize, leverage: f64, towa
 }
 
 /// Records well inside, with few pairs and `lambda` as little above the rest as may be, or Gaussian ones with more room.
-fn inside(levels: &Levels, people: usize, dimension: usize, tight: bool, noise: &mut Noise) -> Vec<i64> {
+fn inside(
+    levels: &Levels,
+    people: usize,
+    dimension: usize,
+    tight: bool,
+    noise: &mut NoiseSource,
+) -> Vec<i64> {
     if !tight {
         let records = gaussian(people, &vec![1e6; dimension], &vec![0; dimension], noise.below(1 << 40));
         return records.into_iter().map(|x| x.clamp(-2_000_000, 2_000_000)).collect();
@@ -124,7 +130,7 @@ struct Most {
     both: u32,
 }
 
-fn compare(round: u64, noise: &mut Noise, most: &mut Most) {
+fn compare(round: u64, noise: &mut NoiseSource, most: &mut Most) {
     let dimension = 1 + round as usize % 3;
     let tight = noise.below(2) == 0;
     let room = if tight { 2 * dimension as u64 + noise.below(3) } else { 11 * dimension as u64 };
@@ -134,7 +140,8 @@ fn compare(round: u64, noise: &mut Noise, most: &mut Most) {
     let mut records = inside(&levels, people, dimension, tight, noise);
     let m = people / 2;
     let planted = noise.below(u64::from(levels.k) + 2) as usize;
-    let near = |noise: &mut Noise| levels.lambda as f64 * (0.9 + 0.45 * noise.below(1000) as f64 / 1000.0);
+    let near =
+        |noise: &mut NoiseSource| levels.lambda as f64 * (0.9 + 0.45 * noise.below(1000) as f64 / 1000.0);
     for pair in 0..planted {
         let leverage = near(noise);
         plant(&mut records, dimension, m - 1 - pair, leverage, noise);
@@ -185,7 +192,7 @@ fn compare(round: u64, noise: &mut Noise, most: &mut Most) {
 #[allow(clippy::print_stdout)]
 fn an_exchanged_record_moves_nothing_further_than_is_paid_for() {
     let rounds = if std::env::var_os("DISCREET_FULL").is_some() { 10_000 } else { 200 };
-    let mut noise = Noise::seeded(77);
+    let mut noise = NoiseSource::seeded(77);
     let mut most = Most::default();
     (0..rounds).for_each(|round| compare(round, &mut noise, &mut most));
     println!("{most:?}");

@@ -131,7 +131,7 @@ fn told(levels: &Levels, records: &[Vec<i64>]) -> Told {
 }
 
 /// Records of which nearly all are alike, and a few pairs and single ones lie around the thresholds.
-fn designed(levels: &Levels, dimension: usize, noise: &mut Noise) -> Vec<Vec<i64>> {
+fn designed(levels: &Levels, dimension: usize, noise: &mut NoiseSource) -> Vec<Vec<i64>> {
     let m = (10 * u64::from(levels.k) * levels.lambda + noise.below(3)) as usize;
     let mut draw = |wide: i64| noise.below(2 * wide as u64 + 1) as i64 - wide;
     let mut records: Vec<Vec<i64>> =
@@ -164,7 +164,7 @@ fn all_up_to_the_noise_is_as_described() {
         let dimension = 1 + round as usize % 3;
         let levels =
             Levels { k: 2 + round as u32 % 3, lambda: if dimension == 1 { 3 } else { 1 + dimension as u64 } };
-        let records = designed(&levels, dimension, &mut Noise::seeded(round));
+        let records = designed(&levels, dimension, &mut NoiseSource::seeded(round));
         let here = told(&levels, &records);
         assert_eq!(here, oracle(&levels, &records, Mutant::None), "{round}");
         scores[0] += u32::from(here.0 == levels.k);

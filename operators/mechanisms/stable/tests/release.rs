@@ -23,7 +23,7 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert_eq!(Extent::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), Kind::TooLarge);
     let (people, mean) = cheap(2);
     let refused = |records: &[i64], extent: &Extent| {
-        mean.release(records, extent, &mut Noise::seeded(1)).unwrap_err().field().to_owned()
+        mean.release(records, extent, &mut NoiseSource::seeded(1)).unwrap_err().field().to_owned()
     };
     assert_eq!(refused(&vec![0; 2 * people as usize + 1], &extent(2)), "records");
     assert_eq!(refused(&vec![0; 2 * people as usize - 2], &extent(2)), "people");
@@ -40,7 +40,7 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     // Of another middle than zero, or than the records.
     let extent = Extent::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
     let records = gaussian(people as usize, &deviations, &centre, 3);
-    let Released::Mean(told) = mean.release(&records, &extent, &mut Noise::seeded(4)).unwrap() else {
+    let Released::Mean(told) = mean.release(&records, &extent, &mut NoiseSource::seeded(4)).unwrap() else {
         panic!("the test fails once in a thousand seeds");
     };
     for axis in 0..2 {
@@ -53,7 +53,7 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
 }
 
 /// A square matrix of small whole numbers that has full rank, and is far from orthogonal.
-fn matrix(dimension: usize, noise: &mut Noise) -> Vec<i64> {
+fn matrix(dimension: usize, noise: &mut NoiseSource) -> Vec<i64> {
     // Triangular of both kinds, so that it has full rank; and steep in one axis.
     let mut lower = vec![0i64; dimension * dimension];
     let mut upper = lower.clone();
@@ -83,7 +83,7 @@ fn the_same_seeds_map_with_the_records() {
         let (people, mean) = cheap(dimension as u64);
         let deviations: Vec<f64> = (0..dimension).map(|axis| 1e4 * 5f64.powi(axis as i32)).collect();
         let records = gaussian(people as usize, &deviations, &vec![-17; dimension], 9 + seed);
-        let map = matrix(dimension, &mut Noise::seeded(seed));
+        let map = matrix(dimension, &mut NoiseSource::seeded(seed));
         let moved = |x: &[i64], axis: usize| -> i64 {
             map[axis * dimension..(axis + 1) * dimension].iter().zip(x).map(|(a, x)| a * x).sum()
         };
@@ -92,7 +92,7 @@ fn the_same_seeds_map_with_the_records() {
         let mapped: Vec<i64> =
             mapped.flat_map(|x| (0..dimension).map(move |axis| moved(x, axis) + away(axis))).collect();
         let told = |records: &[i64]| {
-            let mut noise = Noise::seeded(11);
+            let mut noise = NoiseSource::seeded(11);
             let passed = mean.passed(records, &extent(dimension), &mut noise).unwrap().unwrap();
             passed.noised(&mut noise).unwrap()
         };
@@ -123,7 +123,7 @@ fn the_noise_has_the_covariance_of_the_pairs() {
         scale: 0.7,
         spread: (2.0 * pairs * k).sqrt(),
     };
-    let mut noise = Noise::seeded(5);
+    let mut noise = NoiseSource::seeded(5);
     let draws = 2_000;
     let mut found = [0.0; 3];
     for _ in 0..draws {
@@ -151,7 +151,7 @@ fn the_noise_has_the_covariance_of_the_pairs() {
 fn the_noise_is_as_wide_as_the_plan_says() {
     let (people, mean) = cheap(1);
     let records = gaussian(people as usize, &[1e5], &[40], 21);
-    let mut noise = Noise::seeded(5);
+    let mut noise = NoiseSource::seeded(5);
     let passed = mean.passed(&records, &extent(1), &mut noise).unwrap().unwrap();
     let draws = 400;
     let squares: f64 = (0..draws)
@@ -170,9 +170,9 @@ fn data_without_full_rank_fail_and_nothing_panics() {
     nearly[0] = 5;
     nearly[3] = i64::MIN;
     let extremes: Vec<i64> = (0..2 * count).map(|i| if i % 3 == 0 { i64::MAX } else { i64::MIN }).collect();
-    mean.release(&extremes, &extent(2), &mut Noise::seeded(8)).unwrap();
+    mean.release(&extremes, &extent(2), &mut NoiseSource::seeded(8)).unwrap();
     for records in [vec![0; 2 * count], vec![i64::MAX; 2 * count], line, nearly] {
-        let told = mean.release(&records, &extent(2), &mut Noise::seeded(8)).unwrap();
+        let told = mean.release(&records, &extent(2), &mut NoiseSource::seeded(8)).unwrap();
         assert_eq!(told, Released::Failed);
     }
 }
@@ -187,7 +187,7 @@ fn too_few_of_an_unknown_number_fail_as_all_else_does() {
     assert_eq!(mean.keeps(people, shift + 1), None);
     assert_eq!(mean.keeps(mean.fewest() - 1, shift), None);
     let records = gaussian(people as usize, &[1e5], &[1 << 20], 6);
-    let told = |records: &[i64]| mean.release(records, &extent(1), &mut Noise::seeded(3)).unwrap();
+    let told = |records: &[i64]| mean.release(records, &extent(1), &mut NoiseSource::seeded(3)).unwrap();
     assert!(matches!(told(&records), Released::Mean(_)));
     assert_eq!(told(&records[..100]), Released::Failed);
     assert_eq!(told(&[]), Released::Failed);
@@ -203,7 +203,7 @@ fn who_is_kept_does_not_depend_on_values_or_on_places() {
     let records: Vec<i64> = (0..people as i64).collect();
     let mut off = 0.0;
     for seed in 0..10 {
-        let passed = mean.passed(&records, &extent(1), &mut Noise::seeded(seed)).unwrap().unwrap();
+        let passed = mean.passed(&records, &extent(1), &mut NoiseSource::seeded(seed)).unwrap().unwrap();
         off += passed.mean[0] + passed.middle[0] - (people as f64 - 1.0) / 2.0;
     }
     // Of those that are missing, half come from either end: were it the last, the mean would fall by half their number.
@@ -220,7 +220,7 @@ fn what_lies_outside_the_box_counts_as_at_its_side() {
     records[7] = i64::MAX;
     records[8] = i64::MIN;
     let clamped: Vec<i64> = records.iter().map(|&x| x.clamp(-50_000, 200_000)).collect();
-    let told = |records: &[i64]| mean.release(records, &inside, &mut Noise::seeded(2)).unwrap();
+    let told = |records: &[i64]| mean.release(records, &inside, &mut NoiseSource::seeded(2)).unwrap();
     assert!(matches!(told(&records), Released::Mean(_)));
     assert_eq!(told(&records), told(&clamped));
 }

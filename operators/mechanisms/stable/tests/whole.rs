@@ -53,7 +53,7 @@ fn floats_decide_as_big_integers_do() {
 // and still what they say holds it. Forms are compared with the ends of what is known as fractions of 2^100.
 #[test]
 fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
-    let mut noise = Noise::seeded(31);
+    let mut noise = NoiseSource::seeded(31);
     let (mut lost, mut known) = (0, 0);
     for round in 0..40 {
         let (dimension, near) = (2 + round % 3, 1u64 << (4 + round));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mechanisms::{Answer, Bound, Gaussian, Mechanism, Ready, Tally};
-use crate::noise::Noise;
+use crate::noise::NoiseSource;
 
 mod accuracy;
 mod cost;
@@ -18,7 +18,7 @@ fn whole(outer: &Ranges) -> FoundMean<()> {
 }
 
 /// A normal number.
-fn normal(noise: &mut Noise) -> f64 {
+fn normal(noise: &mut NoiseSource) -> f64 {
     let mut uniform = || (noise.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64;
     let (first, second) = (uniform(), uniform());
     (-2.0 * first.ln()).sqrt() * (2.0 * std::f64::consts::PI * second).cos()

@@ -1,7 +1,7 @@
 use super::*;
 use crate::mechanisms::{Bound, Head, Summary, Tally, Tellable};
 
-fn limits() -> Limits {
+fn limits() -> ContributionBound {
     Bound::keys(1).checked().unwrap()
 }
 
@@ -19,13 +19,13 @@ fn told(records: &[i64], seed: u64) -> String {
     records.iter().for_each(|&record| vectors.add(&mut known, &[[record]]));
     let mut exact = ready.tally();
     exact.absorb((7, known));
-    let answer = ready.draw(exact, None, &mut Noise::seeded(seed)).answer;
+    let answer = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
     answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
 }
 
 /// Nearly normal, of this deviation, around this middle.
 fn normal(people: usize, middle: i64, deviation: i64) -> Vec<i64> {
-    let mut random = Noise::seeded(8);
+    let mut random = NoiseSource::seeded(8);
     let mut uniform = || random.below(1 << 20) as i64 - (1 << 19);
     // Twelve numbers that are even over a width of 1 have together a variance of 1.
     (0..people).map(|_| middle + (0..12).map(|_| uniform()).sum::<i64>() * deviation / (1 << 20)).collect()

@@ -5,7 +5,7 @@ use crate::accounting::PrivacyCost;
 use crate::mechanisms::{FollowedMeans, VectorMean};
 
 /// Normal records: `centre + A z`, in whole steps.
-fn records(people: usize, centre: &[f64], axes: &[Vec<f64>], noise: &mut Noise) -> Vec<Vec<i64>> {
+fn records(people: usize, centre: &[f64], axes: &[Vec<f64>], noise: &mut NoiseSource) -> Vec<Vec<i64>> {
     let record = |_| {
         let z: Vec<f64> = axes.iter().map(|_| normal(noise)).collect();
         let at = |(centre, row): (&f64, &Vec<f64>)| {
@@ -47,7 +47,7 @@ struct Run {
     mean: FoundMean<()>,
     ready: FollowedMeans<()>,
     state: Option<Vec<u8>>,
-    noise: Noise,
+    noise: NoiseSource,
     people: usize,
     /// Whether every interval of the last window was the outer range.
     unknown: bool,
@@ -57,7 +57,7 @@ impl Run {
     fn new(dimension: usize, side: i64, rho: f64, people: usize, seed: u64) -> Run {
         let mean = whole(&cube(dimension, -side, side)).people(people as u64);
         let ready = Gaussian::rho(rho).ready(&mean).unwrap();
-        Run { mean, ready, state: None, noise: Noise::seeded(seed), people, unknown: false }
+        Run { mean, ready, state: None, noise: NoiseSource::seeded(seed), people, unknown: false }
     }
 
     /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of a coordinate,

@@ -5,7 +5,7 @@ use dashu_int::UBig;
 use super::*;
 use crate::accounting::PrivacyCost;
 use crate::mechanisms::additive::Family;
-use crate::mechanisms::laws::Asked;
+use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::vectors::followed::{Exact, exact};
 use crate::mechanisms::vectors::frame::Frame;
@@ -15,7 +15,7 @@ use crate::mechanisms::vectors::remembered::to_bytes;
 
 fn steps<K: Key>(mean: &FoundMean<K>, rho: f64) -> Steps {
     let spend = Spend::of(&PrivacyCost::zcdp(rho).unwrap());
-    Prices::new(&Asked::new(Family::Gaussian, spend), mean).unwrap().steps
+    Prices::new(&UncheckedNoise::new(Family::Gaussian, spend), mean).unwrap().steps
 }
 
 fn of(records: &[&[i64]], frame: &Frame, outer: &Ranges, steps: &Steps) -> Exact {
@@ -105,7 +105,7 @@ fn read(text: &str) -> Fraction {
 
 /// What one person pays in one key, by what was asked of the noise: `half^2 / 2` of each choice, and `length^2 / 2 variance`
 /// of each vector.
-fn paid(requests: &[crate::noise::Request], lengths: [u64; 3]) -> Fraction {
+fn paid(requests: &[crate::noise::RecordedDraw], lengths: [u64; 3]) -> Fraction {
     let mut lengths = lengths.iter();
     let parts = requests.iter().map(|request| {
         let (a, b) = read(request.parameter.split(' ').next().unwrap());
@@ -135,7 +135,7 @@ fn every_window_costs_what_it_says_and_no_more() {
         let lengths = [1, steps.most(), steps.most_products()].map(|length| length * per_key);
         let frame = Frame::between(&vec![(-5, 5); dimension], 2.0, outer.each());
         let state = to_bytes(&[Some(frame), None, None]);
-        let mut noise = Noise::recording(1);
+        let mut noise = NoiseSource::recording(1);
         ready.draw(ready.tally(), Some(&state), &mut noise);
         let (kept, fresh) = noise.requests().split_at(3);
         assert_eq!(fresh.len(), 2 * (3 + 2 * dimension));
@@ -158,7 +158,7 @@ fn neighbours_ask_for_the_same_noise() {
     let frame = Frame::between(&[(-5, 5); 3], 2.0, mean.outer());
     for state in [None, Some(to_bytes(&[Some(frame)]))] {
         let asked = |records: &[Vec<i64>]| {
-            let mut noise = Noise::recording(3);
+            let mut noise = NoiseSource::recording(3);
             let drawn = ready.draw(window(&mean, records), state.as_deref(), &mut noise);
             assert_eq!(drawn.answer.cells().len(), 3);
             noise.requests().to_vec()
@@ -204,7 +204,7 @@ fn oracle(records: &[Vec<i64>], frame: &Frame, outer: &Ranges, steps: &Steps) ->
 fn without_noise_it_is_the_mean_of_what_was_shortened() {
     let outer = Ranges::new([(-1000, 1000), (0, 500), (-1_000_000, 70_000)]).unwrap();
     let mean = whole(&outer);
-    let mut noise = Noise::seeded(11);
+    let mut noise = NoiseSource::seeded(11);
     let (ready, steps) = (Gaussian::rho(400.0).ready(&mean).unwrap(), steps(&mean, 400.0));
     for spread in [1.0, 1.8, 40.0] {
         let factor = Lower::of(&[20.0, -15.0, 9.0, 300.0, -4000.0, 2500.0], 3).unwrap();

@@ -10,7 +10,7 @@ use crate::mechanisms::{Head, Tellable};
 fn constant_data_one_person_and_nobody_have_answers() {
     let mean = whole(&cube(2, -100_000, 100_000));
     let ready = Gaussian::rho(0.5).ready(&mean).unwrap();
-    let mut noise = Noise::seeded(2);
+    let mut noise = NoiseSource::seeded(2);
     let mut state: Option<Vec<u8>> = None;
     for _ in 0..5 {
         let drawn = ready.draw(window(&mean, &vec![vec![77_777, -3]; 5000]), state.as_deref(), &mut noise);
@@ -46,7 +46,7 @@ fn a_record_of_another_length_counts_as_the_centre() {
     let state = to_bytes(&[Some(Frame::between(&[(90, 110), (-60, -40)], 2.0, mean.outer()))]);
     let told = |odd: Vec<i64>| {
         let records = [vec![vec![104, -50]; 3000], vec![odd; 1000]].concat();
-        values(&ready.draw(window(&mean, &records), Some(&state), &mut Noise::seeded(4)).answer)
+        values(&ready.draw(window(&mean, &records), Some(&state), &mut NoiseSource::seeded(4)).answer)
     };
     let centre = told(vec![100, -50]);
     assert!((centre[0] - 103.0).abs() < 0.1 && (centre[1] + 50.0).abs() < 0.1, "{centre:?}");
@@ -60,10 +60,10 @@ fn a_record_of_another_length_counts_as_the_centre() {
 fn every_order_and_division_has_the_same_answer() {
     let mean = whole(&cube(3, -5000, 5000));
     let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
-    let mut noise = Noise::seeded(6);
+    let mut noise = NoiseSource::seeded(6);
     let mut records: Vec<Vec<i64>> =
         (0..4000).map(|_| (0..3).map(|_| (300.0 * normal(&mut noise)) as i64).collect()).collect();
-    let drawn = |exact| ready.draw(exact, None, &mut Noise::seeded(8));
+    let drawn = |exact| ready.draw(exact, None, &mut NoiseSource::seeded(8));
     let first = drawn(window(&mean, &records));
     records.reverse();
     assert_eq!(drawn(window(&mean, &records)), first);
@@ -103,7 +103,7 @@ fn state_that_nobody_wrote_is_refused() {
         changed[place] ^= 0xff;
         let _ = accepts(&changed);
         // Whatever it is, a draw has an answer.
-        let drawn = ready.draw(ready.tally(), Some(&changed), &mut Noise::seeded(1));
+        let drawn = ready.draw(ready.tally(), Some(&changed), &mut NoiseSource::seeded(1));
         assert!(drawn.answer.cells().iter().all(|(_, told)| (-100.0..=100.0).contains(&told.value())));
         assert!(ready.accepts(drawn.state.as_deref().unwrap()).is_ok());
     }
@@ -122,7 +122,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     let mean = mean.told_as(names).unwrap();
     assert!(mean.clone().told_as(vec![Coordinate::unnamed()]).is_err());
     let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
-    let mut noise = Noise::seeded(9);
+    let mut noise = NoiseSource::seeded(9);
     let mut exact = ready.tally();
     for _ in 0..4000 {
         let (a, b) = (normal(&mut noise), normal(&mut noise));
@@ -167,7 +167,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let state = to_bytes(&[Some(Frame::between(&[(-300, 300), (500, 900)], 2.0, mean.outer()))]);
     let records: Vec<Vec<i64>> = (0..200).map(|at| vec![at - 100, 800 - 3 * (at % 10)]).collect();
     let truth = [-0.5, 786.5];
-    let mut noise = Noise::seeded(12);
+    let mut noise = NoiseSource::seeded(12);
     let mut held = [0; 2];
     for _ in 0..600 {
         let answer = ready.draw(window(&mean, &records), Some(&state), &mut noise).answer;
@@ -212,7 +212,7 @@ fn what_is_out_of_range_is_named() {
     // The widest there is, and the most coordinates.
     let widest = whole(&cube(256, i64::MIN, i64::MAX)).people(1 << 20);
     let ready = Gaussian::rho(5.0).ready(&widest).unwrap();
-    let drawn = ready.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut Noise::seeded(1));
+    let drawn = ready.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut NoiseSource::seeded(1));
     assert_eq!(drawn.answer.cells().len(), 256);
 }
 
