@@ -13,7 +13,7 @@ use super::{CANNOT_WRITE, Refusal, number, whole};
 
 /// How many answers, and what they may cost together.
 #[derive(Debug, Args)]
-pub(crate) struct Bounded {
+pub(crate) struct BoundedArgs {
     /// How many answers; each question may depend on the answers before
     #[arg(long, allow_negative_numbers = true)]
     queries: String,
@@ -41,7 +41,7 @@ pub(crate) struct Bounded {
 /// How many times of 100 the Gaussian keeps the error that is printed beside the bound.
 const CONFIDENCE: f64 = 0.95;
 
-impl Bounded {
+impl BoundedArgs {
     /// The answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let queries = whole("queries", &self.queries)?;

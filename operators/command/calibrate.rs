@@ -5,22 +5,22 @@ use discreet::accounting::{Budget, DiscreteGaussianCost, DiscreteLaplaceCost};
 use serde_json::{Map, Value, json};
 
 use super::adaptive::Adaptive;
-use super::bounded::Bounded;
-use super::found::Found;
+use super::bounded::BoundedArgs;
+use super::found::FoundArgs;
 use super::ranks::{Max, QuantileOf};
 use super::running::{Sliding, SoFar};
 use super::shape::ShapeOf;
 use super::shuffle::Shuffled;
-use super::stable::Stable;
+use super::stable::StableArgs;
 use super::{Refusal, number, whole};
 
 /// The mechanisms that can be calibrated.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Calibrate {
     /// Discrete Laplace noise: pure epsilon, (epsilon, delta) or zCDP
-    Laplace(Noise),
+    Laplace(NoiseArgs),
     /// Discrete Gaussian noise: (epsilon, delta) or zCDP
-    Gaussian(Noise),
+    Gaussian(NoiseArgs),
     /// A largest value, found by its rank: how many people it is too small by
     Max(Max),
     /// Quantiles, found by their rank: by how many values they may be off
@@ -30,13 +30,13 @@ pub(crate) enum Calibrate {
     /// Questions to a data set, each chosen by the answers before
     Adaptive(Adaptive),
     /// Noise that never exceeds a bound, for many adaptive answers
-    Bounded(Bounded),
+    Bounded(BoundedArgs),
     /// Gaussian noise of the shape of a domain, for a mean of vectors
     Shape(ShapeOf),
     /// A mean of vectors of unknown scale: how many people it needs, and what it will err
-    StableMean(Stable),
+    StableMean(StableArgs),
     /// A mean of vectors whose bounds are found: how many records it needs
-    FoundMean(Found),
+    FoundMean(FoundArgs),
     /// Totals so far, told at every tick: what they err by, by each strategy
     Running(SoFar),
     /// Totals over the last ticks, told at every tick: what they err by, by each strategy
@@ -45,7 +45,7 @@ pub(crate) enum Calibrate {
 
 /// What one integer statistic may cost, and how far one person can move it.
 #[derive(Debug, Args)]
-pub(crate) struct Noise {
+pub(crate) struct NoiseArgs {
     /// The bound of the privacy loss
     #[arg(long, allow_negative_numbers = true, required_unless_present = "rho", conflicts_with = "rho")]
     epsilon: Option<String>,
@@ -83,7 +83,7 @@ impl Calibrate {
     }
 }
 
-impl Noise {
+impl NoiseArgs {
     fn laplace(&self) -> Result<String, Refusal> {
         let (budget, sensitivity) = self.read()?;
         let noise = DiscreteLaplaceCost::calibrate(&budget, sensitivity)?;
@@ -98,7 +98,7 @@ impl Noise {
             }
         }
         cost.insert("rho".into(), noise.rho().into());
-        let answer = Answer {
+        let answer = CalibrationAnswer {
             law: "discrete Laplace, P(z) proportional to exp(-|z| / scale)",
             mechanism: "laplace",
             parameter: ("scale", noise.scale()),
@@ -119,7 +119,7 @@ impl Noise {
             cost.insert("delta".into(), noise.delta(epsilon).into());
         }
         cost.insert("rho".into(), noise.rho().into());
-        let answer = Answer {
+        let answer = CalibrationAnswer {
             law: "discrete Gaussian, P(z) proportional to exp(-z^2 / (2 sigma^2))",
             mechanism: "gaussian",
             parameter: ("sigma", noise.sigma()),
@@ -141,7 +141,7 @@ impl Noise {
         Ok((budget, whole("sensitivity", &self.sensitivity)?))
     }
 
-    fn print(&self, budget: &Budget, sensitivity: u64, answer: Answer) -> String {
+    fn print(&self, budget: &Budget, sensitivity: u64, answer: CalibrationAnswer) -> String {
         let budget = match *budget {
             Budget::Pure { epsilon } => json!({ "epsilon": epsilon }),
             Budget::Approximate { epsilon, delta } => json!({ "epsilon": epsilon, "delta": delta }),
@@ -154,7 +154,7 @@ impl Noise {
 /// The share of draws that the printed interval holds.
 const CONFIDENCE: f64 = 0.9;
 
-struct Answer {
+struct CalibrationAnswer {
     law: &'static str,
     mechanism: &'static str,
     parameter: (&'static str, f64),
@@ -164,7 +164,7 @@ struct Answer {
     cost: Map<String, Value>,
 }
 
-impl Answer {
+impl CalibrationAnswer {
     fn line(self, budget: Value, sensitivity: u64) -> String {
         let mut line = json!({
             "mechanism": self.mechanism,

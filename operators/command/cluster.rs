@@ -11,7 +11,7 @@ use super::Refusal;
 
 /// Which processes share the work.
 #[derive(Debug, Args)]
-pub(crate) struct Cluster {
+pub(crate) struct ClusterArgs {
     /// How many processes share the work
     #[arg(short = 'n', long, default_value_t = 1)]
     processes: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Cluster {
     insecure_cluster: bool,
 }
 
-impl Cluster {
+impl ClusterArgs {
     /// The processes, and what `open` opens. Where it fails, the others need not wait for this process.
     pub(crate) fn with(
         &self,

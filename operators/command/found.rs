@@ -8,7 +8,7 @@ use super::{Refusal, number, whole};
 
 /// Records, numbers of each, and what may be spent on one window.
 #[derive(Debug, Args)]
-pub(crate) struct Found {
+pub(crate) struct FoundArgs {
     /// How many records a key is expected to have in a window
     #[arg(long, allow_negative_numbers = true)]
     people: String,
@@ -29,7 +29,7 @@ pub(crate) struct Found {
 /// The most numbers of a record.
 const MOST: u64 = 256;
 
-impl Found {
+impl FoundArgs {
     /// The answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);

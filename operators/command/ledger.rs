@@ -13,7 +13,7 @@ use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
-use super::repair::Repair;
+use super::repair::RepairArgs;
 
 /// What can be done with a ledger by hand.
 #[derive(Debug, clap::Subcommand)]
@@ -23,19 +23,19 @@ pub(crate) enum LedgerCommand {
     /// Say what each domain promises, what is spent of it and what its cap is
     Show(Show),
     /// Say how many more windows fit, and when the last of them closes, if all goes on as it did
-    Forecast(forecast::Forecast),
+    Forecast(forecast::ForecastArgs),
     /// Recompute the chain of rows and every account, from scratch
-    Verify(At),
+    Verify(LedgerArg),
     /// Copy the ledger, as one commit left it, to a new file
     Export(Export),
     /// Raise the cap of a domain, and keep who did it and why
     Amend(Amend),
     /// Go on with a ledger in doubt: releases are lost, budget is not
-    Repair(Repair),
+    Repair(RepairArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct At {
+pub(crate) struct LedgerArg {
     /// The ledger: a file, or postgres://user@host/database?ledger=name
     ledger: PathBuf,
 }
@@ -43,7 +43,7 @@ pub(crate) struct At {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     #[command(flatten)]
-    at: At,
+    at: LedgerArg,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Show {
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     #[command(flatten)]
-    at: At,
+    at: LedgerArg,
     /// The copy, which must not be there yet
     to: PathBuf,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Export {
 #[derive(Debug, Args)]
 pub(crate) struct Amend {
     #[command(flatten)]
-    at: At,
+    at: LedgerArg,
     /// The domain whose cap is raised
     #[arg(long)]
     domain: String,
@@ -103,7 +103,7 @@ impl LedgerCommand {
     }
 }
 
-impl At {
+impl LedgerArg {
     fn open(&self) -> Result<Ledger, Refusal> {
         Ok(Ledger::open(&self.ledger)?)
     }
@@ -112,10 +112,10 @@ impl At {
 impl Show {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
-        let standings: Vec<Standing> = ledger
+        let standings: Vec<AccountStanding> = ledger
             .domains()?
             .into_iter()
-            .map(|domain| Standing::of(&mut ledger, domain))
+            .map(|domain| AccountStanding::of(&mut ledger, domain))
             .collect::<Result<_, _>>()?;
         let ((rows, chain), floor) = (ledger.head()?, ledger.floor()?);
         if self.json {
@@ -136,25 +136,25 @@ impl Show {
         page.extend(floor.map(|floor| {
             format!("repaired: no window that starts before {} is drawn any more\n", in_utc(floor))
         }));
-        page.extend(standings.iter().map(Standing::page));
+        page.extend(standings.iter().map(AccountStanding::page));
         page.extend(ledger.warning().map(|warning| format!("\nwarning: {warning}\n")));
         Ok(page)
     }
 }
 
 /// A domain and how much of it is left.
-struct Standing {
+struct AccountStanding {
     domain: Domain,
     releases: u64,
     /// What counts against the newest window that was charged.
     spent: PrivacyCost,
 }
 
-impl Standing {
-    fn of(ledger: &mut Ledger, domain: Domain) -> Result<Standing, Refusal> {
+impl AccountStanding {
+    fn of(ledger: &mut Ledger, domain: Domain) -> Result<AccountStanding, Refusal> {
         let (releases, newest) = ledger.releases(domain.name())?;
         let spent = ledger.spent(domain.name(), newest)?.0;
-        Ok(Standing { domain, releases, spent })
+        Ok(AccountStanding { domain, releases, spent })
     }
 
     fn json(&self) -> Value {

@@ -6,26 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use discreet::job::{Job, Live, Onlooker};
 
-use super::cluster::{self, Cluster};
+use super::cluster::{self, ClusterArgs};
 use super::lookers::{self, Look};
 use super::{Done, Refusal, signals};
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The job file
     config: PathBuf,
     #[command(flatten)]
     look: Look,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ClusterArgs,
 }
 
-impl Run {
+impl RunArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
-        let page = report.map(|path| lookers::Page::new(path, &job, false, out.as_deref())).transpose()?;
+        let page =
+            report.map(|path| lookers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
         signals::listen(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;

@@ -47,15 +47,20 @@ pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
 }
 
 /// A report that is being written.
-pub(crate) struct Page {
+pub(crate) struct RunReport {
     path: PathBuf,
     report: Report,
     demo: bool,
 }
 
-impl Page {
+impl RunReport {
     /// Refuses a path that nothing can be written to, or that holds something else, before anything is released.
-    pub(crate) fn new(path: PathBuf, job: &Job, demo: bool, out: Option<&Path>) -> Result<Page, Refusal> {
+    pub(crate) fn new(
+        path: PathBuf,
+        job: &Job,
+        demo: bool,
+        out: Option<&Path>,
+    ) -> Result<RunReport, Refusal> {
         let known =
             ["html", "svg"].into_iter().any(|known| path.extension().is_some_and(|found| found == known));
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -71,7 +76,7 @@ impl Page {
         job.keeps_apart("--report", &path, out)?;
         replaceable(&path, demo)?;
         let report = Report::new(heading(job, demo));
-        Ok(Page { path, report, demo })
+        Ok(RunReport { path, report, demo })
     }
 
     /// Writes it, unless the path has come to hold something else, such as the lines of this run.
@@ -120,7 +125,7 @@ fn heading(job: &Job, demo: bool) -> Heading {
 }
 
 /// Tells a report what has left.
-pub(crate) fn told(page: Arc<Mutex<Page>>) -> Told {
+pub(crate) fn told(page: Arc<Mutex<RunReport>>) -> Told {
     Box::new(move |lines, standing| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
     })

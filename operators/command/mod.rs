@@ -60,16 +60,16 @@ pub(crate) enum Command {
     /// Say what a job will release and what it costs, before there is data
     Plan(plan::PlanOf),
     /// Run a job file over an input that ends, or show on open data what it would do
-    Replay(replay::Replay),
+    Replay(replay::ReplayArgs),
     /// Run a job file for as long as its stream goes on
-    Run(live::Run),
+    Run(live::RunArgs),
     /// Say how much noise a budget asks for, what it costs and how large its error is
     Calibrate {
         #[command(subcommand)]
         mechanism: calibrate::Calibrate,
     },
     /// Say what a list of mechanisms costs together
-    Price(price::Price),
+    Price(price::PriceArgs),
     /// Look after a ledger: what is spent, what is left, whether it adds up
     Ledger {
         #[command(subcommand)]

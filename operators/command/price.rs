@@ -15,7 +15,7 @@ use super::{Refusal, number, whole};
 
 /// A file and a delta.
 #[derive(Debug, Args)]
-pub(crate) struct Price {
+pub(crate) struct PriceArgs {
     /// A list such as [{"mechanism":"gaussian","sigma":200,"count":1000},{"mechanism":"pure","epsilon":0.1}]; the
     /// mechanisms are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response,
     /// pure (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
@@ -28,12 +28,12 @@ pub(crate) struct Price {
     json: bool,
 }
 
-impl Price {
+impl PriceArgs {
     /// The answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let delta = number("delta", &self.delta)?;
         let listing = read(&self.file)?;
-        let answer = Answer {
+        let answer = PriceAnswer {
             delta,
             pld: listing.pld(delta)?,
             renyi: listing.renyi(delta)?,
@@ -45,7 +45,7 @@ impl Price {
     }
 }
 
-struct Answer {
+struct PriceAnswer {
     delta: f64,
     pld: f64,
     renyi: f64,
@@ -54,7 +54,7 @@ struct Answer {
     basic: f64,
 }
 
-impl Answer {
+impl PriceAnswer {
     /// The least, and whose it is; the more precise accountant where two agree.
     fn best(&self) -> (&'static str, f64) {
         let ways = [("pld", self.pld), ("renyi", self.renyi), ("zcdp", self.zcdp), ("basic", self.basic)];
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| Refusal::unreadable("file", path, &error))?;
     let mut source = serde_json::Deserializer::from_str(&text);
-    let listing = Listed::deserialize(&mut source).and_then(|listed| source.end().map(|()| listed.0));
+    let listing = NumberedList::deserialize(&mut source).and_then(|listed| source.end().map(|()| listed.0));
     listing.map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let place = format!(" at line {line} column {column}");
@@ -127,10 +127,10 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
 const EXAMPLE: &str = "a list such as [{\"mechanism\":\"gaussian\",\"sigma\":200,\"count\":1000}]";
 
 /// A list whose errors name the entry, counted from 1.
-struct Listed(Listing);
+struct NumberedList(Listing);
 
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Listed, D::Error> {
+impl<'de> Deserialize<'de> for NumberedList {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<NumberedList, D::Error> {
         source.deserialize_seq(Entries)
     }
 }
@@ -138,24 +138,24 @@ impl<'de> Deserialize<'de> for Listed {
 struct Entries;
 
 impl<'de> Visitor<'de> for Entries {
-    type Value = Listed;
+    type Value = NumberedList;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of mechanisms")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Listed, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<NumberedList, A::Error> {
         let mut listing = Listing::default();
         for index in 1.. {
             let named = |error: &dyn fmt::Display| de::Error::custom(format!("entry {index}: {error}"));
             let Some(entry) =
-                entries.next_element::<Entry>().map_err(|error| named(&without_place(&error)))?
+                entries.next_element::<PriceEntry>().map_err(|error| named(&without_place(&error)))?
             else {
                 break;
             };
             entry.join(&mut listing).map_err(|error| named(&error))?;
         }
-        Ok(Listed(listing))
+        Ok(NumberedList(listing))
     }
 }
 
@@ -172,7 +172,7 @@ fn without_place(error: &dyn fmt::Display) -> String {
 /// their text until the field that they belong to is known, so that each refusal names it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a mechanism with its fields")]
-struct Entry {
+struct PriceEntry {
     mechanism: Figure,
     scale: Option<Figure>,
     sigma: Option<Figure>,
@@ -187,7 +187,7 @@ struct Entry {
 type Figure = Box<RawValue>;
 
 #[derive(Clone, Copy)]
-enum Name {
+enum MechanismName {
     Laplace,
     DiscreteLaplace,
     Gaussian,
@@ -197,17 +197,17 @@ enum Name {
     Zcdp,
 }
 
-impl Name {
-    fn read(figure: &RawValue) -> Result<Name, Refusal> {
+impl MechanismName {
+    fn read(figure: &RawValue) -> Result<MechanismName, Refusal> {
         Ok(match serde_json::from_str::<&str>(figure.get()) {
-            Ok("laplace") => Name::Laplace,
-            Ok("discrete_laplace") => Name::DiscreteLaplace,
-            Ok("gaussian") => Name::Gaussian,
-            Ok("discrete_gaussian") => Name::DiscreteGaussian,
+            Ok("laplace") => MechanismName::Laplace,
+            Ok("discrete_laplace") => MechanismName::DiscreteLaplace,
+            Ok("gaussian") => MechanismName::Gaussian,
+            Ok("discrete_gaussian") => MechanismName::DiscreteGaussian,
             // Randomised response is the worst of what is purely private.
-            Ok("randomized_response" | "pure") => Name::Pure,
-            Ok("approximate") => Name::Approximate,
-            Ok("zcdp") => Name::Zcdp,
+            Ok("randomized_response" | "pure") => MechanismName::Pure,
+            Ok("approximate") => MechanismName::Approximate,
+            Ok("zcdp") => MechanismName::Zcdp,
             _ => {
                 return Err(Refusal::new(
                     "mechanism: found another name; give \"laplace\", \"discrete_laplace\", \"gaussian\", \
@@ -218,7 +218,7 @@ impl Name {
     }
 }
 
-impl Entry {
+impl PriceEntry {
     fn join(mut self, listing: &mut Listing) -> Result<(), Refusal> {
         let mechanism = self.mechanism()?;
         let uses = self.count.take();
@@ -231,13 +231,15 @@ impl Entry {
         let sensitivity = self.sensitivity.take();
         let real = || sensitivity.as_ref().map_or(Ok(1.0), |figure| float("sensitivity", figure));
         let integer = || sensitivity.as_ref().map_or(Ok(1), |figure| count("sensitivity", figure));
-        let mechanism = match Name::read(&self.mechanism)? {
-            Name::Laplace => AccountedMechanism::laplace(needed("scale", &mut self.scale)?, real()?),
-            Name::Gaussian => AccountedMechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?),
-            Name::DiscreteLaplace => {
+        let mechanism = match MechanismName::read(&self.mechanism)? {
+            MechanismName::Laplace => AccountedMechanism::laplace(needed("scale", &mut self.scale)?, real()?),
+            MechanismName::Gaussian => {
+                AccountedMechanism::gaussian(needed("sigma", &mut self.sigma)?, real()?)
+            }
+            MechanismName::DiscreteLaplace => {
                 AccountedMechanism::discrete_laplace(needed("scale", &mut self.scale)?, integer()?)
             }
-            Name::DiscreteGaussian => {
+            MechanismName::DiscreteGaussian => {
                 AccountedMechanism::discrete_gaussian(needed("sigma", &mut self.sigma)?, integer()?)
             }
             name => {
@@ -248,8 +250,8 @@ impl Entry {
                     ));
                 }
                 match name {
-                    Name::Zcdp => AccountedMechanism::zcdp(needed("rho", &mut self.rho)?),
-                    Name::Approximate => AccountedMechanism::approximate(
+                    MechanismName::Zcdp => AccountedMechanism::zcdp(needed("rho", &mut self.rho)?),
+                    MechanismName::Approximate => AccountedMechanism::approximate(
                         needed("epsilon", &mut self.epsilon)?,
                         needed("delta", &mut self.delta)?,
                     ),

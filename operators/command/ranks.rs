@@ -40,7 +40,7 @@ struct Spent {
 
 /// What is spent, by its currency.
 #[derive(Clone, Copy)]
-enum Budget {
+enum RankBudget {
     Rho(f64),
     Epsilon(f64),
 }
@@ -57,10 +57,10 @@ impl Spent {
         })
     }
 
-    fn budget(&self) -> Result<Budget, Refusal> {
+    fn budget(&self) -> Result<RankBudget, Refusal> {
         match (&self.rho, &self.epsilon) {
-            (Some(rho), _) => Ok(Budget::Rho(number("rho", rho)?)),
-            (None, Some(epsilon)) => Ok(Budget::Epsilon(number("epsilon", epsilon)?)),
+            (Some(rho), _) => Ok(RankBudget::Rho(number("rho", rho)?)),
+            (None, Some(epsilon)) => Ok(RankBudget::Epsilon(number("epsilon", epsilon)?)),
             // The parser asks for one of the two.
             (None, None) => Err(Refusal::new("rho: found nothing; give it, or epsilon")),
         }
@@ -75,18 +75,18 @@ impl Spent {
     }
 }
 
-impl Budget {
+impl RankBudget {
     fn named(self) -> (&'static str, f64) {
         match self {
-            Budget::Rho(rho) => ("rho", rho),
-            Budget::Epsilon(epsilon) => ("epsilon", epsilon),
+            RankBudget::Rho(rho) => ("rho", rho),
+            RankBudget::Epsilon(epsilon) => ("epsilon", epsilon),
         }
     }
 
     fn exponential(self, confidence: f64) -> Exponential {
         let exponential = match self {
-            Budget::Rho(rho) => Exponential::rho(rho),
-            Budget::Epsilon(epsilon) => Exponential::epsilon(epsilon),
+            RankBudget::Rho(rho) => Exponential::rho(rho),
+            RankBudget::Epsilon(epsilon) => Exponential::epsilon(epsilon),
         };
         exponential.confidence(confidence)
     }
@@ -107,8 +107,8 @@ impl Max {
         let limits = Bound::keys(keys).checked()?;
         let largest = Largest::new(Maximum, PerPerson::Greatest, grid.clone(), limits, Keys::whole())?;
         let search = match budget {
-            Budget::Rho(rho) => BinarySearch::rho(rho),
-            Budget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
+            RankBudget::Rho(rho) => BinarySearch::rho(rho),
+            RankBudget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
         };
         let search = below(search.confidence(confidence).ready(&largest)?.noise())?;
         let inverse = below(budget.exponential(confidence).ready(&largest)?.noise())?;
@@ -187,10 +187,10 @@ impl QuantileOf {
         let (budget, confidence) = (self.spent.budget()?, self.spent.confidence()?);
         let quantiles = self.quantiles()?;
         let ready = match (self.flip, budget) {
-            (true, Budget::Epsilon(epsilon)) => {
+            (true, RankBudget::Epsilon(epsilon)) => {
                 PermuteAndFlip::epsilon(epsilon).confidence(confidence).ready(&quantiles)?
             }
-            (true, Budget::Rho(_)) => {
+            (true, RankBudget::Rho(_)) => {
                 return Err(Refusal::new(
                     "rho: found it beside flip; give epsilon, for permute-and-flip has no rho",
                 ));

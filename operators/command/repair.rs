@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Refusal;
 
 #[derive(Debug, Args)]
-pub(crate) struct Repair {
+pub(crate) struct RepairArgs {
     /// The ledger
     ledger: PathBuf,
     /// Accept that releases are lost: no window that starts before now is drawn any more, unless it is proven
@@ -30,7 +30,7 @@ pub(crate) struct Repair {
     json: bool,
 }
 
-impl Repair {
+impl RepairArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let (mut anchors, mut published): (Vec<Entry>, Vec<Published>) = Default::default();
         for path in &self.anchor {

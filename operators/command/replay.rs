@@ -7,12 +7,12 @@ use clap::Args;
 use discreet::dataflow::Stop;
 use discreet::job::{Job, Onlooker, Replay as Replayed};
 
-use super::cluster::{self, Cluster};
+use super::cluster::{self, ClusterArgs};
 use super::lookers::{self, Look};
 use super::{Done, INTERNAL_FAULT, Refusal, signals};
 
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The job file
     config: PathBuf,
     /// Read this instead of the source's own path; `-` is standard input
@@ -24,10 +24,10 @@ pub(crate) struct Replay {
     #[command(flatten)]
     look: Look,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ClusterArgs,
 }
 
-impl Replay {
+impl ReplayArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let open = || {
             let mut job = Job::open(&self.config)?;
@@ -40,7 +40,7 @@ impl Replay {
         lookers::warn_of_undeclared(&job, &self.config);
         let Look { out, report, workers, json } = self.look;
         let page =
-            report.map(|path| lookers::Page::new(path, &job, self.demo, out.as_deref())).transpose()?;
+            report.map(|path| lookers::RunReport::new(path, &job, self.demo, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let stop = Stop::new();
         signals::listen(&stop, None)?;

@@ -10,7 +10,7 @@ use super::{Refusal, number, whole};
 
 /// People, axes, and what may be spent on one mean.
 #[derive(Debug, Args)]
-pub(crate) struct Stable {
+pub(crate) struct StableArgs {
     /// How many people there are, each with one record
     #[arg(long, allow_negative_numbers = true)]
     people: String,
@@ -34,7 +34,7 @@ pub(crate) struct Stable {
     json: bool,
 }
 
-impl Stable {
+impl StableArgs {
     /// The answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);

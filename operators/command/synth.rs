@@ -37,14 +37,14 @@ pub(crate) struct Synth {
     until: String,
     /// How rows are written
     #[arg(long, value_enum, default_value = "csv")]
-    format: Format,
+    format: SynthFormat,
     /// A file to write instead of standard output
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+enum SynthFormat {
     /// Separated fields, under a line of their names
     Csv,
     /// A JSON object a line
@@ -83,14 +83,14 @@ impl Synth {
 
     fn write(&self, log: &MadeUp, to: impl Write) -> io::Result<()> {
         let mut to = BufWriter::with_capacity(1 << 16, to);
-        if let Format::Csv = self.format {
+        if let SynthFormat::Csv = self.format {
             to.write_all(MadeUp::header().as_bytes())?;
         }
         for number in 0..log.rows() {
             let row = log.row(number);
             match self.format {
-                Format::Csv => row.write_csv(&mut to),
-                Format::Jsonl => row.write_json(&mut to),
+                SynthFormat::Csv => row.write_csv(&mut to),
+                SynthFormat::Jsonl => row.write_json(&mut to),
             }?;
         }
         to.flush()

@@ -6,12 +6,12 @@ use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
 use super::super::Refusal;
-use super::{At, amount, sentence};
+use super::{LedgerArg, amount, sentence};
 
 #[derive(Debug, Args)]
-pub(crate) struct Forecast {
+pub(crate) struct ForecastArgs {
     #[command(flatten)]
-    at: At,
+    at: LedgerArg,
     /// Only this domain
     #[arg(long)]
     domain: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Forecast {
 const ASSUMED: &str = "every statistic goes on at its newest price, with its windows as far apart as its newest two \
                        (end to end where it had one), charged in the order of their ends until the first that does not fit";
 
-impl Forecast {
+impl ForecastArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
         let mut domains = ledger.domains()?;

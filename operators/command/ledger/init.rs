@@ -25,7 +25,7 @@ pub(crate) struct Init {
 }
 
 /// What was done.
-struct Stated<'j> {
+struct InitOutcome<'j> {
     job: &'j Job,
     path: PathBuf,
     ledger: Ledger,
@@ -46,13 +46,13 @@ impl Init {
         let job = Job::open(&self.config)?;
         // Before anything is made: a budget that is stated stays.
         job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
-        let stated = Stated::by(&job, self.ledger)?;
+        let stated = InitOutcome::by(&job, self.ledger)?;
         Ok(if self.json { stated.line() } else { stated.page() })
     }
 }
 
-impl Stated<'_> {
-    fn by(job: &Job, path: PathBuf) -> Result<Stated<'_>, Refusal> {
+impl InitOutcome<'_> {
+    fn by(job: &Job, path: PathBuf) -> Result<InitOutcome<'_>, Refusal> {
         // SQLite would take these for databases that are in no file.
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(Refusal::new(format!("ledger {}: not a file; give the path of one", path.display())));
@@ -91,7 +91,7 @@ impl Stated<'_> {
         let beside = beside.filter(|known| own.is_some() && person_field(known) == own);
         let beside = beside.map(|known| known.name().to_string()).collect();
         ledger.register(job.domain()).map_err(in_other_words)?;
-        Ok(Stated { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
+        Ok(InitOutcome { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
     }
 
     fn domain(&self) -> &Domain {
