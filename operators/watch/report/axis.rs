@@ -15,9 +15,9 @@ pub(super) struct Scale {
     to: f64,
 }
 
-impl Range {
+impl AxisRange {
     /// The same without what is beyond these values, but for a little room.
-    pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> Range {
+    pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> AxisRange {
         let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
         let (low, high) = values.fold((0.0, 0.0), wider);
         let room = (high - low) * 0.015;
@@ -48,13 +48,13 @@ impl Scale {
 
 /// A range of numbers that ends at named ones.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
+pub(super) struct AxisRange {
     pub(super) ends: (f64, f64),
     pub(super) ticks: Vec<(f64, String)>,
 }
 
 /// A range that holds all values, and zero if it is not far or `zero` asks for it; about `most` of it are named.
-pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> Range {
+pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
     let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
     let (low, high) =
         values.filter(|value| value.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), wider);
@@ -80,7 +80,7 @@ pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool
         let value = (first + f64::from(index)) * step;
         (value, label(value, step, largest))
     };
-    Range { ends, ticks: (0..=count).map(tick).collect() }
+    AxisRange { ends, ticks: (0..=count).map(tick).collect() }
 }
 
 /// The next of 1, 2, 5, 10, 20 ..

@@ -3,7 +3,7 @@
 use super::axis::{Scale, numbers};
 use super::draw::{Drawing, counted, named, said, short};
 use super::errors::Errors;
-use super::model::{Point, Series, Track};
+use super::model::{ChartPoint, ReleaseSeries, Track};
 
 /// So many keys at most.
 const BARS: usize = 30;
@@ -14,9 +14,9 @@ const BOTTOM: f64 = 26.0;
 
 /// The keys of the one window of a release: a bar from zero to each value, its interval as a whisker; and how many keys
 /// are not shown.
-pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
+pub(super) fn window(series: &ReleaseSeries, width: f64) -> (Drawing, usize) {
     let first = |track: &'_ Track| track.points.first().copied();
-    let mut bars: Vec<(&Track, Point)> =
+    let mut bars: Vec<(&Track, ChartPoint)> =
         series.tracks.iter().filter_map(|track| Some((track, first(track)?))).collect();
     if !bars.iter().all(|(track, _)| track.ordered) {
         bars.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
@@ -53,7 +53,7 @@ pub(super) fn window(series: &Series, width: f64) -> (Drawing, usize) {
     (drawing, hidden)
 }
 
-fn bar(drawing: &mut Drawing, point: &Point, across: Scale, middle: f64) {
+fn bar(drawing: &mut Drawing, point: &ChartPoint, across: Scale, middle: f64) {
     let [zero, value] = [0.0, point.value].map(|number| across.at(number));
     drawing.rectangle("bar", [zero.min(value), middle - 6.5, (value - zero).abs(), 13.0]);
     drawing.line("edge", [value, middle - 6.5, value, middle + 6.5]);

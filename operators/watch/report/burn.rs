@@ -2,7 +2,7 @@
 
 use super::axis::{Scale, dated, spanned};
 use super::draw::{Drawing, counted, percent};
-use super::model::{Budget, Model, Outcome, Told};
+use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
 use crate::ledger::Outlook;
 
@@ -12,7 +12,7 @@ const TOP: f64 = 26.0;
 const BOTTOM: f64 = 24.0;
 
 /// The spent part of the cap over time; `None` where nobody said what was spent.
-pub(super) fn chart(budget: &Budget, (width, height): (f64, f64)) -> Option<Drawing> {
+pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Option<Drawing> {
     let start = budget.spent.values().map(|(start, _)| *start).min()?;
     let (end, (_, newest)) = budget.spent.last_key_value()?;
     let span = (start, (*end).max(start.saturating_add(1)));
@@ -58,7 +58,7 @@ pub(super) fn chart(budget: &Budget, (width, height): (f64, f64)) -> Option<Draw
 }
 
 /// What comes, if all goes on as it did.
-pub(super) fn outlook(budget: &Budget) -> Option<String> {
+pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
     let forecast = budget.forecast.as_ref()?;
     let more = counted(usize::try_from(forecast.windows()).unwrap_or(usize::MAX), "more window");
     let until = forecast.last_closes().map(|last| format!("; the last of them closes {}", dated(last)));
@@ -84,9 +84,9 @@ pub(super) fn outlook(budget: &Budget) -> Option<String> {
 pub(super) fn gone(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     for series in &model.releases {
-        let mut windows: Vec<&Told> = series.windows.iter().collect();
+        let mut windows: Vec<&ReportedWindow> = series.windows.iter().collect();
         windows.sort_by_key(|told| (told.start, told.end));
-        let alike = |a: &&Told, b: &&Told| a.outcome.word() == b.outcome.word();
+        let alike = |a: &&ReportedWindow, b: &&ReportedWindow| a.outcome.word() == b.outcome.word();
         for run in windows.chunk_by(alike) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
             let name = &series.name;
@@ -98,13 +98,13 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
                 }
             };
             words.push(match &first.outcome {
-                Outcome::Released => continue,
-                Outcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
-                Outcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
-                Outcome::Skipped => {
+                WindowOutcome::Released => continue,
+                WindowOutcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
+                WindowOutcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
+                WindowOutcome::Skipped => {
                     format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
                 }
-                Outcome::Lost => format!(
+                WindowOutcome::Lost => format!(
                     "{subject} {were} lost: {their} line could not be sealed, or the ledger was repaired since. A value \
                      that was released earlier holds."
                 ),

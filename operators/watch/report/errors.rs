@@ -8,9 +8,9 @@ use crate::told::Cell;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Errors {
     /// Between truth and tally: what the bound left out.
-    pub(super) bound: Mean,
+    pub(super) bound: ErrorMean,
     /// Between tally and value: what the noise added.
-    pub(super) noise: Mean,
+    pub(super) noise: ErrorMean,
     /// So many intervals hold their tally.
     pub(super) held: u64,
     /// Where ranks are promised instead.
@@ -20,12 +20,12 @@ pub(super) struct Errors {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
+pub(super) struct ErrorMean {
     sum: f64,
     pub(super) count: u64,
 }
 
-impl Mean {
+impl ErrorMean {
     pub(super) fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;

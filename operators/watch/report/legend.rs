@@ -1,10 +1,10 @@
 //! What the shapes of a chart mean, and the mark of a demo.
 
 use super::draw::{Drawing, percent};
-use super::model::Series;
+use super::model::ReleaseSeries;
 
 /// The shapes of a release's chart, each with its meaning; over time they are lines, otherwise bars.
-pub(super) fn legend(series: &Series, demo: bool, over_time: bool) -> Drawing {
+pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool) -> Drawing {
     let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
     let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
     // Where ranks are promised there is no interval to be drawn.

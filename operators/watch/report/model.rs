@@ -15,13 +15,13 @@ use crate::told::{Cell, Key, Law, Line, Ranked, Says, Window};
 /// All that was told so far.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    pub(super) releases: Vec<Series>,
-    pub(super) budget: Budget,
+    pub(super) releases: Vec<ReleaseSeries>,
+    pub(super) budget: BudgetHistory,
 }
 
 /// How a budget was spent.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct BudgetHistory {
     /// By the ends of windows: where the first window with this end began, and which part of the cap was spent.
     pub(super) spent: BTreeMap<i64, (i64, f64)>,
     pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
@@ -30,13 +30,13 @@ pub(super) struct Budget {
 
 /// A release, window by window.
 #[derive(Debug, Default)]
-pub(super) struct Series {
+pub(super) struct ReleaseSeries {
     pub(super) name: String,
-    pub(super) windows: Vec<Told>,
+    pub(super) windows: Vec<ReportedWindow>,
     pub(super) tracks: Vec<Track>,
     /// Each set of noises with its confidence and its promise, once.
-    pub(super) laws: Vec<Laws>,
-    pub(super) rows: Vec<Row>,
+    pub(super) laws: Vec<NoiseNotes>,
+    pub(super) rows: Vec<TableRow>,
     /// So many more lines than rows were told.
     pub(super) untold: u64,
     pub(super) errors: Errors,
@@ -50,14 +50,14 @@ pub(super) struct Series {
 
 /// A window, and what became of it.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct ReportedWindow {
     pub(super) start: Option<i64>,
     pub(super) end: Option<i64>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: WindowOutcome,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum WindowOutcome {
     Released,
     /// With the reason.
     Refused(String),
@@ -65,13 +65,13 @@ pub(super) enum Outcome {
     Lost,
 }
 
-impl Outcome {
+impl WindowOutcome {
     pub(super) fn word(&self) -> &'static str {
         match self {
-            Outcome::Released => "released",
-            Outcome::Refused(_) => "refused",
-            Outcome::Skipped => "skipped",
-            Outcome::Lost => "lost",
+            WindowOutcome::Released => "released",
+            WindowOutcome::Refused(_) => "refused",
+            WindowOutcome::Skipped => "skipped",
+            WindowOutcome::Lost => "lost",
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) struct Track {
     pub(super) q: Option<String>,
     /// Whether the key has a place of its own among others, as a number or a bucket has.
     pub(super) ordered: bool,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<ChartPoint>,
 }
 
 impl Track {
@@ -99,7 +99,7 @@ impl Track {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(super) struct ChartPoint {
     /// An index among the windows.
     pub(super) window: usize,
     pub(super) value: f64,
@@ -108,7 +108,7 @@ pub(super) struct Point {
     pub(super) truth: Option<f64>,
 }
 
-impl Point {
+impl ChartPoint {
     /// All that a picture shows of it.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + Clone + use<> {
         let ends = self.interval.map(|(low, high)| [low, high]);
@@ -118,7 +118,7 @@ impl Point {
 
 /// What a page says of noise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Laws {
+pub(super) struct NoiseNotes {
     /// The number, the kind and the scale of each.
     pub(super) noises: Vec<[String; 3]>,
     pub(super) q: Option<String>,
@@ -132,7 +132,7 @@ const OPEN: &str = "open";
 
 /// A line of the table, to the digit: the window, the key and its quantile, the value, its interval, and in a demo tally,
 /// truth, and by how many people the value is off.
-pub(super) type Row = [String; 10];
+pub(super) type TableRow = [String; 10];
 
 /// More rows make a page that nobody reads, and that a browser takes long to lay out.
 const ROWS: usize = 1000;
@@ -143,7 +143,8 @@ impl Model {
         let Some(line) = Line::read(line) else { return };
         let place = self.releases.iter().position(|series| *series.name == *line.release);
         let place = place.unwrap_or_else(|| {
-            self.releases.push(Series { name: line.release.clone().into_owned(), ..Series::default() });
+            self.releases
+                .push(ReleaseSeries { name: line.release.clone().into_owned(), ..ReleaseSeries::default() });
             self.releases.len() - 1
         });
         if let Some(series) = self.releases.get_mut(place) {
@@ -178,7 +179,7 @@ fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
     part.is_finite().then_some(part)
 }
 
-impl Series {
+impl ReleaseSeries {
     fn take(&mut self, line: &Line<'_>) {
         // A window that was told to its end is told again, to a new file.
         if self.known.contains(&ends(line.window)) {
@@ -186,13 +187,13 @@ impl Series {
         }
         let outcome = match &line.says {
             Says::Cell(cell) => return self.cell(line.window, cell),
-            Says::Closed { .. } => Outcome::Released,
-            Says::Refused(why) => Outcome::Refused(format!(
+            Says::Closed { .. } => WindowOutcome::Released,
+            Says::Refused(why) => WindowOutcome::Refused(format!(
                 "{} had spent {}, the window asked for {}, the limit is {}",
                 why.domain, why.spent, why.asked, why.limit
             )),
-            Says::Never("lost", _) => Outcome::Lost,
-            Says::Never(..) => Outcome::Skipped,
+            Says::Never("lost", _) => WindowOutcome::Lost,
+            Says::Never(..) => WindowOutcome::Skipped,
         };
         let place = self.window(line.window);
         if let Some(told) = self.windows.get_mut(place) {
@@ -206,14 +207,14 @@ impl Series {
         let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
         match self.windows.last() {
             Some(last) if (last.start, last.end) == (start, end) => {}
-            _ => self.windows.push(Told { start, end, outcome: Outcome::Released }),
+            _ => self.windows.push(ReportedWindow { start, end, outcome: WindowOutcome::Released }),
         }
         self.windows.len() - 1
     }
 
     fn cell(&mut self, window: Window<'_>, cell: &Cell<'_>) {
         let place = self.window(window);
-        let laws = Laws {
+        let laws = NoiseNotes {
             noises: cell.noise.iter().map(|law| noise(law, cell.q)).collect(),
             q: cell.q.map(str::to_owned),
             ranked: cell.ranked(),
@@ -244,7 +245,7 @@ impl Series {
         let Some(value) = finite(cell.value) else { return };
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
         let interval = cell.ranked().is_none().then_some((low, high));
-        let point = Point { window: place, value, interval, truth: finite(cell.truth) };
+        let point = ChartPoint { window: place, value, interval, truth: finite(cell.truth) };
         let q = cell.q.map(str::to_owned);
         let track = *self.places.entry([key.clone(), q.clone()]).or_insert_with(|| {
             let ordered = match &cell.key {

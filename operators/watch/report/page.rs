@@ -8,7 +8,7 @@ use super::bars;
 use super::burn;
 use super::draw::{Drawing, counted, escape, grouped, said};
 use super::legend::{legend, small_badge};
-use super::model::{Model, Series};
+use super::model::{Model, ReleaseSeries};
 use super::picture::panels;
 use super::ranks::promised;
 use super::style;
@@ -22,7 +22,7 @@ const WIDTH: f64 = 984.0;
 const ALONE: f64 = 760.0;
 
 /// A page on its way.
-struct Page<'a> {
+struct HtmlPage<'a> {
     heading: &'a Heading,
     text: String,
     /// So many pictures were placed.
@@ -31,7 +31,7 @@ struct Page<'a> {
 
 /// The page of all that was told.
 pub(super) fn page(heading: &Heading, model: &Model) -> String {
-    let mut page = Page { heading, text: String::new(), pictures: 0 };
+    let mut page = HtmlPage { heading, text: String::new(), pictures: 0 };
     page.head();
     if model.releases.is_empty() {
         page.text += "<section><h2>Nothing was released</h2><p>No window was complete.</p></section>";
@@ -52,7 +52,7 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
     page.text
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     fn head(&mut self) {
         let Heading { job, promise, domain, budget, made, demo } = self.heading;
         let (job, style, mark) = (escape(job), style::page(), mark(self.heading));
@@ -76,7 +76,7 @@ impl Page<'_> {
         self.text += "</dl></header>";
     }
 
-    fn release(&mut self, series: &Series) {
+    fn release(&mut self, series: &ReleaseSeries) {
         let windows = counted(series.windows.len(), "window");
         let starts = series.windows.iter().filter_map(|told| told.start).min();
         let ends = series.windows.iter().filter_map(|told| told.end).max();
@@ -119,7 +119,7 @@ impl Page<'_> {
         self.text += "</section>";
     }
 
-    fn chart(&mut self, series: &Series) {
+    fn chart(&mut self, series: &ReleaseSeries) {
         let over_time = series.windows.len() > 1;
         self.text += "<div class=\"legend\">";
         self.draw(&legend(series, self.heading.demo, over_time));
@@ -153,7 +153,7 @@ impl Page<'_> {
         }
     }
 
-    fn over_time(&mut self, series: &Series) -> usize {
+    fn over_time(&mut self, series: &ReleaseSeries) -> usize {
         let width = if series.tracks.len() == 1 { ALONE } else { WIDTH };
         let (mut panels, columns, hidden) = panels(&Timeline::new(series), width);
         let class = ["one", "two", "three"].get(columns - 1).unwrap_or(&"three");
@@ -166,7 +166,7 @@ impl Page<'_> {
         hidden
     }
 
-    fn bars(&mut self, series: &Series) -> usize {
+    fn bars(&mut self, series: &ReleaseSeries) -> usize {
         let (mut bars, hidden) = bars::window(series, ALONE);
         if self.heading.demo {
             let y = bars.height - 20.0;
@@ -179,7 +179,7 @@ impl Page<'_> {
         hidden
     }
 
-    fn errors(&mut self, series: &Series) {
+    fn errors(&mut self, series: &ReleaseSeries) {
         let errors = &series.errors;
         if self.heading.demo
             && let Some(mut drawing) = bars::errors(errors, 560.0)
@@ -200,7 +200,7 @@ impl Page<'_> {
         }
     }
 
-    fn table(&mut self, series: &Series) {
+    fn table(&mut self, series: &ReleaseSeries) {
         if series.rows.is_empty() {
             return;
         }

@@ -4,7 +4,7 @@
 use super::bars;
 use super::draw::{Drawing, counted, escape, px, short};
 use super::legend::{badge, legend};
-use super::model::{Model, Series};
+use super::model::{Model, ReleaseSeries};
 use super::ranks::promised;
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::timeline::Timeline;
@@ -65,7 +65,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
 }
 
 /// Draws a release from `y` on; gives where it ends.
-fn release(whole: &mut Drawing, heading: &Heading, series: &Series, y: f64) -> f64 {
+fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f64) -> f64 {
     let windows = counted(series.windows.len(), "window");
     whole.description += &format!("{}, {windows}. ", series.name);
     let over_time = series.windows.len() > 1;

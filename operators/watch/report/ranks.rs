@@ -2,16 +2,16 @@
 //! nothing to draw.
 
 use super::draw::{counted, grouped, percent};
-use super::errors::{Mean, holds};
-use super::model::{Laws, Series};
+use super::errors::{ErrorMean, holds};
+use super::model::{NoiseNotes, ReleaseSeries};
 use crate::told::{Cell, Ranked};
 
 /// More promises than these are not read.
 const SAID: usize = 8;
 
 /// What is promised of the values of a release, in a sentence or two.
-pub(super) fn promised(series: &Series) -> Option<String> {
-    let ranked: Vec<(&Laws, Ranked)> =
+pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
+    let ranked: Vec<(&NoiseNotes, Ranked)> =
         series.laws.iter().filter_map(|laws| Some((laws, laws.ranked?))).collect();
     let mut said: Vec<String> = Vec::new();
     for (laws, ranked) in &ranked {
@@ -59,7 +59,7 @@ fn ordinal(number: u64) -> String {
 /// In a demo, by how many people values were off, where a rank is promised.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Off {
-    mean: Mean,
+    mean: ErrorMean,
     most: u64,
     /// So many were off by no more than is promised.
     kept: u64,

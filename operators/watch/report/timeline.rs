@@ -1,12 +1,12 @@
 //! A release over time: one panel for each key, the value as a line within the band of its intervals.
 
-use super::axis::{Range, Scale, numbers, times};
+use super::axis::{AxisRange, Scale, numbers, times};
 use super::draw::{Drawing, counted, said, short};
-use super::model::{Outcome, Point, Series, Track};
+use super::model::{ChartPoint, ReleaseSeries, Track, WindowOutcome};
 
 /// What all panels of a release share: where its windows stand.
 pub(super) struct Timeline<'a> {
-    series: &'a Series,
+    series: &'a ReleaseSeries,
     /// The windows in the order of time, and the place of each in it.
     order: Vec<usize>,
     place: Vec<usize>,
@@ -28,7 +28,7 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 24.0;
 
 /// A point as it is drawn: the mean of the windows from `first` on.
-struct Drawn {
+struct PlottedPoint {
     group: usize,
     x: f64,
     value: f64,
@@ -37,7 +37,7 @@ struct Drawn {
 }
 
 impl<'a> Timeline<'a> {
-    pub(super) fn new(series: &'a Series) -> Timeline<'a> {
+    pub(super) fn new(series: &'a ReleaseSeries) -> Timeline<'a> {
         let windows = &series.windows;
         let mut order: Vec<usize> = (0..windows.len()).collect();
         order.sort_by_key(|at| windows.get(*at).map(|told| (told.start, told.end)));
@@ -76,8 +76,8 @@ impl<'a> Timeline<'a> {
     }
 
     /// The numbers at the edge of a key's panel.
-    fn range(track: &Track) -> Range {
-        numbers(track.points.iter().flat_map(Point::numbers), 4, false)
+    fn range(track: &Track) -> AxisRange {
+        numbers(track.points.iter().flat_map(ChartPoint::numbers), 4, false)
     }
 
     /// The room that they take in the widest of these panels: then all panels stand above each other in time.
@@ -116,9 +116,10 @@ impl<'a> Timeline<'a> {
 
     fn lines(&self, drawing: &mut Drawing, track: &Track, across: (f64, f64), up: Scale) {
         let drawn = self.drawn(track, across);
-        let next = |a: &Drawn, b: &Drawn| b.group == a.group + 1;
+        let next = |a: &PlottedPoint, b: &PlottedPoint| b.group == a.group + 1;
         for run in drawn.chunk_by(next) {
-            let ends = |point: &Drawn| point.interval.map(|(low, high)| (point.x, up.at(low), up.at(high)));
+            let ends =
+                |point: &PlottedPoint| point.interval.map(|(low, high)| (point.x, up.at(low), up.at(high)));
             let ends: Vec<(f64, f64, f64)> = run.iter().filter_map(ends).collect();
             let above = ends.iter().map(|(x, _, high)| (*x, *high));
             let below = ends.iter().rev().map(|(x, low, _)| (*x, *low));
@@ -146,16 +147,16 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn drawn(&self, track: &Track, across: (f64, f64)) -> Vec<Drawn> {
+    fn drawn(&self, track: &Track, across: (f64, f64)) -> Vec<PlottedPoint> {
         let thinned = self.thinned();
-        let mut points: Vec<(usize, &Point)> =
+        let mut points: Vec<(usize, &ChartPoint)> =
             track.points.iter().filter_map(|point| Some((*self.place.get(point.window)?, point))).collect();
         points.sort_by_key(|(place, _)| *place);
         let groups = points.chunk_by(|(a, _), (b, _)| a / thinned == b / thinned);
         let drawn = groups.filter_map(|group| {
             let (place, first) = group.first()?;
             let count = group.len() as f64;
-            let mean = |of: fn(&Point) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
+            let mean = |of: fn(&ChartPoint) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
             let truth = group.iter().map(|(_, point)| Some(point.truth? / count)).sum::<Option<f64>>();
             let low = group.iter().map(|(_, point)| Some(point.interval?.0 / count)).sum::<Option<f64>>();
             let high = group.iter().map(|(_, point)| Some(point.interval?.1 / count)).sum::<Option<f64>>();
@@ -165,7 +166,7 @@ impl<'a> Timeline<'a> {
                 1 => (first.value, first.interval),
                 _ => (mean(|point| point.value), interval),
             };
-            Some(Drawn { group: place / thinned, x, value, interval, truth })
+            Some(PlottedPoint { group: place / thinned, x, value, interval, truth })
         });
         drawn.collect()
     }
@@ -196,7 +197,7 @@ impl<'a> Timeline<'a> {
         let bottom = drawing.height - BOTTOM;
         for run in self.order.chunk_by(|a, b| outcome(a) == outcome(b)) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
-            let Some(word) = outcome(first).filter(|word| *word != Outcome::Released.word()) else {
+            let Some(word) = outcome(first).filter(|word| *word != WindowOutcome::Released.word()) else {
                 continue;
             };
             let (from, to) = (self.reach(*first, across).0, self.reach(*last, across).1);
