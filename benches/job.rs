@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use discreet::job::{Job, Replay};
-use discreet::ledger::{Key, Ledger};
+use discreet::ledger::{Ledger, LedgerKey};
 
 const PEOPLE: u64 = 500_000;
 const EACH: u64 = 20;
@@ -138,7 +138,7 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     );
     let job = Job::parse(directory.join("bench.toml"), &text)?;
     let ledger = directory.join(format!("{run}.ledger"));
-    Key::create(Key::beside(&ledger))?;
+    LedgerKey::create(LedgerKey::beside(&ledger))?;
     Ledger::create_alone(&ledger)?.register(job.domain())?;
     let mut replay = Replay::default();
     replay.workers = WORKERS;

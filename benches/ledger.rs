@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
-use discreet::ledger::{Charge, Claim, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
+use discreet::ledger::{AccountSpec, Charge, Claim, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
 
 /// Windows sealed together, as they come when a gate has a queue.
 const GROUP: i64 = 256;
@@ -81,7 +81,7 @@ impl Pipeline {
     fn new(path: &Path, promise: Promise) -> Result<Pipeline, Box<dyn Error>> {
         let mut ledger = Ledger::create(path)?;
         let name = Name::new("domain", "visits")?;
-        ledger.register(&Domain::new(name, Adjacency::PERSON, promise, PrivacyCost::zcdp(500.0)?)?)?;
+        ledger.register(&AccountSpec::new(name, Adjacency::PERSON, promise, PrivacyCost::zcdp(500.0)?)?)?;
         let claim = ledger.claim(&Name::new("job", "web")?)?;
         Ok(Pipeline { ledger, claim, cost: ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1e-6)?) })
     }
@@ -94,14 +94,17 @@ impl Pipeline {
                 .map(|window| self.sealing(window))
                 .collect::<Result<_, _>>()?;
             let rows = self.ledger.seal(&self.claim, &batch)?;
-            assert!(rows.iter().all(|row| row.fate() == Fate::Sealed), "the budget was meant to last");
+            assert!(
+                rows.iter().all(|row| row.fate() == ReleaseStatus::Sealed),
+                "the budget was meant to last"
+            );
         }
         Ok(count as f64 / start.elapsed().as_secs_f64())
     }
 
     fn sealing(&self, window: i64) -> Result<Sealing, Box<dyn Error>> {
         Ok(Sealing {
-            release: Release {
+            release: ReleaseId {
                 domain: Name::new("domain", "visits")?,
                 job: Name::new("job", "web")?,
                 version: Digest::of(b"version 1"),
@@ -110,7 +113,7 @@ impl Pipeline {
                 part: None,
             },
             charge: Some(Charge::Cost(self.cost.clone())),
-            fate: Fate::Sealed,
+            fate: ReleaseStatus::Sealed,
             line: format!(r#"{{"release":"by_path","window":{window},"key":"/index.html","value":1234}}"#),
             state: None,
         })

@@ -126,7 +126,7 @@ fn live() -> Outcome<()> {
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("coins.ledger");
     // A bundle at epsilon 1 counts as rho = tanh(1/2) = 0.46, which takes a budget of this size.
-    Ledger::create(&ledger)?.register(&Domain::lifetime("coins", Budget::approximate(6.0, 1e-5))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("coins", Budget::approximate(6.0, 1e-5))?)?;
     let gate = Gate::open(&ledger, "coins")?;
     let told = Told::default();
     let schema = Schema::new([Field::number("bucket"), Field::number("coin")])?.of_person("number")?;

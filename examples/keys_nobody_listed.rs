@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-keys-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("searches.ledger");
-    Ledger::create(&ledger)?.register(&Domain::lifetime("searches", Budget::approximate(2.0, 1e-5))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("searches", Budget::approximate(2.0, 1e-5))?)?;
 
     let gate = Gate::open(&ledger, "trends")?;
     discreet::execute(Config::threads(1)?, move |worker, feeds| {

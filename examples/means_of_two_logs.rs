@@ -169,7 +169,7 @@ impl Log {
         let directory = std::env::temp_dir().join(format!("discreet-means-{}", std::process::id()));
         std::fs::create_dir_all(&directory)?;
         let ledger = directory.join("means.ledger");
-        Ledger::create(&ledger)?.register(&Domain::new(
+        Ledger::create(&ledger)?.register(&AccountSpec::new(
             Name::new("domain", "people")?,
             Adjacency::PERSON,
             Promise::Lifetime,

@@ -169,7 +169,7 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("reviews.ledger");
     // Five statements, of which one would do.
-    Ledger::create(&ledger)?.register(&Domain::lifetime("reviewers", Budget::zcdp(5.0 * RHO)?)?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("reviewers", Budget::zcdp(5.0 * RHO)?)?)?;
     let gate = Gate::open(&ledger, "reviews")?;
     let (lines, told) = mpsc::channel();
     discreet::execute(Config::threads(1)?, move |worker, feeds| {

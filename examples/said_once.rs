@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-said-once-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("visits.ledger");
-    let visits = Domain::lifetime("visits", Budget::zcdp(0.25))?;
+    let visits = AccountSpec::lifetime("visits", Budget::zcdp(0.25))?;
     Ledger::create(&ledger)?.register(&visits)?;
 
     let mut before = Vec::new();

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-orders-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("orders.ledger");
-    Ledger::create(&ledger)?.register(&Domain::lifetime("orders", Budget::zcdp(0.1))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("orders", Budget::zcdp(0.1))?)?;
     let gate = Gate::open(&ledger, "shop")?;
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
         let (nine, ten) = (at("2026-11-01T09:00:00Z")?, at("2026-11-01T10:00:00Z")?);

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("visits.ledger");
     // Two statistics of six hours ask for 6 * (0.02 + 0.01) = 0.18.
-    Ledger::create(&ledger)?.register(&Domain::lifetime("visits", Budget::zcdp(0.1))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("visits", Budget::zcdp(0.1))?)?;
 
     let gate = Gate::open(&ledger, "web")?;
     let finished = discreet::execute(Config::threads(2)?, move |worker, feeds| {

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("visits.ledger");
     // Once, by hand: whoever was there on a day is hidden by epsilon = 1, whatever is asked about that day.
-    let visits = Domain::each("visits", days(1), Budget::approximate(1.0, 1e-6))?;
+    let visits = AccountSpec::each("visits", days(1), Budget::approximate(1.0, 1e-6))?;
     Ledger::create(&ledger)?.register(&visits)?;
 
     let gate = Gate::open(&ledger, "web")?;

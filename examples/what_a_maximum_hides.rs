@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-maximum-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("shop.ledger");
-    Ledger::create(&ledger)?.register(&Domain::lifetime("shop", Budget::approximate(3.0, 1e-6))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("shop", Budget::approximate(3.0, 1e-6))?)?;
     let gate = Gate::open(&ledger, "shop")?;
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
         worker.dataflow(|scope| {

@@ -10,7 +10,7 @@ pub use crate::dataflow::{
 };
 pub use crate::gate::{Gate, Opening};
 pub use crate::invalid::Invalid;
-pub use crate::ledger::{Domain, Fate, Ledger};
+pub use crate::ledger::{AccountSpec, Ledger, ReleaseStatus};
 pub use crate::mechanisms::{
     Altogether, BinarySearch, Bound, BoundedNoise, Edges, Exponential, Gaussian, Grid, Keys, Laplace,
     Maximum, PerPerson, PermuteAndFlip, Quantile, Range, Stable,

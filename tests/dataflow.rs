@@ -20,7 +20,7 @@ use std::time::Duration;
 use discreet::accounting::PrivacyCost;
 use discreet::dataflow::{All, Config, Deliver, Plan, Title, execute};
 use discreet::gate::{Gate, Opening};
-use discreet::ledger::{Digest, Domain, Fate, Ledger, Name};
+use discreet::ledger::{AccountSpec, Digest, Ledger, Name, ReleaseStatus};
 
 use children::{child, end};
 use common::Place;
@@ -37,7 +37,9 @@ impl Scratch {
     fn new(name: &str, windows: f64) -> Scratch {
         let scratch = Scratch(Place::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-        ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(windows * COST)).unwrap()).unwrap();
+        ledger
+            .register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(windows * COST)).unwrap())
+            .unwrap();
         scratch
     }
 
@@ -46,7 +48,7 @@ impl Scratch {
     }
 
     /// What the ledger says of each window of the schedule.
-    fn fates(&self) -> Vec<Option<Fate>> {
+    fn fates(&self) -> Vec<Option<ReleaseStatus>> {
         let mut ledger = Ledger::open(self.ledger()).unwrap();
         let windows = (0..).map_while(|number| schedule().window(number));
         windows.map(|window| ledger.look_up(&title().of(window)).unwrap().map(|row| row.fate())).collect()
@@ -102,7 +104,7 @@ fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
         assert_eq!(windows, ["0", "10", "20", "30", "40", "50"].repeat(round));
         assert_eq!(lines[lines.len() - WINDOWS..], lines[..WINDOWS], "the second run repeats the first");
     }
-    assert_eq!(scratch.fates(), [Some(Fate::Sealed); WINDOWS]);
+    assert_eq!(scratch.fates(), [Some(ReleaseStatus::Sealed); WINDOWS]);
 }
 
 #[test]
@@ -111,8 +113,8 @@ fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so()
     let (status, said) = end(child("poor", &scratch.0).spawn().unwrap());
     assert_eq!(status.code(), Some(75), "{said}");
     let fates = scratch.fates();
-    assert_eq!(fates.iter().filter(|fate| **fate == Some(Fate::Sealed)).count(), 4);
-    assert_eq!(fates.iter().filter(|fate| **fate == Some(Fate::Refused)).count(), 2);
+    assert_eq!(fates.iter().filter(|fate| **fate == Some(ReleaseStatus::Sealed)).count(), 4);
+    assert_eq!(fates.iter().filter(|fate| **fate == Some(ReleaseStatus::Refused)).count(), 2);
     assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
 }
 

@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::gate::{Desk, Opening, Request, Told};
-use discreet::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
+use discreet::ledger::{
+    AccountSpec, Charge, Digest, Ledger, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
+};
 use discreet::noise::NoiseSource;
 
 use common::{Place, size};
@@ -28,7 +30,7 @@ use common::{Place, size};
 fn key(place: &Place) -> PathBuf {
     let path = place.join("key");
     if !path.exists() {
-        Key::create(&path).unwrap();
+        LedgerKey::create(&path).unwrap();
     }
     path
 }
@@ -36,7 +38,7 @@ fn key(place: &Place) -> PathBuf {
 /// Makes a ledger of one domain, at a path or an address, whose key is elsewhere.
 fn made(place: PathBuf, cap: f64) -> PathBuf {
     let mut ledger = Ledger::create_alone(&place).unwrap();
-    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(cap)).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(cap)).unwrap()).unwrap();
     place
 }
 
@@ -45,7 +47,7 @@ const COST: f64 = 1.0 / 1024.0;
 
 fn sealing(job: &str, window: i64, line: String) -> Sealing {
     Sealing {
-        release: Release {
+        release: ReleaseId {
             domain: Name::new("domain", "visits").unwrap(),
             job: Name::new("job", job).unwrap(),
             version: Digest::of(b"version 1"),
@@ -54,7 +56,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
             part: None,
         },
         charge: Some(Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap()))),
-        fate: Fate::Sealed,
+        fate: ReleaseStatus::Sealed,
         line,
         state: None,
     }
@@ -102,7 +104,7 @@ fn the_child() {
             ready();
             let sealed =
                 (0..250).map(|window| ledger.seal(&claim, &[sealing(&job, window, line(window))]).unwrap());
-            let granted = sealed.filter(|rows| rows[0].fate() == Fate::Sealed).count();
+            let granted = sealed.filter(|rows| rows[0].fate() == ReleaseStatus::Sealed).count();
             println!("\ngranted {granted}");
         }
         // Releases until it is killed, windows that it has told of before among them.
@@ -121,7 +123,7 @@ fn the_child() {
                         Told::Halted(doubt) => return println!("\nhalted {doubt:?}"),
                         Told::Withheld(_) | Told::Absent(_) => continue,
                     };
-                    if row.fate() == Fate::Sealed {
+                    if row.fate() == ReleaseStatus::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());
                     }
                     desk.delivered(&row);

@@ -106,7 +106,7 @@ fn run(
     let ledger = directory.join("study.ledger");
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory)?;
-    Ledger::create(&ledger)?.register(&Domain::lifetime("study", Budget::approximate(8.0, 1e-5))?)?;
+    Ledger::create(&ledger)?.register(&AccountSpec::lifetime("study", Budget::approximate(8.0, 1e-5))?)?;
     let gate = Arc::new(Gate::open(&ledger, "study")?);
     let took = Arc::new(Mutex::new(Vec::new()));
     let (told, taking, batches) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&took), batches.to_vec());

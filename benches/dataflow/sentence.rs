@@ -6,7 +6,7 @@ use std::path::Path;
 use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
 use discreet::dataflow::{Deliver, Fed};
 use discreet::gate::Gate;
-use discreet::ledger::{Domain, Ledger, Name};
+use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::{Time, minutes};
 
@@ -29,7 +29,7 @@ pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     let record = Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut laid = Ledger::create(ledger)?;
     for (name, neighbours) in [(name("people")?, Adjacency::PERSON), (name("records")?, record)] {
-        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?)?;
+        laid.register(&AccountSpec::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?)?;
     }
     Ok(())
 }

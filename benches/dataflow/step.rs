@@ -14,7 +14,7 @@ use discreet::dataflow::{
     BATCH, Config, Deliver, Gone, Plan, Pulled, Schedule, Source, Statistic, Title, execute,
 };
 use discreet::gate::{Gate, Sealable};
-use discreet::ledger::{Charge, Digest, Domain, Ledger, Name};
+use discreet::ledger::{AccountSpec, Charge, Digest, Ledger, Name};
 use discreet::noise::NoiseSource;
 use discreet::time::{Span, Time};
 
@@ -51,7 +51,8 @@ fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Er
         version: Digest::of(b"1"),
         name: word("people")?,
     };
-    let domain = Domain::new(word("visits")?, Adjacency::PERSON, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?;
+    let domain =
+        AccountSpec::new(word("visits")?, Adjacency::PERSON, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?;
     Ledger::create(ledger)?.register(&domain)?;
     let gate = Gate::open(ledger, title.job.as_str())?;
     let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1.0 / 1024.0)?);

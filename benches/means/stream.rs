@@ -11,7 +11,7 @@ use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
 use discreet::dataflow::bounding::{Cap, Chooser, Kept, Table, Values};
 use discreet::dataflow::{Config, Deliver, Fed, execute};
 use discreet::gate::Gate;
-use discreet::ledger::{Domain, Ledger, Name};
+use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::mechanisms::{Bound, FoundMean, Gaussian};
 use discreet::time::{Time, minutes};
 use rustix::time::{ClockId, clock_gettime};
@@ -83,7 +83,7 @@ fn run<const D: usize>(events: &Events<D>, build: Build<D>, ledger: &Path) -> Re
     let mut laid = Ledger::create(ledger)?;
     for (name, neighbours) in [("people", Adjacency::PERSON), ("records", record)] {
         let name = Name::new("domain", name)?;
-        laid.register(&Domain::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(10.0)?)?)?;
+        laid.register(&AccountSpec::new(name, neighbours, Promise::Lifetime, PrivacyCost::zcdp(10.0)?)?)?;
     }
     drop(laid);
     let (gate, started) = (Arc::new(Gate::open(ledger, "bench")?), Arc::new(OnceLock::new()));

@@ -6,7 +6,7 @@ use std::path::Path;
 use discreet::accounting::Budget;
 use discreet::dataflow::{Deliver, Fed};
 use discreet::gate::Gate;
-use discreet::ledger::{Domain, Ledger};
+use discreet::ledger::{AccountSpec, Ledger};
 use discreet::mechanisms::{BinarySearch, Bound, Exponential, Grid, Keys};
 use discreet::time::{Time, minutes};
 
@@ -32,7 +32,7 @@ const ABOVE: i64 = 1 << 20;
 /// A ledger that can pay for every window of either sentence.
 pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     Ok(Ledger::create(ledger)?
-        .register(&Domain::lifetime("people", Budget::zcdp(2.0 * RHO * WINDOWS as f64))?)?)
+        .register(&AccountSpec::lifetime("people", Budget::zcdp(2.0 * RHO * WINDOWS as f64))?)?)
 }
 
 /// A whole number of 20 bits.

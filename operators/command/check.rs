@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::job::config::{Place, Records, declare_fields};
+use discreet::job::config::{SourcePlace, RecordFormat, declare_fields};
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
@@ -85,7 +85,7 @@ impl Check {
 impl Check {
     /// Declares the fields of a sample in the job file, if the job then still reads well; what was done.
     fn write(&self, job: &Job, survey: &Survey) -> Result<String, Refusal> {
-        if !matches!(job.source.records, Records::Jsonl(_)) {
+        if !matches!(job.source.records, RecordFormat::Jsonl(_)) {
             let message =
                 "--write-fields: the source is not of JSON lines; leave it out: its fields are known already";
             return Err(Refusal::new(message));
@@ -116,15 +116,15 @@ impl Check {
 fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
     match &job.source.records {
-        Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => source(place)?,
+        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => source(place)?,
         _ => {}
     }
     Ok(connected)
 }
 
 /// Whether there is something to read, of which nothing is read.
-fn source(place: &Place) -> Result<(), Refusal> {
-    let Place::Files(path) = place else { return Ok(()) };
+fn source(place: &SourcePlace) -> Result<(), Refusal> {
+    let SourcePlace::Files(path) = place else { return Ok(()) };
     let gone = |path: &Path, found: &str| {
         let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{Omega, PrivacyCost, limit};
-use discreet::ledger::{Domain, Ledger, Name};
+use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
@@ -144,14 +144,14 @@ impl Show {
 
 /// A domain and how much of it is left.
 struct AccountStanding {
-    domain: Domain,
+    domain: AccountSpec,
     releases: u64,
     /// What counts against the newest window that was charged.
     spent: PrivacyCost,
 }
 
 impl AccountStanding {
-    fn of(ledger: &mut Ledger, domain: Domain) -> Result<AccountStanding, Refusal> {
+    fn of(ledger: &mut Ledger, domain: AccountSpec) -> Result<AccountStanding, Refusal> {
         let (releases, newest) = ledger.releases(domain.name())?;
         let spent = ledger.spent(domain.name(), newest)?.0;
         Ok(AccountStanding { domain, releases, spent })
@@ -180,7 +180,7 @@ impl AccountStanding {
 }
 
 /// What a domain promises, as it is printed beside every output.
-fn sentence(domain: &Domain) -> String {
+fn sentence(domain: &AccountSpec) -> String {
     domain.promise().sentence(domain.neighbours(), in_words)
 }
 

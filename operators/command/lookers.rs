@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use discreet::job::config::Records;
+use discreet::job::config::RecordFormat;
 use discreet::job::{Job, Progress, Survey, Told};
 use discreet::time::in_words;
 use discreet::watch::{Heading, Report};
@@ -35,7 +35,7 @@ pub(crate) struct Look {
 /// Names the option that declares the fields of lines of JSON, where they are not declared: a run that reads, and so finds a
 /// misspelt one, spends.
 pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
-    if matches!(job.source.records, Records::Jsonl(_)) && job.source.fields.is_none() {
+    if matches!(job.source.records, RecordFormat::Jsonl(_)) && job.source.fields.is_none() {
         // Nobody has to read it.
         let _ = writeln!(
             std::io::stderr(),

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use discreet::dataflow::{Failure, Finished};
 use discreet::job::{Mistake, Mistakes};
-use discreet::ledger::{Trouble, TroubleKind};
+use discreet::ledger::{LedgerError, LedgerErrorKind};
 use discreet::{Decimal, Invalid};
 use serde_json::json;
 
@@ -240,9 +240,10 @@ impl From<Failure> for Refusal {
     }
 }
 
-impl From<Trouble> for Refusal {
-    fn from(trouble: Trouble) -> Refusal {
-        let code = if trouble.kind() == TroubleKind::Refused { BAD_CONFIGURATION } else { LEDGER_IN_DOUBT };
+impl From<LedgerError> for Refusal {
+    fn from(trouble: LedgerError) -> Refusal {
+        let code =
+            if trouble.kind() == LedgerErrorKind::Refused { BAD_CONFIGURATION } else { LEDGER_IN_DOUBT };
         Refusal { message: trouble.to_string(), code }
     }
 }

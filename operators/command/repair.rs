@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use discreet::ledger::{Entry, Journal, Ledger, Loss, Published};
+use discreet::ledger::{AcceptedLoss, AnchorEntry, Journal, Ledger, Published};
 use discreet::time::in_utc;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(crate) struct RepairArgs {
 
 impl RepairArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
-        let (mut anchors, mut published): (Vec<Entry>, Vec<Published>) = Default::default();
+        let (mut anchors, mut published): (Vec<AnchorEntry>, Vec<Published>) = Default::default();
         for path in &self.anchor {
             if is_empty_output(path) {
                 continue;
@@ -46,7 +46,7 @@ impl RepairArgs {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.ok().and_then(|now| i64::try_from(now.as_micros()).ok());
         let now = now.ok_or_else(|| Refusal::new("clock: found a time before 1970; set the clock"))?;
-        let loss = Loss { reason: &self.reason, now, anchors: &anchors, published: &published };
+        let loss = AcceptedLoss { reason: &self.reason, now, anchors: &anchors, published: &published };
         let repaired = Ledger::repair(&self.ledger, &loss)?;
         let torn = repaired.torn.as_ref().map(|path| path.display().to_string());
         if self.json {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use discreet::job::MadeUp;
-use discreet::job::config::Number;
+use discreet::job::config::ConfigNumber;
 use discreet::time::at;
 
 use super::{CANNOT_WRITE, Refusal, whole};
@@ -55,7 +55,7 @@ impl Synth {
     /// Writes the log; there is nothing else to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let moment = |field: &str, text: &str| at(text).map_err(|refused| refusal(field, refused.remedy()));
-        let skew = Number::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
+        let skew = ConfigNumber::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
         let log = MadeUp::of(
             whole("people", &self.people)?,
             whole("rows", &self.rows)?,

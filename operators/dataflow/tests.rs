@@ -18,7 +18,7 @@ use super::release::{Desk, Waker, release};
 use super::*;
 use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::gate::Sealable;
-use crate::ledger::{Charge, Digest, Fate, Name, Row};
+use crate::ledger::{Charge, Digest, Name, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
 use crate::time::{Span, Time};
 

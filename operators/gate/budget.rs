@@ -1,21 +1,21 @@
 //! Which of a ledger's budgets a statement about it means.
 
 use crate::accounting::PrivacyUnit;
-use crate::ledger::{Domain, Name, Trouble};
+use crate::ledger::{AccountSpec, LedgerError, Name};
 
 /// The domain of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
 pub(super) fn find<'a>(
-    domains: &'a [Domain],
+    domains: &'a [AccountSpec],
     named: Option<&Name>,
     unit: PrivacyUnit,
     person: Option<&str>,
-) -> Result<&'a Domain, Trouble> {
+) -> Result<&'a AccountSpec, LedgerError> {
     let found = of_unit(domains, named, unit)?;
     let Some(person) = person.filter(|person| found.person() != Some(*person)) else { return Ok(found) };
     let stated = found.person().map_or("does not state who one person is".to_owned(), |known| {
         format!("is an account of other people: of the person {known}")
     });
-    Err(Trouble::refused(format!(
+    Err(LedgerError::refused(format!(
         "person: found {person}, and domain {} {stated}; one cap would speak about different people: put back what it was; or \
          state another account, with `discreet ledger init` and a domain of another name: a budget of its own, and who is in \
          both accounts spends both",
@@ -24,19 +24,19 @@ pub(super) fn find<'a>(
 }
 
 fn of_unit<'a>(
-    domains: &'a [Domain],
+    domains: &'a [AccountSpec],
     named: Option<&Name>,
     unit: PrivacyUnit,
-) -> Result<&'a Domain, Trouble> {
-    let protects = |domain: &&Domain| domain.neighbours().unit == unit;
-    let fitting: Vec<&Domain> = domains.iter().filter(protects).collect();
+) -> Result<&'a AccountSpec, LedgerError> {
+    let protects = |domain: &&AccountSpec| domain.neighbours().unit == unit;
+    let fitting: Vec<&AccountSpec> = domains.iter().filter(protects).collect();
     let refuse = |found: &str| {
         let names: Vec<&str> = fitting.iter().map(|domain| domain.name().as_str()).collect();
         let remedy = match names.as_slice() {
             [] => format!("state one that protects a {unit} with `discreet ledger init`"),
             names => format!("give one that protects a {unit}: {}", names.join(", ")),
         };
-        Err(Trouble::refused(format!("domain: {found}; {remedy}")))
+        Err(LedgerError::refused(format!("domain: {found}; {remedy}")))
     };
     let Some(name) = named else {
         return match fitting[..] {
@@ -61,9 +61,9 @@ mod tests {
         Name::new("domain", text).unwrap()
     }
 
-    fn domain(text: &str, unit: PrivacyUnit) -> Domain {
+    fn domain(text: &str, unit: PrivacyUnit) -> AccountSpec {
         let neighbours = Adjacency { unit, ..Adjacency::PERSON };
-        Domain::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
+        AccountSpec::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
     }
 
     /// Refutes a guess: where more than one domain could be meant, or none can, somebody's budget would be spent unasked.
@@ -91,7 +91,7 @@ mod tests {
             (Some("visits"), PrivacyUnit::Record, &["visits protects a person", "protects a record: logs"]),
         ] {
             let trouble = found(named, unit).unwrap_err();
-            assert_eq!(trouble.kind(), crate::ledger::TroubleKind::Refused);
+            assert_eq!(trouble.kind(), crate::ledger::LedgerErrorKind::Refused);
             for word in says {
                 assert!(trouble.to_string().contains(word), "{trouble}");
             }

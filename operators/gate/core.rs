@@ -22,13 +22,13 @@
 use std::collections::BTreeMap;
 
 use super::doubt::Doubt;
-use crate::ledger::Fate;
+use crate::ledger::ReleaseStatus;
 
 /// A row of the ledger, as read back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Record<Line> {
     /// What became of the release.
-    pub fate: Fate,
+    pub fate: ReleaseStatus,
     /// The text that leaves, byte by byte.
     pub line: Line,
     /// Whether the ledger already holds that it was delivered.

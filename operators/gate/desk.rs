@@ -15,7 +15,7 @@ use super::request::{Request, Told};
 use super::thread::{Halted, Message};
 use super::welcome::{Guest, Memory};
 use crate::accounting::PrivacyUnit;
-use crate::ledger::{Domain, Key, Name, Release, Row, Trouble, VersionTerms};
+use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
 
 /// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
 ///
@@ -24,8 +24,8 @@ use crate::ledger::{Domain, Key, Name, Release, Row, Trouble, VersionTerms};
 pub struct Gate {
     job: Name,
     version: u32,
-    key: Key,
-    domains: Vec<Domain>,
+    key: LedgerKey,
+    domains: Vec<AccountSpec>,
     /// Who one person is to this job, where it says so.
     person: Option<String>,
     messages: Option<Sender<Message>>,
@@ -39,7 +39,7 @@ impl Gate {
     /// # Errors
     ///
     /// As [`Opening::open`].
-    pub fn open(ledger: impl AsRef<Path>, job: &str) -> Result<Gate, Trouble> {
+    pub fn open(ledger: impl AsRef<Path>, job: &str) -> Result<Gate, LedgerError> {
         Opening::new(ledger, job)?.open()
     }
 
@@ -49,8 +49,8 @@ impl Gate {
     /// # Errors
     ///
     /// As [`Key::open`], and if `job` is no name.
-    pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, Trouble> {
-        let (job, key) = (Name::new("job", job)?, Key::open(key)?);
+    pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
+        let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
         let (domains, halted) = (Vec::new(), Halted::default());
         Ok(Gate { job, version: 1, key, domains, person: None, messages: None, thread: None, halted })
     }
@@ -70,8 +70,8 @@ impl Gate {
 
     pub(super) fn new(
         (job, version): (Name, u32),
-        key: Key,
-        (domains, person): (Vec<Domain>, Option<String>),
+        key: LedgerKey,
+        (domains, person): (Vec<AccountSpec>, Option<String>),
         messages: Sender<Message>,
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
@@ -90,12 +90,12 @@ impl Gate {
     }
 
     /// The secret beside the ledger.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &LedgerKey {
         &self.key
     }
 
     /// The budgets of the ledger, as they were when it was opened.
-    pub fn domains(&self) -> &[Domain] {
+    pub fn domains(&self) -> &[AccountSpec] {
         &self.domains
     }
 
@@ -106,7 +106,7 @@ impl Gate {
     ///
     /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
     /// that [is elsewhere](Gate::is_elsewhere) knows of none.
-    pub fn domain(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&Domain, Trouble> {
+    pub fn domain(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
         budget::find(&self.domains, named, unit, self.person.as_deref())
     }
 
@@ -132,7 +132,7 @@ impl Gate {
         name: &Name,
         parameters: impl Into<VersionTerms>,
         wake: impl Fn() + Send + 'static,
-    ) -> Result<Desk, Trouble> {
+    ) -> Result<Desk, LedgerError> {
         let (outbox, told) = unbounded();
         let (domains, messages) = (self.domains.clone(), self.messages.clone());
         let mut memory = None;
@@ -177,8 +177,8 @@ impl Drop for Gate {
 }
 
 /// Why a gate stopped: as it was kept, or this doubt where nothing was.
-fn why(halted: &Halted, doubt: Doubt) -> Trouble {
-    halted.get().map_or_else(|| doubt.into(), Trouble::from)
+fn why(halted: &Halted, doubt: Doubt) -> LedgerError {
+    halted.get().map_or_else(|| doubt.into(), LedgerError::from)
 }
 
 /// Who hears about a statistic.
@@ -217,7 +217,7 @@ impl fmt::Debug for Listener {
 
 /// Where one statistic asks for its releases and hears of them.
 pub struct Desk {
-    domains: Vec<Domain>,
+    domains: Vec<AccountSpec>,
     messages: Option<Sender<Message>>,
     told: Receiver<Told>,
     memory: Option<Memory>,
@@ -247,11 +247,12 @@ impl Desk {
     /// # Errors
     ///
     /// If the domain is unknown, or cannot count the charge; neither depends on data.
-    pub fn submit(&self, request: Request) -> Result<(), Trouble> {
+    pub fn submit(&self, request: Request) -> Result<(), LedgerError> {
         let wanted = &request.release.domain;
         let domain = self.domains.iter().find(|domain| domain.name() == wanted);
-        let domain = domain
-            .ok_or_else(|| Trouble::refused(format!("domain {wanted}: the ledger has none of that name")))?;
+        let domain = domain.ok_or_else(|| {
+            LedgerError::refused(format!("domain {wanted}: the ledger has none of that name"))
+        })?;
         domain.counts(request.charge.cost())?;
         self.send(Message::Wanted(request));
         Ok(())
@@ -259,12 +260,12 @@ impl Desk {
 
     /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
     /// and otherwise that it is [`Absent`](Told::Absent). Of one that is on its way nothing is told but its row.
-    pub fn seek(&self, release: Release) {
+    pub fn seek(&self, release: ReleaseId) {
         self.send(Message::Sought(release));
     }
 
     /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
-    pub fn miss(&self, release: Release) {
+    pub fn miss(&self, release: ReleaseId) {
         self.send(Message::Missed(release));
     }
 
@@ -285,7 +286,7 @@ impl Desk {
     }
 
     /// Returns why the gate stopped, after it said [`Told::Halted`]: the doubt, and what the ledger said.
-    pub fn why(&self, doubt: Doubt) -> Trouble {
+    pub fn why(&self, doubt: Doubt) -> LedgerError {
         why(&self.halted, doubt)
     }
 

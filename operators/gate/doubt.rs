@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ledger::{Trouble, TroubleKind};
+use crate::ledger::{LedgerError, LedgerErrorKind};
 
 /// Why the gate no longer releases anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,10 +26,10 @@ pub enum Doubt {
 
 impl Doubt {
     /// What a ledger's trouble means for a gate that cannot go on with it.
-    pub(super) fn about(trouble: &Trouble) -> Doubt {
+    pub(super) fn about(trouble: &LedgerError) -> Doubt {
         match trouble.kind() {
-            TroubleKind::Fenced => Doubt::Fenced,
-            TroubleKind::Unknown => Doubt::Unknown,
+            LedgerErrorKind::Fenced => Doubt::Fenced,
+            LedgerErrorKind::Unknown => Doubt::Unknown,
             _ => Doubt::Ledger,
         }
     }
@@ -59,16 +59,16 @@ pub(super) struct Halt {
     pub(super) cause: Option<String>,
 }
 
-impl From<&Halt> for Trouble {
-    fn from(halt: &Halt) -> Trouble {
-        let trouble = Trouble::from(halt.doubt);
+impl From<&Halt> for LedgerError {
+    fn from(halt: &Halt) -> LedgerError {
+        let trouble = LedgerError::from(halt.doubt);
         match (&halt.cause, halt.doubt) {
             (Some(cause), Doubt::Unknown) => {
                 let message = format!("{cause}; what the last commit has become is read at the next start");
-                Trouble::new(trouble.kind(), message)
+                LedgerError::new(trouble.kind(), message)
             }
             (Some(cause), Doubt::Ledger) => {
-                Trouble::new(trouble.kind(), format!("{cause}; nothing more is released"))
+                LedgerError::new(trouble.kind(), format!("{cause}; nothing more is released"))
             }
             _ => trouble,
         }
@@ -76,13 +76,13 @@ impl From<&Halt> for Trouble {
 }
 
 /// What is said to whoever asks a gate that has halted.
-impl From<Doubt> for Trouble {
-    fn from(doubt: Doubt) -> Trouble {
+impl From<Doubt> for LedgerError {
+    fn from(doubt: Doubt) -> LedgerError {
         let kind = match doubt {
-            Doubt::Fenced => TroubleKind::Fenced,
-            Doubt::Unknown => TroubleKind::Unknown,
-            _ => TroubleKind::Doubt,
+            Doubt::Fenced => LedgerErrorKind::Fenced,
+            Doubt::Unknown => LedgerErrorKind::Unknown,
+            _ => LedgerErrorKind::Doubt,
         };
-        Trouble::new(kind, doubt.to_string())
+        LedgerError::new(kind, doubt.to_string())
     }
 }

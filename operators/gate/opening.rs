@@ -8,7 +8,9 @@ use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
 use super::vault::Vault;
-use crate::ledger::{Anchor, Digest, Journal, Key, Ledger, Name, Published, Trouble, TroubleKind, failpoint};
+use crate::ledger::{
+    Anchor, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Published, failpoint,
+};
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ impl Opening {
     /// # Errors
     ///
     /// If `job` is no name.
-    pub fn new(ledger: impl AsRef<Path>, job: &str) -> Result<Opening, Trouble> {
+    pub fn new(ledger: impl AsRef<Path>, job: &str) -> Result<Opening, LedgerError> {
         Ok(Opening {
             ledger: ledger.as_ref().to_owned(),
             job: Name::new("job", job)?,
@@ -133,7 +135,7 @@ impl Opening {
     ///
     /// As [`Ledger::open`], [`Ledger::claim`] and [`Key::open`]; [`TroubleKind::Doubt`] where the ledger is behind an
     /// anchor.
-    pub fn open(self) -> Result<Gate, Trouble> {
+    pub fn open(self) -> Result<Gate, LedgerError> {
         let ledger = Ledger::open(&self.ledger)?;
         self.over(ledger)
     }
@@ -143,18 +145,18 @@ impl Opening {
     /// # Errors
     ///
     /// As [`open`](Opening::open).
-    pub(crate) fn over(mut self, mut ledger: Ledger) -> Result<Gate, Trouble> {
+    pub(crate) fn over(mut self, mut ledger: Ledger) -> Result<Gate, LedgerError> {
         let key = match self.key {
             Some(key) => key,
             None if ledger.is_remote() => {
                 let message =
                     "key: found nothing; give the path of one: a ledger on a server has none beside it";
-                return Err(Trouble::refused(message));
+                return Err(LedgerError::refused(message));
             }
-            None => Key::beside(&self.ledger),
+            None => LedgerKey::beside(&self.ledger),
         };
         let path = key;
-        let key = Key::open(&path)?;
+        let key = LedgerKey::open(&path)?;
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &path))?;
         let claim = ledger.claim(&self.job)?;
         let name = *ledger.name();
@@ -165,14 +167,14 @@ impl Opening {
         let anchor = self.anchor.iter().filter(|_| is_there);
         let files: Vec<&Path> = anchor.chain(&self.files).map(PathBuf::as_path).collect();
         let lacking = compare(&mut ledger, &self.ledger, (&self.seen, self.unclosed.as_ref()), &files).err();
-        if lacking.as_ref().is_some_and(|trouble| trouble.kind() != TroubleKind::Doubt) {
-            return Err(lacking.unwrap_or_else(|| Trouble::doubt("ledger: it cannot be read")));
+        if lacking.as_ref().is_some_and(|trouble| trouble.kind() != LedgerErrorKind::Doubt) {
+            return Err(lacking.unwrap_or_else(|| LedgerError::doubt("ledger: it cannot be read")));
         }
         // Nothing is written to an anchor that the ledger is behind, and none is made for a ledger in doubt.
         if let Some(journal) = journal.as_mut().filter(|_| lacking.is_none()) {
             journal.begin()?;
         }
-        failpoint::reached("after-anchor", TroubleKind::Unknown)?;
+        failpoint::reached("after-anchor", LedgerErrorKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let domains = ledger.domains()?;
@@ -188,7 +190,7 @@ impl Opening {
         }
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
-        let thread = thread.map_err(|error| Trouble::refused(format!("gate: no thread: {error}")))?;
+        let thread = thread.map_err(|error| LedgerError::refused(format!("gate: no thread: {error}")))?;
         Ok(Gate::new((self.job, self.version), key, (domains, self.person), messages, (thread, halted)))
     }
 }
@@ -203,20 +205,20 @@ pub(crate) fn compare(
     place: &Path,
     (seen, unclosed): (&[Anchor], Option<&Published>),
     files: &[&Path],
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     let held = seen.iter().try_for_each(|anchor| ledger.holds(anchor));
     let held = held.and_then(|()| unclosed.map_or(Ok(()), |window| ledger.holds_published(window)));
     held.map_err(|trouble| behind(trouble, place, files))
 }
 
 /// Where a ledger is behind: the command that accepts the loss, in full, with every file that shows it.
-fn behind(trouble: Trouble, ledger: &Path, files: &[&Path]) -> Trouble {
-    if trouble.kind() != TroubleKind::Doubt || files.is_empty() {
+fn behind(trouble: LedgerError, ledger: &Path, files: &[&Path]) -> LedgerError {
+    if trouble.kind() != LedgerErrorKind::Doubt || files.is_empty() {
         return trouble;
     }
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let anchors: String = files.iter().map(|file| format!(" --anchor {}", quoted(file))).collect();
-    Trouble::doubt(format!(
+    LedgerError::doubt(format!(
         "{trouble}; or accept the loss: discreet ledger repair {} --accept-loss --reason 'why'{anchors}",
         quoted(ledger)
     ))

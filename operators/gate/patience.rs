@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ledger::{Claim, Ledger, Release, Row, Trouble, TroubleKind};
+use crate::ledger::{Claim, Ledger, LedgerError, LedgerErrorKind, ReleaseId, Row};
 
 /// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
 const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
@@ -11,8 +11,8 @@ const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
 pub(super) fn ask<T>(
     ledger: &mut Ledger,
     claim: &Claim,
-    question: impl Fn(&mut Ledger) -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    question: impl Fn(&mut Ledger) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
     match question(ledger) {
         Ok(answer) => Ok(answer),
         Err(trouble) if ledger.is_remote() && may_pass(&trouble) => {
@@ -27,9 +27,9 @@ pub(super) fn ask<T>(
 pub(super) fn ask_anew<T>(
     ledger: &mut Ledger,
     claim: &Claim,
-    releases: &[Release],
-    question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    releases: &[ReleaseId],
+    question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
     let (tries, mut pause) = PATIENCE;
     let mut last = None;
     for _ in 0..tries {
@@ -45,9 +45,9 @@ pub(super) fn ask_anew<T>(
         pause *= 2;
     }
     let last = last.map_or_else(|| "ledger: no answer".to_owned(), |trouble| trouble.to_string());
-    Err(Trouble::new(TroubleKind::Unknown, last))
+    Err(LedgerError::new(LedgerErrorKind::Unknown, last))
 }
 
-fn may_pass(trouble: &Trouble) -> bool {
-    matches!(trouble.kind(), TroubleKind::Busy | TroubleKind::Unknown)
+fn may_pass(trouble: &LedgerError) -> bool {
+    matches!(trouble.kind(), LedgerErrorKind::Busy | LedgerErrorKind::Unknown)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::accounting::{Interval, PrivacyCost};
-use crate::ledger::{Charge, Digest, Forecast, Name, Release, Row};
+use crate::ledger::{Charge, Digest, Forecast, Name, ReleaseId, Row};
 use crate::noise::NoiseSource;
 
 use super::doubt::Doubt;
@@ -68,7 +68,7 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 /// ```
 pub struct Request {
     /// What is to be released.
-    pub(crate) release: Release,
+    pub(crate) release: ReleaseId,
     /// How it is paid for: from configuration, never from data.
     pub(crate) charge: Charge,
     /// The secret, and how to tell it.
@@ -80,7 +80,7 @@ impl Request {
     #[doc(hidden)]
     #[must_use]
     pub fn unproved_for_tests_of_the_library_itself(
-        release: Release,
+        release: ReleaseId,
         charge: Charge,
         sealable: Box<dyn Sealable>,
     ) -> Request {

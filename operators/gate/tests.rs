@@ -13,9 +13,10 @@ use std::time::Instant;
 
 use super::*;
 use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
-use crate::ledger::scratch::{At, Scratch, everywhere};
+use crate::ledger::scratch::{Scratch, ScratchPlace, everywhere};
 use crate::ledger::{
-    Anchor, Charge, Digest, Domain, Fate, Journal, Ledger, Name, Release, Row, Trouble, TroubleKind,
+    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, Name, ReleaseId,
+    ReleaseStatus, Row,
 };
 use crate::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
@@ -23,11 +24,11 @@ use crate::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 const COST: f64 = 1.0 / 1024.0;
 
 /// A ledger of one domain, for so many windows.
-fn scratch(at: At, windows: u32) -> Scratch {
+fn scratch(at: ScratchPlace, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
     let cap = PrivacyCost::zcdp(f64::from(windows) * COST);
-    ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 
@@ -57,8 +58,8 @@ fn name_of(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
-fn release(window: i64) -> Release {
-    Release {
+fn release(window: i64) -> ReleaseId {
+    ReleaseId {
         domain: name_of("visits"),
         job: name_of("web"),
         version: parameters(),
@@ -103,7 +104,7 @@ everywhere! {
     what_is_told_says_how_the_budget_stands
 }
 
-fn a_window_is_drawn_once_however_often_it_is_asked_for(at: At) {
+fn a_window_is_drawn_once_however_often_it_is_asked_for(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -121,7 +122,7 @@ fn a_window_is_drawn_once_however_often_it_is_asked_for(at: At) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
-fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: At) {
+fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -138,14 +139,14 @@ fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: 
     assert_eq!(draws.load(Ordering::Relaxed), 3);
 }
 
-fn at_most_once_is_marked_before_it_is_told(at: At) {
+fn at_most_once_is_marked_before_it_is_told(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let opening = opening(&scratch).delivery(Delivery::AtMostOnce);
     let open = || at_a_desk(opening.clone().open().unwrap());
     let (gate, desk) = open();
     desk.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), Fate::Sealed);
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
     drop((gate, desk));
     // Whether it left is not known; it is not told again, even on request.
     let (gate, desk) = open();
@@ -156,13 +157,16 @@ fn at_most_once_is_marked_before_it_is_told(at: At) {
     assert!(desk.wait().is_none());
 }
 
-fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: At) {
+fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: ScratchPlace) {
     let scratch = scratch(at, 2);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     (0..3).for_each(|window| desk.submit(request(window, &draws)).unwrap());
     let rows: Vec<Row> = (0..3).map(|_| row(&desk)).collect();
-    assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Sealed, Fate::Refused]);
+    assert_eq!(
+        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        [ReleaseStatus::Sealed, ReleaseStatus::Sealed, ReleaseStatus::Refused]
+    );
     assert!(rows[2].line().contains("\"refused\":\"budget\",\"domain\":\"visits\""), "{}", rows[2].line());
     rows.iter().for_each(|row| desk.delivered(row));
     drop((gate, desk));
@@ -171,7 +175,7 @@ fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: At) {
     assert_eq!(row(&desk).line(), rows[0].line());
 }
 
-fn requests_that_wait_share_a_commit_and_keep_their_order(at: At) {
+fn requests_that_wait_share_a_commit_and_keep_their_order(at: ScratchPlace) {
     let scratch = scratch(at, 1_000);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -182,26 +186,26 @@ fn requests_that_wait_share_a_commit_and_keep_their_order(at: At) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(1_000.0 * COST).unwrap());
 }
 
-fn a_missed_window_is_skipped_for_good_at_no_cost(at: At) {
+fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     desk.miss(release(0));
     let skipped = row(&desk);
-    assert_eq!(skipped.fate(), Fate::Skipped);
+    assert_eq!(skipped.fate(), ReleaseStatus::Skipped);
     assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
     desk.delivered(&skipped);
     desk.submit(request(0, &draws)).unwrap();
     // Asked for while it is on its way or after it, it stays skipped.
     drop(gate);
     while let Some(told) = desk.wait() {
-        assert!(matches!(told, Told::Row(row, _) if row.fate() == Fate::Skipped));
+        assert!(matches!(told, Told::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
     }
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().releases(&name_of("visits")).unwrap().0, 0);
 }
 
-fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: At) {
+fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: ScratchPlace) {
     let scratch = scratch(at, 1_000);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -210,12 +214,12 @@ fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: At) {
         desk.submit(request(window, &draws)).unwrap();
         desk.miss(release(window));
     }
-    assert!((0..500).map(|_| row(&desk)).all(|row| row.fate() == Fate::Sealed));
+    assert!((0..500).map(|_| row(&desk)).all(|row| row.fate() == ReleaseStatus::Sealed));
     drop(gate);
     assert_eq!(draws.load(Ordering::Relaxed), 500);
 }
 
-fn a_zombie_draws_and_says_nothing(at: At) {
+fn a_zombie_draws_and_says_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (zombie, old) = open(&scratch);
@@ -225,12 +229,12 @@ fn a_zombie_draws_and_says_nothing(at: At) {
     assert!(matches!(old.wait().unwrap(), Told::Halted(Doubt::Fenced)));
     assert!(old.wait().is_none(), "a halted gate said more");
     desk.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), Fate::Sealed);
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
     drop((zombie, successor));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
-fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: At) {
+fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -245,7 +249,7 @@ fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: At) {
     assert_eq!(draws.load(Ordering::Relaxed), 0);
 }
 
-fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: At) {
+fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -260,7 +264,7 @@ fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: At) {
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap().0, 1, "something was written");
 }
 
-fn a_halted_gate_seals_nothing_that_comes_after(at: At) {
+fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -272,7 +276,7 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: At) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
-fn what_is_told_says_how_the_budget_stands(at: At) {
+fn what_is_told_says_how_the_budget_stands(at: ScratchPlace) {
     let scratch = scratch(at, 2);
     let draws = Arc::default();
     let (_gate, desk) = open(&scratch);

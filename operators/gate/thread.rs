@@ -21,8 +21,8 @@ use super::turns::{Handed, Turns};
 use super::vault::Vault;
 use super::welcome::{Guest, Memory};
 use crate::ledger::{
-    Charge, Claim, Digest, Fate, Journal, Ledger, Name, Pacing, Release, Row, Sealing, State, Trouble,
-    TroubleKind, failpoint,
+    Charge, Claim, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing, ReleaseId,
+    ReleaseStatus, Row, Sealing, State, failpoint,
 };
 use crate::time::Time;
 
@@ -30,8 +30,8 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) enum Message {
     Wanted(Request),
-    Sought(Release),
-    Missed(Release),
+    Sought(ReleaseId),
+    Missed(ReleaseId),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<Answer>),
     /// A desk listens for the first time, and waits until this is dropped.
@@ -43,7 +43,7 @@ pub(super) enum Message {
 }
 
 /// What the statistic of a new desk kept, or why it gets none.
-pub(super) type Answer = Result<Option<Memory>, Trouble>;
+pub(super) type Answer = Result<Option<Memory>, LedgerError>;
 
 /// Why the gate stopped, for whoever asks after its thread has ended.
 pub(super) type Halted = Arc<OnceLock<Halt>>;
@@ -53,7 +53,7 @@ const GROUP: usize = 256;
 
 /// A request, until its row is known.
 struct Asked {
-    release: Release,
+    release: ReleaseId,
     charge: Option<Charge>,
     /// Gone once it was drawn.
     sealable: Option<Box<dyn Sealable>>,
@@ -132,7 +132,7 @@ impl Driver {
             self.carry_out(effects);
             if closing {
                 // What ends is not waited for by anyone, so it cannot fail either.
-                let _ = failpoint::reached("shutdown", TroubleKind::Unknown);
+                let _ = failpoint::reached("shutdown", LedgerErrorKind::Unknown);
             }
             if closing || self.core.is_halted() {
                 return;
@@ -196,9 +196,9 @@ impl Driver {
                 match effect {
                     Effect::LookUp(id) => events.push(self.look_up(id)),
                     Effect::Draw(id) => events.push(self.draw(id)),
-                    Effect::Seal(id, line) => sealings.extend(self.sealing(id, Fate::Sealed, line)),
-                    Effect::Lose(id) => sealings.extend(self.tombstone(id, Fate::Lost)),
-                    Effect::Skip(id) => sealings.extend(self.tombstone(id, Fate::Skipped)),
+                    Effect::Seal(id, line) => sealings.extend(self.sealing(id, ReleaseStatus::Sealed, line)),
+                    Effect::Lose(id) => sealings.extend(self.tombstone(id, ReleaseStatus::Lost)),
+                    Effect::Skip(id) => sealings.extend(self.tombstone(id, ReleaseStatus::Skipped)),
                     Effect::Recover(id) => recovering.push(id),
                     Effect::Mark(id) => marks.extend(self.rows.get(&id).cloned()),
                     Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
@@ -229,7 +229,7 @@ impl Driver {
     }
 
     /// A doubt about the ledger, whose words are kept for those who ask why.
-    fn doubted(&mut self, trouble: &Trouble) -> Event<Digest, String> {
+    fn doubted(&mut self, trouble: &LedgerError) -> Event<Digest, String> {
         self.cause = Some(trouble.to_string());
         Event::Doubted(Doubt::about(trouble))
     }
@@ -247,7 +247,7 @@ impl Driver {
     /// Takes note of how far the windows of a release are settled.
     fn settle(&mut self, row: &Row) {
         let release = row.release();
-        if release.part.is_none() && row.fate() != Fate::Skipped {
+        if release.part.is_none() && row.fate() != ReleaseStatus::Skipped {
             let settled = self.settled.entry((release.name.clone(), release.version));
             let settled = settled.or_insert(release.window.end());
             *settled = release.window.end().max(*settled);
@@ -256,7 +256,7 @@ impl Driver {
 
     /// Whether a later window of this release is settled in this version, so that nothing may be drawn for this one: what
     /// was drawn since counts on it to have been settled before.
-    fn is_passed(&self, release: &Release) -> bool {
+    fn is_passed(&self, release: &ReleaseId) -> bool {
         let settled = self.settled.get(&(release.name.clone(), release.version));
         release.part.is_none() && settled.is_some_and(|settled| release.window.end() <= *settled)
     }

@@ -4,18 +4,18 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::request::Request;
-use crate::ledger::{Digest, Name, Release};
+use crate::ledger::{Digest, Name, ReleaseId};
 
 /// A release that the gate was given.
 pub(super) enum Handed {
     /// It asks for its row.
     Wanted(Request),
     /// Its time has passed.
-    Missed(Release),
+    Missed(ReleaseId),
 }
 
 impl Handed {
-    fn release(&self) -> &Release {
+    fn release(&self) -> &ReleaseId {
         match self {
             Handed::Wanted(request) => &request.release,
             Handed::Missed(release) => release,

@@ -5,7 +5,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use super::request::Noted;
-use crate::ledger::{Digest, Key, Name, Note, State};
+use crate::ledger::{Digest, LedgerKey, Name, Note, State};
 
 /// The length of a nonce: long enough to be drawn at random for every seal.
 const NONCE: usize = 24;
@@ -20,7 +20,7 @@ pub(super) struct Vault {
 }
 
 impl Vault {
-    pub(super) fn new(key: &Key, ledger: Digest) -> Vault {
+    pub(super) fn new(key: &LedgerKey, ledger: Digest) -> Vault {
         let key = key.derive("discreet-dataflow 2026 mechanism state");
         Vault { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn a_state_opens_in_its_own_place_alone() {
         let path = std::env::temp_dir().join(format!("discreet-vault-{}", std::process::id()));
-        let key = Key::create(&path).unwrap();
+        let key = LedgerKey::create(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let other_key = Key::create(&path).unwrap();
+        let other_key = LedgerKey::create(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
 
         let name = |text| Name::new("name", text).unwrap();

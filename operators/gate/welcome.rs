@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::patience;
 use super::vault::Vault;
-use crate::ledger::{Claim, Digest, Ledger, Name, Trouble, TroubleKind, VersionTerms};
+use crate::ledger::{Claim, Digest, Ledger, LedgerError, LedgerErrorKind, Name, VersionTerms};
 
 /// The newest state of a statistic, in clear.
 pub(super) struct Kept {
@@ -54,10 +54,10 @@ pub(super) fn welcome(
     claim: &Claim,
     vault: &Vault,
     Guest { name, version, terms }: &Guest,
-) -> Result<Option<Memory>, Trouble> {
+) -> Result<Option<Memory>, LedgerError> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
         // An answer, and no reason to ask again.
-        Err(trouble) if trouble.kind() == TroubleKind::Refused => Ok(Err(trouble)),
+        Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(Err(trouble)),
         asked => asked.map(Ok),
     };
     patience::ask(ledger, claim, agree)??;
@@ -72,7 +72,7 @@ pub(super) fn welcome(
     };
     Ok(Some(Memory {
         state: kept.state,
-        notes: notes.into_iter().map(open).collect::<Result<_, Trouble>>()?,
+        notes: notes.into_iter().map(open).collect::<Result<_, LedgerError>>()?,
         is_foreign: keeper != Some(own),
     }))
 }
@@ -87,7 +87,7 @@ pub(super) fn kept(
     claim: &Claim,
     vault: &Vault,
     name: &Name,
-) -> Result<Option<Kept>, Trouble> {
+) -> Result<Option<Kept>, LedgerError> {
     let job = claim.job();
     let Some(sealed) = patience::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
         return Ok(None);
@@ -96,8 +96,8 @@ pub(super) fn kept(
     Ok(Some(Kept { version: sealed.version, state: opened }))
 }
 
-fn unopened(name: &Name, job: &Name) -> Trouble {
-    Trouble::doubt(format!(
+fn unopened(name: &Name, job: &Name) -> LedgerError {
+    LedgerError::doubt(format!(
         "key: it does not open what {name} of job {job} has kept; give the key that it was sealed with"
     ))
 }

@@ -40,12 +40,12 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::ledger::scratch::At;
+    use crate::ledger::scratch::ScratchPlace;
 
     // Refutes a comparison of paths as texts, and one that sees only files that are there.
     #[test]
     fn every_name_of_a_file_is_found_to_be_one() {
-        let scratch = At::File.scratch();
+        let scratch = ScratchPlace::File.scratch();
         let at = |name: &str| scratch.directory().join(name);
         fs::create_dir(at("real")).unwrap();
         symlink("real", at("link")).unwrap();

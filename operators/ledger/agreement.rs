@@ -17,8 +17,8 @@ use super::claim::Claim;
 use super::columns::encode;
 use super::name::Name;
 use super::records::{digest, name, number};
-use super::store::{Columns, Store, Transaction, Value, all, first};
-use super::trouble::Trouble;
+use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
+use super::trouble::LedgerError;
 use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
 use crate::time::Time;
@@ -29,11 +29,11 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionTerms {
     digest: Digest,
-    fields: Fields,
+    fields: VersionFields,
 }
 
 /// Fields by name, each with its value.
-type Fields = BTreeMap<String, String>;
+type VersionFields = BTreeMap<String, String>;
 
 /// Longer values are kept as their hash: a list of keys may have a hundred thousand.
 const LONGEST: usize = 200;
@@ -41,7 +41,7 @@ const LONGEST: usize = 200;
 impl VersionTerms {
     /// VersionTerms that bind nothing yet.
     pub(crate) fn new() -> VersionTerms {
-        VersionTerms { digest: Digest::NONE, fields: Fields::new() }
+        VersionTerms { digest: Digest::NONE, fields: VersionFields::new() }
     }
 
     /// Binds a field to its value.
@@ -113,11 +113,11 @@ impl VersionTerms {
     }
 
     /// The fields whose values differ, each with the value that it had and the one that it has; an absent field has none.
-    fn changed<'t>(&'t self, former: &'t Fields) -> Vec<Change<'t>> {
+    fn changed<'t>(&'t self, former: &'t VersionFields) -> Vec<FieldChange<'t>> {
         let names = former.keys().chain(self.fields.keys().filter(|name| !former.contains_key(*name)));
         names
             .map(|name| (&name[..], former.get(name).map(|value| &value[..]), self.fields.get(name)))
-            .map(|(name, was, is)| Change { name, was, is: is.map(|value| &value[..]) })
+            .map(|(name, was, is)| FieldChange { name, was, is: is.map(|value| &value[..]) })
             .filter(|change| change.was != change.is)
             .collect()
     }
@@ -134,26 +134,26 @@ impl VersionTerms {
 
 impl From<&Digest> for VersionTerms {
     fn from(digest: &Digest) -> VersionTerms {
-        VersionTerms { digest: *digest, fields: Fields::new() }
+        VersionTerms { digest: *digest, fields: VersionFields::new() }
     }
 }
 
 /// A field that is not what it was.
-struct Change<'t> {
+struct FieldChange<'t> {
     name: &'t str,
     was: Option<&'t str>,
     is: Option<&'t str>,
 }
 
 /// The fields of terms as they were written; as many as can be read, for they only explain.
-fn decoded(mut bytes: &[u8]) -> Fields {
+fn decoded(mut bytes: &[u8]) -> VersionFields {
     let mut text = || {
         let (length, rest) = bytes.split_first_chunk()?;
         let (text, rest) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*length)).ok()?)?;
         bytes = rest;
         String::from_utf8(text.to_vec()).ok()
     };
-    let mut fields = Fields::new();
+    let mut fields = VersionFields::new();
     while let (Some(name), Some(value)) = (text(), text()) {
         fields.insert(name, value);
     }
@@ -175,7 +175,7 @@ impl Ledger {
         version: u32,
         name: &Name,
         terms: impl Into<VersionTerms>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LedgerError> {
         let terms = terms.into();
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
@@ -202,7 +202,7 @@ impl Ledger {
         version: u32,
         name: &Name,
         terms: impl Into<VersionTerms>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LedgerError> {
         let terms = terms.into();
         match agreed(self.store(), job, version, name)? {
             Some((known, former)) if known != terms.digest => {
@@ -217,7 +217,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn keeper(&mut self, job: &Name, name: &Name) -> Result<Option<Digest>, Trouble> {
+    pub fn keeper(&mut self, job: &Name, name: &Name) -> Result<Option<Digest>, LedgerError> {
         let since = last_repair(self.store())?.map_or(0, |(sequence, _)| sequence);
         keeper(self.store(), job, name, since)
     }
@@ -229,11 +229,11 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn settled(&mut self, job: &Name) -> Result<HashMap<(Name, Digest), Time>, Trouble> {
+    pub fn settled(&mut self, job: &Name) -> Result<HashMap<(Name, Digest), Time>, LedgerError> {
         let newest = "SELECT name, version, max(window_end) FROM release
                       WHERE job = ?1 AND part IS NULL AND fate <> 'skipped' GROUP BY name, version";
-        let read = |row: &dyn Columns| Ok(((name(row, 0)?, digest(row, 1)?), number(row, 2)?));
-        Ok(all(self.store(), newest, &[Value::Text(job.as_str())], read)?.into_iter().collect())
+        let read = |row: &dyn SqlRow| Ok(((name(row, 0)?, digest(row, 1)?), number(row, 2)?));
+        Ok(all(self.store(), newest, &[SqlValue::Text(job.as_str())], read)?.into_iter().collect())
     }
 }
 
@@ -243,10 +243,11 @@ fn agreed(
     job: &Name,
     version: u32,
     name: &Name,
-) -> Result<Option<(Digest, Fields)>, Trouble> {
-    let place = [Value::Text(job.as_str()), Value::Number(version.into()), Value::Text(name.as_str())];
+) -> Result<Option<(Digest, VersionFields)>, LedgerError> {
+    let place =
+        [SqlValue::Text(job.as_str()), SqlValue::Number(version.into()), SqlValue::Text(name.as_str())];
     let known = "SELECT parameters, fields FROM agreed WHERE job = ?1 AND version = ?2 AND name = ?3";
-    let read = |row: &dyn Columns| Ok((digest(row, 0)?, decoded(&row.bytes(1)?.unwrap_or_default())));
+    let read = |row: &dyn SqlRow| Ok((digest(row, 0)?, decoded(&row.bytes(1)?.unwrap_or_default())));
     first(store, known, &place, read)
 }
 
@@ -258,17 +259,17 @@ fn not_replaced(
     version: u32,
     name: &Name,
     terms: &VersionTerms,
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     let own = Digest::of_version(version, terms.digest());
     let since = last_repair(store)?.map_or(0, |(sequence, _)| sequence);
     let Some(keeper) = keeper(store, job, name, since)?.filter(|keeper| *keeper != own) else {
         return Ok(());
     };
     let place = [
-        Value::Text(job.as_str()),
-        Value::Text(name.as_str()),
-        Value::Bytes(own.bytes()),
-        Value::Number(since),
+        SqlValue::Text(job.as_str()),
+        SqlValue::Text(name.as_str()),
+        SqlValue::Bytes(own.bytes()),
+        SqlValue::Number(since),
     ];
     let kept = "SELECT sequence FROM release WHERE job = ?1 AND name = ?2 AND version = ?3 AND sequence > ?4
                 AND (state IS NOT NULL OR life_start IS NOT NULL) LIMIT 1";
@@ -276,60 +277,60 @@ fn not_replaced(
         return Ok(());
     }
     let known = "SELECT version, parameters FROM agreed WHERE job = ?1 AND name = ?2";
-    let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+    let read = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
     let known = all(store, known, &place[..2], read)?;
     let is_keeper = |(number, parameters): &(i64, Digest)| {
         u32::try_from(*number).is_ok_and(|number| Digest::of_version(number, parameters) == keeper)
     };
     let by = known.iter().find(|known| is_keeper(known));
     let by = by.map_or("another version".to_owned(), |(number, _)| format!("version {number}"));
-    Err(Trouble::refused(format!(
+    Err(LedgerError::refused(format!(
         "version: version {version} of {name} of job {job} was replaced by {by}, whose totals, keys and counts of people are kept \
          now; go on with {by}, or give the job a new version, which pays for its windows anew"
     )))
 }
 
 /// Refuses changed terms: what changed, as far as is known, and what can be done.
-fn differ(job: &Name, version: u32, name: &Name, changes: &[Change<'_>]) -> Trouble {
+fn differ(job: &Name, version: u32, name: &Name, changes: &[FieldChange<'_>]) -> LedgerError {
     // A field name of a log may hold anything.
     let plain = |value: &str| value.replace(char::is_control, " ");
     let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
     let changed: Vec<String> = changes
         .iter()
-        .map(|Change { name, was, is }| format!("{name} (was {}, is {})", value(*was), value(*is)))
+        .map(|FieldChange { name, was, is }| format!("{name} (was {}, is {})", value(*was), value(*is)))
         .collect();
     let changed = match &changed[..] {
         [] => "its windows, statistic, bound, keys, noise or price".to_owned(),
         _ => changed.join(", "),
     };
-    Trouble::refused(format!(
+    LedgerError::refused(format!(
         "version: job {job} has opened {name} in version {version} with other parameters: {changed}; put back what it was, or \
          give the job a new version, which releases its windows and pays for them anew, and begins its totals and counts of \
          people again"
     ))
 }
 
-type Place<'a> = (&'a Name, i64, &'a Name);
+type VersionPlace<'a> = (&'a Name, i64, &'a Name);
 
 fn write(
     store: &mut dyn Store,
-    (job, version, name): Place<'_>,
+    (job, version, name): VersionPlace<'_>,
     parameters: &Digest,
     fields: &[u8],
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     let agreed = [
-        Value::Text(job.as_str()),
-        Value::Number(version),
-        Value::Text(name.as_str()),
-        Value::Bytes(parameters.bytes()),
-        Value::Bytes(fields),
+        SqlValue::Text(job.as_str()),
+        SqlValue::Number(version),
+        SqlValue::Text(name.as_str()),
+        SqlValue::Bytes(parameters.bytes()),
+        SqlValue::Bytes(fields),
     ];
     let insert = "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (job, version, name) DO NOTHING";
     store.execute(insert, &agreed).map(drop)
 }
 
 /// Takes over from a torn ledger what can be read.
-pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(), Trouble> {
+pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(), LedgerError> {
     let mut agreed = Vec::new();
     // As far as it can be read at all.
     let _ = torn.read("SELECT job, version, name, parameters, fields FROM agreed", &[], &mut |row| {

@@ -3,8 +3,8 @@
 use super::charge::last_repair;
 use super::name::Name;
 use super::records::{digest, number, read_repair};
-use super::store::{Store, Value, all, first};
-use super::trouble::Trouble;
+use super::store::{SqlValue, Store, all, first};
+use super::trouble::LedgerError;
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::time::in_utc;
@@ -40,13 +40,14 @@ pub(super) fn published(
     store: &mut dyn Store,
     ledger: &Digest,
     published: &Published,
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     if let Some(anchor) = published.anchor(*ledger) {
         return held(store, ledger, &anchor);
     }
     // No line of a window leaves before its row is sealed.
     let (start, end) = (published.window.start(), published.window.end());
-    let values = [Value::Number(start), Value::bytes(published.id.as_ref().map(|id| id.bytes().as_slice()))];
+    let values =
+        [SqlValue::Number(start), SqlValue::bytes(published.id.as_ref().map(|id| id.bytes().as_slice()))];
     let sealed =
         first(store, "SELECT sequence FROM release WHERE window_start = ?1 AND id = ?2", &values, |row| {
             number(row, 0)
@@ -55,7 +56,7 @@ pub(super) fn published(
     if sealed.is_some() || is_lost {
         return Ok(());
     }
-    Err(Trouble::doubt(format!(
+    Err(LedgerError::doubt(format!(
         "ledger: values of release {}, window from {} to {}, were published, and this ledger has no row of it: it is an older \
          copy, or a copy that went on by itself; bring back the newest ledger",
         published.release,
@@ -65,9 +66,9 @@ pub(super) fn published(
 }
 
 /// Whether the ledger has the row, or had it and gave it up in a repair.
-pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> Result<(), Trouble> {
+pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> Result<(), LedgerError> {
     if anchor.ledger != *ledger {
-        return Err(Trouble::refused(
+        return Err(LedgerError::refused(
             "anchor: it is of another ledger; give the one of this ledger, or the ledger that it is of",
         ));
     }
@@ -75,7 +76,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
         store,
         "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM domain WHERE sequence = ?1
          UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1",
-        &[Value::Number(anchor.sequence)],
+        &[SqlValue::Number(anchor.sequence)],
         |row| digest(row, 0),
     )?;
     if found == Some(anchor.chain) {
@@ -94,7 +95,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
             "and row {published} of this ledger is another: it is a copy that went on by itself, or another ledger"
         )
     };
-    Err(Trouble::doubt(format!(
+    Err(LedgerError::doubt(format!(
         "ledger: row {published} was published, {found}; bring back the newest ledger"
     )))
 }

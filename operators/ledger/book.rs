@@ -7,15 +7,15 @@ use super::anchor::{self, Anchor, Published};
 use super::charge::{charged, last_repair};
 use super::claim::{Claim, Sealing};
 use super::failpoint;
-use super::key::Key;
+use super::key::LedgerKey;
 use super::name::Name;
 use super::place;
 use super::records::{advance, digest, find, head, number, read_row, rows, write};
 use super::repair;
-use super::rows::{Fate, Release, Row};
+use super::rows::{ReleaseId, ReleaseStatus, Row};
 use super::state::{self, State};
-use super::store::{Columns, Store, Transaction, Value, all, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use super::verify;
 use crate::canonical::Digest;
 use crate::time::Time;
@@ -36,11 +36,11 @@ pub struct Ledger {
 const HELD_KEY: &str = "SELECT mac FROM key_check";
 
 /// Says whether a key is held, and refuses one that is not this one.
-fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, Trouble> {
+fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
     match held {
         None => Ok(false),
         Some(held) if held == own => Ok(true),
-        Some(_) => Err(Trouble::refused(
+        Some(_) => Err(LedgerError::refused(
             "key: it is the key of another ledger; give the one that this ledger was first used with",
         )),
     }
@@ -53,14 +53,17 @@ impl Ledger {
     /// # Errors
     ///
     /// If there is a ledger or a key already, or none can be made there.
-    pub fn create(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+    pub fn create(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         if !place::is_address(place) {
             if fs::exists(place).unwrap_or(true) {
-                return Err(Trouble::refused(format!("ledger {}: there is a file already", place.display())));
+                return Err(LedgerError::refused(format!(
+                    "ledger {}: there is a file already",
+                    place.display()
+                )));
             }
             // First, so that there is never a ledger without one.
-            let key = Key::create(Key::beside(place))?;
+            let key = LedgerKey::create(LedgerKey::beside(place))?;
             let mut ledger = Ledger::create_alone(place)?;
             ledger.bind(&key)?;
             return Ok(ledger);
@@ -74,16 +77,19 @@ impl Ledger {
     /// # Errors
     ///
     /// If there is a ledger already, or none can be made there.
-    pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+    pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         let mut store = place::create(place)?;
         let mut name = [0; 32];
-        getrandom::fill(&mut name).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut name)
+            .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
         let mut transaction = Transaction::begin(&mut *store)?;
         let tables = transaction.store();
-        tables
-            .execute("INSERT INTO meta VALUES (1, ?1, ?2)", &[Value::Number(FORMAT), Value::Bytes(&name)])?;
-        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[Value::Bytes(&name)])?;
+        tables.execute(
+            "INSERT INTO meta VALUES (1, ?1, ?2)",
+            &[SqlValue::Number(FORMAT), SqlValue::Bytes(&name)],
+        )?;
+        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[SqlValue::Bytes(&name)])?;
         transaction.commit()?;
         Ledger::trusted(store, place)
     }
@@ -94,7 +100,7 @@ impl Ledger {
     ///
     /// [`TroubleKind::Refused`] for a path that holds no ledger or one of another format, [`TroubleKind::Doubt`] for one
     /// that is torn or edited.
-    pub fn open(place: impl AsRef<Path>) -> Result<Ledger, Trouble> {
+    pub fn open(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         Ledger::trusted(place::open(place)?, place)
     }
@@ -105,7 +111,7 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Refused`] where the ledger is bound to another key.
-    pub fn bind(&mut self, key: &Key) -> Result<(), Trouble> {
+    pub fn bind(&mut self, key: &LedgerKey) -> Result<(), LedgerError> {
         if self.is_bound(key)? {
             return Ok(());
         }
@@ -113,7 +119,7 @@ impl Ledger {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
         let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
-        tables.execute(bind, &[Value::Bytes(own.bytes())])?;
+        tables.execute(bind, &[SqlValue::Bytes(own.bytes())])?;
         let held = first(tables, HELD_KEY, &[], |row| digest(row, 0))?;
         transaction.commit()?;
         same_key(held, own).map(drop)
@@ -124,23 +130,23 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Refused`] where the ledger is bound to another key.
-    pub fn is_bound(&mut self, key: &Key) -> Result<bool, Trouble> {
+    pub fn is_bound(&mut self, key: &LedgerKey) -> Result<bool, LedgerError> {
         let own = key.check_value(&self.name);
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         same_key(first(snapshot.store(), HELD_KEY, &[], |row| digest(row, 0))?, own)
     }
 
-    fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, Trouble> {
-        let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+    fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, LedgerError> {
+        let read = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
         let meta = first(&mut *store, "SELECT format, ledger FROM meta", &[], read);
         let (format, name) = match meta {
             Ok(Some(meta)) => meta,
             Ok(None) => {
-                return Err(Trouble::doubt(format!("ledger {}: it holds no ledger", place.display())));
+                return Err(LedgerError::doubt(format!("ledger {}: it holds no ledger", place.display())));
             }
             // There is no such table, or none with these columns.
-            Err(trouble) if trouble.kind() == TroubleKind::Refused => {
-                return Err(Trouble::doubt(format!(
+            Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => {
+                return Err(LedgerError::doubt(format!(
                     "ledger {}: it holds no ledger ({trouble})",
                     place.display()
                 )));
@@ -153,7 +159,7 @@ impl Ledger {
                      made it",
                 place.display()
             );
-            return Err(Trouble::refused(message));
+            return Err(LedgerError::refused(message));
         }
         let mut ledger = Ledger { store, name };
         ledger.verify().map_err(|trouble| unsound(trouble, place))?;
@@ -184,7 +190,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn head(&mut self) -> Result<(i64, Digest), Trouble> {
+    pub fn head(&mut self) -> Result<(i64, Digest), LedgerError> {
         head(&mut *self.store)
     }
 
@@ -193,7 +199,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn floor(&mut self) -> Result<Option<Time>, Trouble> {
+    pub fn floor(&mut self) -> Result<Option<Time>, LedgerError> {
         Ok(last_repair(&mut *self.store)?.map(|(_, floor)| floor))
     }
 
@@ -202,7 +208,7 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Doubt`], saying what does not add up.
-    pub fn verify(&mut self) -> Result<(), Trouble> {
+    pub fn verify(&mut self) -> Result<(), LedgerError> {
         verify::verify(&mut *self.store)
     }
 
@@ -211,12 +217,12 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
-    pub fn holds(&mut self, anchor: &Anchor) -> Result<(), Trouble> {
+    pub fn holds(&mut self, anchor: &Anchor) -> Result<(), LedgerError> {
         anchor::held(&mut *self.store, &self.name, anchor)
     }
 
     /// Compares the ledger with what a file of releases tells of.
-    pub(crate) fn holds_published(&mut self, published: &Published) -> Result<(), Trouble> {
+    pub(crate) fn holds_published(&mut self, published: &Published) -> Result<(), LedgerError> {
         anchor::published(&mut *self.store, &self.name, published)
     }
 
@@ -225,22 +231,22 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Fenced`] where a process of this job is running.
-    pub fn claim(&mut self, job: &Name) -> Result<Claim, Trouble> {
+    pub fn claim(&mut self, job: &Name) -> Result<Claim, LedgerError> {
         if job.as_str() == repair::JOB {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "job {job}: the name of what repairs charge; take another"
             )));
         }
         let lock = self.store.exclude(job)?;
-        failpoint::reached("boot-before-fence", TroubleKind::Busy)?;
+        failpoint::reached("boot-before-fence", LedgerErrorKind::Busy)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let raise = "INSERT INTO fence VALUES (?1, 1)
                      ON CONFLICT (job) DO UPDATE SET generation = fence.generation + 1 RETURNING generation";
-        let values = [Value::Text(job.as_str())];
+        let values = [SqlValue::Text(job.as_str())];
         let generation = first(transaction.store(), raise, &values, |row| number(row, 0))?;
-        let generation = generation.ok_or_else(|| Trouble::doubt("ledger: a fence has no generation"))?;
+        let generation = generation.ok_or_else(|| LedgerError::doubt("ledger: a fence has no generation"))?;
         transaction.commit()?;
-        failpoint::reached("after-fence", TroubleKind::Unknown)?;
+        failpoint::reached("after-fence", LedgerErrorKind::Unknown)?;
         Ok(Claim::new(job.clone(), generation, lock))
     }
 
@@ -249,7 +255,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn look_up(&mut self, release: &Release) -> Result<Option<Row>, Trouble> {
+    pub fn look_up(&mut self, release: &ReleaseId) -> Result<Option<Row>, LedgerError> {
         find(Transaction::snapshot(&mut *self.store)?.store(), release)
     }
 
@@ -259,7 +265,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, Trouble> {
+    pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
         state::find(&mut *self.store, job, name)
     }
 
@@ -268,7 +274,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, Trouble> {
+    pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, LedgerError> {
         state::notes(&mut *self.store, job, name)
     }
 
@@ -277,8 +283,8 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn undelivered(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
-        let values = [Value::Text(job.as_str())];
+    pub fn undelivered(&mut self, job: &Name) -> Result<Vec<Row>, LedgerError> {
+        let values = [SqlValue::Text(job.as_str())];
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         all(snapshot.store(), rows!("WHERE job = ?1 AND delivered = 0 ORDER BY sequence"), &values, read_row)
     }
@@ -288,8 +294,8 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn rows_of(&mut self, job: &Name) -> Result<Vec<Row>, Trouble> {
-        let values = [Value::Text(job.as_str())];
+    pub fn rows_of(&mut self, job: &Name) -> Result<Vec<Row>, LedgerError> {
+        let values = [SqlValue::Text(job.as_str())];
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
@@ -305,12 +311,12 @@ impl Ledger {
     /// [`TroubleKind::Fenced`] where a later process has the claim, [`TroubleKind::Refused`] for an unknown domain or a
     /// cost that it cannot count, [`TroubleKind::Busy`] where another writer did not end, and what
     /// [`TroubleKind`] says of the others.
-    pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, Trouble> {
+    pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
-        failpoint::reached("after-begin", TroubleKind::Busy)?;
+        failpoint::reached("after-begin", LedgerErrorKind::Busy)?;
         claim.still_stands(tables)?;
-        failpoint::reached("after-fence-check", TroubleKind::Unknown)?;
+        failpoint::reached("after-fence-check", LedgerErrorKind::Unknown)?;
         let start = head(tables)?;
         let (mut sequence, mut chain) = start;
         for sealing in batch {
@@ -323,23 +329,23 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
-            failpoint::reached("after-insert", TroubleKind::Unknown)?;
-            if row.fate != Fate::Sealed {
-                failpoint::reached("during-tombstone", TroubleKind::Unknown)?;
+            failpoint::reached("after-insert", LedgerErrorKind::Unknown)?;
+            if row.fate != ReleaseStatus::Sealed {
+                failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
             }
         }
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }
-        failpoint::reached("before-commit", TroubleKind::Unknown)?;
+        failpoint::reached("before-commit", LedgerErrorKind::Unknown)?;
         transaction.commit()?;
-        failpoint::reached("after-commit-before-ack", TroubleKind::Unknown)?;
+        failpoint::reached("after-commit-before-ack", LedgerErrorKind::Unknown)?;
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         batch
             .iter()
             .map(|sealing| {
                 let row = find(snapshot.store(), &sealing.release)?;
-                row.ok_or_else(|| Trouble::doubt("a row that was committed cannot be read"))
+                row.ok_or_else(|| LedgerError::doubt("a row that was committed cannot be read"))
             })
             .collect()
     }
@@ -350,7 +356,11 @@ impl Ledger {
     /// # Errors
     ///
     /// As [`seal`](Ledger::seal).
-    pub fn recover(&mut self, claim: &Claim, releases: &[Release]) -> Result<Vec<Option<Row>>, Trouble> {
+    pub fn recover(
+        &mut self,
+        claim: &Claim,
+        releases: &[ReleaseId],
+    ) -> Result<Vec<Option<Row>>, LedgerError> {
         self.store.reconnect()?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
@@ -363,12 +373,12 @@ impl Ledger {
     /// # Errors
     ///
     /// As [`seal`](Ledger::seal).
-    pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, Trouble> {
+    pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let mut news = Vec::with_capacity(rows.len());
         for row in rows {
             let mark = "UPDATE release SET delivered = 1 WHERE sequence = ?1 AND delivered = 0";
-            news.push(transaction.store().execute(mark, &[Value::Number(row.sequence)])? == 1);
+            news.push(transaction.store().execute(mark, &[SqlValue::Number(row.sequence)])? == 1);
         }
         transaction.commit()?;
         Ok(news)
@@ -379,16 +389,16 @@ impl Ledger {
     /// # Errors
     ///
     /// If there is a file already, or it cannot be written.
-    pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), Trouble> {
+    pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), LedgerError> {
         self.store.export(to.as_ref())
     }
 }
 
 /// What does not add up, with the path and the remedy.
-fn unsound(trouble: Trouble, place: &Path) -> Trouble {
+fn unsound(trouble: LedgerError, place: &Path) -> LedgerError {
     let trouble = trouble.about("ledger", place);
-    if trouble.kind() != TroubleKind::Doubt || trouble.to_string().contains("repair") {
+    if trouble.kind() != LedgerErrorKind::Doubt || trouble.to_string().contains("repair") {
         return trouble;
     }
-    Trouble::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
+    LedgerError::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
 }

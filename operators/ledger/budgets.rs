@@ -3,15 +3,15 @@
 use super::book::Ledger;
 use super::charge::{fetch, unknown_domain};
 use super::columns::encode;
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::failpoint;
 use super::name::Name;
 use super::records::{
     advance, amended_domain, head, name, number, read_amendment, read_domain, write_amendment, write_domain,
 };
 use super::rows::Amendment;
-use super::store::{Store, Transaction, Value, all, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlValue, Store, Transaction, all, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::canonical::Digest;
 
@@ -21,14 +21,14 @@ impl Ledger {
     /// # Errors
     ///
     /// If there is one of this name with other words: a domain is stated once, and only its cap can be raised.
-    pub fn register(&mut self, domain: &Domain) -> Result<(), Trouble> {
+    pub fn register(&mut self, domain: &AccountSpec) -> Result<(), LedgerError> {
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
         if let Some(known) = read_domain(tables, domain.name())? {
             if known == *domain {
                 return Ok(());
             }
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "domain {} is stated already, in other words",
                 domain.name()
             )));
@@ -46,14 +46,14 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn domains(&mut self) -> Result<Vec<Domain>, Trouble> {
+    pub fn domains(&mut self) -> Result<Vec<AccountSpec>, LedgerError> {
         let store = self.store();
         let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
         names
             .into_iter()
             .map(|name| {
                 let domain = amended_domain(store, &name)?;
-                domain.ok_or_else(|| Trouble::doubt(format!("domain {name} vanished")))
+                domain.ok_or_else(|| LedgerError::doubt(format!("domain {name} vanished")))
             })
             .collect()
     }
@@ -63,15 +63,21 @@ impl Ledger {
     /// # Errors
     ///
     /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
-    pub fn amend(&mut self, domain: &Name, cap: &PrivacyCost, who: &str, why: &str) -> Result<(), Trouble> {
+    pub fn amend(
+        &mut self,
+        domain: &Name,
+        cap: &PrivacyCost,
+        who: &str,
+        why: &str,
+    ) -> Result<(), LedgerError> {
         if who.trim().is_empty() || why.trim().is_empty() {
-            return Err(Trouble::refused("amendment: found nothing; say who raises the cap, and why"));
+            return Err(LedgerError::refused("amendment: found nothing; say who raises the cap, and why"));
         }
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
         let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
         if *cap == known.cap || !known.cap.within(cap) {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "domain {domain}: a cap can only be raised, in the currency that it has (an epsilon with a delta where it has \
                  one); it is {}",
                 known.cap
@@ -87,7 +93,7 @@ impl Ledger {
         };
         let chain = amendment.chained(&previous);
         write_amendment(tables, &amendment, &chain)?;
-        failpoint::reached("during-amendment", TroubleKind::Unknown)?;
+        failpoint::reached("during-amendment", LedgerErrorKind::Unknown)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }
@@ -98,10 +104,10 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, Trouble> {
+    pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, LedgerError> {
         let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
         let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
-        let values = [Value::Text(domain.as_str())];
+        let values = [SqlValue::Text(domain.as_str())];
         let amended = all(self.store(), amendments, &values, read_amendment)?;
         let amended = amended.into_iter().map(|(amendment, _)| amendment.cap);
         Ok(std::iter::once(stated.cap).chain(amended).collect())
@@ -112,7 +118,11 @@ impl Ledger {
     /// # Errors
     ///
     /// If the domain is unknown.
-    pub fn spent(&mut self, domain: &Name, window: Interval) -> Result<(PrivacyCost, PrivacyCost), Trouble> {
+    pub fn spent(
+        &mut self,
+        domain: &Name,
+        window: Interval,
+    ) -> Result<(PrivacyCost, PrivacyCost), LedgerError> {
         let known = amended_domain(self.store(), domain)?.ok_or_else(|| unknown_domain(domain))?;
         let account = fetch(self.store(), &known, window)?;
         Ok((account.spent(window)?, known.cap))
@@ -124,8 +134,8 @@ impl Ledger {
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), Trouble> {
-        let domain = [Value::Text(domain.as_str())];
+    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), LedgerError> {
+        let domain = [SqlValue::Text(domain.as_str())];
         let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
         let count = first(self.store(), count, &domain, |row| number(row, 0))?.unwrap_or(0);
         let newest = "SELECT window_start, window_end FROM release WHERE domain = ?1 AND fate = 'sealed'
@@ -136,7 +146,7 @@ impl Ledger {
     }
 }
 
-fn next(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
+fn next(store: &mut dyn Store) -> Result<(i64, Digest), LedgerError> {
     let (sequence, chain) = head(store)?;
     Ok((sequence + 1, chain))
 }

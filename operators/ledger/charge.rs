@@ -5,24 +5,24 @@ use std::ops::RangeInclusive;
 
 use super::claim::{Claim, Sealing};
 use super::columns::encode;
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::failpoint;
 use super::lines;
 use super::name::Name;
 use super::records::{amended_domain, digest, number, read_entry};
-use super::rows::{Charge, Fate, Release, Row};
+use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::state;
-use super::store::{Columns, Store, Value, all, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store, all, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices};
 use crate::canonical::Digest;
 
 /// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
-pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, Trouble> {
+pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, LedgerError> {
     let release = &sealing.release;
     if release.job != *claim.job() {
         let message = format!("job {}: the claim is for {}", release.job, claim.job());
-        return Err(Trouble::refused(message));
+        return Err(LedgerError::refused(message));
     }
     let domain = amended_domain(store, &release.domain)?.ok_or_else(|| unknown_domain(&release.domain))?;
     let mut row = Row {
@@ -40,23 +40,23 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         chain: Digest::NONE,
     };
     let charge = match (sealing.fate, &sealing.charge) {
-        (Fate::Skipped, _) => return Ok(row),
-        (Fate::Sealed | Fate::Lost, Some(charge)) => charge,
-        (Fate::Sealed | Fate::Lost, None) | (Fate::Refused, _) => {
+        (ReleaseStatus::Skipped, _) => return Ok(row),
+        (ReleaseStatus::Sealed | ReleaseStatus::Lost, Some(charge)) => charge,
+        (ReleaseStatus::Sealed | ReleaseStatus::Lost, None) | (ReleaseStatus::Refused, _) => {
             let message = "charge: found nothing; give a cost: nothing is released for free";
-            return Err(Trouble::refused(message));
+            return Err(LedgerError::refused(message));
         }
     };
     let repaired = last_repair(store)?;
     if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
         // It may have been told before the repair.
-        row.fate = Fate::Lost;
+        row.fate = ReleaseStatus::Lost;
         row.line = release.lost_to_repair();
         return Ok(row);
     }
     if let Charge::Once { life, .. } = charge {
         if release.window.start() < life.start() || life.end() < release.window.end() {
-            return Err(Trouble::refused("charge: found a window outside of the life that was paid for"));
+            return Err(LedgerError::refused("charge: found a window outside of the life that was paid for"));
         }
         row.prepaid = payer(store, release, *life)?;
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
@@ -64,16 +64,21 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     if row.prepaid.is_none() {
         spend(store, &domain, charge, &mut row)?;
     }
-    if let (Fate::Sealed, Some(state)) = (row.fate, &sealing.state) {
+    if let (ReleaseStatus::Sealed, Some(state)) = (row.fate, &sealing.state) {
         state::replace(store, release, state)?;
-        failpoint::reached("after-mech-state", TroubleKind::Unknown)?;
+        failpoint::reached("after-mech-state", LedgerErrorKind::Unknown)?;
         row.state = Some(state.digest());
     }
     Ok(row)
 }
 
 /// Charges the account, or makes the row a refusal.
-fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row) -> Result<(), Trouble> {
+fn spend(
+    store: &mut dyn Store,
+    domain: &AccountSpec,
+    charge: &Charge,
+    row: &mut Row,
+) -> Result<(), LedgerError> {
     let time = row.charged();
     let mut account = fetch(store, domain, time)?;
     let before = account.entries();
@@ -83,10 +88,10 @@ fn spend(store: &mut dyn Store, domain: &Domain, charge: &Charge, row: &mut Row)
             row.partial = (prices.partial != prices.whole).then_some(prices.partial);
             row.cost = Some(prices.whole);
             keep(store, &domain.name, &before, &account.entries())?;
-            failpoint::reached("after-spent", TroubleKind::Unknown)
+            failpoint::reached("after-spent", LedgerErrorKind::Unknown)
         }
         Err(BudgetExceeded::Budget { spent, asked, limit }) => {
-            row.fate = Fate::Refused;
+            row.fate = ReleaseStatus::Refused;
             row.life = None;
             row.line = lines::refusal(&row.release, &spent, &asked, &limit);
             Ok(())
@@ -101,7 +106,7 @@ pub(super) fn keep(
     domain: &Name,
     before: &BTreeMap<EntryKey, Prices>,
     after: &BTreeMap<EntryKey, Prices>,
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     for (place, prices) in after.iter().filter(|(place, prices)| before.get(place) != Some(prices)) {
         let [whole, partial] =
             [&prices.whole, &prices.partial].map(|spent| encode(spent).unwrap_or_default());
@@ -109,12 +114,12 @@ pub(super) fn keep(
             "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (domain, reach, place, until) DO UPDATE SET spent = excluded.spent, partial = excluded.partial",
             &[
-                Value::Text(domain.as_str()),
-                Value::Number(place.reach),
-                Value::Number(place.start),
-                Value::Number(place.end),
-                Value::Bytes(&whole),
-                Value::Bytes(&partial),
+                SqlValue::Text(domain.as_str()),
+                SqlValue::Number(place.reach),
+                SqlValue::Number(place.start),
+                SqlValue::Number(place.end),
+                SqlValue::Bytes(&whole),
+                SqlValue::Bytes(&partial),
             ],
         )?;
     }
@@ -126,18 +131,18 @@ pub(super) fn keep(
 /// state that it paid for.
 pub(super) fn payer(
     store: &mut dyn Store,
-    release: &Release,
+    release: &ReleaseId,
     life: Interval,
-) -> Result<Option<Digest>, Trouble> {
+) -> Result<Option<Digest>, LedgerError> {
     let since = last_repair(store)?.map_or(0, |(sequence, _)| sequence);
     let values = [
-        Value::Text(release.job.as_str()),
-        Value::Text(release.name.as_str()),
-        Value::Number(life.start()),
-        Value::Number(life.end()),
-        Value::Text(release.domain.as_str()),
-        Value::Bytes(release.version.bytes()),
-        Value::Number(since),
+        SqlValue::Text(release.job.as_str()),
+        SqlValue::Text(release.name.as_str()),
+        SqlValue::Number(life.start()),
+        SqlValue::Number(life.end()),
+        SqlValue::Text(release.domain.as_str()),
+        SqlValue::Bytes(release.version.bytes()),
+        SqlValue::Number(since),
     ];
     let keeper = keeper(store, &release.job, &release.name, since)?;
     if keeper.is_some_and(|keeper| keeper != release.version) {
@@ -158,8 +163,8 @@ pub(super) fn keeper(
     job: &Name,
     name: &Name,
     since: i64,
-) -> Result<Option<Digest>, Trouble> {
-    let values = [Value::Text(job.as_str()), Value::Text(name.as_str()), Value::Number(since)];
+) -> Result<Option<Digest>, LedgerError> {
+    let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str()), SqlValue::Number(since)];
     let newest =
         "SELECT version FROM release WHERE job = ?1 AND name = ?2 AND state IS NOT NULL AND sequence > ?3
                   ORDER BY sequence DESC LIMIT 1";
@@ -167,13 +172,17 @@ pub(super) fn keeper(
 }
 
 /// Where the last repair stands, and before which moment nothing is drawn any more.
-pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, Trouble> {
-    let read = |row: &dyn Columns| Ok((number(row, 0)?, number(row, 1)?));
+pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, LedgerError> {
+    let read = |row: &dyn SqlRow| Ok((number(row, 0)?, number(row, 1)?));
     first(store, "SELECT sequence, floor FROM repair ORDER BY sequence DESC LIMIT 1", &[], read)
 }
 
 /// As much of a domain's account as a charge for the window can touch.
-pub(super) fn fetch(store: &mut dyn Store, domain: &Domain, window: Interval) -> Result<Account, Trouble> {
+pub(super) fn fetch(
+    store: &mut dyn Store,
+    domain: &AccountSpec,
+    window: Interval,
+) -> Result<Account, LedgerError> {
     let empty = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
     let entries = match empty.fetched(window) {
         Fetched::Sums(floors, range) => fetch_sums(store, &domain.name, floors, range)?,
@@ -187,7 +196,7 @@ fn fetch_sums(
     domain: &Name,
     floors: [i64; 2],
     range: RangeInclusive<i64>,
-) -> Result<BTreeMap<EntryKey, Prices>, Trouble> {
+) -> Result<BTreeMap<EntryKey, Prices>, LedgerError> {
     let entries = all(
         store,
         "SELECT reach, place, until, spent, partial FROM
@@ -197,11 +206,11 @@ fn fetch_sums(
          UNION SELECT reach, place, until, spent, partial FROM account
            WHERE domain = ?1 AND reach = 0 AND place BETWEEN ?4 AND ?5",
         &[
-            Value::Text(domain.as_str()),
-            Value::Number(floors[0]),
-            Value::Number(floors[1]),
-            Value::Number(*range.start()),
-            Value::Number(*range.end()),
+            SqlValue::Text(domain.as_str()),
+            SqlValue::Number(floors[0]),
+            SqlValue::Number(floors[1]),
+            SqlValue::Number(*range.start()),
+            SqlValue::Number(*range.end()),
         ],
         read_entry,
     )?;
@@ -213,21 +222,21 @@ fn fetch_windows(
     store: &mut dyn Store,
     domain: &Name,
     time: Interval,
-) -> Result<BTreeMap<EntryKey, Prices>, Trouble> {
+) -> Result<BTreeMap<EntryKey, Prices>, LedgerError> {
     let reaches = "WITH RECURSIVE known (reach) AS (
            SELECT min(reach) FROM account WHERE domain = ?1 AND reach > 0
            UNION ALL SELECT (SELECT min(reach) FROM account WHERE domain = ?1 AND reach > known.reach)
              FROM known WHERE known.reach IS NOT NULL)
          SELECT reach FROM known WHERE reach IS NOT NULL";
     let mut entries = BTreeMap::new();
-    for reach in all(store, reaches, &[Value::Text(domain.as_str())], |row| number(row, 0))? {
+    for reach in all(store, reaches, &[SqlValue::Text(domain.as_str())], |row| number(row, 0))? {
         let (first, last) = EntryKey::starts(reach, time);
         let values = [
-            Value::Text(domain.as_str()),
-            Value::Number(reach),
-            Value::Number(first),
-            Value::Number(last),
-            Value::Number(time.start()),
+            SqlValue::Text(domain.as_str()),
+            SqlValue::Number(reach),
+            SqlValue::Number(first),
+            SqlValue::Number(last),
+            SqlValue::Number(time.start()),
         ];
         let overlapping = "SELECT reach, place, until, spent, partial FROM account
              WHERE domain = ?1 AND reach = ?2 AND place BETWEEN ?3 AND ?4 AND until > ?5";
@@ -236,8 +245,8 @@ fn fetch_windows(
     Ok(entries)
 }
 
-pub(super) fn unknown_domain(name: &Name) -> Trouble {
-    Trouble::refused(format!(
+pub(super) fn unknown_domain(name: &Name) -> LedgerError {
+    LedgerError::refused(format!(
         "domain {name}: this ledger has none of that name; give one that it has, as `discreet ledger show` lists them. Another \
          one has a budget of its own, and is for another group of people"
     ))

@@ -4,10 +4,10 @@ use std::fs::File;
 
 use super::name::Name;
 use super::records::number;
-use super::rows::{Charge, Fate, Release};
+use super::rows::{Charge, ReleaseId, ReleaseStatus};
 use super::state::State;
-use super::store::{Store, Value, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlValue, Store, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 
 /// A job's right to seal, until a later process takes it over.
 #[derive(Debug)]
@@ -34,15 +34,15 @@ impl Claim {
     }
 
     /// Whether nobody has taken over. Inside a transaction the answer lasts until its end.
-    pub(super) fn still_stands(&self, store: &mut dyn Store) -> Result<(), Trouble> {
-        let values = [Value::Text(self.job.as_str())];
+    pub(super) fn still_stands(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let values = [SqlValue::Text(self.job.as_str())];
         let generation =
             first(store, "SELECT generation FROM fence WHERE job = ?1", &values, |row| number(row, 0))?;
         if generation == Some(self.generation) {
             return Ok(());
         }
         let message = format!("job {}: a later process has taken over", self.job);
-        Err(Trouble::new(TroubleKind::Fenced, message))
+        Err(LedgerError::new(LedgerErrorKind::Fenced, message))
     }
 }
 
@@ -50,11 +50,11 @@ impl Claim {
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// The release.
-    pub release: Release,
+    pub release: ReleaseId,
     /// How it is paid for. What is skipped costs nothing; nothing else may.
     pub charge: Option<Charge>,
     /// What is to become of it, where it fits the budget.
-    pub fate: Fate,
+    pub fate: ReleaseStatus,
     /// The line that may leave then.
     pub line: String,
     /// What its mechanism keeps for the next release, where it keeps anything; written only if this is sealed.

@@ -1,6 +1,6 @@
 //! Words and amounts as they stand in columns: each has one form, and what has none is refused.
 
-use super::rows::Fate;
+use super::rows::ReleaseStatus;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, PrivacyUnit, Promise, Relation};
 
 /// An amount as bytes that compare like the amount, part by part; `None` for a currency that a ledger does not count.
@@ -32,17 +32,17 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<PrivacyCost> {
     }
 }
 
-pub(crate) fn fate_column(fate: Fate) -> &'static str {
+pub(crate) fn fate_column(fate: ReleaseStatus) -> &'static str {
     match fate {
-        Fate::Sealed => "sealed",
-        Fate::Refused => "refused",
-        Fate::Skipped => "skipped",
-        Fate::Lost => "lost",
+        ReleaseStatus::Sealed => "sealed",
+        ReleaseStatus::Refused => "refused",
+        ReleaseStatus::Skipped => "skipped",
+        ReleaseStatus::Lost => "lost",
     }
 }
 
-pub(crate) fn read_fate(column: &str) -> Option<Fate> {
-    [Fate::Sealed, Fate::Refused, Fate::Skipped, Fate::Lost]
+pub(crate) fn read_fate(column: &str) -> Option<ReleaseStatus> {
+    [ReleaseStatus::Sealed, ReleaseStatus::Refused, ReleaseStatus::Skipped, ReleaseStatus::Lost]
         .into_iter()
         .find(|fate| fate_column(*fate) == column)
 }

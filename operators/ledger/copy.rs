@@ -1,23 +1,23 @@
 //! One ledger into another, row by row, as one commit left it.
 
-use super::store::{Columns, Store, Transaction, Value};
-use super::trouble::Trouble;
+use super::store::{SqlRow, SqlValue, Store, Transaction};
+use super::trouble::LedgerError;
 
 /// What a column holds.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ColumnKind {
     Number,
     Text,
     Bytes,
 }
 
-use Kind::{Bytes, Number, Text};
+use ColumnKind::{Bytes, Number, Text};
 
 /// A table: how it is read, how it is written, and what its columns hold.
-type Table = (&'static str, &'static str, &'static [Kind]);
+type CopiedTable = (&'static str, &'static str, &'static [ColumnKind]);
 
 /// In an order in which no row comes before one that it names.
-const TABLES: [Table; 12] = [
+const TABLES: [CopiedTable; 12] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
@@ -60,17 +60,17 @@ const TABLES: [Table; 12] = [
 ];
 
 /// Copies every row to a store with empty tables.
-pub(super) fn copy(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), Trouble> {
+pub(super) fn copy(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), LedgerError> {
     let mut from = Transaction::snapshot(from)?;
     let mut to = Transaction::begin(to)?;
     for (read, write, kinds) in TABLES {
         from.store().read(read, &[], &mut |row| {
-            let held: Vec<Held> = kinds
+            let held: Vec<HeldValue> = kinds
                 .iter()
                 .enumerate()
                 .map(|(column, kind)| kind.held(row, column))
                 .collect::<Result<_, _>>()?;
-            let values: Vec<Value<'_>> = held.iter().map(Held::value).collect();
+            let values: Vec<SqlValue<'_>> = held.iter().map(HeldValue::value).collect();
             to.store().execute(write, &values)?;
             Ok(())
         })?;
@@ -79,28 +79,28 @@ pub(super) fn copy(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), Troub
 }
 
 /// A value between two stores.
-enum Held {
+enum HeldValue {
     Number(Option<i64>),
     Text(String),
     Bytes(Option<Vec<u8>>),
 }
 
-impl Kind {
-    fn held(self, row: &dyn Columns, column: usize) -> Result<Held, Trouble> {
+impl ColumnKind {
+    fn held(self, row: &dyn SqlRow, column: usize) -> Result<HeldValue, LedgerError> {
         Ok(match self {
-            Number => Held::Number(row.number(column)?),
-            Text => Held::Text(row.text(column)?),
-            Bytes => Held::Bytes(row.bytes(column)?),
+            Number => HeldValue::Number(row.number(column)?),
+            Text => HeldValue::Text(row.text(column)?),
+            Bytes => HeldValue::Bytes(row.bytes(column)?),
         })
     }
 }
 
-impl Held {
-    fn value(&self) -> Value<'_> {
+impl HeldValue {
+    fn value(&self) -> SqlValue<'_> {
         match self {
-            Held::Number(number) => Value::number(*number),
-            Held::Text(text) => Value::Text(text),
-            Held::Bytes(bytes) => Value::bytes(bytes.as_deref()),
+            HeldValue::Number(number) => SqlValue::number(*number),
+            HeldValue::Text(text) => SqlValue::Text(text),
+            HeldValue::Bytes(bytes) => SqlValue::bytes(bytes.as_deref()),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::time::Span;
 /// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
 /// output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Domain {
+pub struct AccountSpec {
     pub(crate) name: Name,
     pub(crate) neighbours: Adjacency,
     pub(crate) promise: Promise,
@@ -18,7 +18,7 @@ pub struct Domain {
     pub(crate) person: Option<String>,
 }
 
-impl Domain {
+impl AccountSpec {
     /// All that a person ever does is hidden; when the budget is spent, releases stop.
     ///
     /// The cap is a [`Budget`](crate::accounting::Budget), or an [`Amount`]. Leave a little room: it is rounded down and
@@ -41,8 +41,8 @@ impl Domain {
     pub fn lifetime(
         name: &str,
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
-    ) -> Result<Domain, Invalid> {
-        Domain::stated(name, Promise::Lifetime, cap)
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Lifetime, cap)
     }
 
     /// What a person does within any span of this length is hidden; what is spent comes back with time.
@@ -54,8 +54,8 @@ impl Domain {
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
-    ) -> Result<Domain, Invalid> {
-        Domain::stated(name, Promise::Any(length(span)?), cap)
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Any(length(span)?), cap)
     }
 
     /// What a person does within one aligned span of this length is hidden (each day in UTC, each hour); every span has
@@ -68,14 +68,14 @@ impl Domain {
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
-    ) -> Result<Domain, Invalid> {
-        Domain::stated(name, Promise::Each(length(span)?), cap)
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Each(length(span)?), cap)
     }
 
     /// The same for single records: one of them is hidden, and who has many is hidden less.
     #[must_use]
-    pub fn of_records(self) -> Domain {
-        Domain { neighbours: Adjacency::RECORD, ..self }
+    pub fn of_records(self) -> AccountSpec {
+        AccountSpec { neighbours: Adjacency::RECORD, ..self }
     }
 
     /// States who one person is: the field that names people and what becomes of records without one, or any other words of
@@ -85,12 +85,12 @@ impl Domain {
     /// # Errors
     ///
     /// Names `person` where the text is empty, longer than 4,096 bytes, or holds control characters.
-    pub fn with_person(self, person: &str) -> Result<Domain, Invalid> {
+    pub fn with_person(self, person: &str) -> Result<AccountSpec, Invalid> {
         let kind = match person {
             "" => Kind::Missing,
             person if person.len() > 4_096 => Kind::TooLarge,
             person if person.chars().any(char::is_control) => Kind::Malformed,
-            _ => return Ok(Domain { person: Some(person.to_owned()), ..self }),
+            _ => return Ok(AccountSpec { person: Some(person.to_owned()), ..self }),
         };
         Err(Invalid::new("person", kind, "a line of text, of at most 4,096 bytes"))
     }
@@ -99,8 +99,8 @@ impl Domain {
         name: &str,
         promise: Promise,
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
-    ) -> Result<Domain, Invalid> {
-        Domain::new(
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::new(
             Name::new("domain", name)?,
             Adjacency::PERSON,
             promise,
@@ -119,7 +119,7 @@ impl Domain {
         neighbours: Adjacency,
         promise: Promise,
         cap: PrivacyCost,
-    ) -> Result<Domain, Invalid> {
+    ) -> Result<AccountSpec, Invalid> {
         Account::new(promise, neighbours, cap.clone())?;
         if encode(&cap).is_none() {
             return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
@@ -128,7 +128,7 @@ impl Domain {
         if i64::try_from(span).is_err() {
             return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
         }
-        Ok(Domain { name, neighbours, promise, cap, person: None })
+        Ok(AccountSpec { name, neighbours, promise, cap, person: None })
     }
 
     /// Its name.
@@ -197,27 +197,27 @@ mod tests {
     fn words_state_what_the_long_form_does() {
         let cap = || PrivacyCost::zcdp(0.5).unwrap();
         let name = || Name::new("domain", "visits").unwrap();
-        let long = |neighbours, promise| Domain::new(name(), neighbours, promise, cap());
-        assert_eq!(Domain::lifetime("visits", cap()), long(Adjacency::PERSON, Promise::Lifetime));
+        let long = |neighbours, promise| AccountSpec::new(name(), neighbours, promise, cap());
+        assert_eq!(AccountSpec::lifetime("visits", cap()), long(Adjacency::PERSON, Promise::Lifetime));
         assert_eq!(
-            Domain::any("visits", days(2), Budget::zcdp(0.5)),
+            AccountSpec::any("visits", days(2), Budget::zcdp(0.5)),
             long(Adjacency::PERSON, Promise::Any(172_800_000_000))
         );
         assert_eq!(
-            Domain::each("visits", minutes(1), PrivacyCost::zcdp(0.5)).map(Domain::of_records),
+            AccountSpec::each("visits", minutes(1), PrivacyCost::zcdp(0.5)).map(AccountSpec::of_records),
             long(Adjacency::RECORD, Promise::Each(60_000_000))
         );
     }
 
     #[test]
     fn every_word_is_refused_by_name() {
-        let field = |refused: Result<Domain, Invalid>| refused.unwrap_err().field().to_owned();
-        assert_eq!(field(Domain::lifetime("a b", PrivacyCost::zcdp(0.5))), "domain");
-        assert_eq!(field(Domain::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
-        assert_eq!(field(Domain::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
-        assert_eq!(field(Domain::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");
+        let field = |refused: Result<AccountSpec, Invalid>| refused.unwrap_err().field().to_owned();
+        assert_eq!(field(AccountSpec::lifetime("a b", PrivacyCost::zcdp(0.5))), "domain");
+        assert_eq!(field(AccountSpec::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
+        assert_eq!(field(AccountSpec::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
+        assert_eq!(field(AccountSpec::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");
         let stated =
-            |person: &str| Domain::lifetime("a", PrivacyCost::zcdp(0.5)).unwrap().with_person(person);
+            |person: &str| AccountSpec::lifetime("a", PrivacyCost::zcdp(0.5)).unwrap().with_person(person);
         for person in ["", "two\nlines", &"x".repeat(4_097)] {
             assert_eq!(field(stated(person)), "person");
         }

@@ -14,6 +14,6 @@ pub use present::{MARKER, hits, reached};
 /// Nothing, and never an error.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub(crate) fn reached(_point: &'static str, _kind: super::TroubleKind) -> Result<(), super::Trouble> {
+pub(crate) fn reached(_point: &'static str, _kind: super::LedgerErrorKind) -> Result<(), super::LedgerError> {
     Ok(())
 }

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::name::Name;
-use super::trouble::Trouble;
+use super::trouble::LedgerError;
 use crate::accounting::{Account, BudgetExceeded, Interval, PrivacyCost, Promise, ReleaseCost};
 use crate::time::LIMIT;
 
@@ -33,7 +33,7 @@ pub struct Pace {
 
 impl Pace {
     /// Leaves out the windows that start before this.
-    pub(super) fn start_from(&mut self, floor: i64) -> Result<(), Trouble> {
+    pub(super) fn start_from(&mut self, floor: i64) -> Result<(), LedgerError> {
         let behind = i128::from(floor) - i128::from(self.next.start());
         if behind > 0 {
             let shift = (behind + i128::from(self.step) - 1) / i128::from(self.step) * i128::from(self.step);
@@ -104,11 +104,11 @@ pub(super) const LOOKED_AT: u64 = 200_000;
 
 /// What becomes of a domain whose account stands like this.
 pub(super) fn foretell(
-    domain: &Domain,
+    domain: &AccountSpec,
     account: Account,
     paces: Vec<Pace>,
     most: u64,
-) -> Result<Forecast, Trouble> {
+) -> Result<Forecast, LedgerError> {
     let blank = |paces, outlook| Forecast { paces, windows: 0, last: None, outlook };
     if paces.is_empty() {
         return Ok(Forecast::unseen());
@@ -137,7 +137,7 @@ pub(super) fn foretell(
     Ok(Forecast { paces, windows, last, outlook })
 }
 
-type Ending = (u64, Option<i64>, Outlook);
+type ForecastEnd = (u64, Option<i64>, Outlook);
 
 /// A window of a pace, as it comes.
 fn window(pace: &Pace, index: u64) -> Option<Interval> {
@@ -147,7 +147,7 @@ fn window(pace: &Pace, index: u64) -> Option<Interval> {
 }
 
 /// One account for all time: what fits is found by halving, for the sum up to a moment only grows with it.
-fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending, Trouble> {
+fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<ForecastEnd, LedgerError> {
     let spent = account.spent(paces[0].next)?;
     let ended = |pace: &Pace, time: i64| {
         let passed = i128::from(time) - i128::from(pace.next.end());
@@ -209,13 +209,13 @@ fn counted(domain: &Domain, account: &Account, paces: &[Pace]) -> Result<Ending,
 /// Once nothing that was charged before counts any more, what a window meets depends on where it stands in the common
 /// cycle of all steps (and of the grid, where spans are aligned). So if one whole cycle fits, all fit.
 fn charged(
-    domain: &Domain,
+    domain: &AccountSpec,
     mut account: Account,
     paces: &[Pace],
     settled: Option<i64>,
     (span, grid): (u64, u64),
     most: u64,
-) -> Result<Ending, Trouble> {
+) -> Result<ForecastEnd, LedgerError> {
     let charging = || paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
     let mut coming: BinaryHeap<Reverse<(i64, usize, u64)>> =
         charging().map(|(index, pace)| Reverse((pace.next.end(), index, 0))).collect();

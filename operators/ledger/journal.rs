@@ -17,7 +17,7 @@ use super::columns::{decode, encode};
 use super::durable::{beside, could_be_made, is_absent, remove, sync_name};
 use super::name::Name;
 use super::rows::Row;
-use super::trouble::Trouble;
+use super::trouble::LedgerError;
 use crate::accounting::{Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
@@ -44,7 +44,7 @@ pub struct Journal {
 
 /// A row that was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AnchorEntry {
     /// Where it stands in its ledger.
     pub anchor: Anchor,
     /// The budget that it was charged to.
@@ -59,7 +59,7 @@ pub struct Entry {
     pub partial: Option<PrivacyCost>,
 }
 
-impl Entry {
+impl AnchorEntry {
     /// Both prices, of what cost something.
     pub(super) fn prices(&self) -> Option<Prices> {
         let whole = self.cost.clone()?;
@@ -73,7 +73,7 @@ impl Journal {
     /// # Errors
     ///
     /// If it cannot be read or written, is no anchor, is empty, or is of another ledger.
-    pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, Trouble> {
+    pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, LedgerError> {
         let refuse = |error: io::Error| trouble(path, &error.to_string());
         let mut journal = Journal {
             path: path.to_owned(),
@@ -113,7 +113,7 @@ impl Journal {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn begin(&mut self) -> Result<(), Trouble> {
+    pub fn begin(&mut self) -> Result<(), LedgerError> {
         match &mut self.file {
             None => {
                 make(&self.path, &self.ledger).map_err(|error| trouble(&self.path, &error.to_string()))?;
@@ -141,7 +141,7 @@ impl Journal {
     /// # Errors
     ///
     /// If it cannot be read, is empty, or a line of it makes no sense.
-    pub fn read(path: &Path) -> Result<Vec<Entry>, Trouble> {
+    pub fn read(path: &Path) -> Result<Vec<AnchorEntry>, LedgerError> {
         read(path).map(|(_, entries)| entries)
     }
 
@@ -150,14 +150,14 @@ impl Journal {
     /// # Errors
     ///
     /// As [`read`](Journal::read), and if it is the anchor of another ledger.
-    pub fn read_of(path: &Path, ledger: &Digest) -> Result<Vec<Entry>, Trouble> {
+    pub fn read_of(path: &Path, ledger: &Digest) -> Result<Vec<AnchorEntry>, LedgerError> {
         let (own, entries) = read(path)?;
         if own == *ledger {
             return Ok(entries);
         }
         let what = "it is of another ledger; give the anchor of this ledger, or the path of a new file, or the ledger that \
                     it is of";
-        Err(Trouble::refused(format!("anchor {}: {what}", path.display())))
+        Err(LedgerError::refused(format!("anchor {}: {what}", path.display())))
     }
 
     /// Writes the rows that are not there yet, durably.
@@ -165,7 +165,7 @@ impl Journal {
     /// # Errors
     ///
     /// If it cannot be written: then none of these rows may be told.
-    pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), Trouble> {
+    pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), LedgerError> {
         let mut new: Vec<&Row> = rows.filter(|row| !self.known.contains(&row.sequence())).collect();
         if new.is_empty() {
             return Ok(());
@@ -186,7 +186,7 @@ const GONE: &str = "it was removed, or another file was put in its place, while 
                     again with a new one";
 
 /// Checks that the file still has its name: what is written to a file without one, nobody finds.
-fn is_in_place(path: &Path, file: &File) -> Result<(), Trouble> {
+fn is_in_place(path: &Path, file: &File) -> Result<(), LedgerError> {
     let own = file.metadata().map_err(|error| trouble(path, &error.to_string()))?;
     let found = fs::metadata(path).ok();
     if found.is_some_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
@@ -219,7 +219,7 @@ fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
 }
 
 /// The name of an anchor's ledger, and what the anchor knows.
-fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
+fn read(path: &Path) -> Result<(Digest, Vec<AnchorEntry>), LedgerError> {
     let refuse = |error: io::Error| trouble(path, &error.to_string());
     // Looked at before it is opened, for opening a pipe waits.
     let found = fs::metadata(path).map_err(|error| match error.kind() {
@@ -250,7 +250,7 @@ fn read(path: &Path) -> Result<(Digest, Vec<Entry>), Trouble> {
     let ledger = ledger.ok_or_else(|| trouble(path, NO_ANCHOR))?;
     let broken = |number| trouble(path, &format!("line {number} makes no sense"));
     let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
-    let mut entries: Vec<Entry> = lines.map(read).collect::<Result<_, _>>()?;
+    let mut entries: Vec<AnchorEntry> = lines.map(read).collect::<Result<_, _>>()?;
     entries.sort_by_key(|entry| entry.anchor.sequence);
     entries.dedup();
     Ok((ledger, entries))
@@ -267,7 +267,7 @@ fn line(row: &Row) -> String {
     format!("{} {} {domain} {from} {until} {start} {end} {cost} {partial}\n", row.sequence(), row.chain())
 }
 
-fn entry(ledger: Digest, line: &str) -> Option<Entry> {
+fn entry(ledger: Digest, line: &str) -> Option<AnchorEntry> {
     let mut words = line.split(' ');
     let mut word = || words.next();
     let (sequence, chain) = (word()?.parse().ok()?, Digest::parse(word()?)?);
@@ -279,7 +279,7 @@ fn entry(ledger: Digest, line: &str) -> Option<Entry> {
         amount => Some(Some(decode(&unhex(amount)?)?)),
     };
     let (cost, partial) = (amount(word()?)?, amount(word()?)?);
-    Some(Entry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost, partial })
+    Some(AnchorEntry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost, partial })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -292,6 +292,6 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// An anchor that cannot be read or written leaves open whether the ledger is behind.
-fn trouble(path: &Path, what: &str) -> Trouble {
-    Trouble::doubt(format!("anchor {}: {what}", path.display()))
+fn trouble(path: &Path, what: &str) -> LedgerError {
+    LedgerError::doubt(format!("anchor {}: {what}", path.display()))
 }

@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::durable::{beside, sync_name};
-use super::trouble::Trouble;
+use super::trouble::LedgerError;
 use crate::canonical::Digest;
 
 /// A ledger's secret. Erased when it is dropped, and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Key([u8; LENGTH]);
+pub struct LedgerKey([u8; LENGTH]);
 
 const LENGTH: usize = 32;
 
-impl Key {
+impl LedgerKey {
     /// Where a ledger's key lies unless it is said otherwise: beside it, with `.key` behind its name.
     pub fn beside(ledger: &Path) -> PathBuf {
         beside(ledger, ".key")
@@ -32,11 +32,12 @@ impl Key {
     /// # Errors
     ///
     /// If there is a file already, none can be made there, or the system has no randomness.
-    pub fn create(path: impl AsRef<Path>) -> Result<Key, Trouble> {
+    pub fn create(path: impl AsRef<Path>) -> Result<LedgerKey, LedgerError> {
         let path = path.as_ref();
-        let refuse = |error| Trouble::refused(format!("key {}: {error}", path.display()));
-        let mut key = Key([0; LENGTH]);
-        getrandom::fill(&mut key.0).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        let refuse = |error| LedgerError::refused(format!("key {}: {error}", path.display()));
+        let mut key = LedgerKey([0; LENGTH]);
+        getrandom::fill(&mut key.0)
+            .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
         // With its mode from the first moment: between making and narrowing, anyone could open it.
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refuse)?;
@@ -50,9 +51,9 @@ impl Key {
     /// # Errors
     ///
     /// If there is none, it is no regular file of 32 bytes, or others may read or write it.
-    pub fn open(path: impl AsRef<Path>) -> Result<Key, Trouble> {
+    pub fn open(path: impl AsRef<Path>) -> Result<LedgerKey, LedgerError> {
         let path = path.as_ref();
-        let refuse = |what: &str| Trouble::refused(format!("key {}: {what}", path.display()));
+        let refuse = |what: &str| LedgerError::refused(format!("key {}: {what}", path.display()));
         let unreadable = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => refuse(
                 "there is none; bring back the copy that was made with the ledger: another one cannot stand in for it",
@@ -71,7 +72,7 @@ impl Key {
         if !metadata.is_file() || metadata.len() != LENGTH as u64 {
             return Err(refuse("not 32 bytes; if its ledger was never made, remove it and make both again"));
         }
-        let mut key = Key([0; LENGTH]);
+        let mut key = LedgerKey([0; LENGTH]);
         file.read_exact(&mut key.0).map_err(unreadable)?;
         Ok(key)
     }
@@ -93,7 +94,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for LedgerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<secret>")
     }
@@ -104,60 +105,63 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::ledger::scratch::At;
+    use crate::ledger::scratch::ScratchPlace;
 
     #[test]
     fn a_key_is_written_once_for_its_owner_alone_and_read_back() {
-        let scratch = At::File.scratch();
-        let path = Key::beside(&scratch.directory().join("visits.ledger"));
+        let scratch = ScratchPlace::File.scratch();
+        let path = LedgerKey::beside(&scratch.directory().join("visits.ledger"));
         assert!(path.ends_with("visits.ledger.key"));
-        let key = Key::create(&path).unwrap();
+        let key = LedgerKey::create(&path).unwrap();
         let metadata = fs::metadata(&path).unwrap();
         assert_eq!((metadata.mode() & 0o7777, metadata.len()), (0o600, 32));
-        assert_eq!(Key::open(&path).unwrap().0, key.0);
+        assert_eq!(LedgerKey::open(&path).unwrap().0, key.0);
         let before = fs::read(&path).unwrap();
-        assert!(Key::create(&path).is_err(), "a key was written over");
+        assert!(LedgerKey::create(&path).is_err(), "a key was written over");
         assert_eq!(fs::read(&path).unwrap(), before);
         // Two draws of 32 bytes are never alike, and never all zero.
-        let other = Key::create(scratch.directory().join("other.key")).unwrap();
+        let other = LedgerKey::create(scratch.directory().join("other.key")).unwrap();
         assert!(other.0 != key.0 && key.0 != [0; 32]);
     }
 
     #[test]
     fn a_key_that_others_may_read_or_that_is_torn_is_refused() {
-        let scratch = At::File.scratch();
+        let scratch = ScratchPlace::File.scratch();
         let path = scratch.directory().join("a.key");
-        Key::create(&path).unwrap();
+        LedgerKey::create(&path).unwrap();
         for mode in [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert!(Key::open(&path).unwrap_err().to_string().contains("chmod 600"), "{mode:o}");
+            assert!(LedgerKey::open(&path).unwrap_err().to_string().contains("chmod 600"), "{mode:o}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-        assert!(Key::open(&path).is_ok());
+        assert!(LedgerKey::open(&path).is_ok());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         for length in [0, 31, 33] {
             fs::write(&path, vec![1; length]).unwrap();
-            assert!(Key::open(&path).unwrap_err().to_string().contains("not 32 bytes"), "{length}");
+            assert!(LedgerKey::open(&path).unwrap_err().to_string().contains("not 32 bytes"), "{length}");
         }
-        assert!(Key::open(scratch.directory()).unwrap_err().to_string().contains("not a regular file"));
+        assert!(LedgerKey::open(scratch.directory()).unwrap_err().to_string().contains("not a regular file"));
         assert!(
-            Key::open(scratch.directory().join("none")).unwrap_err().to_string().contains("there is none")
+            LedgerKey::open(scratch.directory().join("none"))
+                .unwrap_err()
+                .to_string()
+                .contains("there is none")
         );
     }
 
     #[test]
     fn a_key_is_never_printed_and_each_use_has_its_own() {
-        let key = Key([7; 32]);
+        let key = LedgerKey([7; 32]);
         assert_eq!(format!("{key:?}"), "<secret>");
         let uses = [*key.derive("one use"), *key.derive("another use"), key.fingerprint().0, key.0];
         for (index, one) in uses.iter().enumerate() {
             assert!(!uses[..index].contains(one), "use {index} is another's");
         }
-        assert_eq!(key.derive("one use"), Key([7; 32]).derive("one use"));
-        assert_ne!(key.fingerprint(), Key([8; 32]).fingerprint());
+        assert_eq!(key.derive("one use"), LedgerKey([7; 32]).derive("one use"));
+        assert_ne!(key.fingerprint(), LedgerKey([8; 32]).fingerprint());
         let (one, other) = (Digest::of(b"one ledger"), Digest::of(b"another"));
         assert_ne!(key.check_value(&one), key.check_value(&other));
-        assert_ne!(key.check_value(&one), Key([8; 32]).check_value(&one));
+        assert_ne!(key.check_value(&one), LedgerKey([8; 32]).check_value(&one));
         assert_ne!(key.check_value(&one), key.fingerprint());
     }
 }

@@ -1,12 +1,12 @@
 //! The lines that are written where no mechanism writes one.
 
-use super::rows::{Fate, Release, Row};
+use super::rows::{ReleaseId, ReleaseStatus, Row};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::time::in_json;
 
 /// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
 pub(super) fn refusal(
-    release: &Release,
+    release: &ReleaseId,
     spent: &PrivacyCost,
     asked: &PrivacyCost,
     limit: &PrivacyCost,
@@ -22,7 +22,7 @@ pub(super) fn refusal(
 }
 
 /// The line of a release that was skipped or lost.
-pub(super) fn tombstone(release: &Release, fate: &str) -> String {
+pub(super) fn tombstone(release: &ReleaseId, fate: &str) -> String {
     format!("{{{},\"{fate}\":true}}", head(release))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn tombstone(release: &Release, fate: &str) -> String {
 const REPAIRED: &str = "starts before a repair of the ledger; a value that was released for it earlier holds";
 
 /// The line of a release that starts before a repair and has no row.
-pub(super) fn lost_to_repair(release: &Release) -> String {
+pub(super) fn lost_to_repair(release: &ReleaseId) -> String {
     format!("{{{},\"lost\":true,\"why\":\"{REPAIRED}\"}}", head(release))
 }
 
@@ -39,7 +39,7 @@ pub(super) fn lost_to_repair(release: &Release) -> String {
 /// ledger. A refusal or a tombstone is the last word about its window already.
 pub(super) fn closing(row: &Row) -> Option<String> {
     let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
-    (row.fate == Fate::Sealed).then(|| {
+    (row.fate == ReleaseStatus::Sealed).then(|| {
         format!(
             "{{{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
             head(&row.release),
@@ -50,7 +50,7 @@ pub(super) fn closing(row: &Row) -> Option<String> {
 }
 
 /// What a line is about. Lines of several answers over one window are told apart by their part.
-fn head(release: &Release) -> String {
+fn head(release: &ReleaseId) -> String {
     let part = release.part.as_ref().map_or(String::new(), |part| format!(",\"part\":\"{part}\""));
     format!("\"release\":\"{}\",\"window\":{}{part}", release.name, window(release.window))
 }

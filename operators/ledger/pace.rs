@@ -6,14 +6,14 @@ use std::mem;
 
 use super::book::Ledger;
 use super::charge::{fetch, last_repair, unknown_domain};
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::forecast::{Forecast, LOOKED_AT, Pace, foretell};
 use super::name::Name;
 use super::records::{amended_domain, read_entry, read_row, rows};
 use super::repair;
-use super::rows::{Release, Row};
-use super::store::{Store, Transaction, Value, all};
-use super::trouble::Trouble;
+use super::rows::{ReleaseId, Row};
+use super::store::{SqlValue, Store, Transaction, all};
+use super::trouble::LedgerError;
 use crate::accounting::{Account, Interval, Prices, Promise};
 use crate::time::LIMIT;
 
@@ -27,12 +27,12 @@ impl Ledger {
     /// # Errors
     ///
     /// [`TroubleKind::Refused`](super::TroubleKind::Refused) for an unknown domain, and if the ledger cannot be read.
-    pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, Trouble> {
+    pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, LedgerError> {
         // Rows and account as one commit left them.
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
         let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let name = [Value::Text(domain.name.as_str())];
+        let name = [SqlValue::Text(domain.name.as_str())];
         let mut pacing = Pacing::default();
         store.read(rows!("WHERE domain = ?1 ORDER BY sequence"), &name, &mut |columns| {
             pacing.row(&read_row(columns)?);
@@ -59,8 +59,8 @@ impl Ledger {
     /// # Errors
     ///
     /// If the rows cannot be read.
-    pub(crate) fn pacing(&mut self) -> Result<Pacing, Trouble> {
-        let newest = [Value::Number(self.head()?.0 - NEWEST)];
+    pub(crate) fn pacing(&mut self) -> Result<Pacing, LedgerError> {
+        let newest = [SqlValue::Number(self.head()?.0 - NEWEST)];
         let mut pacing = Pacing::default();
         self.store().read(rows!("WHERE sequence > ?1 ORDER BY sequence"), &newest, &mut |columns| {
             pacing.row(&read_row(columns)?);
@@ -70,7 +70,7 @@ impl Ledger {
     }
 
     /// As [`forecast`](Ledger::forecast), a thousand windows ahead, from what is known at a row that was just written.
-    pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, Trouble> {
+    pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {
         let name = &row.release.domain;
         let domain = amended_domain(self.store(), name)?.ok_or_else(|| unknown_domain(name))?;
         let paces = pacing.of(&domain);
@@ -84,7 +84,7 @@ impl Ledger {
 }
 
 /// As much of an account as the windows to come can share a stretch with.
-fn coming(store: &mut dyn Store, domain: &Domain, paces: &[Pace]) -> Result<Account, Trouble> {
+fn coming(store: &mut dyn Store, domain: &AccountSpec, paces: &[Pace]) -> Result<Account, LedgerError> {
     let first = paces.iter().map(|pace| pace.next.start()).min().unwrap_or(LIMIT);
     fetch(store, domain, Interval::since(first)?)
 }
@@ -96,7 +96,7 @@ pub(crate) struct Pacing(BTreeMap<(Name, Name, Name), Seen>);
 impl Pacing {
     /// One more row; rows come in the order in which they were written.
     pub(crate) fn row(&mut self, row: &Row) {
-        let Release { domain, job, name, window, .. } = &row.release;
+        let ReleaseId { domain, job, name, window, .. } = &row.release;
         // What a repair charged is no statistic.
         if job.as_str() != repair::JOB {
             let seen = self.0.entry((domain.clone(), job.clone(), name.clone())).or_default();
@@ -104,7 +104,7 @@ impl Pacing {
         }
     }
 
-    fn of(&self, domain: &Domain) -> Vec<Pace> {
+    fn of(&self, domain: &AccountSpec) -> Vec<Pace> {
         let own = self.0.iter().filter(|((name, _, _), _)| *name == domain.name);
         own.filter_map(|((_, job, name), seen)| {
             seen.clone().pace((job.clone(), name.clone()), domain.promise)

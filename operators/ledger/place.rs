@@ -6,10 +6,10 @@ use std::path::Path;
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::store::Store;
-use super::trouble::Trouble;
+use super::trouble::LedgerError;
 
 /// The store of a new ledger, with empty tables.
-pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, Trouble> {
+pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     match address(place) {
         #[cfg(feature = "postgres")]
         Some(address) => Ok(Box::new(Postgres::create(address)?)),
@@ -20,7 +20,7 @@ pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, Trouble> {
 }
 
 /// The store of a ledger that is there.
-pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, Trouble> {
+pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     match address(place) {
         #[cfg(feature = "postgres")]
         Some(address) => Ok(Box::new(Postgres::open(address)?)),
@@ -43,8 +43,8 @@ fn address(place: &Path) -> Option<&str> {
 
 /// The address is not repeated: it may hold a password that nobody has refused yet.
 #[cfg(not(feature = "postgres"))]
-fn no_servers() -> Trouble {
-    Trouble::refused(
+fn no_servers() -> LedgerError {
+    LedgerError::refused(
         "ledger: an address of Postgres, and this build keeps ledgers in files alone; build with --features postgres",
     )
 }

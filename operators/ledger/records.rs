@@ -2,39 +2,39 @@
 
 use super::columns::{decode, encode, fate_column, promise_columns, relation_column, unit_column};
 use super::columns::{read_fate, read_promise, read_relation, read_unit};
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::name::Name;
-use super::rows::{Amendment, Release, Repair, Row};
-use super::store::{Columns, Store, Value, first, odd};
-use super::trouble::Trouble;
+use super::rows::{Amendment, ReleaseId, Repair, Row};
+use super::store::{SqlRow, SqlValue, Store, first, odd};
+use super::trouble::LedgerError;
 use crate::accounting::{Adjacency, EntryKey, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
-pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
+pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError> {
     let cost = row.cost.as_ref().and_then(encode);
     let partial = row.partial.as_ref().and_then(encode);
     store.execute(
         "INSERT INTO release VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 0, ?19)",
         &[
-            Value::Bytes(row.release.id().bytes()),
-            Value::Number(row.sequence),
-            Value::Text(row.release.domain.as_str()),
-            Value::Text(row.release.job.as_str()),
-            Value::Bytes(row.release.version.bytes()),
-            Value::Text(row.release.name.as_str()),
-            Value::Number(row.release.window.start()),
-            Value::Number(row.release.window.end()),
-            Value::bytes(row.release.part.as_ref().map(|part| &part.bytes()[..])),
-            Value::Number(row.generation),
-            Value::Text(fate_column(row.fate)),
-            Value::bytes(cost.as_deref()),
-            Value::bytes(partial.as_deref()),
-            Value::number(row.life.map(|life| life.start())),
-            Value::number(row.life.map(|life| life.end())),
-            Value::bytes(row.prepaid.as_ref().map(|by| &by.bytes()[..])),
-            Value::bytes(row.state.as_ref().map(|state| &state.bytes()[..])),
-            Value::Text(&row.line),
-            Value::Bytes(row.chain.bytes()),
+            SqlValue::Bytes(row.release.id().bytes()),
+            SqlValue::Number(row.sequence),
+            SqlValue::Text(row.release.domain.as_str()),
+            SqlValue::Text(row.release.job.as_str()),
+            SqlValue::Bytes(row.release.version.bytes()),
+            SqlValue::Text(row.release.name.as_str()),
+            SqlValue::Number(row.release.window.start()),
+            SqlValue::Number(row.release.window.end()),
+            SqlValue::bytes(row.release.part.as_ref().map(|part| &part.bytes()[..])),
+            SqlValue::Number(row.generation),
+            SqlValue::Text(fate_column(row.fate)),
+            SqlValue::bytes(cost.as_deref()),
+            SqlValue::bytes(partial.as_deref()),
+            SqlValue::number(row.life.map(|life| life.start())),
+            SqlValue::number(row.life.map(|life| life.end())),
+            SqlValue::bytes(row.prepaid.as_ref().map(|by| &by.bytes()[..])),
+            SqlValue::bytes(row.state.as_ref().map(|state| &state.bytes()[..])),
+            SqlValue::Text(&row.line),
+            SqlValue::Bytes(row.chain.bytes()),
         ],
     )?;
     Ok(())
@@ -42,23 +42,23 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), Trouble> {
 
 pub(super) fn write_domain(
     store: &mut dyn Store,
-    domain: &Domain,
+    domain: &AccountSpec,
     sequence: i64,
     chain: &Digest,
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     let (promise, span) = promise_columns(domain.promise);
     store.execute(
         "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         &[
-            Value::Text(domain.name.as_str()),
-            Value::Number(sequence),
-            Value::Text(unit_column(domain.neighbours.unit)),
-            Value::Text(relation_column(domain.neighbours.relation)),
-            Value::Text(promise),
-            Value::Number(span as i64),
-            Value::bytes(encode(&domain.cap).as_deref()),
-            Value::Text(domain.person.as_deref().unwrap_or_default()),
-            Value::Bytes(chain.bytes()),
+            SqlValue::Text(domain.name.as_str()),
+            SqlValue::Number(sequence),
+            SqlValue::Text(unit_column(domain.neighbours.unit)),
+            SqlValue::Text(relation_column(domain.neighbours.relation)),
+            SqlValue::Text(promise),
+            SqlValue::Number(span as i64),
+            SqlValue::bytes(encode(&domain.cap).as_deref()),
+            SqlValue::Text(domain.person.as_deref().unwrap_or_default()),
+            SqlValue::Bytes(chain.bytes()),
         ],
     )?;
     Ok(())
@@ -68,31 +68,35 @@ pub(super) fn write_amendment(
     store: &mut dyn Store,
     amendment: &Amendment,
     chain: &Digest,
-) -> Result<(), Trouble> {
+) -> Result<(), LedgerError> {
     store.execute(
         "INSERT INTO amendment VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[
-            Value::Number(amendment.sequence),
-            Value::Text(amendment.domain.as_str()),
-            Value::bytes(encode(&amendment.cap).as_deref()),
-            Value::Text(&amendment.who),
-            Value::Text(&amendment.why),
-            Value::Bytes(chain.bytes()),
+            SqlValue::Number(amendment.sequence),
+            SqlValue::Text(amendment.domain.as_str()),
+            SqlValue::bytes(encode(&amendment.cap).as_deref()),
+            SqlValue::Text(&amendment.who),
+            SqlValue::Text(&amendment.why),
+            SqlValue::Bytes(chain.bytes()),
         ],
     )?;
     Ok(())
 }
 
-pub(super) fn write_repair(store: &mut dyn Store, repair: &Repair, chain: &Digest) -> Result<(), Trouble> {
+pub(super) fn write_repair(
+    store: &mut dyn Store,
+    repair: &Repair,
+    chain: &Digest,
+) -> Result<(), LedgerError> {
     store.execute(
         "INSERT INTO repair VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[
-            Value::Number(repair.sequence),
-            Value::Number(repair.sound),
-            Value::Number(repair.floor),
-            Value::Text(&repair.reason),
-            Value::Bytes(&repair.given_up_column()),
-            Value::Bytes(chain.bytes()),
+            SqlValue::Number(repair.sequence),
+            SqlValue::Number(repair.sound),
+            SqlValue::Number(repair.floor),
+            SqlValue::Text(&repair.reason),
+            SqlValue::Bytes(&repair.given_up_column()),
+            SqlValue::Bytes(chain.bytes()),
         ],
     )?;
     Ok(())
@@ -110,12 +114,12 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-pub(super) fn find(store: &mut dyn Store, release: &Release) -> Result<Option<Row>, Trouble> {
-    let values = [Value::Number(release.window.start()), Value::Bytes(&release.id().0)];
+pub(super) fn find(store: &mut dyn Store, release: &ReleaseId) -> Result<Option<Row>, LedgerError> {
+    let values = [SqlValue::Number(release.window.start()), SqlValue::Bytes(&release.id().0)];
     first(store, rows!("WHERE window_start = ?1 AND id = ?2"), &values, read_row)
 }
 
-pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
+pub(super) fn read_row(row: &dyn SqlRow) -> Result<Row, LedgerError> {
     let interval = |start, end| Interval::new(start, end).map_err(|_| odd(6));
     let life = match (row.number(10)?, row.number(11)?) {
         (Some(start), Some(end)) => Some(interval(start, end)?),
@@ -124,7 +128,7 @@ pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
     };
     Ok(Row {
         sequence: number(row, 0)?,
-        release: Release {
+        release: ReleaseId {
             domain: name(row, 1)?,
             job: name(row, 2)?,
             version: digest(row, 3)?,
@@ -149,19 +153,19 @@ pub(super) fn read_row(row: &dyn Columns) -> Result<Row, Trouble> {
 pub(super) const ID: usize = 18;
 
 /// A domain as it was stated, its place among all rows, and the hash that its row holds.
-pub(super) fn read_stated(row: &dyn Columns) -> Result<(i64, Domain, Digest), Trouble> {
+pub(super) fn read_stated(row: &dyn SqlRow) -> Result<(i64, AccountSpec, Digest), LedgerError> {
     let unit = read_unit(&row.text(2)?).ok_or_else(|| odd(2))?;
     let relation = read_relation(&row.text(3)?).ok_or_else(|| odd(3))?;
     let span = u64::try_from(number(row, 5)?).map_err(|_| odd(5))?;
     let promise = read_promise(&row.text(4)?, span).ok_or_else(|| odd(4))?;
     let cap = amount(row, 6)?;
     let domain =
-        Domain::new(name(row, 0)?, Adjacency { unit, relation }, promise, cap).map_err(|_| odd(4))?;
+        AccountSpec::new(name(row, 0)?, Adjacency { unit, relation }, promise, cap).map_err(|_| odd(4))?;
     let person = Some(row.text(7)?).filter(|person| !person.is_empty());
-    Ok((number(row, 1)?, Domain { person, ..domain }, digest(row, 8)?))
+    Ok((number(row, 1)?, AccountSpec { person, ..domain }, digest(row, 8)?))
 }
 
-pub(super) fn read_amendment(row: &dyn Columns) -> Result<(Amendment, Digest), Trouble> {
+pub(super) fn read_amendment(row: &dyn SqlRow) -> Result<(Amendment, Digest), LedgerError> {
     let amendment = Amendment {
         sequence: number(row, 0)?,
         domain: name(row, 1)?,
@@ -172,7 +176,7 @@ pub(super) fn read_amendment(row: &dyn Columns) -> Result<(Amendment, Digest), T
     Ok((amendment, digest(row, 5)?))
 }
 
-pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble> {
+pub(super) fn read_repair(row: &dyn SqlRow) -> Result<(Repair, Digest), LedgerError> {
     let given_up = row.bytes(4)?.unwrap_or_default();
     let (given_up, []) = given_up.as_chunks::<32>() else { return Err(odd(4)) };
     let repair = Repair {
@@ -186,62 +190,62 @@ pub(super) fn read_repair(row: &dyn Columns) -> Result<(Repair, Digest), Trouble
 }
 
 /// An entry of an account, and what is spent there.
-pub(super) fn read_entry(row: &dyn Columns) -> Result<(EntryKey, Prices), Trouble> {
+pub(super) fn read_entry(row: &dyn SqlRow) -> Result<(EntryKey, Prices), LedgerError> {
     let place = EntryKey { reach: number(row, 0)?, start: number(row, 1)?, end: number(row, 2)? };
     Ok((place, Prices { whole: amount(row, 3)?, partial: amount(row, 4)? }))
 }
 
-pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<Domain>, Trouble> {
+pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
     let stated =
-        first(store, "SELECT * FROM domain WHERE name = ?1", &[Value::Text(name.as_str())], read_stated)?;
+        first(store, "SELECT * FROM domain WHERE name = ?1", &[SqlValue::Text(name.as_str())], read_stated)?;
     Ok(stated.map(|(_, domain, _)| domain))
 }
 
 /// A domain with the cap of its last amendment.
-pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Option<Domain>, Trouble> {
+pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
     let Some(mut domain) = read_domain(store, name)? else { return Ok(None) };
     let newest = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1";
-    if let Some((amendment, _)) = first(store, newest, &[Value::Text(name.as_str())], read_amendment)? {
+    if let Some((amendment, _)) = first(store, newest, &[SqlValue::Text(name.as_str())], read_amendment)? {
         domain.cap = amendment.cap;
     }
     Ok(Some(domain))
 }
 
 /// How many rows there are, and the hash of all of them.
-pub(super) fn head(store: &mut dyn Store) -> Result<(i64, Digest), Trouble> {
-    let read = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+pub(super) fn head(store: &mut dyn Store) -> Result<(i64, Digest), LedgerError> {
+    let read = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
     let head = first(store, "SELECT sequence, chain FROM head", &[], read)?;
-    head.ok_or_else(|| Trouble::doubt("ledger: it does not say where it ends"))
+    head.ok_or_else(|| LedgerError::doubt("ledger: it does not say where it ends"))
 }
 
 /// Says where the rows end now.
-pub(super) fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), Trouble> {
-    let values = [Value::Number(sequence), Value::Bytes(chain.bytes())];
+pub(super) fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), LedgerError> {
+    let values = [SqlValue::Number(sequence), SqlValue::Bytes(chain.bytes())];
     store.execute("UPDATE head SET sequence = ?1, chain = ?2", &values)?;
     Ok(())
 }
 
-pub(super) fn number(row: &dyn Columns, column: usize) -> Result<i64, Trouble> {
+pub(super) fn number(row: &dyn SqlRow, column: usize) -> Result<i64, LedgerError> {
     row.number(column)?.ok_or_else(|| odd(column))
 }
 
-pub(super) fn name(row: &dyn Columns, column: usize) -> Result<Name, Trouble> {
+pub(super) fn name(row: &dyn SqlRow, column: usize) -> Result<Name, LedgerError> {
     Name::new("name", &row.text(column)?).map_err(|_| odd(column))
 }
 
-pub(super) fn digest(row: &dyn Columns, column: usize) -> Result<Digest, Trouble> {
+pub(super) fn digest(row: &dyn SqlRow, column: usize) -> Result<Digest, LedgerError> {
     perhaps_digest(row, column)?.ok_or_else(|| odd(column))
 }
 
-fn perhaps_digest(row: &dyn Columns, column: usize) -> Result<Option<Digest>, Trouble> {
+fn perhaps_digest(row: &dyn SqlRow, column: usize) -> Result<Option<Digest>, LedgerError> {
     let digest = |bytes: Vec<u8>| bytes.try_into().map(Digest).map_err(|_| odd(column));
     row.bytes(column)?.map(digest).transpose()
 }
 
-fn amount(row: &dyn Columns, column: usize) -> Result<PrivacyCost, Trouble> {
+fn amount(row: &dyn SqlRow, column: usize) -> Result<PrivacyCost, LedgerError> {
     perhaps_amount(row, column)?.ok_or_else(|| odd(column))
 }
 
-fn perhaps_amount(row: &dyn Columns, column: usize) -> Result<Option<PrivacyCost>, Trouble> {
+fn perhaps_amount(row: &dyn SqlRow, column: usize) -> Result<Option<PrivacyCost>, LedgerError> {
     row.bytes(column)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(column))).transpose()
 }

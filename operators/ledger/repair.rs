@@ -13,17 +13,17 @@ use super::anchor::{self, Published};
 use super::book::Ledger;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
 use super::durable::{beside, sync_name};
-use super::journal::Entry;
+use super::journal::AnchorEntry;
 use super::name::Name;
 use super::place;
 use super::records::{
     advance, amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
     read_stated, rows, write, write_amendment, write_domain, write_repair,
 };
-use super::rows::{Fate, Release, Repair, Row};
+use super::rows::{ReleaseId, ReleaseStatus, Repair, Row};
 use super::sqlite::Sqlite;
-use super::store::{Columns, Store, Transaction, Value, all, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use super::verify::Chain;
 use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
@@ -32,13 +32,13 @@ mod published;
 
 /// What the operator accepts.
 #[derive(Clone, Debug)]
-pub struct Loss<'a> {
+pub struct AcceptedLoss<'a> {
     /// Why, for whoever reads the ledger later.
     pub reason: &'a str,
     /// The present: no window that starts before it is drawn any more, unless it has a row.
     pub now: i64,
     /// What anchors know to have been told.
-    pub anchors: &'a [Entry],
+    pub anchors: &'a [AnchorEntry],
     /// What files of releases tell of. They do not say what it cost. A window of which the ledger holds others of the
     /// same version is charged as the dearest of them; any other takes all that is left of its budget.
     pub published: &'a [Published],
@@ -70,17 +70,17 @@ impl Ledger {
     ///
     /// If nothing is in doubt, no reason is given, a job is running, or so much is unreadable that not even the domains
     /// can be proven: then only a copy can help.
-    pub fn repair(place: impl AsRef<Path>, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
+    pub fn repair(place: impl AsRef<Path>, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerError> {
         let place = place.as_ref();
         if loss.reason.trim().is_empty() {
-            return Err(Trouble::refused("reason: found nothing; say why the loss is accepted"));
+            return Err(LedgerError::refused("reason: found nothing; say why the loss is accepted"));
         }
         match Ledger::open(place) {
             Ok(mut ledger) => {
                 let own = *ledger.name();
                 let of_anchors = loss.anchors.iter().all(|entry| ledger.holds(&entry.anchor).is_ok());
                 if of_anchors && loss.published.iter().all(|row| ledger.holds_published(row).is_ok()) {
-                    return Err(Trouble::refused(
+                    return Err(LedgerError::refused(
                         "ledger: it adds up, and holds all that the anchors know; nothing is in doubt. Where a job says \
                          that it is behind a file, give that file with --anchor",
                     ));
@@ -89,7 +89,7 @@ impl Ledger {
             }
             // A server's tables are not put in another's place behind its back.
             Err(trouble) if place::is_address(place) => Err(unreadable(trouble)),
-            Err(trouble) if trouble.kind() == TroubleKind::Doubt => replace(place, loss),
+            Err(trouble) if trouble.kind() == LedgerErrorKind::Doubt => replace(place, loss),
             Err(trouble) => Err(trouble),
         }
     }
@@ -99,23 +99,23 @@ impl Ledger {
 fn give_up(
     store: &mut dyn Store,
     ledger: &Digest,
-    loss: &Loss<'_>,
+    loss: &AcceptedLoss<'_>,
     debts: Vec<Debt>,
-) -> Result<Repaired, Trouble> {
-    let missing: Vec<&Entry> =
+) -> Result<Repaired, LedgerError> {
+    let missing: Vec<&AnchorEntry> =
         loss.anchors.iter().filter(|entry| anchor::held(store, ledger, &entry.anchor).is_err()).collect();
     if missing.iter().any(|entry| entry.anchor.ledger != *ledger) {
-        return Err(Trouble::refused("anchor: it is of another ledger; give the one of this"));
+        return Err(LedgerError::refused("anchor: it is of another ledger; give the one of this"));
     }
     if loss.published.iter().any(|row| row.ledger.is_some_and(|of| of != *ledger)) {
-        return Err(Trouble::refused(
+        return Err(LedgerError::refused(
             "anchor: a file holds releases of another ledger, which say nothing of what this one has spent; give the files \
              that were written from this one",
         ));
     }
     let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
     let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
-    let is_in_file = |entry: &Entry| {
+    let is_in_file = |entry: &AnchorEntry| {
         loss.published
             .iter()
             .any(|row| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
@@ -144,7 +144,7 @@ fn give_up(
     debts.extend(published::debts(tables, &lost)?);
     let (sound, mut chain) = head(tables)?;
     let newest = "SELECT COALESCE(max(window_end), ?1) FROM release WHERE job <> 'repair'";
-    let newest = first(tables, newest, &[Value::Number(loss.now)], |row| number(row, 0))?;
+    let newest = first(tables, newest, &[SqlValue::Number(loss.now)], |row| number(row, 0))?;
     let earlier = last_repair(tables)?.map(|(_, floor)| floor);
     let ends = missing.iter().map(|entry| entry.window.end());
     let ends = ends.chain(lost.iter().map(|row| row.window.end()));
@@ -187,7 +187,7 @@ fn owe(
     domain: &Name,
     time: Interval,
     prices: &Prices,
-) -> Result<Digest, Trouble> {
+) -> Result<Digest, LedgerError> {
     let known = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
     let prices = Prices {
         whole: of_all_orders(&prices.whole, &known.cap),
@@ -197,7 +197,7 @@ fn owe(
     let before = account.entries();
     account.add(time, &prices)?;
     keep(store, domain, &before, &account.entries())?;
-    let release = Release {
+    let release = ReleaseId {
         domain: domain.clone(),
         job: Name::new("job", JOB)?,
         version: *previous,
@@ -208,13 +208,13 @@ fn owe(
     let mut row = Row {
         sequence,
         generation: 0,
-        fate: Fate::Lost,
+        fate: ReleaseStatus::Lost,
         partial: (prices.partial != prices.whole).then_some(prices.partial),
         cost: Some(prices.whole),
         life: None,
         prepaid: None,
         state: None,
-        line: release.tombstone(Fate::Lost),
+        line: release.tombstone(ReleaseStatus::Lost),
         delivered: false,
         chain: Digest::NONE,
         release,
@@ -235,12 +235,12 @@ fn of_all_orders(amount: &PrivacyCost, cap: &PrivacyCost) -> PrivacyCost {
 }
 
 /// Puts a new file with all that is proven in the place of a torn one.
-fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
+fn replace(place: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerError> {
     let mut torn = Sqlite::open(place).map_err(unreadable)?;
     torn.nobody_runs()?;
     // The file itself is replaced, and not a symbolic link to it.
     let place = &fs::canonicalize(place)
-        .map_err(|error| Trouble::refused(format!("ledger {}: {error}", place.display())))?;
+        .map_err(|error| LedgerError::refused(format!("ledger {}: {error}", place.display())))?;
     let fresh = beside(place, ".repaired");
     let _ = fs::remove_file(&fresh);
     let repaired = copy(&mut torn, &fresh, loss);
@@ -250,7 +250,7 @@ fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
     let repaired = repaired.and_then(sound).inspect_err(|_| {
         let _ = fs::remove_file(&fresh);
     })?;
-    let refuse = |error: std::io::Error| Trouble::doubt(format!("ledger {}: {error}", place.display()));
+    let refuse = |error: std::io::Error| LedgerError::doubt(format!("ledger {}: {error}", place.display()));
     let kept = (1..).map(|n| beside(place, &format!(".torn-{n}"))).find(|path| !path.exists());
     let kept = kept.unwrap_or_else(|| beside(place, ".torn"));
     // The old file goes first: a crash in between leaves no ledger, never a torn one without its newest commits.
@@ -266,10 +266,10 @@ fn replace(place: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
     Ok(Repaired { torn: Some(kept), ..repaired })
 }
 
-fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Trouble> {
-    let meta = |row: &dyn Columns| Ok((number(row, 0)?, digest(row, 1)?));
+fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerError> {
+    let meta = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
     let meta = first(torn, "SELECT format, ledger FROM meta", &[], meta).map_err(unreadable)?;
-    let (format, ledger) = meta.ok_or_else(|| unreadable(Trouble::doubt("ledger: it has no name")))?;
+    let (format, ledger) = meta.ok_or_else(|| unreadable(LedgerError::doubt("ledger: it has no name")))?;
     let mut chain = Chain::of(ledger);
     // How far it gets is the question.
     let _ = chain.follow(torn);
@@ -281,48 +281,48 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &Loss<'_>) -> Result<Repaired, Tr
     let tables = transaction.store();
     tables.execute(
         "INSERT INTO meta VALUES (1, ?1, ?2)",
-        &[Value::Number(format), Value::Bytes(ledger.bytes())],
+        &[SqlValue::Number(format), SqlValue::Bytes(ledger.bytes())],
     )?;
-    let end = [Value::Number(sound), Value::Bytes(chain.last.bytes())];
+    let end = [SqlValue::Number(sound), SqlValue::Bytes(chain.last.bytes())];
     tables.execute("INSERT INTO head VALUES (1, ?1, ?2)", &end)?;
     copy_statements(torn, tables, sound)?;
     // Not those up to a number: where a number is torn, a row may stand among others that it is not one of.
-    let proven = [Value::Number(chain.releases)];
+    let proven = [SqlValue::Number(chain.releases)];
     let read = torn.read(rows!("ORDER BY sequence LIMIT ?1"), &proven, &mut |columns| {
         let row = read_row(columns)?;
         write(tables, &row)?;
         let mark = "UPDATE release SET delivered = ?2 WHERE sequence = ?1";
-        tables.execute(mark, &[Value::Number(row.sequence), Value::Number(row.delivered.into())])?;
+        tables.execute(mark, &[SqlValue::Number(row.sequence), SqlValue::Number(row.delivered.into())])?;
         Ok(())
     });
     read.map_err(unreadable)?;
     for (domain, account) in &chain.due.accounts {
         keep(tables, domain, &BTreeMap::new(), &account.entries())?;
     }
-    let fence = |row: &dyn Columns| Ok((row.text(0)?, number(row, 1)?));
+    let fence = |row: &dyn SqlRow| Ok((row.text(0)?, number(row, 1)?));
     for (job, generation) in all(torn, "SELECT job, generation FROM fence", &[], fence).unwrap_or_default() {
-        let values = [Value::Text(&job), Value::Number(generation)];
+        let values = [SqlValue::Text(&job), SqlValue::Number(generation)];
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
     }
     // Where it cannot be read, the next gate binds its key.
     let check = first(torn, "SELECT mac FROM key_check", &[], |row| digest(row, 0)).unwrap_or_default();
     if let Some(check) = check {
-        tables.execute("INSERT INTO key_check VALUES (1, ?1)", &[Value::Bytes(check.bytes())])?;
+        tables.execute("INSERT INTO key_check VALUES (1, ?1)", &[SqlValue::Bytes(check.bytes())])?;
     }
     agreement::rescue(torn, tables)?;
     transaction.commit()?;
     give_up(&mut store, &ledger, loss, debts)
 }
 
-fn unreadable(trouble: Trouble) -> Trouble {
-    Trouble::doubt(format!(
+fn unreadable(trouble: LedgerError) -> LedgerError {
+    LedgerError::doubt(format!(
         "{trouble}; too little can be read to repair it: bring back a copy, and repair that"
     ))
 }
 
 /// Statements are copied as they are: their hashes prove them.
-fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), Trouble> {
-    let until = [Value::Number(sound)];
+fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), LedgerError> {
+    let until = [SqlValue::Number(sound)];
     for (sequence, domain, chain) in
         all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated).map_err(unreadable)?
     {
@@ -343,16 +343,16 @@ fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Res
 }
 
 /// What the torn ledger says was spent, beyond what its chain proves.
-fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
+fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
     let mut accounts = chain.due.accounts.clone();
     let mut debts = Vec::new();
     let unproven = |name: &Name| {
         let message =
             format!("ledger: domain {name} was spent from, and its own statement is torn or edited");
-        Trouble::doubt(message)
+        LedgerError::doubt(message)
     };
     let mut rest: Vec<Row> = Vec::new();
-    let proven = [Value::Number(chain.releases)];
+    let proven = [SqlValue::Number(chain.releases)];
     // As far as it can be read at all.
     let _ = torn.read(rows!("ORDER BY sequence LIMIT -1 OFFSET ?1"), &proven, &mut |columns| {
         rest.push(read_row(columns)?);
@@ -365,7 +365,7 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, Trouble> {
             debts.push((domain, time, prices));
         }
     }
-    let entry = |row: &dyn Columns| Ok((name(row, 5)?, read_entry(row)?));
+    let entry = |row: &dyn SqlRow| Ok((name(row, 5)?, read_entry(row)?));
     let entries = all(torn, "SELECT reach, place, until, spent, partial, domain FROM account", &[], entry)
         .unwrap_or_default();
     let mut held: BTreeMap<Name, BTreeMap<EntryKey, Prices>> = BTreeMap::new();

@@ -12,7 +12,7 @@ use crate::canonical::{Canonical, Digest};
 
 /// What is released: a job's statistic over one window, or one of several answers over it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Release {
+pub struct ReleaseId {
     /// The budget it is charged to.
     pub domain: Name,
     /// The job that releases it.
@@ -28,7 +28,7 @@ pub struct Release {
     pub part: Option<Digest>,
 }
 
-impl Release {
+impl ReleaseId {
     /// The one name under which it can be sealed, by whichever process, however often it is tried.
     pub fn id(&self) -> Digest {
         let window = Canonical::new("discreet release 1")
@@ -47,9 +47,9 @@ impl Release {
     }
 }
 
-impl Release {
+impl ReleaseId {
     /// The line that says that there will be no answer.
-    pub(crate) fn tombstone(&self, fate: Fate) -> String {
+    pub(crate) fn tombstone(&self, fate: ReleaseStatus) -> String {
         lines::tombstone(self, fate_column(fate))
     }
 
@@ -61,7 +61,7 @@ impl Release {
 
 /// What a release has become in the ledger. Written once, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fate {
+pub enum ReleaseStatus {
     /// Noised, charged and durable: its line may leave.
     Sealed,
     /// It did not fit the budget; its line says so and cost nothing.
@@ -101,9 +101,9 @@ impl Charge {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub(crate) sequence: i64,
-    pub(crate) release: Release,
+    pub(crate) release: ReleaseId,
     pub(crate) generation: i64,
-    pub(crate) fate: Fate,
+    pub(crate) fate: ReleaseStatus,
     pub(crate) cost: Option<PrivacyCost>,
     /// The price where a stretch of time cuts the window, where it is not the cost.
     pub(crate) partial: Option<PrivacyCost>,
@@ -122,12 +122,12 @@ impl Row {
     }
 
     /// What it is about.
-    pub fn release(&self) -> &Release {
+    pub fn release(&self) -> &ReleaseId {
         &self.release
     }
 
     /// What became of it.
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> ReleaseStatus {
         self.fate
     }
 
@@ -265,9 +265,9 @@ impl Repair {
 mod tests {
     use super::*;
 
-    fn release() -> Release {
+    fn release() -> ReleaseId {
         let name = |name| Name::new("name", name).unwrap();
-        Release {
+        ReleaseId {
             domain: name("visits"),
             job: name("web"),
             version: Digest([7; 32]),
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_release_is_part_of_its_name() {
-        let other = |change: fn(&mut Release)| {
+        let other = |change: fn(&mut ReleaseId)| {
             let mut release = release();
             change(&mut release);
             release.id()

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Key;
+use super::LedgerKey;
 #[cfg(feature = "postgres")]
 use crate::server::Server;
 
@@ -15,7 +15,7 @@ macro_rules! everywhere {
         mod in_a_file {
             $(#[test]
             fn $test() {
-                super::$test($crate::ledger::scratch::At::File);
+                super::$test($crate::ledger::scratch::ScratchPlace::File);
             })*
         }
         #[cfg(feature = "postgres")]
@@ -23,7 +23,7 @@ macro_rules! everywhere {
             $(#[test]
             fn $test() {
                 if let Some(server) = $crate::server::shared() {
-                    super::$test($crate::ledger::scratch::At::Server(server));
+                    super::$test($crate::ledger::scratch::ScratchPlace::Server(server));
                 }
             })*
         }
@@ -33,7 +33,7 @@ pub(crate) use everywhere;
 
 /// Where the ledgers of a test lie.
 #[derive(Clone, Copy)]
-pub(crate) enum At {
+pub(crate) enum ScratchPlace {
     File,
     #[cfg(feature = "postgres")]
     Server(&'static Server),
@@ -41,21 +41,21 @@ pub(crate) enum At {
 
 /// A place for one ledger, and a directory that goes with the test.
 pub(crate) struct Scratch {
-    at: At,
+    at: ScratchPlace,
     directory: PathBuf,
     ledger: PathBuf,
 }
 
-impl At {
+impl ScratchPlace {
     pub(crate) fn scratch(self) -> Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("discreet-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
         let ledger = match self {
-            At::File => directory.join("test.ledger"),
+            ScratchPlace::File => directory.join("test.ledger"),
             #[cfg(feature = "postgres")]
-            At::Server(server) => server.address(&server.unused()),
+            ScratchPlace::Server(server) => server.address(&server.unused()),
         };
         Scratch { at: self, directory, ledger }
     }
@@ -63,9 +63,9 @@ impl At {
     /// How often to try, where a try costs more on a server.
     pub(crate) fn tries(self, in_a_file: usize) -> usize {
         match self {
-            At::File => in_a_file,
+            ScratchPlace::File => in_a_file,
             #[cfg(feature = "postgres")]
-            At::Server(_) => in_a_file.div_ceil(4),
+            ScratchPlace::Server(_) => in_a_file.div_ceil(4),
         }
     }
 }
@@ -82,12 +82,12 @@ impl Scratch {
     /// The key that a gate opens, made where it is not there yet.
     pub(crate) fn key(&self) -> PathBuf {
         match self.at {
-            At::File => Key::beside(&self.ledger),
+            ScratchPlace::File => LedgerKey::beside(&self.ledger),
             #[cfg(feature = "postgres")]
-            At::Server(_) => {
+            ScratchPlace::Server(_) => {
                 let path = self.directory.join("test.key");
                 if !path.exists() {
-                    Key::create(&path).unwrap();
+                    LedgerKey::create(&path).unwrap();
                 }
                 path
             }
@@ -97,12 +97,12 @@ impl Scratch {
     /// Takes from the process of a job what keeps others out, as a move to another machine does.
     pub(crate) fn unlock(&self, job: &str) {
         match self.at {
-            At::File => {
+            ScratchPlace::File => {
                 let inode = fs::metadata(&self.ledger).unwrap().ino();
                 fs::remove_file(self.directory.join(format!("ledger-{inode}.{job}.lock"))).unwrap();
             }
             #[cfg(feature = "postgres")]
-            At::Server(server) => {
+            ScratchPlace::Server(server) => {
                 let session = format!("discreet {} {job}", self.name());
                 let end =
                     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name";
@@ -114,9 +114,9 @@ impl Scratch {
     /// Edits the tables by hand: with their triggers, or after taking them away.
     pub(crate) fn edit(&self, statement: &str, triggers: bool) -> Result<(), String> {
         match self.at {
-            At::File => self.edit_file(statement, triggers).map_err(|error| error.to_string()),
+            ScratchPlace::File => self.edit_file(statement, triggers).map_err(|error| error.to_string()),
             #[cfg(feature = "postgres")]
-            At::Server(server) => {
+            ScratchPlace::Server(server) => {
                 let bytes = |statement: &str, count: usize| {
                     let hex = format!("decode('{}', 'hex')", "00".repeat(count));
                     statement.replace(&format!("zeroblob({count})"), &hex)

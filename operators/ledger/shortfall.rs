@@ -9,16 +9,16 @@ use super::book::Ledger;
 use super::charge::{payer, unknown_domain};
 use super::name::Name;
 use super::records::{amended_domain, find, read_entry};
-use super::rows::{Charge, Release};
-use super::store::{Transaction, Value, all};
-use super::trouble::Trouble;
+use super::rows::{Charge, ReleaseId};
+use super::store::{SqlValue, Transaction, all};
+use super::trouble::LedgerError;
 use crate::accounting::{Account, BudgetExceeded, PrivacyCost};
 
 /// The windows of one statistic that a domain's budget does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortfall {
     /// The first release that would be refused.
-    pub first: Release,
+    pub first: ReleaseId,
     /// What is spent by then of the budget that this release needs.
     pub spent: PrivacyCost,
     /// The price of the release.
@@ -42,12 +42,12 @@ impl Ledger {
     pub fn shortfalls(
         &mut self,
         domain: &Name,
-        asked: impl IntoIterator<Item = (Release, Charge)>,
-    ) -> Result<Vec<Shortfall>, Trouble> {
+        asked: impl IntoIterator<Item = (ReleaseId, Charge)>,
+    ) -> Result<Vec<Shortfall>, LedgerError> {
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
         let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let name = [Value::Text(domain.name.as_str())];
+        let name = [SqlValue::Text(domain.name.as_str())];
         let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
         let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
         let mut account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
@@ -95,8 +95,8 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scratch::{At, everywhere};
-    use super::super::{Digest, Domain, Fate, Sealing};
+    use super::super::scratch::{ScratchPlace, everywhere};
+    use super::super::{AccountSpec, Digest, ReleaseStatus, Sealing};
     use super::*;
     use crate::accounting::{Adjacency, BudgetUnits, Interval, Omega, Promise, ReleaseCost};
 
@@ -108,8 +108,8 @@ mod tests {
         }
     }
 
-    fn release(name: &str, start: i64) -> Release {
-        Release {
+    fn release(name: &str, start: i64) -> ReleaseId {
+        ReleaseId {
             domain: Name::new("domain", "visits").unwrap(),
             job: Name::new("job", "web").unwrap(),
             version: Digest::of(b"version 1"),
@@ -131,18 +131,18 @@ mod tests {
     }
 
     // Refutes a look at the budget that differs from what sealing then does, in either direction, and one that writes.
-    fn what_is_foretold_is_what_is_sealed(at: At) {
+    fn what_is_foretold_is_what_is_sealed(at: ScratchPlace) {
         for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 90), (Promise::Each(20), 70)] {
             let scratch = at.scratch();
             let mut ledger = Ledger::create(scratch.ledger()).unwrap();
             let domain = Name::new("domain", "visits").unwrap();
-            let stated = Domain::new(domain.clone(), Adjacency::PERSON, promise, rho(cap)).unwrap();
+            let stated = AccountSpec::new(domain.clone(), Adjacency::PERSON, promise, rho(cap)).unwrap();
             ledger.register(&stated).unwrap();
             let claim = ledger.claim(&Name::new("job", "web").unwrap()).unwrap();
-            let sealing = |release: Release, charge: Charge| Sealing {
+            let sealing = |release: ReleaseId, charge: Charge| Sealing {
                 release,
                 charge: Some(charge),
-                fate: Fate::Sealed,
+                fate: ReleaseStatus::Sealed,
                 line: "{}".to_owned(),
                 state: None,
             };
@@ -163,7 +163,7 @@ mod tests {
             let rows = ledger.seal(&claim, &batch).unwrap();
             for name in ["hours", "so_far", "later", "quarters"] {
                 let refused: Vec<i64> = (rows.iter())
-                    .filter(|row| row.release().name.as_str() == name && row.fate() == Fate::Refused)
+                    .filter(|row| row.release().name.as_str() == name && row.fate() == ReleaseStatus::Refused)
                     .map(|row| row.release().window.start())
                     .collect();
                 let known = foretold.iter().find(|known| known.first.name.as_str() == name);

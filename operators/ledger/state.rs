@@ -13,9 +13,9 @@
 
 use super::name::Name;
 use super::records::number;
-use super::rows::Release;
-use super::store::{Columns, Store, Value, all, first, odd};
-use super::trouble::Trouble;
+use super::rows::ReleaseId;
+use super::store::{SqlRow, SqlValue, Store, all, first, odd};
+use super::trouble::LedgerError;
 use crate::canonical::{Canonical, Digest};
 
 /// The newest state of a statistic.
@@ -47,46 +47,50 @@ impl State {
 }
 
 /// A state in two columns, from this one on.
-pub(super) fn read(row: &dyn Columns, column: usize) -> Result<State, Trouble> {
+pub(super) fn read(row: &dyn SqlRow, column: usize) -> Result<State, LedgerError> {
     let held = row.bytes(column + 1)?.ok_or_else(|| odd(column + 1))?;
     Ok(State { version: number(row, column)?, held, note: None })
 }
 
-pub(super) fn find(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Option<State>, Trouble> {
-    let values = [Value::Text(job.as_str()), Value::Text(name.as_str())];
+pub(super) fn find(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
+    let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
     first(store, "SELECT version, held FROM state WHERE job = ?1 AND name = ?2", &values, |row| read(row, 0))
 }
 
 /// The notes of a statistic, each with its place, in their order.
-pub(super) fn notes(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, Trouble> {
-    let values = [Value::Text(job.as_str()), Value::Text(name.as_str())];
-    let read = |row: &dyn Columns| Ok((number(row, 0)?, row.bytes(1)?.ok_or_else(|| odd(1))?));
+pub(super) fn notes(
+    store: &mut dyn Store,
+    job: &Name,
+    name: &Name,
+) -> Result<Vec<(i64, Vec<u8>)>, LedgerError> {
+    let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
+    let read = |row: &dyn SqlRow| Ok((number(row, 0)?, row.bytes(1)?.ok_or_else(|| odd(1))?));
     all(store, "SELECT place, held FROM noted WHERE job = ?1 AND name = ?2 ORDER BY place", &values, read)
 }
 
 /// Writes a note, and gives up those that it replaces.
-fn write_note(store: &mut dyn Store, release: &Release, note: &Note) -> Result<bool, Trouble> {
-    let (job, name) = (Value::Text(release.job.as_str()), Value::Text(release.name.as_str()));
-    let values = [job, name, Value::Number(note.place), Value::Bytes(&note.held)];
+fn write_note(store: &mut dyn Store, release: &ReleaseId, note: &Note) -> Result<bool, LedgerError> {
+    let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
+    let values = [job, name, SqlValue::Number(note.place), SqlValue::Bytes(&note.held)];
     let insert = "INSERT INTO noted VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, name, place) DO NOTHING";
     let written = store.execute(insert, &values)? == 1;
-    let (job, name) = (Value::Text(release.job.as_str()), Value::Text(release.name.as_str()));
-    let values = [job, name, Value::Number(note.since)];
+    let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
+    let values = [job, name, SqlValue::Number(note.since)];
     store.execute("DELETE FROM noted WHERE job = ?1 AND name = ?2 AND place < ?3", &values)?;
     Ok(written)
 }
 
 /// Puts a state in the place of the one it was computed from, and of no other.
-pub(super) fn replace(store: &mut dyn Store, release: &Release, state: &State) -> Result<(), Trouble> {
-    let (job, name) = (Value::Text(release.job.as_str()), Value::Text(release.name.as_str()));
+pub(super) fn replace(store: &mut dyn Store, release: &ReleaseId, state: &State) -> Result<(), LedgerError> {
+    let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
     let changed = match state.version {
         1 => {
-            let values = [job, name, Value::Bytes(&state.held)];
+            let values = [job, name, SqlValue::Bytes(&state.held)];
             let insert = "INSERT INTO state VALUES (?1, ?2, 1, ?3) ON CONFLICT (job, name) DO NOTHING";
             store.execute(insert, &values)?
         }
         version => {
-            let values = [job, name, Value::Number(version), Value::Bytes(&state.held)];
+            let values = [job, name, SqlValue::Number(version), SqlValue::Bytes(&state.held)];
             let update =
                 "UPDATE state SET version = ?3, held = ?4 WHERE job = ?1 AND name = ?2 AND version = ?3 - 1";
             store.execute(update, &values)?
@@ -100,5 +104,5 @@ pub(super) fn replace(store: &mut dyn Store, release: &Release, state: &State) -
         return Ok(());
     }
     // The claim was checked, so nobody else may have moved it.
-    Err(Trouble::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
+    Err(LedgerError::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
 }

@@ -14,7 +14,7 @@ use std::sync::Barrier;
 
 use proptest::prelude::*;
 
-use super::scratch::{At, Scratch, everywhere};
+use super::scratch::{Scratch, ScratchPlace, everywhere};
 use super::*;
 use crate::accounting::{Adjacency, BudgetUnits, Interval, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::noise::goodness::size;
@@ -32,13 +32,13 @@ fn cost(units: u128) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
 
-fn domain(promise: Promise, cap: u128) -> Domain {
-    Domain::new(name("visits"), Adjacency::PERSON, promise, rho(cap)).unwrap()
+fn domain(promise: Promise, cap: u128) -> AccountSpec {
+    AccountSpec::new(name("visits"), Adjacency::PERSON, promise, rho(cap)).unwrap()
 }
 
 fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
     Sealing {
-        release: Release {
+        release: ReleaseId {
             domain: name("visits"),
             job: name(job),
             version: Digest::of(b"version 1"),
@@ -47,7 +47,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
             part: None,
         },
         charge: Some(Charge::Cost(cost(units))),
-        fate: Fate::Sealed,
+        fate: ReleaseStatus::Sealed,
         line: line.to_owned(),
         state: None,
     }
@@ -79,7 +79,7 @@ everywhere! {
     ledgers_grant_what_a_slow_account_grants
 }
 
-fn a_release_is_said_once_and_charged_once(at: At) {
+fn a_release_is_said_once_and_charged_once(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -95,7 +95,7 @@ fn a_release_is_said_once_and_charged_once(at: At) {
     assert_eq!(spent(&mut ledger), rho(3));
 }
 
-fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: At) {
+fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -105,7 +105,10 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: At) {
         sealing("web", (20, 30), 3, "fits beside the first"),
     ];
     let rows = ledger.seal(&claim, &batch).unwrap();
-    assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Refused, Fate::Sealed]);
+    assert_eq!(
+        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        [ReleaseStatus::Sealed, ReleaseStatus::Refused, ReleaseStatus::Sealed]
+    );
     let unit = BudgetUnits::from_bits(1).to_float_up();
     let expected = format!(
         "{{\"release\":\"by_path\",\"window\":{{\"start\":\"1970-01-01T00:00:00.00001Z\",\"end\":\"1970-01-01T00:00:00.00002Z\"}},\
@@ -123,52 +126,52 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: At) {
     let again = ledger.seal(&claim, &batch).unwrap();
     assert_eq!(again, rows);
     let later = ledger.seal(&claim, &[sealing("web", (30, 40), 10, "later")]).unwrap();
-    assert_eq!(later[0].fate(), Fate::Sealed);
+    assert_eq!(later[0].fate(), ReleaseStatus::Sealed);
     drop(ledger);
     assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(20));
 }
 
-fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered(at: At) {
+fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let mut amend = |cap, who, why| ledger.amend(&name("visits"), &rho(cap), who, why).unwrap_err().kind();
-    assert_eq!(amend(9, "me", "less"), TroubleKind::Refused);
-    assert_eq!(amend(10, "me", "the same"), TroubleKind::Refused);
-    assert_eq!(amend(11, " ", "nobody"), TroubleKind::Refused);
-    assert_eq!(amend(11, "me", ""), TroubleKind::Refused);
+    assert_eq!(amend(9, "me", "less"), LedgerErrorKind::Refused);
+    assert_eq!(amend(10, "me", "the same"), LedgerErrorKind::Refused);
+    assert_eq!(amend(11, " ", "nobody"), LedgerErrorKind::Refused);
+    assert_eq!(amend(11, "me", ""), LedgerErrorKind::Refused);
     let unknown = ledger.amend(&name("visit"), &rho(11), "me", "a typo").unwrap_err();
     assert!(unknown.to_string().contains("domain visit"), "{unknown}");
 }
 
-fn nothing_is_made_by_a_typo(at: At) {
+fn nothing_is_made_by_a_typo(at: ScratchPlace) {
     let scratch = at.scratch();
-    assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), TroubleKind::Refused);
+    assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), LedgerErrorKind::Refused);
     assert!(!scratch.ledger().exists());
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
-    assert_eq!(Ledger::create(scratch.ledger()).unwrap_err().kind(), TroubleKind::Refused);
+    assert_eq!(Ledger::create(scratch.ledger()).unwrap_err().kind(), LedgerErrorKind::Refused);
 
     let claim = ledger.claim(&name("web")).unwrap();
     let mut elsewhere = sealing("web", (0, 10), 1, "line");
     elsewhere.release.domain = name("visit");
     let error = ledger.seal(&claim, &[elsewhere]).unwrap_err();
-    assert_eq!(error.kind(), TroubleKind::Refused);
+    assert_eq!(error.kind(), LedgerErrorKind::Refused);
     assert!(error.to_string().contains("domain visit"), "{error}");
 
     ledger.register(&domain(Promise::Lifetime, 10)).unwrap();
     for other in [domain(Promise::Lifetime, 11), domain(Promise::Any(30), 10)] {
-        assert_eq!(ledger.register(&other).unwrap_err().kind(), TroubleKind::Refused);
+        assert_eq!(ledger.register(&other).unwrap_err().kind(), LedgerErrorKind::Refused);
     }
 }
 
-fn a_ledger_keeps_the_key_that_it_was_first_used_with(at: At) {
+fn a_ledger_keeps_the_key_that_it_was_first_used_with(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
-    let own = Key::open(scratch.key()).unwrap();
-    let other = Key::create(scratch.directory().join("other.key")).unwrap();
+    let own = LedgerKey::open(scratch.key()).unwrap();
+    let other = LedgerKey::create(scratch.directory().join("other.key")).unwrap();
     ledger.bind(&own).unwrap();
     for _ in 0..2 {
         ledger.bind(&own).unwrap();
-        assert_eq!(ledger.bind(&other).unwrap_err().kind(), TroubleKind::Refused);
+        assert_eq!(ledger.bind(&other).unwrap_err().kind(), LedgerErrorKind::Refused);
         drop(ledger);
         ledger = Ledger::open(scratch.ledger()).unwrap();
     }
@@ -177,24 +180,25 @@ fn a_ledger_keeps_the_key_that_it_was_first_used_with(at: At) {
     }
 }
 
-fn nothing_is_released_for_free(at: At) {
+fn nothing_is_released_for_free(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let first = sealing("web", (0, 10), 3, "the first window");
     let refused = |ledger: &mut Ledger, sealing: Sealing| {
         let error = ledger.seal(&claim, std::slice::from_ref(&sealing)).unwrap_err();
-        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+        assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
         assert!(ledger.look_up(&sealing.release).unwrap().is_none());
     };
     // No charge; another job's claim; a refusal is nothing to ask for.
     refused(&mut ledger, Sealing { charge: None, ..first.clone() });
-    refused(&mut ledger, Sealing { charge: None, fate: Fate::Lost, ..first.clone() });
-    refused(&mut ledger, Sealing { fate: Fate::Refused, ..first.clone() });
+    refused(&mut ledger, Sealing { charge: None, fate: ReleaseStatus::Lost, ..first.clone() });
+    refused(&mut ledger, Sealing { fate: ReleaseStatus::Refused, ..first.clone() });
     refused(&mut ledger, sealing("app", (0, 10), 1, "another job's"));
     // What is skipped says nothing and costs nothing.
-    let skipped = Sealing { charge: None, fate: Fate::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
-    assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), Fate::Skipped);
+    let skipped =
+        Sealing { charge: None, fate: ReleaseStatus::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
+    assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), ReleaseStatus::Skipped);
     assert_eq!(spent(&mut ledger), rho(0));
 }
 
@@ -204,13 +208,14 @@ fn once(job: &str, window: (i64, i64), life: (i64, i64), units: u128) -> Sealing
     Sealing { charge: Some(charge), ..sealing(job, window, units, "line") }
 }
 
-fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: At) {
+fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let mut costs = |sealing: Sealing| {
         let row = ledger.seal(&claim, &[sealing]).unwrap().remove(0);
-        (row.fate() == Fate::Sealed).then(|| row.cost().map_or(0, |cost| u32::from(*cost == rho(3)) * 3))
+        (row.fate() == ReleaseStatus::Sealed)
+            .then(|| row.cost().map_or(0, |cost| u32::from(*cost == rho(3)) * 3))
     };
     assert_eq!(costs(once("web", (0, 10), (0, 100), 3)), Some(3));
     assert_eq!(costs(once("web", (10, 20), (0, 100), 3)), Some(0));
@@ -229,28 +234,28 @@ fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: At) {
     // A window that its life does not hold is paid by nobody.
     for window in [(-5, 5), (95, 105)] {
         let error = ledger.seal(&claim, &[once("web", window, (0, 100), 3)]).unwrap_err();
-        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+        assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
     }
     assert_eq!(spent(&mut ledger), rho(9));
     drop((ledger, claim));
     assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(9));
 }
 
-fn what_is_paid_once_counts_in_every_span_of_its_life(at: At) {
+fn what_is_paid_once_counts_in_every_span_of_its_life(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Each(10), 5);
     let claim = ledger.claim(&name("web")).unwrap();
     ledger.seal(&claim, &[once("web", (0, 10), (0, 50), 4)]).unwrap();
     let mut fate = |window| ledger.seal(&claim, &[sealing("web", window, 2, "line")]).unwrap()[0].fate();
-    assert_eq!([fate((40, 49)), fate((50, 60))], [Fate::Refused, Fate::Sealed]);
+    assert_eq!([fate((40, 49)), fate((50, 60))], [ReleaseStatus::Refused, ReleaseStatus::Sealed]);
 }
 
-fn a_job_runs_once_and_its_zombie_seals_nothing(at: At) {
+fn a_job_runs_once_and_its_zombie_seals_nothing(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut first = ledger(&scratch, Promise::Lifetime, 10);
     let zombie = first.claim(&name("web")).unwrap();
     let mut second = Ledger::open(scratch.ledger()).unwrap();
-    assert_eq!(second.claim(&name("web")).unwrap_err().kind(), TroubleKind::Fenced);
+    assert_eq!(second.claim(&name("web")).unwrap_err().kind(), LedgerErrorKind::Fenced);
     // Another job may run beside it, on the same budget.
     let beside = second.claim(&name("app")).unwrap();
     second.seal(&beside, &[sealing("app", (0, 10), 1, "beside")]).unwrap();
@@ -261,15 +266,15 @@ fn a_job_runs_once_and_its_zombie_seals_nothing(at: At) {
     assert_eq!((zombie.generation(), successor.generation()), (1, 2));
     let mut error = first.seal(&zombie, &[sealing("web", (0, 10), 1, "zombie")]).unwrap_err();
     if first.is_remote() {
-        assert_eq!(error.kind(), TroubleKind::Unknown, "its connection is gone");
+        assert_eq!(error.kind(), LedgerErrorKind::Unknown, "its connection is gone");
         error = first.recover(&zombie, &[]).unwrap_err();
     }
-    assert_eq!(error.kind(), TroubleKind::Fenced);
+    assert_eq!(error.kind(), LedgerErrorKind::Fenced);
     second.seal(&successor, &[sealing("web", (0, 10), 1, "successor")]).unwrap();
     assert_eq!(spent(&mut first), rho(2));
 }
 
-fn deliveries_are_marked_once(at: At) {
+fn deliveries_are_marked_once(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -283,7 +288,7 @@ fn deliveries_are_marked_once(at: At) {
 
 /// Four pipelines start at once on one budget of 60% of what they ask. Refutes a check outside the transaction, which
 /// was seen to grant 200 and record 50.
-fn rivals_are_granted_exactly_the_cap(at: At) {
+fn rivals_are_granted_exactly_the_cap(at: ScratchPlace) {
     for round in 0..at.tries(size(3, 100)) {
         let scratch = at.scratch();
         ledger(&scratch, Promise::Lifetime, 60);
@@ -294,7 +299,7 @@ fn rivals_are_granted_exactly_the_cap(at: At) {
             barrier.wait();
             let fates = (0..25)
                 .map(|k| ledger.seal(&claim, &[sealing(&job, (k, k + 1), 1, "line")]).unwrap()[0].fate());
-            fates.filter(|fate| *fate == Fate::Sealed).count()
+            fates.filter(|fate| *fate == ReleaseStatus::Sealed).count()
         };
         let granted: usize = std::thread::scope(|scope| {
             let threads = [0, 1, 2, 3].map(|job| scope.spawn(move || pipeline(format!("job{job}"))));
@@ -332,7 +337,7 @@ fn fits(
 }
 
 /// Refutes an account that grants more or less than its promise, on any calendar, however the ledger is reopened.
-fn ledgers_grant_what_a_slow_account_grants(at: At) {
+fn ledgers_grant_what_a_slow_account_grants(at: ScratchPlace) {
     let promises = vec![Promise::Lifetime, Promise::Windows(3), Promise::Any(20), Promise::Each(15)];
     let windows = prop::collection::vec((-50i64..50, 1i64..40, 1u128..4), 1..25);
     let config = ProptestConfig::with_cases(at.tries(size(24, 400)) as u32);
@@ -350,7 +355,7 @@ fn ledgers_grant_what_a_slow_account_grants(at: At) {
             seen.push(window);
             let expected = fits(promise, &granted, window, units, 8);
             let row = &ledger.seal(&claim, &[sealing("web", window, units, "line")]).unwrap()[0];
-            prop_assert_eq!(row.fate() == Fate::Sealed, expected);
+            prop_assert_eq!(row.fate() == ReleaseStatus::Sealed, expected);
             if expected {
                 granted.push((window, units));
             }

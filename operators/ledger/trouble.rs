@@ -7,15 +7,15 @@ use crate::invalid::Invalid;
 
 /// Nothing was done, or nobody knows: see [`Trouble::kind`].
 #[derive(Debug)]
-pub struct Trouble {
-    kind: TroubleKind,
+pub struct LedgerError {
+    kind: LedgerErrorKind,
     message: String,
 }
 
 /// What is known after trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum TroubleKind {
+pub enum LedgerErrorKind {
     /// The request makes no sense: a path that is no ledger, an unknown domain, a bad parameter. Nothing was written.
     Refused,
     /// Somebody else is writing, and went on for longer than the wait. Nothing was written.
@@ -28,45 +28,45 @@ pub enum TroubleKind {
     Unknown,
 }
 
-impl Trouble {
-    pub(crate) fn new(kind: TroubleKind, message: impl Into<String>) -> Trouble {
-        Trouble { kind, message: message.into() }
+impl LedgerError {
+    pub(crate) fn new(kind: LedgerErrorKind, message: impl Into<String>) -> LedgerError {
+        LedgerError { kind, message: message.into() }
     }
 
-    pub(crate) fn doubt(message: impl Into<String>) -> Trouble {
-        Trouble::new(TroubleKind::Doubt, message)
+    pub(crate) fn doubt(message: impl Into<String>) -> LedgerError {
+        LedgerError::new(LedgerErrorKind::Doubt, message)
     }
 
-    pub(crate) fn refused(message: impl Into<String>) -> Trouble {
-        Trouble::new(TroubleKind::Refused, message)
+    pub(crate) fn refused(message: impl Into<String>) -> LedgerError {
+        LedgerError::new(LedgerErrorKind::Refused, message)
     }
 
     /// Names what the message is about: `ledger: ..` becomes `ledger visits.ledger: ..`.
     #[must_use]
-    pub fn about(self, what: &str, place: &Path) -> Trouble {
+    pub fn about(self, what: &str, place: &Path) -> LedgerError {
         let message = match self.message.strip_prefix(what).and_then(|rest| rest.strip_prefix(": ")) {
             Some(rest) => format!("{what} {}: {rest}", place.display()),
             None => self.message,
         };
-        Trouble { message, ..self }
+        LedgerError { message, ..self }
     }
 
     /// What is known.
-    pub fn kind(&self) -> TroubleKind {
+    pub fn kind(&self) -> LedgerErrorKind {
         self.kind
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for LedgerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for LedgerError {}
 
-impl From<Invalid> for Trouble {
-    fn from(invalid: Invalid) -> Trouble {
-        Trouble::refused(invalid.to_string())
+impl From<Invalid> for LedgerError {
+    fn from(invalid: Invalid) -> LedgerError {
+        LedgerError::refused(invalid.to_string())
     }
 }

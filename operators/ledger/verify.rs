@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::columns::encode;
-use super::domain::Domain;
+use super::domain::AccountSpec;
 use super::failpoint;
 use super::name::Name;
 use super::records::{
@@ -11,22 +11,25 @@ use super::records::{
 };
 use super::rows::{Amendment, Repair, Row};
 use super::state;
-use super::store::{Columns, Store, Transaction, Value, all, first};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use crate::accounting::{Account, EntryKey, Prices};
 use crate::canonical::Digest;
 
 /// Recomputes everything that is not a row itself, and compares.
-pub(super) fn verify(store: &mut dyn Store) -> Result<(), Trouble> {
+pub(super) fn verify(store: &mut dyn Store) -> Result<(), LedgerError> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
     let store = snapshot.store();
     let ledger = first(store, "SELECT ledger FROM meta", &[], |row| digest(row, 0))?;
-    let ledger = ledger.ok_or_else(|| Trouble::doubt("ledger: it has no name"))?;
+    let ledger = ledger.ok_or_else(|| LedgerError::doubt("ledger: it has no name"))?;
     let mut chain = Chain::of(ledger);
     chain.follow(store)?;
     if head(store)? != (chain.sequence, chain.last) {
-        return Err(Trouble::doubt(format!("ledger: it ends at row {}, and says otherwise", chain.sequence)));
+        return Err(LedgerError::doubt(format!(
+            "ledger: it ends at row {}, and says otherwise",
+            chain.sequence
+        )));
     }
     accounts_are_the_rows(store, chain.due.accounts)?;
     states_are_the_newest(store, chain.due.states)
@@ -41,10 +44,10 @@ pub(super) struct Due {
 }
 
 impl Due {
-    fn after(&mut self, row: Row) -> Result<(), Trouble> {
+    fn after(&mut self, row: Row) -> Result<(), LedgerError> {
         let account = self.accounts.get_mut(&row.release.domain);
-        let account =
-            account.ok_or_else(|| Trouble::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
+        let account = account
+            .ok_or_else(|| LedgerError::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
         if let Some(prices) = row.prices() {
             account.add(row.charged(), &prices)?;
         }
@@ -57,7 +60,7 @@ impl Due {
 
 /// A row that is about no release.
 enum Statement {
-    Domain(Domain),
+    Domain(AccountSpec),
     Amendment(Amendment),
     Repair(Repair),
 }
@@ -65,16 +68,16 @@ enum Statement {
 /// Statements by their place among all rows, each with the hash that it holds. There are few.
 type Statements = BTreeMap<i64, (Statement, Digest)>;
 
-fn statements(store: &mut dyn Store) -> Result<Statements, Trouble> {
-    let domain = |row: &dyn Columns| {
+fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
+    let domain = |row: &dyn SqlRow| {
         let (sequence, domain, held) = read_stated(row)?;
         Ok((sequence, (Statement::Domain(domain), held)))
     };
-    let amendment = |row: &dyn Columns| {
+    let amendment = |row: &dyn SqlRow| {
         let (amendment, held) = read_amendment(row)?;
         Ok((amendment.sequence, (Statement::Amendment(amendment), held)))
     };
-    let repair = |row: &dyn Columns| {
+    let repair = |row: &dyn SqlRow| {
         let (repair, held) = read_repair(row)?;
         Ok((repair.sequence, (Statement::Repair(repair), held)))
     };
@@ -84,7 +87,7 @@ fn statements(store: &mut dyn Store) -> Result<Statements, Trouble> {
     let mut statements = Statements::new();
     for (sequence, statement) in list {
         if statements.insert(sequence, statement).is_some() {
-            return Err(Trouble::doubt(format!("ledger: there are two rows {sequence}")));
+            return Err(LedgerError::doubt(format!("ledger: there are two rows {sequence}")));
         }
     }
     Ok(statements)
@@ -107,16 +110,16 @@ impl Chain {
     }
 
     /// Reads all rows in their order, as a stream: a ledger may hold millions.
-    pub(super) fn follow(&mut self, store: &mut dyn Store) -> Result<(), Trouble> {
+    pub(super) fn follow(&mut self, store: &mut dyn Store) -> Result<(), LedgerError> {
         let mut statements = statements(store)?.into_iter().peekable();
         store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
             let row = read_row(columns)?;
-            failpoint::reached("mid-chain-verify", TroubleKind::Unknown)?;
+            failpoint::reached("mid-chain-verify", LedgerErrorKind::Unknown)?;
             while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
                 self.state(statement)?;
             }
             if row.release.id() != digest(columns, ID)? {
-                return Err(Trouble::doubt(format!(
+                return Err(LedgerError::doubt(format!(
                     "ledger: row {} is not under its own name",
                     row.sequence
                 )));
@@ -128,9 +131,14 @@ impl Chain {
         statements.try_for_each(|statement| self.state(statement))
     }
 
-    fn link(&mut self, sequence: i64, held: Digest, due: impl Fn(&Digest) -> Digest) -> Result<(), Trouble> {
+    fn link(
+        &mut self,
+        sequence: i64,
+        held: Digest,
+        due: impl Fn(&Digest) -> Digest,
+    ) -> Result<(), LedgerError> {
         if sequence != self.sequence + 1 || due(&self.last) != held {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger: row {} is missing or was edited",
                 self.sequence + 1
             )));
@@ -139,11 +147,14 @@ impl Chain {
         Ok(())
     }
 
-    fn state(&mut self, (sequence, (statement, held)): (i64, (Statement, Digest))) -> Result<(), Trouble> {
+    fn state(
+        &mut self,
+        (sequence, (statement, held)): (i64, (Statement, Digest)),
+    ) -> Result<(), LedgerError> {
         if let Statement::Repair(repair) = &statement {
             // What it says is lost has left no row, so its own place is further on. What mechanisms kept is lost too.
             if repair.sound != self.sequence || repair.sequence <= repair.sound {
-                return Err(Trouble::doubt(format!("ledger: row {sequence} is missing or was edited")));
+                return Err(LedgerError::doubt(format!("ledger: row {sequence} is missing or was edited")));
             }
             self.sequence = repair.sequence - 1;
             self.due.states.clear();
@@ -163,34 +174,40 @@ impl Chain {
     }
 }
 
-fn accounts_are_the_rows(store: &mut dyn Store, accounts: BTreeMap<Name, Account>) -> Result<(), Trouble> {
+fn accounts_are_the_rows(
+    store: &mut dyn Store,
+    accounts: BTreeMap<Name, Account>,
+) -> Result<(), LedgerError> {
     let mut kept = 0;
     for (domain, account) in &accounts {
         let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
-        let entries = all(store, entries, &[Value::Text(domain.as_str())], read_entry)?;
+        let entries = all(store, entries, &[SqlValue::Text(domain.as_str())], read_entry)?;
         let entries: BTreeMap<EntryKey, Prices> = entries.into_iter().collect();
         kept += entries.len();
         // An account that was never charged may have no entry.
         let (due, nothing) = (account.entries(), Prices::same(account.nothing()));
         let differs = |(place, spent): (&EntryKey, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
         if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger: the account of {domain} is not the sum of its rows"
             )));
         }
     }
-    let count = |row: &dyn Columns| number(row, 0);
+    let count = |row: &dyn SqlRow| number(row, 0);
     if first(store, "SELECT count(*) FROM account", &[], count)? != Some(kept as i64) {
-        return Err(Trouble::doubt("ledger: there is an account without a domain"));
+        return Err(LedgerError::doubt("ledger: there is an account without a domain"));
     }
     Ok(())
 }
 
-fn states_are_the_newest(store: &mut dyn Store, due: BTreeMap<(Name, Name), Digest>) -> Result<(), Trouble> {
-    let kept = |row: &dyn Columns| Ok(((name(row, 0)?, name(row, 1)?), state::read(row, 2)?.digest()));
+fn states_are_the_newest(
+    store: &mut dyn Store,
+    due: BTreeMap<(Name, Name), Digest>,
+) -> Result<(), LedgerError> {
+    let kept = |row: &dyn SqlRow| Ok(((name(row, 0)?, name(row, 1)?), state::read(row, 2)?.digest()));
     let kept = all(store, "SELECT job, name, version, held FROM state", &[], kept)?;
     if kept.into_iter().collect::<BTreeMap<_, _>>() == due {
         return Ok(());
     }
-    Err(Trouble::doubt("ledger: what a mechanism kept is not what its newest row says"))
+    Err(LedgerError::doubt("ledger: what a mechanism kept is not what its newest row says"))
 }

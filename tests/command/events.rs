@@ -3,7 +3,7 @@
 use std::fs;
 
 use discreet::job::Job;
-use discreet::ledger::{Key, Ledger};
+use discreet::ledger::{Ledger, LedgerKey};
 
 use crate::jobs::Jobs;
 use crate::paths::events;
@@ -92,7 +92,7 @@ fn a_check_says_whether_the_ledger_has_its_key() {
     let key = jobs.path("state/events.ledger.key");
     events(&jobs, 40);
     Ledger::create_alone(&ledger).unwrap().register(Job::open(&job).unwrap().domain()).unwrap();
-    Key::create(&key).unwrap();
+    LedgerKey::create(&key).unwrap();
     let unbound = format!(
         "warning: privacy.key: the ledger is not bound to a key yet; the first start binds it to {key}"
     );

@@ -19,10 +19,10 @@ pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
 /// The same, at a path or an address.
 fn make(path: &std::path::Path) {
     use discreet::accounting::PrivacyCost;
-    use discreet::ledger::{Domain, Ledger};
+    use discreet::ledger::{AccountSpec, Ledger};
 
     let mut ledger = Ledger::create(path).unwrap();
-    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(0.5)).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(0.5)).unwrap()).unwrap();
     drop(ledger);
     charge(path, "visits", 10, 0.125);
 }
@@ -30,12 +30,12 @@ fn make(path: &std::path::Path) {
 /// Charges rho for a window that ends then: the first 10 microseconds, or a day.
 pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
     use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
-    use discreet::ledger::{Charge, Digest, Fate, Ledger, Name, Release, Sealing};
+    use discreet::ledger::{Charge, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
 
     let mut ledger = Ledger::open(ledger).unwrap();
     let job = Name::new("job", "web").unwrap();
     let claim = ledger.claim(&job).unwrap();
-    let release = Release {
+    let release = ReleaseId {
         domain: Name::new("domain", domain).unwrap(),
         job,
         version: Digest::of(b"version 1"),
@@ -47,7 +47,10 @@ pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64)
     let cost = ReleaseCost::new(Adjacency::PERSON, amount()).with_partial(amount()).unwrap();
     let charge = Some(Charge::Cost(cost));
     ledger
-        .seal(&claim, &[Sealing { release, charge, fate: Fate::Sealed, line: "line".into(), state: None }])
+        .seal(
+            &claim,
+            &[Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "line".into(), state: None }],
+        )
         .unwrap();
 }
 

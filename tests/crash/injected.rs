@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use discreet::ledger::{Fate, Ledger};
+use discreet::ledger::{Ledger, ReleaseStatus};
 
 use crate::oracle::{Past, judge};
 use crate::plan;
@@ -176,7 +176,7 @@ fn in_order(scene: &Scene, log: &str) -> usize {
     let mut checked = 0;
     for release in plan::schedule() {
         let row = ledger.look_up(&release).unwrap().unwrap();
-        if row.fate() != Fate::Sealed {
+        if row.fate() != ReleaseStatus::Sealed {
             continue;
         }
         let token = row.line().split_once("\"token\":\"").unwrap().1.trim_end_matches("\"}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use discreet::accounting::{Interval, PrivacyCost};
-use discreet::ledger::{Fate, Journal, Ledger, Row};
+use discreet::ledger::{Journal, Ledger, ReleaseStatus, Row};
 
 use crate::plan;
 use crate::scene::Scene;
@@ -68,10 +68,10 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     one_seed_each(scene, &rows, past)?;
     let count = |fate| rows.iter().filter(|row| row.fate() == fate).count();
     Ok(Ends {
-        sealed: count(Fate::Sealed),
-        refused: count(Fate::Refused),
-        skipped: count(Fate::Skipped),
-        lost: count(Fate::Lost),
+        sealed: count(ReleaseStatus::Sealed),
+        refused: count(ReleaseStatus::Refused),
+        skipped: count(ReleaseStatus::Skipped),
+        lost: count(ReleaseStatus::Lost),
         repeated,
         unheard,
     })
@@ -104,21 +104,25 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     // By the configuration, not by what rows say.
     let sealed = |statistic| {
         rows.iter()
-            .filter(|row| row.fate() == Fate::Sealed && row.release().name.as_str() == statistic)
+            .filter(|row| row.fate() == ReleaseStatus::Sealed && row.release().name.as_str() == statistic)
             .count()
     };
     let due = sealed("counts") as u64 + if sealed("total") > 0 { 2 } else { 0 };
     claim(bits(&plan::units(due)) <= charged, || {
         format!("{due} units are visible, and {charged} was charged")
     })?;
-    let payers = rows.iter().filter(|row| row.fate() == Fate::Refused || row.fate() == Fate::Skipped);
+    let payers = rows
+        .iter()
+        .filter(|row| row.fate() == ReleaseStatus::Refused || row.fate() == ReleaseStatus::Skipped);
     claim(payers.clone().all(|row| row.cost().is_none()), || "a tombstone was charged".to_owned())
 }
 
 /// Each line of the total follows the one before: no state was lost, and none was used twice.
 fn total_went_on(rows: &[Row]) -> Result<(), String> {
     let (mut times, mut exact, mut after) = (0, 0, "none".to_owned());
-    for row in rows.iter().filter(|row| row.fate() == Fate::Sealed && row.release().name.as_str() == "total")
+    for row in rows
+        .iter()
+        .filter(|row| row.fate() == ReleaseStatus::Sealed && row.release().name.as_str() == "total")
     {
         times += 1;
         exact += plan::source(row.release().window.start() / 10).sum::<i64>();
@@ -206,7 +210,7 @@ fn one_seed_each(scene: &Scene, rows: &[Row], past: Past) -> Result<(), String> 
     for [process, id, _] in &draws {
         claim(once.insert((process, id)), || format!("process {process} drew twice for {id}"))?;
     }
-    for row in rows.iter().filter(|row| row.fate() == Fate::Sealed) {
+    for row in rows.iter().filter(|row| row.fate() == ReleaseStatus::Sealed) {
         let id = row.release().id().to_string();
         let token = token(row).ok_or("a line without a word")?;
         let of_it: Vec<&str> =

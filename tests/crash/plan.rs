@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "one half is for the subject, one for the oracle")]
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
-use discreet::ledger::{Charge, Digest, Name, Release};
+use discreet::ledger::{Charge, Digest, Name, ReleaseId};
 
 pub(crate) const JOB: &str = "web";
 pub(crate) const DOMAIN: &str = "visits";
@@ -27,8 +27,8 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
-pub(crate) fn release(statistic: &str, window: i64) -> Release {
-    Release {
+pub(crate) fn release(statistic: &str, window: i64) -> ReleaseId {
+    ReleaseId {
         domain: name(DOMAIN),
         job: name(JOB),
         version: parameters(),
@@ -61,6 +61,6 @@ pub(crate) fn source(window: i64) -> impl Iterator<Item = i64> {
 }
 
 /// Every release that the configuration schedules.
-pub(crate) fn schedule() -> impl Iterator<Item = Release> {
+pub(crate) fn schedule() -> impl Iterator<Item = ReleaseId> {
     (0..WINDOWS).flat_map(|window| STATISTICS.map(|statistic| release(statistic, window)))
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use discreet::ledger::failpoint::reached;
-use discreet::ledger::{Row, TroubleKind};
+use discreet::ledger::{LedgerErrorKind, Row};
 
 /// The way to the recorder.
 pub(crate) struct Sink(UnixStream);
@@ -22,11 +22,11 @@ impl Sink {
 
     /// Hands over a line, in two halves, and waits until it is safe.
     pub(crate) fn put(&mut self, row: &Row) -> Result<(), Box<dyn std::error::Error>> {
-        reached("before-put", TroubleKind::Unknown)?;
+        reached("before-put", LedgerErrorKind::Unknown)?;
         let (line, id) = (row.line(), row.release().id());
         let (first, second) = line.as_bytes().split_at(line.len() / 2);
         self.0.write_all(&[format!("{id} {}\n", line.len()).as_bytes(), first].concat())?;
-        reached("mid-put", TroubleKind::Unknown)?;
+        reached("mid-put", LedgerErrorKind::Unknown)?;
         self.0.write_all(second)?;
         self.0.read_exact(&mut [0])?;
         Ok(())

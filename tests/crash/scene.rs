@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use discreet::accounting::{Adjacency, Promise};
 use discreet::ledger::failpoint::MARKER;
-use discreet::ledger::{Domain, Ledger};
+use discreet::ledger::{AccountSpec, Ledger};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::plan;
@@ -34,7 +34,7 @@ impl Stage {
         fs::create_dir_all(&directory).unwrap();
         let mut ledger = Ledger::create(directory.join("ledger")).unwrap();
         let cap = plan::units(plan::CAPS[0]);
-        let domain = Domain::new(plan::name(plan::DOMAIN), Adjacency::PERSON, Promise::Lifetime, cap);
+        let domain = AccountSpec::new(plan::name(plan::DOMAIN), Adjacency::PERSON, Promise::Lifetime, cap);
         ledger.register(&domain.unwrap()).unwrap();
         drop(ledger);
         let mut recorder = Command::new(SUBJECT)

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use discreet::gate::{Delivery, Desk, Doubt, Gate, Opening, Request, Sealable, Told};
 use discreet::ledger::failpoint::{hits, reached};
-use discreet::ledger::{Ledger, Release, Trouble, TroubleKind};
+use discreet::ledger::{Ledger, LedgerError, LedgerErrorKind, ReleaseId};
 
 use mechanisms::{Count, Draws, Running};
 use recorder::Sink;
@@ -86,7 +86,7 @@ impl Driver {
             let woken = move || wake.send(()).unwrap_or_default();
             Ok((statistic, gate.desk(&plan::name(statistic), &plan::parameters(), woken)?))
         };
-        let desks = plan::STATISTICS.into_iter().map(desk).collect::<Result<_, Trouble>>()?;
+        let desks = plan::STATISTICS.into_iter().map(desk).collect::<Result<_, LedgerError>>()?;
         Ok(Driver { desks, woken, sink, ledger: Ledger::open(&path)?, path, draws })
     }
 
@@ -96,7 +96,7 @@ impl Driver {
         for window in start..plan::WINDOWS {
             let sum = aggregate(window)?;
             // This point, those of the source and those of the sink belong to the driver of a dataflow, once it is here.
-            reached("complete-received", TroubleKind::Unknown)?;
+            reached("complete-received", LedgerErrorKind::Unknown)?;
             if window == plan::AMENDED {
                 self.amend()?;
             }
@@ -132,7 +132,7 @@ impl Driver {
     }
 
     /// Delivers until the ledger holds that each of these was.
-    fn settle(&mut self, pending: &mut VecDeque<Release>) -> Result<(), Failure> {
+    fn settle(&mut self, pending: &mut VecDeque<ReleaseId>) -> Result<(), Failure> {
         while let Some(release) = pending.front() {
             let gone = self.hear()?;
             if self.ledger.look_up(release)?.is_some_and(|row| row.is_delivered()) {
@@ -175,19 +175,19 @@ impl Driver {
         match self.ledger.amend(&domain, &cap, "the tests", "to try it") {
             Ok(()) => checkpoint(&self.path),
             // An earlier life has raised it.
-            Err(trouble) if trouble.kind() == TroubleKind::Refused => Ok(()),
+            Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(()),
             Err(trouble) => Err(trouble.into()),
         }
     }
 }
 
-fn aggregate(window: i64) -> Result<i64, Trouble> {
+fn aggregate(window: i64) -> Result<i64, LedgerError> {
     let mut sum = 0;
     for (index, count) in plan::source(window).enumerate() {
         if index == 0 {
-            reached("first-record", TroubleKind::Unknown)?;
+            reached("first-record", LedgerErrorKind::Unknown)?;
         } else if index == 3 {
-            reached("mid-window", TroubleKind::Unknown)?;
+            reached("mid-window", LedgerErrorKind::Unknown)?;
         }
         sum += count;
     }
@@ -203,7 +203,7 @@ fn checkpoint(path: &Path) -> Result<(), Failure> {
     let mut writer = rusqlite::Connection::open(path)?;
     writer.busy_handler(Some(|_| {
         // Here it is the wait that ends: an error is to give up, and so is none.
-        let _ = reached("wal-checkpoint", TroubleKind::Unknown);
+        let _ = reached("wal-checkpoint", LedgerErrorKind::Unknown);
         false
     }))?;
     // That it did not end is no error: it is done again when the last connection is closed.

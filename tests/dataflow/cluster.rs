@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use discreet::ledger::Fate;
+use discreet::ledger::ReleaseStatus;
 
 use crate::children::{end, hosts, process};
 use crate::{Scratch, WINDOWS};
@@ -19,7 +19,10 @@ fn two_processes_release_what_one_would() {
     for (status, said) in both.map(end) {
         assert_eq!(status.code(), Some(0), "{said}");
     }
-    assert_eq!((scratch.lines().len(), scratch.fates()), (WINDOWS, vec![Some(Fate::Sealed); WINDOWS]));
+    assert_eq!(
+        (scratch.lines().len(), scratch.fates()),
+        (WINDOWS, vec![Some(ReleaseStatus::Sealed); WINDOWS])
+    );
 }
 
 #[test]

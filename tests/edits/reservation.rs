@@ -2,7 +2,8 @@
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{
-    Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing, State, TroubleKind,
+    AccountSpec, Charge, Digest, Ledger, LedgerErrorKind, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
+    State,
 };
 
 use crate::Scene;
@@ -23,7 +24,7 @@ impl Windows {
     /// Whether the next window of this version was charged.
     fn charged(&mut self, version: u32, keeps: bool) -> bool {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.25).unwrap());
-        let release = Release {
+        let release = ReleaseId {
             domain: name("visits"),
             job: name("web"),
             version: Digest::of_version(version, &Digest::of(b"parameters")),
@@ -35,9 +36,9 @@ impl Windows {
         self.states += i64::from(keeps);
         let state = keeps.then(|| State { version: self.states, held: vec![version as u8], note: None });
         let charge = Some(Charge::Once { cost, life: Interval::new(0, 1_000).unwrap() });
-        let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "a line".into(), state };
+        let sealing = Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "a line".into(), state };
         let rows = self.ledger.seal(&self.claim, &[sealing]).unwrap();
-        assert_eq!(rows[0].fate(), Fate::Sealed);
+        assert_eq!(rows[0].fate(), ReleaseStatus::Sealed);
         rows[0].cost().is_some()
     }
 
@@ -45,7 +46,7 @@ impl Windows {
     fn refused(&mut self, version: u32) -> Option<String> {
         let trouble =
             self.ledger.agree(&self.claim, version, &name("by_path"), &Digest::of(b"parameters")).err()?;
-        assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+        assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
         Some(trouble.to_string())
     }
 }
@@ -56,8 +57,8 @@ fn a_reservation_holds_only_beside_the_state_of_its_version() {
     let scene = Scene::new();
     let path = scene.0.join("visits.ledger");
     let mut ledger = Ledger::create(&path).unwrap();
-    assert!(Key::open(Key::beside(&path)).is_ok());
-    ledger.register(&Domain::lifetime("visits", PrivacyCost::zcdp(10.0)).unwrap()).unwrap();
+    assert!(LedgerKey::open(LedgerKey::beside(&path)).is_ok());
+    ledger.register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(10.0)).unwrap()).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
     let mut windows = Windows { ledger, claim, next: 0, states: 0 };
     assert!(windows.charged(1, true));

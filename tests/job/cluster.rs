@@ -160,7 +160,7 @@ fn what_is_no_cluster_is_refused() {
     let first = start(&scene, 0, "1");
     std::thread::sleep(Duration::from_millis(300));
     // Another key would bound the same people elsewhere, and so twice.
-    discreet::ledger::Key::create(scene.at("other.key")).unwrap();
+    discreet::ledger::LedgerKey::create(scene.at("other.key")).unwrap();
     let line = "ledger = \"job.ledger\"";
     assert!(job.contains(line));
     scene.write("other-key.toml", job.replace(line, "ledger = \"job.ledger\"\nkey = \"other.key\""));

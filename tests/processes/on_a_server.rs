@@ -124,11 +124,11 @@ impl Told {
         for (window, row) in &self.rows {
             assert_eq!(self.draws[*window as usize], 1, "window {window} was drawn again");
             match row.fate() {
-                Fate::Sealed => assert_eq!(row.line(), format!("window {window}, draw 0")),
-                fate => assert_eq!(fate, Fate::Lost),
+                ReleaseStatus::Sealed => assert_eq!(row.line(), format!("window {window}, draw 0")),
+                fate => assert_eq!(fate, ReleaseStatus::Lost),
             }
         }
-        let lost = self.rows.values().filter(|row| row.fate() == Fate::Lost).count();
+        let lost = self.rows.values().filter(|row| row.fate() == ReleaseStatus::Lost).count();
         assert!(lost < self.rows.len() / 4, "{lost} lines were lost");
         assert_eq!(spent(path), PrivacyCost::zcdp(WINDOWS as f64 * COST).unwrap());
     }

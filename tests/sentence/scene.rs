@@ -8,7 +8,7 @@ use std::time::Duration;
 use discreet::accounting::{Omega, PrivacyCost};
 use discreet::dataflow::{Config, Deliver, Gone, Pulled, Release, Source, StreamVec};
 use discreet::gate::Gate;
-use discreet::ledger::{Domain, Ledger, Name};
+use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::time::{Span, Time};
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ pub(crate) fn domain() -> Name {
 }
 
 fn register(mut ledger: Ledger, cap: &PrivacyCost) {
-    ledger.register(&Domain::lifetime(domain().as_str(), cap.clone()).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime(domain().as_str(), cap.clone()).unwrap()).unwrap();
 }
 
 fn ledger(directory: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! `discreet ledger forecast`: how many more windows, and until when.
 
 use clap::Args;
-use discreet::ledger::{Domain, Forecast as Foretold, Ledger, Name, Outlook, Pace};
+use discreet::ledger::{AccountSpec, Forecast as Foretold, Ledger, Name, Outlook, Pace};
 use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
@@ -51,12 +51,12 @@ impl ForecastArgs {
 }
 
 struct Prospect {
-    domain: Domain,
+    domain: AccountSpec,
     foretold: Foretold,
 }
 
 impl Prospect {
-    fn of(ledger: &mut Ledger, domain: Domain) -> Result<Prospect, Refusal> {
+    fn of(ledger: &mut Ledger, domain: AccountSpec) -> Result<Prospect, Refusal> {
         let foretold = ledger.forecast(domain.name())?;
         Ok(Prospect { domain, foretold })
     }

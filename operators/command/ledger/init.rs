@@ -6,7 +6,7 @@ use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{BudgetUnits, Omega, PrivacyCost};
 use discreet::job::Job;
-use discreet::ledger::{Domain, Key, Ledger, Trouble, TroubleKind};
+use discreet::ledger::{AccountSpec, Ledger, LedgerError, LedgerErrorKind, LedgerKey};
 use serde_json::{Value, json};
 
 use super::super::Refusal;
@@ -29,7 +29,7 @@ struct InitOutcome<'j> {
     job: &'j Job,
     path: PathBuf,
     ledger: Ledger,
-    key: Key,
+    key: LedgerKey,
     key_path: PathBuf,
     /// Whether the ledger was made now.
     made: bool,
@@ -66,11 +66,11 @@ impl InitOutcome<'_> {
             )));
         }
         let key_path = match &job.privacy.key {
-            default if *default == Key::beside(&job.privacy.ledger) && remote => {
+            default if *default == LedgerKey::beside(&job.privacy.ledger) && remote => {
                 let message = "privacy.key: found nothing; a ledger on a server has no key beside it";
                 return Err(Refusal::new(message));
             }
-            default if *default == Key::beside(&job.privacy.ledger) => Key::beside(&path),
+            default if *default == LedgerKey::beside(&job.privacy.ledger) => LedgerKey::beside(&path),
             named => named.clone(),
         };
         let key_was_there = is_there(&key_path)?;
@@ -78,10 +78,10 @@ impl InitOutcome<'_> {
         let made = if remote { Ledger::open(&path).is_err_and(is_refused) } else { !is_there(&path)? };
         let (mut ledger, key) = if made {
             // The key first: a ledger without one must not be, and a key without a ledger is no harm.
-            let key = if key_was_there { Key::open(&key_path) } else { Key::create(&key_path) }?;
+            let key = if key_was_there { LedgerKey::open(&key_path) } else { LedgerKey::create(&key_path) }?;
             (Ledger::create_alone(&path)?, key)
         } else {
-            (Ledger::open(&path)?, Key::open(&key_path)?)
+            (Ledger::open(&path)?, LedgerKey::open(&key_path)?)
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
         let known = ledger.domains()?;
@@ -94,7 +94,7 @@ impl InitOutcome<'_> {
         Ok(InitOutcome { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
     }
 
-    fn domain(&self) -> &Domain {
+    fn domain(&self) -> &AccountSpec {
         self.job.domain()
     }
 
@@ -195,7 +195,7 @@ impl InitOutcome<'_> {
 }
 
 /// The words about the field that names people, without what becomes of records that lack it.
-fn person_field(domain: &Domain) -> Option<&str> {
+fn person_field(domain: &AccountSpec) -> Option<&str> {
     let person = domain.person()?;
     Some(person.rsplit_once(", missing ").map_or(person, |(field, _)| field))
 }
@@ -204,13 +204,13 @@ fn is_there(path: &Path) -> Result<bool, Refusal> {
     path.try_exists().map_err(|error| Refusal::new(format!("{}: {error}", path.display())))
 }
 
-fn is_refused(trouble: Trouble) -> bool {
-    trouble.kind() == TroubleKind::Refused
+fn is_refused(trouble: LedgerError) -> bool {
+    trouble.kind() == LedgerErrorKind::Refused
 }
 
-fn in_other_words(trouble: Trouble) -> Refusal {
+fn in_other_words(trouble: LedgerError) -> Refusal {
     match trouble.kind() {
-        TroubleKind::Refused => Refusal::new(format!(
+        LedgerErrorKind::Refused => Refusal::new(format!(
             "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. A domain of another \
              name has a budget of its own, and who is in both domains spends both"
         )),

@@ -5,7 +5,7 @@ use std::fmt;
 use super::source::Gone;
 use crate::gate::Doubt;
 use crate::invalid::Invalid;
-use crate::ledger::{Trouble, TroubleKind};
+use crate::ledger::{LedgerError, LedgerErrorKind};
 
 /// Why a run ended before its inputs did. Nothing incomplete was sealed, and starting it again is safe.
 #[derive(Debug)]
@@ -95,10 +95,10 @@ impl From<Invalid> for Failure {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Failure {
+impl From<LedgerError> for Failure {
+    fn from(trouble: LedgerError) -> Failure {
         let kind = match trouble.kind() {
-            TroubleKind::Refused => FailureKind::Configuration,
+            LedgerErrorKind::Refused => FailureKind::Configuration,
             _ => FailureKind::Ledger,
         };
         Failure::new(kind, trouble.to_string())

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::failure::{Failure, Finished};
 use super::order::SubmissionOrder;
 use crate::dataflow::engine::Probe;
-use crate::ledger::{Fate, Name};
+use crate::ledger::{Name, ReleaseStatus};
 use crate::time::Time;
 
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what was handed
@@ -100,7 +100,7 @@ impl Shared {
         lock(&self.halts).push(halt);
     }
 
-    pub(crate) fn tell(&self, fate: Fate) {
+    pub(crate) fn tell(&self, fate: ReleaseStatus) {
         self.told[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -123,12 +123,12 @@ impl Shared {
     }
 
     pub(crate) fn finished(&self) -> Finished {
-        let told = |fate: Fate| self.told[fate as usize].load(Ordering::Relaxed);
+        let told = |fate: ReleaseStatus| self.told[fate as usize].load(Ordering::Relaxed);
         Finished {
-            released: told(Fate::Sealed),
-            refused: told(Fate::Refused),
-            skipped: told(Fate::Skipped),
-            lost: told(Fate::Lost),
+            released: told(ReleaseStatus::Sealed),
+            refused: told(ReleaseStatus::Refused),
+            skipped: told(ReleaseStatus::Skipped),
+            lost: told(ReleaseStatus::Lost),
             stopped: self.is_stopped(),
         }
     }

@@ -6,7 +6,7 @@ use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
 use crate::dataflow::windows::Schedule;
 use crate::gate::Request;
-use crate::ledger::{Digest, Release};
+use crate::ledger::{Digest, ReleaseId};
 use crate::time::{Span, Time};
 
 /// Windows that may be with the gate at once. More wait here, as tallies.
@@ -37,7 +37,7 @@ pub(crate) struct Docket<S: Statistic, Outcome> {
 /// What to say to the gate.
 pub(crate) enum Word {
     Submit(Request),
-    Miss(Release),
+    Miss(ReleaseId),
 }
 
 impl<S: Statistic, Outcome> Docket<S, Outcome> {

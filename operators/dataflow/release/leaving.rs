@@ -8,7 +8,7 @@ use super::desk::Desk;
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Failure, Shared};
 use crate::gate::Standing;
-use crate::ledger::{Digest, Fate, Name, Row};
+use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 
 /// A row of the ledger on its way to a sink: the one form in which anything leaves.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Release {
     }
 
     /// What became of it.
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> ReleaseStatus {
         self.row.fate()
     }
 

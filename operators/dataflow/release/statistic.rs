@@ -2,7 +2,7 @@
 
 use crate::accounting::Interval;
 use crate::gate::Sealable;
-use crate::ledger::{Charge, Digest, Name, Release};
+use crate::ledger::{Charge, Digest, Name, ReleaseId};
 
 use crate::dataflow::engine::Travels;
 
@@ -49,13 +49,13 @@ pub struct Title {
 
 impl Title {
     /// The release of one window.
-    pub fn of(&self, window: Interval) -> Release {
+    pub fn of(&self, window: Interval) -> ReleaseId {
         let Title { domain, job, version, name } = self.clone();
-        Release { domain, job, version, name, window, part: None }
+        ReleaseId { domain, job, version, name, window, part: None }
     }
 
     /// The release of one of several answers over a window.
-    pub fn part(&self, window: Interval, part: Digest) -> Release {
-        Release { part: Some(part), ..self.of(window) }
+    pub fn part(&self, window: Interval, part: Digest) -> ReleaseId {
+        ReleaseId { part: Some(part), ..self.of(window) }
     }
 }

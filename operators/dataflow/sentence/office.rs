@@ -6,7 +6,7 @@ use crate::accounting::PrivacyUnit;
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Gate, Memory};
-use crate::ledger::{Digest, Domain, Name, Trouble, VersionTerms};
+use crate::ledger::{AccountSpec, Digest, LedgerError, Name, VersionTerms};
 
 /// The use of a ledger's key by which is chosen what is kept of a person.
 pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
@@ -28,9 +28,9 @@ pub(super) trait Office {
     fn secret(&self) -> Zeroizing<[u8; 32]>;
 
     /// The budget that pays: the one of that name, or the only one for such a unit.
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble>;
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError>;
 
-    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, Trouble>;
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError>;
 }
 
 /// The gate.
@@ -53,14 +53,14 @@ impl Office for AtGate<'_> {
         self.0.key().derive(CHOICE)
     }
 
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble> {
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
         let named = named.map(|name| Name::new("domain", name)).transpose()?;
         self.0.domain(named.as_ref(), unit).cloned()
     }
 
-    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, Trouble> {
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
         if self.0.is_elsewhere() {
-            return Err(Trouble::refused("ledger: the process that holds worker 0 must open it"));
+            return Err(LedgerError::refused("ledger: the process that holds worker 0 must open it"));
         }
         let mut desk = self.0.desk(name, terms.clone(), wake)?;
         let memory = desk.take_memory();

@@ -67,8 +67,8 @@ fn a_ledger_in_doubt_ends_the_run_and_nothing_more_leaves() {
 fn what_a_former_process_did_not_deliver_comes_first_and_once() {
     let of = |name: &str, number| title(name).of(tens(None).window(number).unwrap());
     let before = vec![
-        row(of("earlier", 7), Fate::Sealed, "of another version".into()),
-        row(of("visits", 1), Fate::Refused, "refused before".into()),
+        row(of("earlier", 7), ReleaseStatus::Sealed, "of another version".into()),
+        row(of("visits", 1), ReleaseStatus::Refused, "refused before".into()),
     ];
     let ears = Ears::default();
     let listening = ears.clone();

@@ -9,11 +9,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{Desk, Wake};
 use crate::gate::{Doubt, Request, Standing, Told};
-use crate::ledger::{Digest, Fate, Forecast, Release, Row, Trouble};
+use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
-pub(in super::super) fn row(release: Release, fate: Fate, line: String) -> Row {
+pub(in super::super) fn row(release: ReleaseId, fate: ReleaseStatus, line: String) -> Row {
     let (sequence, generation, chain) = (1, 1, Digest::of(b""));
     Row {
         sequence,
@@ -44,7 +44,7 @@ pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
 
 enum Asked {
     Submit(Request),
-    Miss(Release),
+    Miss(ReleaseId),
 }
 
 impl StandIn {
@@ -73,13 +73,15 @@ impl StandIn {
                     Err(end) => {
                         for asked in group.drain(..).rev() {
                             let row = match asked {
-                                Asked::Miss(release) => row(release, Fate::Skipped, "skipped".into()),
+                                Asked::Miss(release) => {
+                                    row(release, ReleaseStatus::Skipped, "skipped".into())
+                                }
                                 Asked::Submit(request) => {
                                     let line = request
                                         .sealable
                                         .draw(None, &mut NoiseSource::from_os().unwrap())
                                         .line;
-                                    row(request.release, Fate::Sealed, line)
+                                    row(request.release, ReleaseStatus::Sealed, line)
                                 }
                             };
                             let outbox = say(row);
@@ -102,14 +104,14 @@ impl StandIn {
 }
 
 impl Desk for StandIn {
-    fn submit(&self, request: Request) -> Result<(), Trouble> {
+    fn submit(&self, request: Request) -> Result<(), LedgerError> {
         let _ = self.asked.send(Asked::Submit(request));
         Ok(())
     }
 
-    fn seek(&self, _: Release) {}
+    fn seek(&self, _: ReleaseId) {}
 
-    fn miss(&self, release: Release) {
+    fn miss(&self, release: ReleaseId) {
         let _ = self.asked.send(Asked::Miss(release));
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Flaw, Line, Name, Setting};
 use crate::gate::core::{Core, Delivery, Effect, Event, Outcome, Record};
 use crate::gate::doubt::Doubt;
-use crate::ledger::Fate;
+use crate::ledger::ReleaseStatus;
 
 const REFUSAL: Line = 100;
 const TOMBSTONE: Line = 101;
@@ -183,7 +183,7 @@ impl World {
         }
         if setting.flaw == Flaw::RefundOnRestart {
             for row in &mut world.ledger.rows {
-                if row.take_if(|row| row.fate == Fate::Sealed && !row.delivered).is_some() {
+                if row.take_if(|row| row.fate == ReleaseStatus::Sealed && !row.delivered).is_some() {
                     world.ledger.spent -= 1;
                 }
             }
@@ -233,7 +233,7 @@ impl World {
                 let refuses =
                     setting.flaw == Flaw::BudgetOutsideTheTransaction && world.ledger.spent >= setting.cap;
                 if row.is_none() && refuses {
-                    row = Some(record(Fate::Refused, REFUSAL));
+                    row = Some(record(ReleaseStatus::Refused, REFUSAL));
                 }
                 vec![heard(world, Event::LookedUp(name, row))]
             }
@@ -295,9 +295,9 @@ impl World {
             _ => {
                 let fits = ledger.spent < setting.cap || setting.flaw == Flaw::BudgetOutsideTheTransaction;
                 let row = match line {
-                    _ if !fits => record(Fate::Refused, REFUSAL),
-                    Some(line) => record(Fate::Sealed, line),
-                    None => record(Fate::Lost, TOMBSTONE),
+                    _ if !fits => record(ReleaseStatus::Refused, REFUSAL),
+                    Some(line) => record(ReleaseStatus::Sealed, line),
+                    None => record(ReleaseStatus::Lost, TOMBSTONE),
                 };
                 ledger.spent += u8::from(fits);
                 *slot = Some(row.clone());
@@ -314,7 +314,7 @@ impl World {
             // The row is there; the process believes it is not, draws again, and publishes that.
             let line = world.draws;
             world.draws += 1;
-            next.push(settled(world, Outcome::Recorded(record(Fate::Sealed, line))));
+            next.push(settled(world, Outcome::Recorded(record(ReleaseStatus::Sealed, line))));
         } else {
             next.push(settled(world, Outcome::Unknown));
         }
@@ -322,11 +322,11 @@ impl World {
     }
 }
 
-fn record(fate: Fate, line: Line) -> Record<Line> {
+fn record(fate: ReleaseStatus, line: Line) -> Record<Line> {
     Record { fate, line, delivered: false }
 }
 
 /// Whether this row holds a charge and nothing else.
 fn unstored(row: &Record<Line>, setting: Setting) -> bool {
-    setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == Fate::Sealed
+    setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == ReleaseStatus::Sealed
 }

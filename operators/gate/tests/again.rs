@@ -7,7 +7,7 @@ everywhere! {
 }
 
 /// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told once.
-fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: At) {
+fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws: Arc<AtomicU32> = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -41,7 +41,7 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: At) {
 /// Refutes a request that hears nothing because it came right behind the word that the row before was delivered.
 #[test]
 fn what_is_asked_for_again_after_its_delivery_is_told_again() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     desk.submit(request(0, &draws)).unwrap();

@@ -7,7 +7,7 @@ use crate::ledger::in_the_making;
 
 #[test]
 fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let draws = Arc::default();
     let anchor = scratch.directory().join("anchor");
     let open = || Opening::new(scratch.ledger(), "web").unwrap().anchor(&anchor).open();
@@ -32,7 +32,7 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
 
     fs::copy(&older, &ledger).unwrap();
     let trouble = open().unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains("older copy"), "{trouble}");
     // What a sink has seen tells as much as the file does; what it has seen of this copy tells nothing.
     let seen = |row: &Row| Anchor {
@@ -52,7 +52,7 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
 /// wrote: a copy from before would pass for the newest.
 #[test]
 fn an_anchor_forgets_nothing_when_two_processes_write_it() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     (0..6).for_each(|window| desk.submit(request(window, &draws)).unwrap());

@@ -32,11 +32,11 @@ fn ready(bundle: BoundedNoise) -> Arc<ReadyBundle> {
 }
 
 /// A ledger with room for two bundles and not for three.
-fn ledger(at: At) -> Scratch {
+fn ledger(at: ScratchPlace) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
     let cap = PrivacyCost::approximate_zcdp(1.0, Omega::EVERY, Some(2.5e-6));
-    ledger.register(&Domain::lifetime("visits", cap).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime("visits", cap).unwrap()).unwrap();
     scratch
 }
 
@@ -67,9 +67,9 @@ impl Study {
         Study { bundle: Arc::clone(bundle), version, gate, desk, draws: Arc::default() }
     }
 
-    fn submit(&self, question: &Question) -> Release {
+    fn submit(&self, question: &Question) -> ReleaseId {
         let life = Interval::new(0, 1_000).unwrap();
-        let release = Release {
+        let release = ReleaseId {
             domain: name_of("visits"),
             job: name_of("web"),
             version: self.version,
@@ -102,7 +102,7 @@ impl Study {
     /// Whether it is answered.
     fn answers(&self, question: &Question) -> bool {
         let row = self.asks(question);
-        assert_eq!(row.fate(), Fate::Sealed, "{}", row.line());
+        assert_eq!(row.fate(), ReleaseStatus::Sealed, "{}", row.line());
         let refused = row.line().contains("\"refused\":\"bundle\"");
         assert_eq!(refused, !row.line().contains("\"value\""), "{}", row.line());
         !refused
@@ -144,7 +144,7 @@ fn mean(analyst: &str, id: &str) -> Question {
     schema().question(analyst, id, 15).mean("age", "0", "100", "all").unwrap()
 }
 
-fn the_last_answer_is_given_and_the_next_is_refused(at: At) {
+fn the_last_answer_is_given_and_the_next_is_refused(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
     assert!(study.answers(&count("ann", "1")));
@@ -166,7 +166,7 @@ fn the_last_answer_is_given_and_the_next_is_refused(at: At) {
     assert_eq!(spent(&scratch), bundles(1));
 }
 
-fn one_analyst_cannot_use_up_what_is_anothers(at: At) {
+fn one_analyst_cannot_use_up_what_is_anothers(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &SHARED, 1);
     assert!(study.answers(&count("bob", "1")));
@@ -186,7 +186,7 @@ fn one_analyst_cannot_use_up_what_is_anothers(at: At) {
     assert_eq!(spent(&scratch), bundles(1));
 }
 
-fn an_id_has_one_answer_whatever_is_asked_under_it(at: At) {
+fn an_id_has_one_answer_whatever_is_asked_under_it(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
     let first = study.asks(&count("ann", "1"));
@@ -211,7 +211,7 @@ fn an_id_has_one_answer_whatever_is_asked_under_it(at: At) {
 }
 
 /// Refutes an answer that is drawn again, or counted again, because nobody heard the first.
-fn what_was_never_delivered_is_not_drawn_again(at: At) {
+fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
     // The process ends with all of them on their way.
@@ -241,7 +241,7 @@ fn what_was_never_delivered_is_not_drawn_again(at: At) {
 }
 
 /// Refutes a fresh bundle for the price of the old one.
-fn other_parameters_pay_anew_and_replace_the_first(at: At) {
+fn other_parameters_pay_anew_and_replace_the_first(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
     assert!(study.answers(&mean("ann", "1")));
@@ -254,13 +254,13 @@ fn other_parameters_pay_anew_and_replace_the_first(at: At) {
     // What the first has kept is the second's now.
     let gate = opening(&scratch).version(1).open().unwrap();
     let replaced = gate.desk(&name_of("study"), &ANYBODYS.parameters(), || ()).unwrap_err();
-    assert_eq!(replaced.kind(), TroubleKind::Refused);
+    assert_eq!(replaced.kind(), LedgerErrorKind::Refused);
     assert!(replaced.to_string().contains("was replaced by version 2"), "{replaced}");
     drop(gate);
     // A third has to be paid for, and cannot be.
     let study = Study::open(&scratch, &ANYBODYS, 3);
     let refused = study.asks(&count("ann", "1"));
-    assert_eq!(refused.fate(), Fate::Refused);
+    assert_eq!(refused.fate(), ReleaseStatus::Refused);
     assert!(refused.line().contains("\"refused\":\"budget\""), "{}", refused.line());
     drop(study);
     let study = Study::open(&scratch, &SHARED, 2);

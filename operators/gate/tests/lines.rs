@@ -6,7 +6,7 @@ everywhere! {
     a_text_of_several_lines_or_of_none_is_told_again_to_the_byte
 }
 
-fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: At) {
+fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let texts = ["", "one\ntwo", "\n"];
     let anchor = scratch.directory().join("anchor");

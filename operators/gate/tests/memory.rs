@@ -27,7 +27,7 @@ pub(super) fn total(window: i64, number: i64) -> Request {
     Request { sealable: Box::new(Total(number)), ..request(window, &draws) }
 }
 
-fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: At) {
+fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: ScratchPlace) {
     // The budget refuses the fourth: what is not sealed is not kept either.
     let scratch = scratch(at, 3);
     let (gate, desk) = open(&scratch);
@@ -42,7 +42,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     desk.submit(total(2, 300)).unwrap();
     assert_eq!(row(&desk).line(), "321");
     desk.submit(total(3, 4_000)).unwrap();
-    assert_eq!(row(&desk).fate(), Fate::Refused);
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Refused);
     drop((gate, desk));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
@@ -52,7 +52,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
 /// rows already, and some are too late to be drawn.
 #[test]
 fn rows_are_written_and_told_in_the_order_of_requests() {
-    let scratch = scratch(At::File, 100);
+    let scratch = scratch(ScratchPlace::File, 100);
     let (gate, by_path) = open(&scratch);
     let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
     let other = |window| {
@@ -64,7 +64,7 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
         by_path.submit(total(window, 1)).unwrap();
         by_hour.submit(other(window)).unwrap();
         if window % 3 == 0 {
-            by_hour.miss(Release { name: name_of("by_hour"), ..release(window + 100) });
+            by_hour.miss(ReleaseId { name: name_of("by_hour"), ..release(window + 100) });
         }
         // At or before what is settled: it is skipped.
         by_path.submit(total(window - 40, 1)).unwrap();
@@ -96,7 +96,7 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
 /// Refutes rows of a statistic that was sealed before which overtake those of one that is new.
 #[test]
 fn rows_that_are_there_wait_for_those_that_are_not() {
-    let scratch = scratch(At::File, 100);
+    let scratch = scratch(ScratchPlace::File, 100);
     let (gate, by_path) = open(&scratch);
     (0..9).for_each(|window| by_path.submit(request(window, &Arc::default())).unwrap());
     (0..9).for_each(|_| by_path.delivered(&row(&by_path)));
@@ -125,7 +125,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
 /// it hears in its first step for all of them.
 #[test]
 fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
-    let scratch = scratch(At::File, 100);
+    let scratch = scratch(ScratchPlace::File, 100);
     let desks = || {
         let (gate, by_path) = open(&scratch);
         let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
@@ -156,7 +156,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
 /// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let (gate, desk) = open(&scratch);
     desk.submit(total(0, 1)).unwrap();
     row(&desk);
@@ -170,7 +170,7 @@ fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
     assert_eq!([waiting.line(), row(&desk).line(), row(&desk).line()], ["1", "21", "41"]);
 }
 
-fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
+fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let (gate, desk) = open(&scratch);
     desk.submit(total(0, 1)).unwrap();
@@ -178,16 +178,16 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: At) {
     drop((gate, desk));
     // The key of another ledger.
     let key = scratch.directory().join("other.key");
-    crate::ledger::Key::create(&key).unwrap();
+    crate::ledger::LedgerKey::create(&key).unwrap();
     // It is refused by name, unless a hand took away what binds the ledger to its own.
     let refused = opening(&scratch).key(&key).open().unwrap_err();
-    assert_eq!(refused.kind(), TroubleKind::Refused, "{refused}");
+    assert_eq!(refused.kind(), LedgerErrorKind::Refused, "{refused}");
     assert!(refused.to_string().contains("other.key: it is the key of another ledger"), "{refused}");
     scratch.edit("DELETE FROM key_check", false).unwrap();
     let open = || opening(&scratch).key(&key).open().unwrap();
     let gate = open();
     let trouble = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt);
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt);
     assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
     // The gate has halted, and says so.
     let trouble = gate.desk(&name_of("other"), &parameters(), || ()).unwrap_err();

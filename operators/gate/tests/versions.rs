@@ -13,22 +13,22 @@ everywhere! {
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
 
-pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, Trouble> {
+pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, LedgerError> {
     gate.desk(&name_of(name), &Digest::of(parameters), || ())
 }
 
-fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: At) {
+fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let gate = opening(&scratch).open().unwrap();
     assert_eq!(gate.version(), 1);
     let by_path = desk(&gate, "by_path", b"first").unwrap();
     let trouble = desk(&gate, "by_path", b"second").unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     assert!(trouble.to_string().contains("job web has opened by_path in version 1"), "{trouble}");
     // Neither the gate nor the first desk is any worse for it.
     by_path.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&by_path).fate(), Fate::Sealed);
+    assert_eq!(row(&by_path).fate(), ReleaseStatus::Sealed);
     drop((by_path, gate));
 
     let gate = opening(&scratch).version(2).open().unwrap();
@@ -43,11 +43,11 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: At) {
 }
 
 /// The release of a window under the name that this version gives it.
-fn versioned(window: i64, version: u32) -> Release {
-    Release { version: Digest::of_version(version, &Digest::of(b"same")), ..release(window) }
+fn versioned(window: i64, version: u32) -> ReleaseId {
+    ReleaseId { version: Digest::of_version(version, &Digest::of(b"same")), ..release(window) }
 }
 
-fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: At) {
+fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let mut lines = Vec::new();
@@ -79,7 +79,7 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: At) {
     assert_eq!(draws.load(Ordering::Relaxed), 4);
 }
 
-fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
+fn a_desk_opens_with_what_was_kept_in_whichever_version(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let (gate, mut first) = open(&scratch);
     assert!(first.take_memory().is_none(), "nothing was kept yet");
@@ -101,7 +101,7 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: At) {
 }
 
 /// Refutes a draw for a window that no state was ever ahead of: one without a row, at or before one that has its row.
-fn a_window_before_what_is_settled_in_its_version_is_skipped(at: At) {
+fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
@@ -113,63 +113,63 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: At) {
         desk.delivered(&row);
         (row.fate(), row.cost().is_some())
     };
-    assert_eq!(fate(&desk, request(5, &draws)), (Fate::Sealed, true));
-    assert_eq!(fate(&desk, request(3, &draws)), (Fate::Skipped, false));
+    assert_eq!(fate(&desk, request(5, &draws)), (ReleaseStatus::Sealed, true));
+    assert_eq!(fate(&desk, request(3, &draws)), (ReleaseStatus::Skipped, false));
     // Another that ends with it is at it, too.
     let mut longer = request(3, &draws);
     longer.release.window = Interval::new(2, 6).unwrap();
-    assert_eq!(fate(&desk, longer), (Fate::Skipped, false));
+    assert_eq!(fate(&desk, longer), (ReleaseStatus::Skipped, false));
     drop((gate, desk));
 
     let (gate, desk) = open(&scratch);
-    assert_eq!(fate(&desk, request(4, &draws)), (Fate::Skipped, false), "after a restart");
-    assert_eq!(fate(&desk, request(5, &draws)), (Fate::Sealed, true), "it has its row");
-    assert_eq!(fate(&desk, request(6, &draws)), (Fate::Sealed, true));
+    assert_eq!(fate(&desk, request(4, &draws)), (ReleaseStatus::Skipped, false), "after a restart");
+    assert_eq!(fate(&desk, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
+    assert_eq!(fate(&desk, request(6, &draws)), (ReleaseStatus::Sealed, true));
     assert_eq!(draws.load(Ordering::Relaxed), 2);
     // A refusal settles what is before it as well.
     let dear = |window| {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
         Request { charge: Charge::Cost(cost), ..request(window, &draws) }
     };
-    assert_eq!(fate(&desk, dear(9)).0, Fate::Refused);
-    assert_eq!(fate(&desk, request(8, &draws)).0, Fate::Skipped);
+    assert_eq!(fate(&desk, dear(9)).0, ReleaseStatus::Refused);
+    assert_eq!(fate(&desk, request(8, &draws)).0, ReleaseStatus::Skipped);
     // Another version, another statistic and one of several answers have nothing settled.
     let other = Request { release: versioned(3, 2), ..request(3, &draws) };
-    assert_eq!(fate(&desk, other), (Fate::Sealed, true));
+    assert_eq!(fate(&desk, other), (ReleaseStatus::Sealed, true));
     let mut part = request(3, &draws);
     part.release.part = Some(Digest::of(b"an answer"));
-    assert_eq!(fate(&desk, part).0, Fate::Refused, "there is no budget left, and it was drawn");
+    assert_eq!(fate(&desk, part).0, ReleaseStatus::Refused, "there is no budget left, and it was drawn");
     drop((gate, desk));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(3.0 * COST).unwrap());
 }
 
 /// Windows after the last one are skipped while those before it wait for their turn, and a process may end in between.
-fn what_was_skipped_settles_nothing_before_it(at: At) {
+fn what_was_skipped_settles_nothing_before_it(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     desk.miss(release(7));
-    assert_eq!(row(&desk).fate(), Fate::Skipped);
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Skipped);
     drop((gate, desk));
     let (_gate, desk) = open(&scratch);
-    assert_eq!(row(&desk).fate(), Fate::Skipped, "it was not delivered");
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Skipped, "it was not delivered");
     desk.submit(request(3, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), Fate::Sealed);
+    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
 }
 
-fn a_zombie_gets_no_desk(at: At) {
+fn a_zombie_gets_no_desk(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let zombie = opening(&scratch).open().unwrap();
     scratch.unlock("web");
     let successor = opening(&scratch).open().unwrap();
     for name in ["by_path", "by_hour"] {
         let trouble = desk(&zombie, name, b"the zombie's").unwrap_err();
-        assert_eq!(trouble.kind(), TroubleKind::Fenced, "{trouble}");
+        assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
     }
     desk(&successor, "by_path", b"the successor's").unwrap();
 }
 
-fn a_gate_that_has_ended_refuses_desks_and_says_why(at: At) {
+fn a_gate_that_has_ended_refuses_desks_and_says_why(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let (gate, _desk) = open(&scratch);
     gate.halt();
@@ -193,7 +193,7 @@ fn a_gate_that_has_ended_refuses_desks_and_says_why(at: At) {
 
 #[test]
 fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let gate = Gate::elsewhere("web", scratch.key()).unwrap();
     assert_eq!((gate.version(), gate.is_elsewhere()), (1, true));
     let gate = gate.with_version(3);
@@ -206,7 +206,7 @@ fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
 
 #[test]
 fn a_gate_knows_the_budgets_of_its_ledger() {
-    let scratch = scratch(At::File, 10);
+    let scratch = scratch(ScratchPlace::File, 10);
     let gate = opening(&scratch).open().unwrap();
     let domain = gate.domain(None, crate::accounting::PrivacyUnit::Person).unwrap();
     assert_eq!(domain.name(), &name_of("visits"));

@@ -10,7 +10,7 @@ use crate::gate::patience;
 use crate::gate::request::{Request, Told};
 use crate::gate::turns::Handed;
 use crate::gate::welcome::{self, Guest};
-use crate::ledger::{Digest, Release, Row, TroubleKind};
+use crate::ledger::{Digest, LedgerErrorKind, ReleaseId, Row};
 
 impl Driver {
     pub(super) fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
@@ -50,7 +50,7 @@ impl Driver {
             return None;
         }
         let welcomed = welcome::welcome(&mut self.ledger, &self.claim, &self.vault, &guest);
-        let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != TroubleKind::Refused);
+        let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != LedgerErrorKind::Refused);
         let doubted = doubt.map(|trouble| self.doubted(trouble));
         if welcomed.is_ok() {
             let own = Digest::of_version(guest.version, guest.terms.digest());
@@ -65,7 +65,7 @@ impl Driver {
     }
 
     /// The event of a window whose time has passed.
-    pub(super) fn missed(&mut self, release: Release) -> Event<Digest, String> {
+    pub(super) fn missed(&mut self, release: ReleaseId) -> Event<Digest, String> {
         Event::Missed(self.keep(Asked { release, charge: None, sealable: None, state: None }))
     }
 
@@ -83,7 +83,7 @@ impl Driver {
     }
 
     /// Reads, and decides nothing: what has a row is asked for, and what has none is not.
-    fn sought(&mut self, release: Release) -> Option<Event<Digest, String>> {
+    fn sought(&mut self, release: ReleaseId) -> Option<Event<Digest, String>> {
         let id = release.id();
         if self.core.is_halted() || self.turns.waits(&id) {
             return None;

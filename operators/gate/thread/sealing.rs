@@ -4,14 +4,14 @@ use super::{Asked, Driver};
 use crate::gate::core::{Event, Outcome};
 use crate::gate::doubt::Doubt;
 use crate::gate::{patience, welcome};
-use crate::ledger::{Digest, Fate, Ledger, Row, Sealing, TroubleKind, failpoint};
+use crate::ledger::{Digest, Ledger, LedgerErrorKind, ReleaseStatus, Row, Sealing, failpoint};
 use crate::noise::NoiseSource;
 
 impl Driver {
     pub(super) fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
         let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
         let look_up = |ledger: &mut Ledger| {
-            failpoint::reached("before-lookup", TroubleKind::Unknown)?;
+            failpoint::reached("before-lookup", LedgerErrorKind::Unknown)?;
             ledger.look_up(&asked.release)
         };
         match patience::ask(&mut self.ledger, &self.claim, look_up) {
@@ -37,11 +37,11 @@ impl Driver {
             }
         }
         let Ok(mut noise) = NoiseSource::from_os() else { return Event::Drawn(id, None) };
-        if failpoint::reached("after-seed", TroubleKind::Unknown).is_err() {
+        if failpoint::reached("after-seed", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
         let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
-        if failpoint::reached("after-draw", TroubleKind::Unknown).is_err() {
+        if failpoint::reached("after-draw", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
         if let Some(state) = drawn.state {
@@ -51,19 +51,19 @@ impl Driver {
                 return Event::Drawn(id, None);
             }
         }
-        if failpoint::reached("after-encode", TroubleKind::Unknown).is_err() {
+        if failpoint::reached("after-encode", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
         Event::Drawn(id, Some(drawn.line))
     }
 
-    pub(super) fn sealing(&self, id: Digest, fate: Fate, line: String) -> Option<Sealing> {
+    pub(super) fn sealing(&self, id: Digest, fate: ReleaseStatus, line: String) -> Option<Sealing> {
         let Asked { release, charge, state, .. } = self.requests.get(&id)?;
-        let state = if fate == Fate::Sealed { state.clone() } else { None };
+        let state = if fate == ReleaseStatus::Sealed { state.clone() } else { None };
         Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line, state })
     }
 
-    pub(super) fn tombstone(&self, id: Digest, fate: Fate) -> Option<Sealing> {
+    pub(super) fn tombstone(&self, id: Digest, fate: ReleaseStatus) -> Option<Sealing> {
         let line = self.requests.get(&id)?.release.tombstone(fate);
         self.sealing(id, fate, line)
     }
@@ -81,9 +81,9 @@ impl Driver {
             Err(trouble) => {
                 self.cause = Some(trouble.to_string());
                 let outcome = match trouble.kind() {
-                    TroubleKind::Fenced => Outcome::Fenced,
-                    TroubleKind::Busy => Outcome::Aborted,
-                    TroubleKind::Doubt => return vec![Event::Doubted(Doubt::Ledger)],
+                    LedgerErrorKind::Fenced => Outcome::Fenced,
+                    LedgerErrorKind::Busy => Outcome::Aborted,
+                    LedgerErrorKind::Doubt => return vec![Event::Doubted(Doubt::Ledger)],
                     _ => Outcome::Unknown,
                 };
                 sealings.iter().map(|sealing| Event::Settled(sealing.release.id(), outcome.clone())).collect()

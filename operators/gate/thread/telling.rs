@@ -8,7 +8,7 @@ use crate::gate::core::Event;
 use crate::gate::doubt::Doubt;
 use crate::gate::patience;
 use crate::gate::request::{Standing, Told};
-use crate::ledger::{Digest, Forecast, Ledger, Name, Row, Trouble, TroubleKind, failpoint};
+use crate::ledger::{Digest, Forecast, Ledger, LedgerError, LedgerErrorKind, Name, Row, failpoint};
 
 impl Driver {
     pub(super) fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
@@ -17,9 +17,9 @@ impl Driver {
         }
         // A mark whose answer was lost is no news the second time; what may not leave twice does not leave then.
         let mark = |ledger: &mut Ledger| {
-            failpoint::reached("after-put-before-mark", TroubleKind::Unknown)?;
+            failpoint::reached("after-put-before-mark", LedgerErrorKind::Unknown)?;
             let news = ledger.mark(&rows)?;
-            failpoint::reached("after-mark", TroubleKind::Unknown)?;
+            failpoint::reached("after-mark", LedgerErrorKind::Unknown)?;
             Ok(news)
         };
         match patience::ask(&mut self.ledger, &self.claim, mark) {
@@ -43,7 +43,7 @@ impl Driver {
         };
         for row in rows {
             if row.generation < self.claim.generation()
-                && failpoint::reached("republish-mid", TroubleKind::Unknown).is_err()
+                && failpoint::reached("republish-mid", LedgerErrorKind::Unknown).is_err()
             {
                 return Some(Event::Doubted(Doubt::Unknown));
             }
@@ -65,7 +65,7 @@ impl Driver {
     }
 
     /// How long the budgets of these rows last, all of them written.
-    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, Trouble> {
+    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, LedgerError> {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();
         for row in rows {

@@ -3,32 +3,32 @@
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{Fields, Node};
-use super::number::Share;
+use super::node::{TableNode, ConfigNode};
+use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::ranks;
-use super::release::{CostWords, NoiseKind, Price, Release};
+use super::release::{CostWords, NoiseKind, PriceSpec, ReleaseSpec};
 use super::running;
-use super::source::{Order, Place, Records, Source, check_field};
-use super::statistic::{Keys, Statistic};
+use super::source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, check_field};
+use super::statistic::{KeysSpec, StatisticSpec};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
 use crate::job::offer::{misfit, pasted};
-use crate::ledger::Domain;
+use crate::ledger::AccountSpec;
 use crate::time::Time;
 
 /// The tables, read.
 pub(super) struct Tables<'t> {
     pub(super) from: Option<Time>,
     pub(super) until: Option<Time>,
-    pub(super) source: &'t Source,
+    pub(super) source: &'t SourceSpec,
     pub(super) privacy: &'t Privacy,
-    pub(super) releases: &'t [Release],
+    pub(super) releases: &'t [ReleaseSpec],
 }
 
 /// Checks the tables against each other; gives back the domain that they state together.
-pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
+pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<AccountSpec> {
     let nodes = root.node("release")?.list()?;
     let releases = || nodes.iter().zip(tables.releases);
     times(root, tables);
@@ -44,24 +44,24 @@ pub(super) fn check(root: &Fields<'_>, tables: &Tables<'_>) -> Option<Domain> {
     }
     let domain = domain(root, tables, windows(tables, &nodes)?)?;
     for (node, release) in releases() {
-        if let Price::Cost(words) = &release.price {
+        if let PriceSpec::Cost(words) = &release.price {
             cost(&node.at(&["cost"]), words, release.bound.windows, &domain);
         }
     }
     Some(domain)
 }
 
-fn times(root: &Fields<'_>, tables: &Tables<'_>) -> Option<()> {
+fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
     if let (Some(from), Some(until)) = (tables.from, tables.until)
         && from >= until
     {
         root.node("job")?.at(&["until"]).conflict::<()>("a time that is not after from", "a time after from");
     }
-    let made_up = matches!(tables.source.records, Records::Synthetic(_));
+    let made_up = matches!(tables.source.records, RecordFormat::Synthetic(_));
     let timed = tables.releases.iter().any(|release| release.every != Every::All);
     // One window of everything has ends, too, where the job states them.
     let ends = tables.from.is_some() || tables.until.is_some();
-    let sorted = tables.source.order == Order::Sorted;
+    let sorted = tables.source.order == RecordOrder::Sorted;
     if (timed || ends || sorted) && tables.source.time.is_none() && !made_up {
         let unless = match (timed, ends) {
             (true, _) => ": a release has windows of time",
@@ -75,7 +75,7 @@ fn times(root: &Fields<'_>, tables: &Tables<'_>) -> Option<()> {
 }
 
 /// Names that are said once, and fields that records have.
-fn names(root: &Fields<'_>, tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<()> {
+fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<()> {
     for (index, (node, release)) in nodes.iter().zip(tables.releases).enumerate() {
         if let Some(first) = tables.releases[..index].iter().position(|other| other.name == release.name) {
             let found = format!("the name of release[{}] again", first + 1);
@@ -102,13 +102,13 @@ fn names(root: &Fields<'_>, tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<(
 }
 
 /// Shares are parts of one budget, and each must be divided by something.
-fn shares(tables: &Tables<'_>, nodes: &[Node<'_>]) {
+fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
     let mut sum = 0;
     for (node, release) in nodes.iter().zip(tables.releases) {
-        let Price::Share(share) = release.price else { continue };
+        let PriceSpec::Share(share) = release.price else { continue };
         let before = sum;
         sum += u128::from(share.parts());
-        let whole = u128::from(Share::WHOLE.parts());
+        let whole = u128::from(BudgetShare::WHOLE.parts());
         if before <= whole && sum > whole {
             let remedy = "shares that come to at most 1 together";
             node.at(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
@@ -125,18 +125,18 @@ fn shares(tables: &Tables<'_>, nodes: &[Node<'_>]) {
 }
 
 /// What bounds a protected unit must be said wherever it could be more than 1.
-fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
+fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let person = matches!(protected, Protected::Person { .. });
     let place = node.at(&["bound"]);
     let many_keys =
-        release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
-    let one_value = matches!(release.statistic, Statistic::Max { .. });
-    let many_records = !one_value && !matches!(release.statistic, Statistic::People(_));
+        release.statistic.grouping().is_some() || matches!(release.statistic, StatisticSpec::Histogram { .. });
+    let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
+    let many_records = !one_value && !matches!(release.statistic, StatisticSpec::People(_));
     // Where windows are added up, a person is bounded over all of them together.
     let of_all = release.running.is_some();
     let of = if of_all { ", over all windows together" } else { "" };
     // A person's sum is clipped to its range, however many records it has.
-    let unclipped = many_records && !matches!(release.statistic, Statistic::Sum(..));
+    let unclipped = many_records && !matches!(release.statistic, StatisticSpec::Sum(..));
     let counts = [
         (
             "keys",
@@ -183,7 +183,7 @@ fn bound(node: &Node<'_>, release: &Release, protected: &Protected) {
 }
 
 /// Noise and price must be ones that the budget can be spent on.
-fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
+fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
     let pure = budget.is_pure();
     let runs = release.running.is_some();
@@ -208,7 +208,7 @@ fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
         let remedy = "a list of keys, { file = .. }, or a budget of epsilon and delta";
         node.at(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
     }
-    let Price::Cost(cost) = &release.price else { return };
+    let PriceSpec::Cost(cost) = &release.price else { return };
     match (discovers, &cost.delta) {
         (true, None) => {
             let remedy = "the field delta beside it: what discovering keys costs";
@@ -227,12 +227,12 @@ fn law(node: &Node<'_>, release: &Release, tables: &Tables<'_>) {
 }
 
 /// A list of keys is public; the records are not.
-fn keys(node: &Node<'_>, release: &Release, source: &Source) {
-    let Some(Keys::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else { return };
-    let (Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place)) = &source.records else {
+fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
+    let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else { return };
+    let (RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place)) = &source.records else {
         return;
     };
-    if matches!(place, Place::Files(path) if path == keys) {
+    if matches!(place, SourcePlace::Files(path) if path == keys) {
         let found = "the file of the records";
         node.at(&[release.statistic.word(), "keys", "file"])
             .conflict::<()>(found, "a file of keys that are public");
@@ -240,8 +240,8 @@ fn keys(node: &Node<'_>, release: &Release, source: &Source) {
 }
 
 /// Edges are told as they are written, so no digit of them is rounded.
-fn edges(node: &Node<'_>, release: &Release) -> Option<()> {
-    let Statistic::Histogram { edges, .. } = &release.statistic else { return None };
+fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
+    let StatisticSpec::Histogram { edges, .. } = &release.statistic else { return None };
     let (index, remedy) = misfit(edges)?;
     let entries = node.at(&["histogram", "edges"]).list()?;
     entries.get(index)?.conflict("more digits than are told apart", remedy)
@@ -255,8 +255,8 @@ fn edges(node: &Node<'_>, release: &Release) -> Option<()> {
     clippy::option_option,
     reason = "whether there is a number, and whether the releases agree, are two things"
 )]
-fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
-    let of_windows = |release: &Release| release.bound.windows.filter(|_| release.running.is_none());
+fn windows(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
+    let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
     let stated = tables.releases.iter().find_map(of_windows);
     let Some(stated) = stated else { return Some(None) };
     let mut agree = true;
@@ -299,13 +299,13 @@ fn windows(tables: &Tables<'_>, nodes: &[Node<'_>]) -> Option<Option<u32>> {
     agree.then_some(Some(stated))
 }
 
-fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<Domain> {
+fn domain(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<AccountSpec> {
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
-    let charged = tables.releases.iter().any(Release::charges_delta);
+    let charged = tables.releases.iter().any(ReleaseSpec::charges_delta);
     let cap = place.at(&["budget"]).parsed(privacy.budget.cap(charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
-    let stated = Domain::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap);
+    let stated = AccountSpec::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap);
     place.parsed(stated.and_then(|domain| match privacy.protected.person() {
         Some(person) => domain.with_person(&person),
         None => Ok(domain),
@@ -313,7 +313,7 @@ fn domain(root: &Fields<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Optio
 }
 
 /// A cost that the domain can count, and that fits at least once.
-fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Domain) -> Option<()> {
+fn cost(place: &ConfigNode<'_>, words: &CostWords, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
     let amount = place.parsed(amount(words, domain))?;
     let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
     place.parsed(domain.counts(&cost))?;
@@ -330,7 +330,7 @@ fn cost(place: &Node<'_>, words: &CostWords, windows: Option<u32>, domain: &Doma
 }
 
 /// The cost in the domain's currency, rounded up.
-pub(super) fn amount(words: &CostWords, domain: &Domain) -> Result<PrivacyCost, Invalid> {
+pub(super) fn amount(words: &CostWords, domain: &AccountSpec) -> Result<PrivacyCost, Invalid> {
     let delta =
         words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
     let own = match (&words.epsilon, &words.rho) {

@@ -72,7 +72,7 @@ fn numbers() {
     // B15: a cost below one unit of 2^-64 is one unit.
     let tiny = GOOD.replace(SHARE, "cost = { rho = 1e-30, delta = 1e-30 }");
     let job = parse(&tiny).unwrap();
-    let super::Price::Cost(words) = &job.releases[0].price else { panic!() };
+    let super::PriceSpec::Cost(words) = &job.releases[0].price else { panic!() };
     let crate::accounting::PrivacyCost::Zcdp { rho, delta, .. } = job.cost(words).unwrap() else { panic!() };
     assert_eq!((rho.to_bits(), delta.to_bits()), (1, 1));
 }

@@ -226,8 +226,8 @@ mod tests {
     #[should_panic(expected = "without a row")]
     fn a_field_without_a_row_is_found() {
         let table = toml::de::DeTable::parse("name = 1").unwrap();
-        let page = super::super::located::Page::new("job.toml", "name = 1");
-        super::super::node::Fields::root(&page, table.get_ref(), &["name"], &[]);
+        let page = super::super::located::ConfigPage::new("job.toml", "name = 1");
+        super::super::node::TableNode::root(&page, table.get_ref(), &["name"], &[]);
     }
 
     // Refutes a row that no reader knows: a table with that field alone is refused for another reason than the field.

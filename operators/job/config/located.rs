@@ -144,7 +144,7 @@ impl std::error::Error for Mistakes {}
 
 /// The text of one file, and what was found wrong with it so far.
 #[derive(Debug)]
-pub(super) struct Page<'a> {
+pub(super) struct ConfigPage<'a> {
     path: &'a str,
     pub(super) text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
@@ -171,9 +171,9 @@ impl Wrong {
     }
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn new(path: &'a str, text: &'a str) -> Page<'a> {
-        Page { path, text, mistakes: RefCell::default() }
+impl<'a> ConfigPage<'a> {
+    pub(super) fn new(path: &'a str, text: &'a str) -> ConfigPage<'a> {
+        ConfigPage { path, text, mistakes: RefCell::default() }
     }
 
     pub(super) fn refuse(&self, place: Range<usize>, field: &str, wrong: Wrong) {
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, place: Range<usize>) -> String {
-        let page = Page::new("a.toml", text);
+        let page = ConfigPage::new("a.toml", text);
         page.refuse(place, "field", Wrong::new(MistakeKind::Value, "this", "that"));
         page.finish(Some(())).unwrap_err().to_string()
     }

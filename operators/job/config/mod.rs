@@ -44,16 +44,16 @@ use toml::de::DeTable;
 pub use declare::declare_fields;
 pub use every::{CalendarUnit, Every};
 pub use grammar::{JOB_FIELDS, JobField};
-pub use limits::Limits;
+pub use limits::ResourceLimits;
 pub use located::{Mistake, MistakeKind, Mistakes};
-pub use number::{Fraction, Number, Share};
+pub use number::{QuantileFraction, ConfigNumber, BudgetShare};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
-pub use ranks::{Each, Grid, Quantiles};
-pub use release::{Bound, CostWords, NoiseKind, Price, Release};
-pub use running::Running;
+pub use ranks::{MaximumOf, GridSpec, QuantilesSpec};
+pub use release::{BoundSpec, CostWords, NoiseKind, PriceSpec, ReleaseSpec};
+pub use running::RunningSpec;
 pub(in crate::job) use source::MADE_UP;
-pub use source::{Order, Place, Records, Source, Synthetic, TimeField};
-pub use statistic::{Grouping, Keys, Measure, Statistic};
+pub use source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, Synthetic, TimeField};
+pub use statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
 pub use time::TimeFormat;
 pub(in crate::job) use told::{cost_fields, statistic_fields};
 
@@ -61,11 +61,11 @@ pub use crate::time::Zone;
 
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
-use crate::ledger::{Domain, Name};
+use crate::ledger::{AccountSpec, Name};
 use crate::time::{Span, Time, seconds};
 use agree::Tables;
-use located::{Page, Wrong};
-use node::{Fields, Node};
+use located::{ConfigPage, Wrong};
+use node::{TableNode, ConfigNode};
 
 /// A job, as its file states it.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,14 +82,14 @@ pub struct Job {
     /// How long a live run takes to publish what is ready.
     pub slack: Span,
     /// Where records come from.
-    pub source: Source,
+    pub source: SourceSpec,
     /// Who is protected, what is promised, and where the account is kept.
     pub privacy: Privacy,
     /// What the job may take from its machine.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// What is published; at least one.
-    pub releases: Vec<Release>,
-    pub(in crate::job) domain: Domain,
+    pub releases: Vec<ReleaseSpec>,
+    pub(in crate::job) domain: AccountSpec,
     pub(crate) file: JobFile,
 }
 
@@ -163,7 +163,7 @@ impl Job {
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Job, Mistakes> {
         let path = path.as_ref();
         let (shown, beside) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));
-        let page = Page::new(&shown, text);
+        let page = ConfigPage::new(&shown, text);
         match DeTable::parse(text) {
             Ok(table) => {
                 let job = read(&page, table.get_ref(), (path, beside));
@@ -186,7 +186,7 @@ impl Job {
     /// releases say in how many windows a person counts.
     ///
     /// [`Promise::Windows`]: crate::accounting::Promise::Windows
-    pub fn domain(&self) -> &Domain {
+    pub fn domain(&self) -> &AccountSpec {
         &self.domain
     }
 
@@ -196,14 +196,14 @@ impl Job {
     }
 }
 
-fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
-    let root = Fields::root(page, table, &["job", "source", "privacy", "release"], &["limits"]);
+fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
+    let root = TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits"]);
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", limits::read).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
-    let (Heading { name, version, from, until, slack }, source, privacy, releases) =
+    let (JobHeading { name, version, from, until, slack }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
     // Two tables are compared only when both are what they should be.
     if !page.is_clean() {
@@ -216,7 +216,7 @@ fn read<'a>(page: &'a Page<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, 
 }
 
 /// `[job]`.
-struct Heading {
+struct JobHeading {
     name: Name,
     version: u64,
     from: Option<Time>,
@@ -224,7 +224,7 @@ struct Heading {
     slack: Span,
 }
 
-fn heading(node: Node<'_>) -> Option<Heading> {
+fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
     let fields = node.fields(&["name", "version"], &["from", "until", "slack"])?;
     let name = fields.read("name", |node| node.parsed(Name::new("name", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
@@ -234,10 +234,10 @@ fn heading(node: Node<'_>) -> Option<Heading> {
         Some(node) => node.parsed_words(span::fixed(node.text()?), &span::unit_words(&[])),
         None => seconds(1).ok(),
     };
-    Some(Heading { name: name?, version: version?, from, until, slack: slack? })
+    Some(JobHeading { name: name?, version: version?, from, until, slack: slack? })
 }
 
-fn releases(node: &Node<'_>, beside: &Path) -> Option<Vec<Release>> {
+fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {
     if node.is_table() {
         return node.refuse("one table", "[[release]], in two pairs of brackets");
     }
@@ -246,6 +246,6 @@ fn releases(node: &Node<'_>, beside: &Path) -> Option<Vec<Release>> {
         return node.refuse("no release", "at least one [[release]]");
     }
     // All are read before any is missed, so that each mistake is told.
-    let releases: Vec<Option<Release>> = nodes.into_iter().map(|node| release::read(node, beside)).collect();
+    let releases: Vec<Option<ReleaseSpec>> = nodes.into_iter().map(|node| release::read(node, beside)).collect();
     releases.into_iter().collect()
 }

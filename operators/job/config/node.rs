@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::grammar;
-use super::located::{Page, Wrong, listed, quoted};
+use super::located::{ConfigPage, Wrong, listed, quoted};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
 use crate::job::MistakeKind;
@@ -16,8 +16,8 @@ use crate::words::meant;
 
 /// A value, where it stands and how one says where.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
-    page: &'a Page<'a>,
+pub(super) struct ConfigNode<'a> {
+    page: &'a ConfigPage<'a>,
     field: String,
     place: Range<usize>,
     value: &'a DeValue<'a>,
@@ -25,8 +25,8 @@ pub(super) struct Node<'a> {
 
 /// A table of which every field is known.
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
-    page: &'a Page<'a>,
+pub(super) struct TableNode<'a> {
+    page: &'a ConfigPage<'a>,
     field: String,
     place: Range<usize>,
     table: &'a DeTable<'a>,
@@ -34,19 +34,19 @@ pub(super) struct Fields<'a> {
     pub(super) known: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> TableNode<'a> {
     /// The whole file.
     pub(super) fn root(
-        page: &'a Page<'a>,
+        page: &'a ConfigPage<'a>,
         table: &'a DeTable<'a>,
         required: &[&'static str],
         optional: &[&'static str],
-    ) -> Fields<'a> {
-        Fields { page, field: String::new(), place: 0..0, table, known: true }.checked(required, optional)
+    ) -> TableNode<'a> {
+        TableNode { page, field: String::new(), place: 0..0, table, known: true }.checked(required, optional)
     }
 
     /// Refuses fields that are neither required nor optional, and those required that are not there.
-    fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> Fields<'a> {
+    fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> TableNode<'a> {
         let known: Vec<&str> = required.iter().chain(optional).copied().collect();
         for name in &known {
             let path = self.name(name);
@@ -90,15 +90,15 @@ impl<'a> Fields<'a> {
     }
 
     /// A field, if it is there.
-    pub(super) fn node(&self, name: &str) -> Option<Node<'a>> {
+    pub(super) fn node(&self, name: &str) -> Option<ConfigNode<'a>> {
         let (key, value) = self.table.get_key_value(name)?;
         // A table that exists through its fields alone has no place of its own.
         let place = if value.span().is_empty() { key.span() } else { value.span() };
-        Some(Node { page: self.page, field: self.name(name), place, value: value.get_ref() })
+        Some(ConfigNode { page: self.page, field: self.name(name), place, value: value.get_ref() })
     }
 
     /// A field that is there and read; a reader that fails has said why.
-    pub(super) fn read<T>(&self, name: &str, read: impl FnOnce(Node<'a>) -> Option<T>) -> Option<T> {
+    pub(super) fn read<T>(&self, name: &str, read: impl FnOnce(ConfigNode<'a>) -> Option<T>) -> Option<T> {
         self.node(name).and_then(read)
     }
 
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> ConfigNode<'a> {
     /// The text of a string.
     pub(super) fn text(&self) -> Option<&'a str> {
         match self.value {
@@ -174,9 +174,9 @@ impl<'a> Node<'a> {
     }
 
     /// The entries of a list.
-    pub(super) fn list(&self) -> Option<Vec<Node<'a>>> {
+    pub(super) fn list(&self) -> Option<Vec<ConfigNode<'a>>> {
         let DeValue::Array(entries) = self.value else { return self.mistyped("a list") };
-        let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| Node {
+        let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| ConfigNode {
             page: self.page,
             field: format!("{}[{}]", self.field, index + 1),
             place: value.span(),
@@ -209,13 +209,13 @@ impl<'a> Node<'a> {
     }
 
     /// The fields of a table, of which there are these and no others.
-    pub(super) fn fields(&self, required: &[&'static str], optional: &[&'static str]) -> Option<Fields<'a>> {
+    pub(super) fn fields(&self, required: &[&'static str], optional: &[&'static str]) -> Option<TableNode<'a>> {
         let DeValue::Table(table) = self.value else {
             let known: Vec<&str> = required.iter().chain(optional).copied().collect();
             return self.mistyped(&format!("a table of {}", listed(&known)));
         };
         let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
-        Some(Fields { page, field, place, table, known: true }.checked(required, optional))
+        Some(TableNode { page, field, place, table, known: true }.checked(required, optional))
     }
 
     /// What is meant by a word.
@@ -254,11 +254,11 @@ impl<'a> Node<'a> {
     }
 
     /// The value `names` lead to, as far as there is one: what is wrong about it is said there.
-    pub(super) fn at(&self, names: &[&str]) -> Node<'a> {
+    pub(super) fn at(&self, names: &[&str]) -> ConfigNode<'a> {
         let next = names.split_first().and_then(|(name, rest)| {
             let DeValue::Table(table) = self.value else { return None };
             let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
-            Fields { page, field, place, table, known: true }.node(name).map(|node| node.at(rest))
+            TableNode { page, field, place, table, known: true }.node(name).map(|node| node.at(rest))
         });
         next.unwrap_or_else(|| self.clone())
     }

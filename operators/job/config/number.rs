@@ -11,7 +11,7 @@ use crate::mechanisms::Point;
 
 /// A bound or an edge of public range, exactly as written: finite, within 2^53 of zero, and never a negative zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Number {
+pub struct ConfigNumber {
     /// Not divisible by ten, unless zero: then numbers are equal when their parts are.
     digits: i128,
     power: i32,
@@ -22,15 +22,15 @@ const LARGEST: f64 = (1u64 << 53) as f64;
 /// So many digits fit 128 bits with room to spare.
 const DIGITS: usize = 36;
 
-impl Number {
-    pub(crate) const ZERO: Number = Number { digits: 0, power: 0 };
+impl ConfigNumber {
+    pub(crate) const ZERO: ConfigNumber = ConfigNumber { digits: 0, power: 0 };
 
     /// Reads a plain decimal number, with a `-` where it is below zero.
     ///
     /// # Errors
     ///
     /// If it is none, too far from zero, or of more than 36 digits.
-    pub fn parse(text: &str) -> Result<Number, Invalid> {
+    pub fn parse(text: &str) -> Result<ConfigNumber, Invalid> {
         let refuse = |kind| Invalid::new("number", kind, "a plain decimal number within 2^53 of zero");
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
@@ -43,13 +43,13 @@ impl Number {
         let power = power + (written.len() - kept.len()) as i32;
         let kept = kept.trim_start_matches('0');
         match size.to_f64() {
-            _ if kept.is_empty() => return Ok(Number::ZERO),
+            _ if kept.is_empty() => return Ok(ConfigNumber::ZERO),
             size if size > LARGEST => return Err(refuse(Kind::TooLarge)),
             size if size == 0.0 || size.is_subnormal() => return Err(refuse(Kind::Subnormal)),
             _ => {}
         }
         match kept.parse::<i128>() {
-            Ok(digits) if kept.len() <= DIGITS => Ok(Number { digits: sign * digits, power }),
+            Ok(digits) if kept.len() <= DIGITS => Ok(ConfigNumber { digits: sign * digits, power }),
             _ => Err(Invalid::new("number", Kind::Malformed, "a plain decimal number of at most 36 digits")),
         }
     }
@@ -61,14 +61,14 @@ impl Number {
     }
 
     /// Ten to a power from -18 to 18.
-    pub(crate) fn power(power: i32) -> Number {
-        Number { digits: 1, power }
+    pub(crate) fn power(power: i32) -> ConfigNumber {
+        ConfigNumber { digits: 1, power }
     }
 
     /// How far it is from zero.
-    pub(crate) fn size(self) -> Number {
+    pub(crate) fn size(self) -> ConfigNumber {
         // It has 36 digits at most.
-        Number { digits: self.digits.saturating_abs(), ..self }
+        ConfigNumber { digits: self.digits.saturating_abs(), ..self }
     }
 
     /// Whether there is nothing behind its point.
@@ -83,24 +83,24 @@ impl Number {
 }
 
 /// Exactly: two numbers that are one float are two numbers.
-impl Ord for Number {
-    fn cmp(&self, other: &Number) -> Ordering {
+impl Ord for ConfigNumber {
+    fn cmp(&self, other: &ConfigNumber) -> Ordering {
         let common = self.power.min(other.power);
-        let whole = |number: &Number| {
+        let whole = |number: &ConfigNumber| {
             IBig::from(number.digits) * IBig::from(10).pow((number.power - common).unsigned_abs() as usize)
         };
         whole(self).cmp(&whole(other))
     }
 }
 
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
+impl PartialOrd for ConfigNumber {
+    fn partial_cmp(&self, other: &ConfigNumber) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// As a plain decimal that is read as the same number.
-impl fmt::Display for Number {
+impl fmt::Display for ConfigNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.power {
             -18..=18 => match Point::digits(-self.power) {
@@ -114,11 +114,11 @@ impl fmt::Display for Number {
 
 /// A part of a budget: above 0 and at most 1, in parts of 10^18, so that parts are added exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Share(u64);
+pub struct BudgetShare(u64);
 
-impl Share {
+impl BudgetShare {
     /// The whole.
-    pub const WHOLE: Share = Share(10u64.pow(Self::DIGITS));
+    pub const WHOLE: BudgetShare = BudgetShare(10u64.pow(Self::DIGITS));
 
     const DIGITS: u32 = 18;
 
@@ -127,7 +127,7 @@ impl Share {
     /// # Errors
     ///
     /// If it is not above 0 and at most 1, or has more than 18 digits behind the point.
-    pub fn of(decimal: &Decimal) -> Result<Share, Invalid> {
+    pub fn of(decimal: &Decimal) -> Result<BudgetShare, Invalid> {
         let refuse =
             |kind| Err(Invalid::new("share", kind, "a part above 0 and at most 1, with at most 18 digits"));
         let (digits, exponent) = decimal.parts();
@@ -141,7 +141,7 @@ impl Share {
         let Ok(zeros) = u32::try_from(exponent + Self::DIGITS as i32) else { return refuse(Kind::TooSmall) };
         let parts = 10u64.checked_pow(zeros).and_then(|unit| kept.parse::<u64>().ok()?.checked_mul(unit));
         match parts {
-            Some(parts) if parts <= Self::WHOLE.0 => Ok(Share(parts)),
+            Some(parts) if parts <= Self::WHOLE.0 => Ok(BudgetShare(parts)),
             _ => refuse(Kind::TooLarge),
         }
     }
@@ -159,9 +159,9 @@ impl Share {
 
 /// Which quantile: a part between 0 and 1, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fraction(u32);
+pub struct QuantileFraction(u32);
 
-impl Fraction {
+impl QuantileFraction {
     const DIGITS: u32 = 6;
 
     /// Reads a part exactly.
@@ -169,13 +169,13 @@ impl Fraction {
     /// # Errors
     ///
     /// If it is not between 0 and 1, or has more than 6 digits behind the point.
-    pub fn of(decimal: &Decimal) -> Result<Fraction, Invalid> {
+    pub fn of(decimal: &Decimal) -> Result<QuantileFraction, Invalid> {
         let refuse = |kind| Invalid::new("q", kind, "a part between 0 and 1, with at most 6 digits");
-        let share = Share::of(decimal).map_err(|refused| refuse(refused.kind()))?;
-        let unit = 10u64.pow(Share::DIGITS - Self::DIGITS);
+        let share = BudgetShare::of(decimal).map_err(|refused| refuse(refused.kind()))?;
+        let unit = 10u64.pow(BudgetShare::DIGITS - Self::DIGITS);
         match u32::try_from(share.parts() / unit) {
             _ if share.parts() % unit != 0 => Err(refuse(Kind::TooSmall)),
-            Ok(millionths) if share < Share::WHOLE => Ok(Fraction(millionths)),
+            Ok(millionths) if share < BudgetShare::WHOLE => Ok(QuantileFraction(millionths)),
             _ => Err(refuse(Kind::TooLarge)),
         }
     }
@@ -187,7 +187,7 @@ impl Fraction {
 }
 
 /// As it stands in a job file.
-impl fmt::Display for Fraction {
+impl fmt::Display for QuantileFraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let behind = format!("{:06}", self.0);
         write!(f, "0.{}", behind.trim_end_matches('0'))
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn bounds_may_be_negative_and_are_never_infinite() {
         for (text, value) in [("0", 0.0), ("-0", 0.0), ("-1.5", -1.5), ("9007199254740992", LARGEST)] {
-            let number = Number::parse(text).unwrap().to_f64();
+            let number = ConfigNumber::parse(text).unwrap().to_f64();
             assert_eq!((number, number.is_sign_negative()), (value, value < 0.0), "{text}");
         }
         for (text, kind) in [
@@ -219,14 +219,14 @@ mod tests {
             ("1e-320", Kind::Subnormal),
             ("1234567890123456789012345678901234567e-30", Kind::Malformed),
         ] {
-            assert_eq!(Number::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
+            assert_eq!(ConfigNumber::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
     }
 
     // Refutes a number that is compared, told or kept as a float.
     #[test]
     fn numbers_are_exact() {
-        let number = |text: &str| Number::parse(text).unwrap();
+        let number = |text: &str| ConfigNumber::parse(text).unwrap();
         assert!(number("0.1") < number("0.1000000000000000000001"));
         assert!(
             number("-0.2") < number("-0.1") && number("-1") < number("1e-9") && number("9") < number("1e1")
@@ -244,7 +244,7 @@ mod tests {
     // Refutes a quantile that is rounded, and an end of all numbers that is taken for one.
     #[test]
     fn quantiles_are_read_exactly() {
-        let of = |text: &str| Fraction::of(&Decimal::parse("q", text).unwrap());
+        let of = |text: &str| QuantileFraction::of(&Decimal::parse("q", text).unwrap());
         for (text, millionths, told) in
             [("0.5", 500_000, "0.5"), ("95e-2", 950_000, "0.95"), ("0.000001", 1, "0.000001")]
         {
@@ -267,13 +267,13 @@ mod tests {
     #[test]
     fn shares_are_read_exactly() {
         let share =
-            |text: &str| Share::of(&Decimal::parse("share", text).unwrap()).map_err(|refused| refused.kind());
-        assert_eq!(share("1"), Ok(Share::WHOLE));
-        assert_eq!(share("1.000000000000000000000"), Ok(Share::WHOLE));
-        assert_eq!(share("10e-1"), Ok(Share::WHOLE));
-        assert_eq!(share("0.1"), Ok(Share(100_000_000_000_000_000)));
-        assert_eq!(share("0.333333333333333333"), Ok(Share(333_333_333_333_333_333)));
-        assert_eq!(share("1e-18"), Ok(Share(1)));
+            |text: &str| BudgetShare::of(&Decimal::parse("share", text).unwrap()).map_err(|refused| refused.kind());
+        assert_eq!(share("1"), Ok(BudgetShare::WHOLE));
+        assert_eq!(share("1.000000000000000000000"), Ok(BudgetShare::WHOLE));
+        assert_eq!(share("10e-1"), Ok(BudgetShare::WHOLE));
+        assert_eq!(share("0.1"), Ok(BudgetShare(100_000_000_000_000_000)));
+        assert_eq!(share("0.333333333333333333"), Ok(BudgetShare(333_333_333_333_333_333)));
+        assert_eq!(share("1e-18"), Ok(BudgetShare(1)));
         assert_eq!(share("0"), Err(Kind::Zero));
         assert_eq!(share("1e-19"), Err(Kind::TooSmall));
         assert_eq!(share("0.3333333333333333333"), Err(Kind::TooSmall));

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::node::Node;
+use super::node::ConfigNode;
 use super::span::{fixed, unit_words};
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, limit};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, Kind};
-use crate::ledger::{Key, Name};
+use crate::ledger::{LedgerKey, Name};
 
 /// Who is protected, what is promised, and where the account is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl BudgetWords {
     }
 }
 
-pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Privacy> {
+pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
     let fields =
         node.fields(&["promise", "budget", "ledger", "domain"], &["person", "unit", "key", "anchor"])?;
     let protected = match (fields.node("person"), fields.node("unit")) {
@@ -137,7 +137,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Privacy> {
             let remedy = "key = the path of a file; a ledger on a server has none beside it";
             return fields.refuse("key", super::located::Wrong::new(kind, "nothing", remedy));
         }
-        None => Key::beside(&ledger),
+        None => LedgerKey::beside(&ledger),
     };
     Some(Privacy {
         protected: protected?,
@@ -161,7 +161,7 @@ fn is_address(ledger: &Path) -> bool {
     ledger.to_str().is_some_and(|text| text.contains("://"))
 }
 
-fn person(node: &Node<'_>) -> Option<Protected> {
+fn person(node: &ConfigNode<'_>) -> Option<Protected> {
     let fields = node.fields(&["field", "missing"], &[])?;
     let field = fields.read("field", |node| node.some_text());
     let words = [("drop", Missing::Drop), ("reject", Missing::Reject), ("shared", Missing::Shared)];
@@ -184,7 +184,7 @@ fn promise(text: &str) -> Result<Promise, Invalid> {
     }
 }
 
-fn budget(node: Node<'_>) -> Option<BudgetWords> {
+fn budget(node: ConfigNode<'_>) -> Option<BudgetWords> {
     let fields = node.fields(&[], &["epsilon", "delta", "rho", "omega"])?;
     if !fields.known {
         return None;
@@ -214,7 +214,7 @@ fn budget(node: Node<'_>) -> Option<BudgetWords> {
 }
 
 /// A path, or an address of Postgres. One with a password in it is not shown.
-fn ledger(node: &Node<'_>, beside: &Path) -> Option<PathBuf> {
+fn ledger(node: &ConfigNode<'_>, beside: &Path) -> Option<PathBuf> {
     let text = node.some_text()?;
     let place = "the path of a file on a local disk, or postgres://user@host/database?ledger=name";
     match text.split_once("://") {

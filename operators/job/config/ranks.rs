@@ -6,17 +6,17 @@
 use dashu_int::{IBig, UBig};
 
 use super::located::Wrong;
-use super::node::{Fields, Node};
-use super::number::{Fraction, Number};
+use super::node::{TableNode, ConfigNode};
+use super::number::{QuantileFraction, ConfigNumber};
 use super::privacy::{Privacy, Protected};
-use super::release::{NoiseKind, Release};
-use super::statistic::{Statistic, measure, rising};
+use super::release::{NoiseKind, ReleaseSpec};
+use super::statistic::{StatisticSpec, measure, rising};
 use crate::job::MistakeKind;
 use crate::job::offer::misfit;
 
 /// The one number of a person of which the largest is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Each {
+pub enum MaximumOf {
     /// The greatest of this field in its records.
     Greatest(String),
     /// The sum of this field over its records.
@@ -27,7 +27,7 @@ pub enum Each {
 
 /// The possible answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grid {
+pub enum GridSpec {
     /// Zero, and from one step on sixteen in every doubling. A step is 10 to the power of minus so many digits.
     Log(i32),
     /// The same of whole numbers, on both sides of zero.
@@ -35,30 +35,30 @@ pub enum Grid {
     /// From an end to the other.
     Steps {
         /// The first.
-        from: Number,
+        from: ConfigNumber,
         /// The last.
-        to: Number,
+        to: ConfigNumber,
         /// Between two.
-        step: Number,
+        step: ConfigNumber,
     },
     /// These, rising.
-    List(Vec<Number>),
+    List(Vec<ConfigNumber>),
 }
 
 /// Which quantiles of a field are asked, and among which answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Quantiles {
+pub struct QuantilesSpec {
     /// The field.
     pub of: String,
     /// Which; at least one, rising.
-    pub q: Vec<Fraction>,
+    pub q: Vec<QuantileFraction>,
     /// The least that counts.
-    pub low: Number,
+    pub low: ConfigNumber,
     /// The most that counts.
-    pub high: Number,
+    pub high: ConfigNumber,
     /// Between two answers; as fine as the range allows where it is left out.
-    pub step: Option<Number>,
+    pub step: Option<ConfigNumber>,
 }
 
 /// A range has no more answers, so that their number times any weight fits 128 bits.
@@ -70,30 +70,30 @@ const MOST_QUANTILES: usize = 100;
 /// A step has so many digits behind the point, or zeros before it.
 const DIGITS: i32 = 18;
 
-impl Each {
+impl MaximumOf {
     /// Its word.
     pub fn word(&self) -> &'static str {
         match self {
-            Each::Greatest(_) => "greatest",
-            Each::Sum(_) => "sum",
-            Each::Count => "count",
+            MaximumOf::Greatest(_) => "greatest",
+            MaximumOf::Sum(_) => "sum",
+            MaximumOf::Count => "count",
         }
     }
 
     /// The field that is read.
     pub fn of(&self) -> Option<&str> {
         match self {
-            Each::Greatest(of) | Each::Sum(of) => Some(of),
-            Each::Count => None,
+            MaximumOf::Greatest(of) | MaximumOf::Sum(of) => Some(of),
+            MaximumOf::Count => None,
         }
     }
 }
 
-impl Grid {
+impl GridSpec {
     /// So many answers from one number to another, both included.
-    pub(in crate::job) fn points(from: Number, to: Number, step: Number) -> Option<u64> {
+    pub(in crate::job) fn points(from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<u64> {
         let power = [from, to, step].iter().map(|number| number.parts().1).min()?;
-        let whole = |number: Number| {
+        let whole = |number: ConfigNumber| {
             let (digits, own) = number.parts();
             IBig::from(digits) * IBig::from(10u8).pow((own - power).unsigned_abs() as usize)
         };
@@ -105,13 +105,13 @@ impl Grid {
 }
 
 /// `max`, without its keys.
-pub(super) fn max(fields: &Fields<'_>) -> Option<(Each, Grid)> {
+pub(super) fn max(fields: &TableNode<'_>) -> Option<(MaximumOf, GridSpec)> {
     let each = each(fields);
     let grid = fields.read("grid", |node| grid(&node));
     Some((each?, grid?))
 }
 
-fn each(fields: &Fields<'_>) -> Option<Each> {
+fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
     let words = [("greatest", "greatest"), ("sum", "sum"), ("count", "count")];
     let word = match fields.node("each") {
         Some(node) => node.choose(&words),
@@ -119,7 +119,7 @@ fn each(fields: &Fields<'_>) -> Option<Each> {
     };
     let of = fields.node("of");
     match (word?, of) {
-        ("count", None) => Some(Each::Count),
+        ("count", None) => Some(MaximumOf::Count),
         ("count", Some(of)) => {
             of.conflict("a field beside a count of records", "no field, or each = \"sum\" or \"greatest\"")
         }
@@ -129,22 +129,22 @@ fn each(fields: &Fields<'_>) -> Option<Each> {
             let remedy = "the field of, or each = \"count\" for a person's records";
             fields.refuse("of", Wrong::new(MistakeKind::Missing, "nothing", remedy))
         }
-        ("sum", Some(of)) => of.some_text().map(Each::Sum),
-        (_, Some(of)) => of.some_text().map(Each::Greatest),
+        ("sum", Some(of)) => of.some_text().map(MaximumOf::Sum),
+        (_, Some(of)) => of.some_text().map(MaximumOf::Greatest),
     }
 }
 
-fn grid(node: &Node<'_>) -> Option<Grid> {
+fn grid(node: &ConfigNode<'_>) -> Option<GridSpec> {
     if node.is_list() {
-        return rising(node, "answers").map(Grid::List);
+        return rising(node, "answers").map(GridSpec::List);
     }
     if !node.is_table() {
-        return node.choose(&[("log", Grid::Log(0)), ("signed log", Grid::SignedLog)]);
+        return node.choose(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
     }
     if node.has("log") {
         let fields = node.fields(&["log"], &[])?;
         return fields.read("log", |node| match number(&node)?.parts() {
-            (1, power) if power.abs() <= DIGITS => Some(Grid::Log(-power)),
+            (1, power) if power.abs() <= DIGITS => Some(GridSpec::Log(-power)),
             _ => node.refuse("a step that is no power of ten", "a power of ten, such as 0.01 for cents"),
         });
     }
@@ -156,11 +156,11 @@ fn grid(node: &Node<'_>) -> Option<Grid> {
         return node.at(&["to"]).refuse("an end that is not after from", "a number above from");
     }
     stepped(&node.at(&["step"]), from, to, step)?;
-    Some(Grid::Steps { from, to, step })
+    Some(GridSpec::Steps { from, to, step })
 }
 
 /// `quantile`, without its keys.
-pub(super) fn quantiles(fields: &Fields<'_>) -> Option<Quantiles> {
+pub(super) fn quantiles(fields: &TableNode<'_>) -> Option<QuantilesSpec> {
     let q = fields.read("q", |node| fractions(&node));
     let measure = measure(fields);
     let step = fields.node("step").map(|node| number(&node).map(|step| (node, step)));
@@ -173,15 +173,15 @@ pub(super) fn quantiles(fields: &Fields<'_>) -> Option<Quantiles> {
             Some(step)
         }
     };
-    Some(Quantiles { of: measure.of, q, low: measure.low, high: measure.high, step })
+    Some(QuantilesSpec { of: measure.of, q, low: measure.low, high: measure.high, step })
 }
 
 /// A step that leads from the first answer to the last.
-fn stepped(node: &Node<'_>, from: Number, to: Number, step: Number) -> Option<()> {
-    if step <= Number::ZERO {
+fn stepped(node: &ConfigNode<'_>, from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<()> {
+    if step <= ConfigNumber::ZERO {
         return node.refuse("a step that is not above 0", "the distance between two answers");
     }
-    match Grid::points(from, to, step) {
+    match GridSpec::points(from, to, step) {
         Some(2..=MOST_POINTS) => Some(()),
         Some(_) => node.refuse("a step of more than 2^40 answers", "a larger step"),
         None => node.conflict(
@@ -191,8 +191,8 @@ fn stepped(node: &Node<'_>, from: Number, to: Number, step: Number) -> Option<()
     }
 }
 
-fn fractions(node: &Node<'_>) -> Option<Vec<Fraction>> {
-    let read = |node: &Node<'_>| node.parsed(Fraction::of(&node.decimal()?));
+fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
+    let read = |node: &ConfigNode<'_>| node.parsed(QuantileFraction::of(&node.decimal()?));
     if !node.is_list() {
         return read(node).map(|fraction| vec![fraction]);
     }
@@ -201,8 +201,8 @@ fn fractions(node: &Node<'_>) -> Option<Vec<Fraction>> {
         return node.refuse("a list of another length", "1 to 100 quantiles");
     }
     // All are read before any is missed, so that each mistake is told.
-    let read: Vec<Option<Fraction>> = entries.iter().map(read).collect();
-    let fractions: Vec<Fraction> = read.into_iter().collect::<Option<_>>()?;
+    let read: Vec<Option<QuantileFraction>> = entries.iter().map(read).collect();
+    let fractions: Vec<QuantileFraction> = read.into_iter().collect::<Option<_>>()?;
     let falls = fractions.windows(2).position(|pair| pair[0] >= pair[1]);
     match falls.and_then(|before| entries.get(before + 1)) {
         None => Some(fractions),
@@ -212,41 +212,41 @@ fn fractions(node: &Node<'_>) -> Option<Vec<Fraction>> {
     }
 }
 
-fn number(node: &Node<'_>) -> Option<Number> {
-    node.parsed(Number::parse(node.number("a number, without quotes")?))
+fn number(node: &ConfigNode<'_>) -> Option<ConfigNumber> {
+    node.parsed(ConfigNumber::parse(node.number("a number, without quotes")?))
 }
 
 /// What must be right between a statistic of this kind and the rest of the file. Answers are told as they are written, so
 /// no digit of them is rounded.
-pub(super) fn agree(node: &Node<'_>, release: &Release, privacy: &Privacy) -> Option<()> {
+pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy) -> Option<()> {
     match &release.statistic {
-        Statistic::Max { each, grid, .. } => {
+        StatisticSpec::Max { each, grid, .. } => {
             let place = node.at(&["max"]);
-            if *each == Each::Count && privacy.protected == Protected::Record {
+            if *each == MaximumOf::Count && privacy.protected == Protected::Record {
                 let remedy = "each = \"greatest\": a record is one record";
                 place.at(&["each"]).conflict::<()>("records of a record", remedy);
             }
             let (numbers, nodes) = match grid {
-                Grid::Log(0) | Grid::SignedLog => return Some(()),
-                Grid::Log(_) if *each == Each::Count => {
+                GridSpec::Log(0) | GridSpec::SignedLog => return Some(()),
+                GridSpec::Log(_) if *each == MaximumOf::Count => {
                     let remedy = "\"log\": records are counted one by one";
                     return place.at(&["grid"]).conflict("steps for a count of records", remedy);
                 }
-                Grid::Log(_) => return Some(()),
-                Grid::List(answers) => (answers.clone(), place.at(&["grid"]).list()?),
-                Grid::Steps { from, to, step } => {
+                GridSpec::Log(_) => return Some(()),
+                GridSpec::List(answers) => (answers.clone(), place.at(&["grid"]).list()?),
+                GridSpec::Steps { from, to, step } => {
                     let nodes = ["from", "to", "step"].map(|name| place.at(&["grid", name]));
                     (vec![*from, *to, *step], nodes.to_vec())
                 }
             };
             exact(&numbers, &nodes)?;
             let part = numbers.iter().position(|number| !number.is_whole());
-            match part.filter(|_| *each == Each::Count).and_then(|index| nodes.get(index)) {
+            match part.filter(|_| *each == MaximumOf::Count).and_then(|index| nodes.get(index)) {
                 Some(node) => node.conflict("a part of a record", "whole numbers: records are counted"),
                 None => Some(()),
             }
         }
-        Statistic::Quantile(quantiles, _) => {
+        StatisticSpec::Quantile(quantiles, _) => {
             let place = node.at(&["quantile"]);
             flips(node, release, privacy, quantiles);
             let step = quantiles.step?;
@@ -258,7 +258,7 @@ pub(super) fn agree(node: &Node<'_>, release: &Release, privacy: &Privacy) -> Op
     }
 }
 
-fn exact(numbers: &[Number], nodes: &[Node<'_>]) -> Option<()> {
+fn exact(numbers: &[ConfigNumber], nodes: &[ConfigNode<'_>]) -> Option<()> {
     match misfit(numbers) {
         None => Some(()),
         Some((index, remedy)) => nodes.get(index)?.conflict("more digits than are told apart", remedy),
@@ -266,7 +266,7 @@ fn exact(numbers: &[Number], nodes: &[Node<'_>]) -> Option<()> {
 }
 
 /// Permute-and-flip is private in pure epsilon alone, and looks at every answer.
-fn flips(node: &Node<'_>, release: &Release, privacy: &Privacy, quantiles: &Quantiles) {
+fn flips(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy, quantiles: &QuantilesSpec) {
     if release.noise != NoiseKind::PermuteAndFlip {
         return;
     }
@@ -280,7 +280,7 @@ fn flips(node: &Node<'_>, release: &Release, privacy: &Privacy, quantiles: &Quan
         place.wrong::<()>(Wrong::new(MistakeKind::Missing, "permute-and-flip without a step", remedy));
         return;
     };
-    if Grid::points(quantiles.low, quantiles.high, step).is_none_or(|points| points > MOST_FLIPPED) {
+    if GridSpec::points(quantiles.low, quantiles.high, step).is_none_or(|points| points > MOST_FLIPPED) {
         let remedy = "a larger step, or the noise exponential";
         place.at(&["step"]).conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
     }

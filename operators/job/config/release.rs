@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{Fields, Node};
-use super::number::Share;
-use super::running::{self, Running};
+use super::node::{TableNode, ConfigNode};
+use super::number::BudgetShare;
+use super::running::{self, RunningSpec};
 use super::span::unit_words;
-use super::statistic::{self, Keys, Statistic};
+use super::statistic::{self, KeysSpec, StatisticSpec};
 use crate::accounting::Budget;
 use crate::accounting::running::WIDTH;
 use crate::decimal::Decimal;
@@ -18,7 +18,7 @@ use crate::ledger::Name;
 /// One statistic, published once a window.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Release {
+pub struct ReleaseSpec {
     /// Its name.
     pub name: Name,
     /// Which windows it has.
@@ -26,21 +26,21 @@ pub struct Release {
     /// How long each is, where it is longer than the step between two; where windows are added up, over how long a time.
     pub over: Option<Every>,
     /// How windows are added up, where they are.
-    pub running: Option<Running>,
+    pub running: Option<RunningSpec>,
     /// What is published.
-    pub statistic: Statistic,
+    pub statistic: StatisticSpec,
     /// How much one person can matter.
-    pub bound: Bound,
+    pub bound: BoundSpec,
     /// What the answer is hidden in.
     pub noise: NoiseKind,
     /// What a window may cost; where windows are added up, all of them.
-    pub price: Price,
+    pub price: PriceSpec,
 }
 
 /// How much one protected unit can matter. What is not said is 1 where it can be nothing else; the rest is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Bound {
+pub struct BoundSpec {
     /// In how many keys of a window.
     pub keys: Option<u32>,
     /// With how many records a key.
@@ -82,10 +82,10 @@ impl NoiseKind {
     }
 
     /// The laws that can answer a statistic.
-    pub(super) fn of(statistic: &Statistic) -> &'static [NoiseKind] {
+    pub(super) fn of(statistic: &StatisticSpec) -> &'static [NoiseKind] {
         match statistic {
-            Statistic::Max { .. } => &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential],
-            Statistic::Quantile(..) => &[NoiseKind::Exponential, NoiseKind::PermuteAndFlip],
+            StatisticSpec::Max { .. } => &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential],
+            StatisticSpec::Quantile(..) => &[NoiseKind::Exponential, NoiseKind::PermuteAndFlip],
             _ => &[NoiseKind::Gaussian, NoiseKind::Laplace],
         }
     }
@@ -93,9 +93,9 @@ impl NoiseKind {
 
 /// What a window may cost, or all of them where they are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Price {
+pub enum PriceSpec {
     /// A part of the budget, divided by the windows that one person can be charged for: not at all, where all are paid at once.
-    Share(Share),
+    Share(BudgetShare),
     /// So much a window.
     Cost(CostWords),
 }
@@ -117,19 +117,19 @@ const MOST: u64 = 1 << 31;
 
 const BESIDE: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
 
-impl Release {
+impl ReleaseSpec {
     /// Whether it releases keys that nobody listed.
     pub fn discovers(&self) -> bool {
-        self.statistic.grouping().is_some_and(|grouping| grouping.keys == Keys::Discover)
+        self.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover)
     }
 
     /// Whether what it costs holds a delta.
     pub fn charges_delta(&self) -> bool {
-        self.discovers() || matches!(&self.price, Price::Cost(cost) if cost.delta.is_some())
+        self.discovers() || matches!(&self.price, PriceSpec::Cost(cost) if cost.delta.is_some())
     }
 }
 
-pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
+pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     let optional: Vec<&'static str> = BESIDE.into_iter().chain(statistic::WORDS).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.parsed(Name::new("release", node.text()?)));
@@ -139,11 +139,11 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {
         Some(node) => bound(&node),
-        None => Some(Bound { keys: None, per_key: None, windows: None }),
+        None => Some(BoundSpec { keys: None, per_key: None, windows: None }),
     };
     let noise = fields.read("noise", |node| noise(&node, statistic.as_ref()));
     let price = price(&fields);
-    Some(Release {
+    Some(ReleaseSpec {
         name: name?,
         every: every?,
         over,
@@ -156,7 +156,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Release> {
 }
 
 /// A law; of a word that is none, those of the statistic are named.
-fn noise(node: &Node<'_>, statistic: Option<&Statistic>) -> Option<NoiseKind> {
+fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<NoiseKind> {
     let text = node.text()?;
     let known = NoiseKind::WORDS.iter().find(|(word, _)| *word == text);
     if let Some((_, kind)) = known {
@@ -169,7 +169,7 @@ fn noise(node: &Node<'_>, statistic: Option<&Statistic>) -> Option<NoiseKind> {
     node.wrong(Wrong::word(text, &words))
 }
 
-fn every(node: Node<'_>) -> Option<Every> {
+fn every(node: ConfigNode<'_>) -> Option<Every> {
     node.parsed_words(Every::parse(node.text()?), &unit_words(&["all"]))
 }
 
@@ -177,7 +177,7 @@ fn every(node: Node<'_>) -> Option<Every> {
 const MOST_OVERLAPS: u64 = 1_000;
 
 /// A length that the step divides: no person is in more windows than the quotient, and one more.
-fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(Node<'_>) -> Option<Every> {
+fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) -> Option<Every> {
     move |node| {
         let over = every(node.clone())?;
         match over.over(step?) {
@@ -197,7 +197,7 @@ fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(Node<'_>) -> Optio
     }
 }
 
-fn one_statistic(fields: &Fields<'_>, beside: &Path) -> Option<Statistic> {
+fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec> {
     match fields.present(&statistic::WORDS)[..] {
         [word] => fields.read(word, |node| statistic::read(word, &node, beside)),
         // The field that is not known was to be the statistic.
@@ -212,18 +212,18 @@ fn one_statistic(fields: &Fields<'_>, beside: &Path) -> Option<Statistic> {
     }
 }
 
-fn bound(node: &Node<'_>) -> Option<Bound> {
+fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
     let fields = node.fields(&[], &["keys", "per_key", "windows"])?;
     // Within `MOST`, so it fits.
     let read = |name| fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()));
-    Some(Bound { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
+    Some(BoundSpec { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
 }
 
-fn price(fields: &Fields<'_>) -> Option<Price> {
+fn price(fields: &TableNode<'_>) -> Option<PriceSpec> {
     match (fields.node("share"), fields.node("cost")) {
         (Some(_), Some(cost)) => cost.conflict("a cost beside a share", "either share or cost"),
-        (Some(share), None) => share.parsed(Share::of(&share.decimal()?)).map(Price::Share),
-        (None, Some(cost)) => costs(&cost).map(Price::Cost),
+        (Some(share), None) => share.parsed(BudgetShare::of(&share.decimal()?)).map(PriceSpec::Share),
+        (None, Some(cost)) => costs(&cost).map(PriceSpec::Cost),
         (None, None) => {
             let remedy = "share, a part of the budget, or cost = { rho = .. } a window";
             fields.refuse("", Wrong::new(MistakeKind::Missing, "no price", remedy))
@@ -231,7 +231,7 @@ fn price(fields: &Fields<'_>) -> Option<Price> {
     }
 }
 
-fn costs(node: &Node<'_>) -> Option<CostWords> {
+fn costs(node: &ConfigNode<'_>) -> Option<CostWords> {
     let fields = node.fields(&[], &["epsilon", "rho", "delta"])?;
     let read = |name| fields.read(name, |node| node.decimal());
     let words = CostWords { epsilon: read("epsilon"), rho: read("rho"), delta: read("delta") };

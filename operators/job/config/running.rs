@@ -5,15 +5,15 @@
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{Fields, Node};
-use super::release::{NoiseKind, Release};
-use super::statistic::Statistic;
+use super::node::{TableNode, ConfigNode};
+use super::release::{NoiseKind, ReleaseSpec};
+use super::statistic::StatisticSpec;
 use crate::accounting::running::Strategy;
 
 /// How windows are added up: so far, or, where the release says `over`, the last of that length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Running {
+pub struct RunningSpec {
     /// By which strategy they are noised; by the best where it is left out.
     pub strategy: Option<Strategy>,
 }
@@ -23,7 +23,7 @@ pub(super) const STRATEGIES: [Strategy; 4] =
 
 /// `running` and `strategy` of a release; nothing where it does not run.
 #[expect(clippy::option_option, reason = "whether it is right, and whether it runs, are two things")]
-pub(super) fn read(fields: &Fields<'_>) -> Option<Option<Running>> {
+pub(super) fn read(fields: &TableNode<'_>) -> Option<Option<RunningSpec>> {
     let runs = match fields.node("running") {
         Some(node) => node.boolean(),
         None => Some(false),
@@ -33,10 +33,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Option<Running>> {
         None => Some(None),
     };
     let (runs, strategy) = (runs?, strategy?);
-    Some(runs.then_some(Running { strategy }))
+    Some(runs.then_some(RunningSpec { strategy }))
 }
 
-fn strategy(node: &Node<'_>, runs: Option<bool>) -> Option<Strategy> {
+fn strategy(node: &ConfigNode<'_>, runs: Option<bool>) -> Option<Strategy> {
     let text = node.text()?;
     let Some(strategy) = STRATEGIES.into_iter().find(|strategy| strategy.name() == text) else {
         return node.wrong(Wrong::word(text, &STRATEGIES.map(Strategy::name)));
@@ -49,7 +49,7 @@ fn strategy(node: &Node<'_>, runs: Option<bool>) -> Option<Strategy> {
     }
 }
 
-impl Release {
+impl ReleaseSpec {
     /// Of how many windows each total is, where it is of the last ones.
     pub(crate) fn last(&self) -> Option<u64> {
         self.running.and(self.over)?.over(self.every)
@@ -61,21 +61,21 @@ impl Release {
     }
 }
 
-impl Statistic {
+impl StatisticSpec {
     /// Whether what a window has of it can be added up.
     pub(super) fn adds_up(&self) -> bool {
         match self {
-            Statistic::Count(_) | Statistic::People(_) | Statistic::Sum(..) | Statistic::Histogram { .. } => {
+            StatisticSpec::Count(_) | StatisticSpec::People(_) | StatisticSpec::Sum(..) | StatisticSpec::Histogram { .. } => {
                 true
             }
-            Statistic::Mean(..) | Statistic::Max { .. } | Statistic::Quantile(..) => false,
+            StatisticSpec::Mean(..) | StatisticSpec::Max { .. } | StatisticSpec::Quantile(..) => false,
         }
     }
 }
 
 /// What must be right between `running` and the rest of its release.
-pub(super) fn agree(node: &Node<'_>, release: &Release) -> Option<()> {
-    let Running { strategy } = release.running?;
+pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
+    let RunningSpec { strategy } = release.running?;
     if !release.statistic.adds_up() {
         let found = format!("a running {}", release.statistic.word());
         let why = "of several windows is no sum of what each of them has";
@@ -91,7 +91,7 @@ pub(super) fn agree(node: &Node<'_>, release: &Release) -> Option<()> {
         node.at(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
     }
     let place = node.at(&["over"]);
-    if release.over.is_some() && matches!(release.statistic, Statistic::People(_)) {
+    if release.over.is_some() && matches!(release.statistic, StatisticSpec::People(_)) {
         let remedy = "no over, for people so far: who comes in several windows is one person";
         place.conflict::<()>("people over the last windows", remedy);
     } else if release.over.is_some() && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
@@ -102,7 +102,7 @@ pub(super) fn agree(node: &Node<'_>, release: &Release) -> Option<()> {
 }
 
 /// What must be right between `running` and the budget: its noise is Gaussian. Says whether it was.
-pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
+pub(super) fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> bool {
     let budget = "a budget of rho, or of epsilon and delta";
     let place = node.at(&["noise"]);
     match release.noise {
@@ -124,7 +124,7 @@ pub(super) fn law(node: &Node<'_>, release: &Release, pure: bool) -> bool {
 }
 
 /// A domain promises either a number of windows of each person, or not.
-pub(super) fn apart(node: &Node<'_>) -> Option<()> {
+pub(super) fn apart(node: &ConfigNode<'_>) -> Option<()> {
     let remedy = "another domain for it, in a job of its own, whose budget people spend beside this one: in this job a \
          release counts a person in a number of windows";
     node.at(&["running"]).conflict("a running total beside releases that bound windows", remedy)

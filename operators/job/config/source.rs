@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::located::Wrong;
-use super::node::{Fields, Node};
-use super::number::Number;
+use super::node::{TableNode, ConfigNode};
+use super::number::ConfigNumber;
 use super::span::{fixed, unit_words};
 use super::time::TimeFormat;
 use crate::job::MistakeKind;
@@ -13,15 +13,15 @@ use crate::time::{Span, Zone};
 /// Where records come from.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Source {
+pub struct SourceSpec {
     /// How they are written, and where.
-    pub records: Records,
+    pub records: RecordFormat,
     /// The field that says when a record happened; `None` where nothing asks.
     pub time: Option<TimeField>,
     /// The zone of times that name none, and of days and months.
     pub zone: Zone,
     /// What the source promises about the order of records.
-    pub order: Order,
+    pub order: RecordOrder,
     /// For how long after its end a window takes records; `None` for not at all.
     pub late: Option<Span>,
     /// How many lines may be unreadable before the source is refused.
@@ -35,20 +35,20 @@ pub struct Source {
 /// The records themselves.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Records {
+pub enum RecordFormat {
     /// Lines of separated fields, under a line of their names.
-    Csv(Place),
+    Csv(SourcePlace),
     /// A JSON object a line.
-    Jsonl(Place),
+    Jsonl(SourcePlace),
     /// The combined log of a web server.
-    Combined(Place),
+    Combined(SourcePlace),
     /// Made up, from a seed.
     Synthetic(Synthetic),
 }
 
 /// Where lines are read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum SourcePlace {
     /// Standard input.
     Stdin,
     /// The files of this path, which may hold `*`; as it stands beside the job file.
@@ -66,7 +66,7 @@ pub struct Synthetic {
     /// How many keys.
     pub keys: u64,
     /// How unequal keys and people are.
-    pub skew: Option<Number>,
+    pub skew: Option<ConfigNumber>,
     /// Where it all comes from.
     pub seed: Option<u64>,
 }
@@ -83,7 +83,7 @@ pub struct TimeField {
 
 /// What a source promises about the order of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum RecordOrder {
     /// Nothing.
     Any,
     /// They come by time, and a line out of order fails the source.
@@ -100,7 +100,7 @@ pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
 
-pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
+pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     // Which fields there are depends on the type, so that is read first.
     let kind = node.at(&["type"]);
     let kind = if kind.is_table() { None } else { Some(kind.choose(&TYPES.map(|word| (word, word)))?) };
@@ -123,10 +123,10 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
         ),
     }?;
     let records = match kind {
-        Some("synthetic") => synthetic(&fields).map(Records::Synthetic),
-        Some("csv") => place(&fields, beside).map(Records::Csv),
-        Some("jsonl") => place(&fields, beside).map(Records::Jsonl),
-        Some("combined") => place(&fields, beside).map(Records::Combined),
+        Some("synthetic") => synthetic(&fields).map(RecordFormat::Synthetic),
+        Some("csv") => place(&fields, beside).map(RecordFormat::Csv),
+        Some("jsonl") => place(&fields, beside).map(RecordFormat::Jsonl),
+        Some("combined") => place(&fields, beside).map(RecordFormat::Combined),
         // A source without a type has been refused; one that is a table is here.
         _ => fields.read("type", |node| node.text()).and(None),
     };
@@ -141,7 +141,7 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
         return node.conflict("a second zone", "one zone, here or in time");
     }
     let zone = inner.or(outer).unwrap_or_else(Zone::utc);
-    let order = fields.read("order", |node| node.choose(&[("any", Order::Any), ("sorted", Order::Sorted)]));
+    let order = fields.read("order", |node| node.choose(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
     let late = fields.read("late", late);
     let bad_lines = fields.read("bad", |node| {
         node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))
@@ -152,13 +152,13 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
         if nodes.is_empty() {
             return node.refuse("no field", "the names of the fields that the records have");
         }
-        nodes.iter().map(Node::some_text).collect::<Option<Vec<String>>>()
+        nodes.iter().map(ConfigNode::some_text).collect::<Option<Vec<String>>>()
     });
-    Some(Source {
+    Some(SourceSpec {
         records: records?,
         time,
         zone,
-        order: order.unwrap_or(Order::Any),
+        order: order.unwrap_or(RecordOrder::Any),
         late: late.flatten(),
         bad_lines: bad_lines.unwrap_or(0),
         id,
@@ -166,17 +166,17 @@ pub(super) fn read(node: Node<'_>, beside: &Path) -> Option<Source> {
     })
 }
 
-fn place(fields: &Fields<'_>, beside: &Path) -> Option<Place> {
+fn place(fields: &TableNode<'_>, beside: &Path) -> Option<SourcePlace> {
     let path = fields.read("path", |node| node.some_text())?;
-    Some(if path == "-" { Place::Stdin } else { Place::Files(beside.join(path)) })
+    Some(if path == "-" { SourcePlace::Stdin } else { SourcePlace::Files(beside.join(path)) })
 }
 
-fn synthetic(fields: &Fields<'_>) -> Option<Synthetic> {
+fn synthetic(fields: &TableNode<'_>) -> Option<Synthetic> {
     let many = |name| fields.read(name, |node| node.whole(1, 1 << 40));
     let (people, rows, keys) = (many("people"), many("rows"), many("keys"));
     let skew = fields.read("skew", |node| {
         let text = node.number("a number from 0 to 10")?;
-        match node.parsed(Number::parse(text))? {
+        match node.parsed(ConfigNumber::parse(text))? {
             skew if (0.0..=10.0).contains(&skew.to_f64()) => Some(skew),
             _ => node.refuse("a number out of range", "a number from 0 to 10"),
         }
@@ -186,7 +186,7 @@ fn synthetic(fields: &Fields<'_>) -> Option<Synthetic> {
 }
 
 /// The field of time, and the zone if it is said here. A combined log has both field and format by itself.
-fn time(node: &Node<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
+fn time(node: &ConfigNode<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
     let fields = match combined {
         true => node.fields(&[], &["field", "format", "zone"]),
         false => node.fields(&["field", "format"], &["zone"]),
@@ -206,7 +206,7 @@ fn time(node: &Node<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
     Some((TimeField { field: field?, format: format? }, zone))
 }
 
-fn zone(node: Node<'_>) -> Option<Zone> {
+fn zone(node: ConfigNode<'_>) -> Option<Zone> {
     let found = Zone::named(node.text()?);
     let names = if found.is_err() { Zone::names() } else { Vec::new() };
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -214,7 +214,7 @@ fn zone(node: Node<'_>) -> Option<Zone> {
 }
 
 /// A lateness, which may be nothing.
-fn late(node: Node<'_>) -> Option<Option<Span>> {
+fn late(node: ConfigNode<'_>) -> Option<Option<Span>> {
     let text = node.text()?;
     let unit = text.trim_start_matches('0');
     if unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit()) {
@@ -226,12 +226,12 @@ fn late(node: Node<'_>) -> Option<Option<Span>> {
 }
 
 /// Refuses the name of a field that the records of this source never have.
-pub(super) fn check_field(source: &Source, node: &Node<'_>) {
+pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
     let known: Vec<&str> = match (&source.records, &source.fields) {
-        (Records::Combined(_), _) => COMBINED.to_vec(),
-        (Records::Synthetic(_), _) => MADE_UP.to_vec(),
-        (Records::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
-        (Records::Csv(_) | Records::Jsonl(_), _) => return,
+        (RecordFormat::Combined(_), _) => COMBINED.to_vec(),
+        (RecordFormat::Synthetic(_), _) => MADE_UP.to_vec(),
+        (RecordFormat::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
+        (RecordFormat::Csv(_) | RecordFormat::Jsonl(_), _) => return,
     };
     if let Some(name) = node.text()
         && !known.contains(&name)

@@ -4,56 +4,56 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::located::Wrong;
-use super::node::{Fields, Node};
-use super::number::Number;
-use super::ranks::{self, Each, Grid, Quantiles};
+use super::node::{TableNode, ConfigNode};
+use super::number::ConfigNumber;
+use super::ranks::{self, MaximumOf, GridSpec, QuantilesSpec};
 use crate::job::MistakeKind;
 
 /// What is published about a window.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Statistic {
+pub enum StatisticSpec {
     /// How many records.
-    Count(Option<Grouping>),
+    Count(Option<GroupingSpec>),
     /// How many people.
-    People(Option<Grouping>),
+    People(Option<GroupingSpec>),
     /// The sum of a field, each person's within a range.
-    Sum(Measure, Option<Grouping>),
+    Sum(MeasureSpec, Option<GroupingSpec>),
     /// The mean of a field, each record's within a range.
-    Mean(Measure, Option<Grouping>),
+    Mean(MeasureSpec, Option<GroupingSpec>),
     /// How many records between each two edges of a field.
     Histogram {
         /// The field.
         of: String,
         /// Two or more, rising.
-        edges: Vec<Number>,
+        edges: Vec<ConfigNumber>,
     },
     /// The largest of what people have.
     Max {
         /// What a person has.
-        each: Each,
+        each: MaximumOf,
         /// The possible answers.
-        grid: Grid,
+        grid: GridSpec,
         /// By what it is told apart.
-        grouping: Option<Grouping>,
+        grouping: Option<GroupingSpec>,
     },
     /// Quantiles of a field.
-    Quantile(Quantiles, Option<Grouping>),
+    Quantile(QuantilesSpec, Option<GroupingSpec>),
 }
 
 /// By what a statistic is told apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Grouping {
+pub struct GroupingSpec {
     /// The field that holds the key.
     pub by: String,
     /// Which keys there are.
-    pub keys: Keys,
+    pub keys: KeysSpec,
 }
 
 /// Which keys a release has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keys {
+pub enum KeysSpec {
     /// These, in every window, in the order of their bytes.
     Listed(Vec<String>),
     /// The lines of this file.
@@ -65,13 +65,13 @@ pub enum Keys {
 /// A field and the range within which it counts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Measure {
+pub struct MeasureSpec {
     /// The field.
     pub of: String,
     /// The least that counts.
-    pub low: Number,
+    pub low: ConfigNumber,
     /// The most that counts.
-    pub high: Number,
+    pub high: ConfigNumber,
 }
 
 /// The words for them.
@@ -83,75 +83,75 @@ const MOST_KEYS: usize = 100_000;
 const LONGEST_KEY: usize = 1_024;
 const MOST_LISTED: usize = 10_000;
 
-impl Statistic {
+impl StatisticSpec {
     /// By what it is told apart, if it is.
-    pub fn grouping(&self) -> Option<&Grouping> {
+    pub fn grouping(&self) -> Option<&GroupingSpec> {
         match self {
-            Statistic::Count(by)
-            | Statistic::People(by)
-            | Statistic::Sum(_, by)
-            | Statistic::Mean(_, by)
-            | Statistic::Max { grouping: by, .. }
-            | Statistic::Quantile(_, by) => by.as_ref(),
-            Statistic::Histogram { .. } => None,
+            StatisticSpec::Count(by)
+            | StatisticSpec::People(by)
+            | StatisticSpec::Sum(_, by)
+            | StatisticSpec::Mean(_, by)
+            | StatisticSpec::Max { grouping: by, .. }
+            | StatisticSpec::Quantile(_, by) => by.as_ref(),
+            StatisticSpec::Histogram { .. } => None,
         }
     }
 
     /// Its word.
     pub fn word(&self) -> &'static str {
         match self {
-            Statistic::Count(_) => "count",
-            Statistic::People(_) => "people",
-            Statistic::Sum(..) => "sum",
-            Statistic::Mean(..) => "mean",
-            Statistic::Histogram { .. } => "histogram",
-            Statistic::Max { .. } => "max",
-            Statistic::Quantile(..) => "quantile",
+            StatisticSpec::Count(_) => "count",
+            StatisticSpec::People(_) => "people",
+            StatisticSpec::Sum(..) => "sum",
+            StatisticSpec::Mean(..) => "mean",
+            StatisticSpec::Histogram { .. } => "histogram",
+            StatisticSpec::Max { .. } => "max",
+            StatisticSpec::Quantile(..) => "quantile",
         }
     }
 }
 
 /// The statistic of this word, which is one of [`WORDS`].
-pub(super) fn read(word: &str, node: &Node<'_>, beside: &Path) -> Option<Statistic> {
+pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<StatisticSpec> {
     match word {
         "histogram" => {
             let fields = node.fields(&["of", "edges"], &[])?;
             let of = fields.read("of", |node| node.some_text());
             let edges = fields.read("edges", |node| rising(&node, "edges"));
-            Some(Statistic::Histogram { of: of?, edges: edges? })
+            Some(StatisticSpec::Histogram { of: of?, edges: edges? })
         }
         "sum" | "mean" => {
             let fields = node.fields(&["of", "range"], &["by", "keys"])?;
             let (measure, by) = (measure(&fields), grouping(&fields, beside)?);
-            let statistic = if word == "sum" { Statistic::Sum } else { Statistic::Mean };
+            let statistic = if word == "sum" { StatisticSpec::Sum } else { StatisticSpec::Mean };
             Some(statistic(measure?, by))
         }
         "max" => {
             let fields = node.fields(&["grid"], &["of", "each", "by", "keys"])?;
             let (max, grouping) = (ranks::max(&fields), grouping(&fields, beside)?);
             let (each, grid) = max?;
-            Some(Statistic::Max { each, grid, grouping })
+            Some(StatisticSpec::Max { each, grid, grouping })
         }
         "quantile" => {
             let fields = node.fields(&["of", "q", "range"], &["step", "by", "keys"])?;
             let (quantiles, by) = (ranks::quantiles(&fields), grouping(&fields, beside)?);
-            Some(Statistic::Quantile(quantiles?, by))
+            Some(StatisticSpec::Quantile(quantiles?, by))
         }
         _ => {
             let by = grouping(&node.fields(&[], &["by", "keys"])?, beside)?;
-            Some(if word == "people" { Statistic::People(by) } else { Statistic::Count(by) })
+            Some(if word == "people" { StatisticSpec::People(by) } else { StatisticSpec::Count(by) })
         }
     }
 }
 
-fn grouping(fields: &Fields<'_>, beside: &Path) -> Option<Option<Grouping>> {
+fn grouping(fields: &TableNode<'_>, beside: &Path) -> Option<Option<GroupingSpec>> {
     let by = fields.node("by");
     let keys = fields.node("keys");
     match (by, keys) {
         (None, None) => Some(None),
         (Some(by), Some(keys)) => {
             let (by, keys) = (by.some_text(), key_words(&keys, beside));
-            Some(Some(Grouping { by: by?, keys: keys? }))
+            Some(Some(GroupingSpec { by: by?, keys: keys? }))
         }
         (Some(by), None) => by.wrong(Wrong::new(
             MistakeKind::Missing,
@@ -162,19 +162,19 @@ fn grouping(fields: &Fields<'_>, beside: &Path) -> Option<Option<Grouping>> {
     }
 }
 
-fn key_words(node: &Node<'_>, beside: &Path) -> Option<Keys> {
+fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
     if node.is_table() {
         let fields = node.fields(&["file"], &[])?;
         let file = fields.node("file")?;
         let path = file.some_text()?;
         return match path.contains(['*', '?', '[']) {
             true => file.refuse("a pattern", "one file, of keys that are public"),
-            false => Some(Keys::File(beside.join(path))),
+            false => Some(KeysSpec::File(beside.join(path))),
         };
     }
     if !node.is_list() {
         return match node.text()? {
-            "discover" => Some(Keys::Discover),
+            "discover" => Some(KeysSpec::Discover),
             word => node.wrong(Wrong {
                 remedy: "a list of keys, { file = .. } or \"discover\"".into(),
                 ..Wrong::word(word, &["discover"])
@@ -207,10 +207,10 @@ fn key_words(node: &Node<'_>, beside: &Path) -> Option<Keys> {
             entry.conflict::<()>(format!("the key of entry {first} again"), "each key once");
         }
     }
-    sound.then(|| Keys::Listed(first.into_keys().map(str::to_owned).collect()))
+    sound.then(|| KeysSpec::Listed(first.into_keys().map(str::to_owned).collect()))
 }
 
-pub(super) fn measure(fields: &Fields<'_>) -> Option<Measure> {
+pub(super) fn measure(fields: &TableNode<'_>) -> Option<MeasureSpec> {
     let of = fields.read("of", |node| node.some_text());
     let range = fields.read("range", |node| match numbers(&node)?[..] {
         [low, high] if low < high => Some((low, high)),
@@ -221,11 +221,11 @@ pub(super) fn measure(fields: &Fields<'_>) -> Option<Measure> {
         _ => node.refuse("a list of another length", "two numbers, as in [0, 100]"),
     });
     let (low, high) = range?;
-    Some(Measure { of: of?, low, high })
+    Some(MeasureSpec { of: of?, low, high })
 }
 
 /// A list of numbers, each above the one before.
-pub(super) fn rising(node: &Node<'_>, what: &str) -> Option<Vec<Number>> {
+pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumber>> {
     let numbers = numbers(node)?;
     if numbers.len() < 2 || numbers.len() > MOST_LISTED {
         return node.refuse("a list of another length", format!("2 to 10,000 {what}"));
@@ -238,9 +238,9 @@ pub(super) fn rising(node: &Node<'_>, what: &str) -> Option<Vec<Number>> {
     }
 }
 
-fn numbers(node: &Node<'_>) -> Option<Vec<Number>> {
-    let read = |entry: &Node<'_>| entry.parsed(Number::parse(entry.number("a number, without quotes")?));
+fn numbers(node: &ConfigNode<'_>) -> Option<Vec<ConfigNumber>> {
+    let read = |entry: &ConfigNode<'_>| entry.parsed(ConfigNumber::parse(entry.number("a number, without quotes")?));
     // All are read before any is missed, so that each mistake is told.
-    let read: Vec<Option<Number>> = node.list()?.iter().map(read).collect();
+    let read: Vec<Option<ConfigNumber>> = node.list()?.iter().map(read).collect();
     read.into_iter().collect()
 }

@@ -67,10 +67,10 @@ fn the_job_file_that_teaches_is_right() {
     assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
     assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
     let shares = job.releases.iter().map(|release| match release.price {
-        Price::Share(share) => share.parts(),
-        Price::Cost(_) => 0,
+        PriceSpec::Share(share) => share.parts(),
+        PriceSpec::Cost(_) => 0,
     });
-    assert_eq!(shares.sum::<u64>(), Share::WHOLE.parts());
+    assert_eq!(shares.sum::<u64>(), BudgetShare::WHOLE.parts());
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn every_field_is_read_as_what_it_says() {
     let job = parse(GOOD).unwrap();
     assert_eq!((job.from, job.until), (Some(1_051_747_200_000_000), Some(1_204_329_600_000_000)));
     assert_eq!(job.slack.as_microseconds(), 1_000_000);
-    assert_eq!(job.source.records, Records::Csv(Place::Files(PathBuf::from("jobs/reviews.csv"))));
+    assert_eq!(job.source.records, RecordFormat::Csv(SourcePlace::Files(PathBuf::from("jobs/reviews.csv"))));
     let format = TimeFormat::Pattern("%Y-%m-%d".into());
     assert_eq!(job.source.time, Some(TimeField { field: "date".into(), format }));
-    assert_eq!((job.source.order, job.source.late, job.source.bad_lines), (Order::Any, None, 0));
+    assert_eq!((job.source.order, job.source.late, job.source.bad_lines), (RecordOrder::Any, None, 0));
     assert_eq!(job.source.zone, Zone::utc());
     let protected = Protected::Person { field: "who".into(), missing: Missing::Drop };
     assert_eq!(job.privacy.protected, protected);
@@ -90,24 +90,24 @@ fn every_field_is_read_as_what_it_says() {
     assert_eq!(job.privacy.key, PathBuf::from("jobs/state/reviews.ledger.key"));
     let [release] = &job.releases[..] else { panic!() };
     assert_eq!(release.every, Every::Calendar(1, CalendarUnit::Month));
-    let grouping = Grouping { by: "vendor".into(), keys: Keys::Discover };
-    assert_eq!(release.statistic, Statistic::Count(Some(grouping)));
-    assert_eq!(release.bound, Bound { keys: Some(3), per_key: Some(1), windows: Some(12) });
+    let grouping = GroupingSpec { by: "vendor".into(), keys: KeysSpec::Discover };
+    assert_eq!(release.statistic, StatisticSpec::Count(Some(grouping)));
+    assert_eq!(release.bound, BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12) });
     assert_eq!(release.noise, NoiseKind::Gaussian);
     assert_eq!(
         release.price,
-        Price::Share(Share::of(&crate::Decimal::parse("share", "0.5").unwrap()).unwrap())
+        PriceSpec::Share(BudgetShare::of(&crate::Decimal::parse("share", "0.5").unwrap()).unwrap())
     );
 }
 
 #[test]
 fn sources_are_of_four_types() {
     let stdin = good("[source]", "path = \"-\"").source;
-    assert_eq!(stdin.records, Records::Csv(Place::Stdin));
+    assert_eq!(stdin.records, RecordFormat::Csv(SourcePlace::Stdin));
     let absolute = good("[source]", "path = \"/var/log/*.csv\"").source;
-    assert_eq!(absolute.records, Records::Csv(Place::Files("/var/log/*.csv".into())));
+    assert_eq!(absolute.records, RecordFormat::Csv(SourcePlace::Files("/var/log/*.csv".into())));
     let jsonl = good("[source]", "type = \"jsonl\"").source;
-    assert_eq!(jsonl.records, Records::Jsonl(Place::Files("jobs/reviews.csv".into())));
+    assert_eq!(jsonl.records, RecordFormat::Jsonl(SourcePlace::Files("jobs/reviews.csv".into())));
 
     let combined = |time: &str| {
         let text = changed("[source]", "type = \"combined\"")
@@ -127,7 +127,7 @@ fn sources_are_of_four_types() {
         .replace("\"who\"", "\"user\"")
         .replace("\"vendor\"", "\"key\"")
         .replace("path = \"reviews.csv\"\ntime = { field = \"date\", format = \"%Y-%m-%d\" }\n", "");
-    let Records::Synthetic(synthetic) = parse(&text).unwrap().source.records else { panic!() };
+    let RecordFormat::Synthetic(synthetic) = parse(&text).unwrap().source.records else { panic!() };
     assert_eq!((synthetic.people, synthetic.rows, synthetic.keys, synthetic.seed), (10, 100, 5, Some(7)));
     assert_eq!(synthetic.skew.unwrap().to_f64(), 1.5);
 }
@@ -137,7 +137,7 @@ fn what_may_be_left_out_is_read_where_it_is_said() {
     let text = GOOD.replace("[privacy]", "order = \"sorted\"\nlate = \"5m\"\nbad = { lines = 100 }\nid = { field = \"review\" }\n[privacy]\nkey = \"/keys/a\"\nanchor = \"out.jsonl\"");
     let job = parse(&text.replace("[source]", "slack = \"2s\"\n[source]")).unwrap();
     assert_eq!(job.slack.as_microseconds(), 2_000_000);
-    assert_eq!(job.source.order, Order::Sorted);
+    assert_eq!(job.source.order, RecordOrder::Sorted);
     assert_eq!(job.source.late.unwrap().as_microseconds(), 300_000_000);
     assert_eq!((job.source.bad_lines, job.source.id.as_deref()), (100, Some("review")));
     assert_eq!(job.privacy.key, PathBuf::from("/keys/a"));
@@ -153,7 +153,7 @@ fn promises_become_the_domains() {
     let promise = |words: &str| {
         let text = changed("[privacy]", &format!("promise = \"{words}\""));
         *parse(&text.replace(", windows = 12", "")).unwrap().domain()
-            == Domain::new(
+            == AccountSpec::new(
                 Name::new("domain", "reviews").unwrap(),
                 Adjacency::PERSON,
                 match words {
@@ -207,9 +207,9 @@ fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one
 fn keys_are_in_the_order_of_their_bytes() {
     let job = parse(&GOOD.replace("\"discover\"", "[\"b\", \"a\", \"é\", \"B\"]")).unwrap();
     let keys = ["B", "a", "b", "é"].map(str::to_owned).to_vec();
-    assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, Keys::Listed(keys));
+    assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, KeysSpec::Listed(keys));
     let job = parse(&GOOD.replace("\"discover\"", "{ file = \"vendors.txt\" }")).unwrap();
-    let keys = Keys::File("jobs/vendors.txt".into());
+    let keys = KeysSpec::File("jobs/vendors.txt".into());
     assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, keys);
 }
 

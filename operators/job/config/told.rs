@@ -7,11 +7,11 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use super::privacy::{Missing, Protected};
-use super::ranks::{Each, Grid, Quantiles};
-use super::release::{CostWords, Price, Release};
-use super::source::{Order, Place, Records, Source, Synthetic};
-use super::statistic::{Grouping, Keys, Measure, Statistic};
-use super::{Job, Number, Privacy};
+use super::ranks::{MaximumOf, GridSpec, QuantilesSpec};
+use super::release::{CostWords, PriceSpec, ReleaseSpec};
+use super::source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, Synthetic};
+use super::statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
+use super::{Job, ConfigNumber, Privacy};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Time, in_words};
 
@@ -37,20 +37,20 @@ impl Display for Job {
     }
 }
 
-fn source(f: &mut Formatter<'_>, source: &Source) -> fmt::Result {
+fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     let kind = match &source.records {
-        Records::Csv(_) => "csv",
-        Records::Jsonl(_) => "jsonl",
-        Records::Combined(_) => "combined",
-        Records::Synthetic(_) => "synthetic",
+        RecordFormat::Csv(_) => "csv",
+        RecordFormat::Jsonl(_) => "jsonl",
+        RecordFormat::Combined(_) => "combined",
+        RecordFormat::Synthetic(_) => "synthetic",
     };
     writeln!(f, "[source]\ntype = \"{kind}\"")?;
     match &source.records {
-        Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) => match place {
-            Place::Stdin => writeln!(f, "path = \"-\""),
-            Place::Files(files) => writeln!(f, "path = {}", path(files)),
+        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => match place {
+            SourcePlace::Stdin => writeln!(f, "path = \"-\""),
+            SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
         },
-        Records::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
+        RecordFormat::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
             writeln!(f, "people = {people}\nrows = {rows}\nkeys = {keys}")?;
             optional(f, "skew", skew.map(|skew| skew.to_string()))?;
             optional(f, "seed", seed.map(|seed| seed.to_string()))
@@ -61,7 +61,7 @@ fn source(f: &mut Formatter<'_>, source: &Source) -> fmt::Result {
         writeln!(f, "time = {{ field = {}, format = {format} }}", text(&time.field))?;
     }
     writeln!(f, "zone = {}", text(source.zone.name()))?;
-    writeln!(f, "order = \"{}\"", if source.order == Order::Any { "any" } else { "sorted" })?;
+    writeln!(f, "order = \"{}\"", if source.order == RecordOrder::Any { "any" } else { "sorted" })?;
     let late = source.late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
     writeln!(f, "late = \"{late}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
     optional(f, "fields", source.fields.as_ref().map(|fields| list(&quoted(fields))))?;
@@ -103,7 +103,7 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
     writeln!(f)
 }
 
-fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
+fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
     writeln!(f, "[[release]]\nname = {}\nevery = \"{}\"", text(release.name.as_str()), release.every)?;
     optional(f, "over", release.over.map(|over| format!("\"{over}\"")))?;
     if let Some(running) = release.running {
@@ -123,8 +123,8 @@ fn release(f: &mut Formatter<'_>, release: &Release) -> fmt::Result {
     writeln!(f, "bound = {}", table(parts))?;
     writeln!(f, "noise = \"{}\"", release.noise.word())?;
     match &release.price {
-        Price::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
-        Price::Cost(cost) => writeln!(f, "cost = {}", table(cost_fields(cost))),
+        PriceSpec::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
+        PriceSpec::Cost(cost) => writeln!(f, "cost = {}", table(cost_fields(cost))),
     }
 }
 
@@ -135,46 +135,46 @@ pub(in crate::job) fn cost_fields(cost: &CostWords) -> [(&'static str, Option<St
 }
 
 /// The fields of a statistic, each with its value as a job file states it, if it does.
-pub(in crate::job) fn statistic_fields(statistic: &Statistic) -> Vec<(&'static str, Option<String>)> {
-    let grouped = |grouping: &Option<Grouping>| match grouping {
+pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'static str, Option<String>)> {
+    let grouped = |grouping: &Option<GroupingSpec>| match grouping {
         None => [("by", None), ("keys", None)],
         Some(grouping) => [("by", Some(text(&grouping.by))), ("keys", Some(keys(&grouping.keys)))],
     };
-    let measured = |measure: &Measure, grouping: &Option<Grouping>| {
-        let Measure { of, low, high } = measure;
+    let measured = |measure: &MeasureSpec, grouping: &Option<GroupingSpec>| {
+        let MeasureSpec { of, low, high } = measure;
         let [by, keys] = grouped(grouping);
         vec![("of", Some(text(of))), ("range", Some(format!("[{low}, {high}]"))), by, keys]
     };
     match statistic {
-        Statistic::Count(grouping) | Statistic::People(grouping) => grouped(grouping).into(),
-        Statistic::Sum(measure, grouping) | Statistic::Mean(measure, grouping) => measured(measure, grouping),
-        Statistic::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
-        Statistic::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
-        Statistic::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
+        StatisticSpec::Count(grouping) | StatisticSpec::People(grouping) => grouped(grouping).into(),
+        StatisticSpec::Sum(measure, grouping) | StatisticSpec::Mean(measure, grouping) => measured(measure, grouping),
+        StatisticSpec::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
+        StatisticSpec::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
+        StatisticSpec::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
     }
 }
 
 /// What says by what a statistic is told apart.
 type Grouped = [(&'static str, Option<String>); 2];
 
-fn max(each: &Each, answers: &Grid, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
+fn max(each: &MaximumOf, answers: &GridSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
     let of = each.of().map(text);
     let each = Some(format!("\"{}\"", each.word()));
     vec![("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys]
 }
 
-fn grid(grid: &Grid) -> String {
+fn grid(grid: &GridSpec) -> String {
     match grid {
-        Grid::Log(0) => "\"log\"".to_owned(),
-        Grid::Log(digits) => format!("{{ log = {} }}", Number::power(-digits)),
-        Grid::SignedLog => "\"signed log\"".to_owned(),
-        Grid::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
-        Grid::List(answers) => list(answers),
+        GridSpec::Log(0) => "\"log\"".to_owned(),
+        GridSpec::Log(digits) => format!("{{ log = {} }}", ConfigNumber::power(-digits)),
+        GridSpec::SignedLog => "\"signed log\"".to_owned(),
+        GridSpec::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
+        GridSpec::List(answers) => list(answers),
     }
 }
 
-fn quantile(quantiles: &Quantiles, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
-    let Quantiles { of, q, low, high, step } = quantiles;
+fn quantile(quantiles: &QuantilesSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
+    let QuantilesSpec { of, q, low, high, step } = quantiles;
     let range = format!("[{low}, {high}]");
     let step = step.map(|step| step.to_string());
     vec![("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys]
@@ -185,11 +185,11 @@ fn list(entries: &[impl Display]) -> String {
     format!("[{}]", entries.join(", "))
 }
 
-fn keys(keys: &Keys) -> String {
+fn keys(keys: &KeysSpec) -> String {
     match keys {
-        Keys::Discover => "\"discover\"".to_owned(),
-        Keys::File(file) => format!("{{ file = {} }}", path(file)),
-        Keys::Listed(keys) => list(&quoted(keys)),
+        KeysSpec::Discover => "\"discover\"".to_owned(),
+        KeysSpec::File(file) => format!("{{ file = {} }}", path(file)),
+        KeysSpec::Listed(keys) => list(&quoted(keys)),
     }
 }
 

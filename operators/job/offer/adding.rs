@@ -4,7 +4,7 @@ use super::{CellKey, Refused};
 use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
 use crate::dataflow::Schedule;
 use crate::invalid::Invalid;
-use crate::job::config::{Release, Statistic};
+use crate::job::config::{ReleaseSpec, StatisticSpec};
 use crate::mechanisms::{RunningTotal, Span, Total};
 
 /// How the windows of an offer are added up.
@@ -18,7 +18,7 @@ pub(crate) struct Adding {
 
 impl Adding {
     /// Nothing where each window is told by itself.
-    pub(super) fn of(release: &Release, schedule: &Schedule, place: &str) -> Result<Option<Adding>, Refused> {
+    pub(super) fn of(release: &ReleaseSpec, schedule: &Schedule, place: &str) -> Result<Option<Adding>, Refused> {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
         if let Some(windows) = release.last() {
@@ -60,13 +60,13 @@ impl Adding {
 }
 
 /// The field of a release that says what a mechanism refused, where that is one of running totals.
-pub(super) fn field(release: &Release, refused: &str) -> Option<&'static str> {
+pub(super) fn field(release: &ReleaseSpec, refused: &str) -> Option<&'static str> {
     release.running?;
     match refused {
         "horizon" => Some("every"),
         "width" | "over" => Some("over"),
         "strategy" => Some("strategy"),
-        "each" if matches!(release.statistic, Statistic::Sum(..)) => Some("range"),
+        "each" if matches!(release.statistic, StatisticSpec::Sum(..)) => Some("range"),
         "each" => Some("bound"),
         _ => None,
     }

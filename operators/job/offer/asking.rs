@@ -4,7 +4,7 @@ use super::steps::{self, Size};
 use super::{CellKey, Refused, delta_of, keys};
 use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
-use crate::job::config::{self, Each, Measure, Number, Release, Statistic};
+use crate::job::config::{self, MaximumOf, MeasureSpec, ConfigNumber, ReleaseSpec, StatisticSpec};
 use crate::mechanisms::{
     COUNTING, ContributionBound, Cut, Edges, Grid, Keys, Mean, PerPerson, Point, Quantile, Range, Total,
 };
@@ -56,42 +56,42 @@ impl Asking {
 
 /// What is asked, and of which field in which steps.
 pub(super) fn asking(
-    release: &Release,
+    release: &ReleaseSpec,
     cost: &PrivacyCost,
     place: &str,
 ) -> Result<(Asking, Option<(String, Point)>), Refused> {
     let keys = keys_of(release, cost, place)?;
-    let range = |measure: &Measure, size| -> Result<(Range, Point), Refused> {
-        let Measure { low, high, .. } = measure;
+    let range = |measure: &MeasureSpec, size| -> Result<(Range, Point), Refused> {
+        let MeasureSpec { low, high, .. } = measure;
         steps::of_range(*low, *high, size).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))
     };
     Ok(match &release.statistic {
-        Statistic::Count(_) => (Asking::Count(keys), None),
-        Statistic::People(_) => (Asking::People(keys), None),
-        Statistic::Sum(measure, _) => {
+        StatisticSpec::Count(_) => (Asking::Count(keys), None),
+        StatisticSpec::People(_) => (Asking::People(keys), None),
+        StatisticSpec::Sum(measure, _) => {
             let (range, point) = range(measure, Size::Reach)?;
             (Asking::Sum(range, keys), Some((measure.of.clone(), point)))
         }
-        Statistic::Mean(measure, _) => {
+        StatisticSpec::Mean(measure, _) => {
             let (range, point) = range(measure, Size::Width)?;
             (Asking::Mean(range, keys), Some((measure.of.clone(), point)))
         }
-        Statistic::Histogram { of, edges } => {
+        StatisticSpec::Histogram { of, edges } => {
             let (edges, point) = edges_of(edges, place)?;
             (Asking::Histogram(edges, point, keys), Some((of.clone(), point)))
         }
-        Statistic::Max { each, grid, .. } => {
+        StatisticSpec::Max { each, grid, .. } => {
             let (grid, point) =
                 grid_of(grid, each).map_err(|invalid| Refused::at(format!("{place}.grid"), &invalid))?;
             let value = each.of().map(|of| (of.to_owned(), point));
             let each = match each {
-                Each::Greatest(_) => PerPerson::Greatest,
-                Each::Sum(_) => PerPerson::Sum,
-                Each::Count => PerPerson::Records,
+                MaximumOf::Greatest(_) => PerPerson::Greatest,
+                MaximumOf::Sum(_) => PerPerson::Sum,
+                MaximumOf::Count => PerPerson::Records,
             };
             (Asking::Max(each, grid, keys), value)
         }
-        Statistic::Quantile(quantiles, _) => {
+        StatisticSpec::Quantile(quantiles, _) => {
             let parts = quantiles.q.iter().map(|q| Quantile::of(q.millionths().into(), 1_000_000));
             let parts = parts.collect::<Result<Vec<Quantile>, _>>();
             let parts = parts.map_err(|invalid| Refused::at(format!("{place}.q"), &invalid))?;
@@ -102,22 +102,22 @@ pub(super) fn asking(
     })
 }
 
-fn edges_of(edges: &[Number], place: &str) -> Result<(Edges, Point), Refused> {
+fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, Point), Refused> {
     steps::of_edges(edges).map_err(|invalid| Refused::at(format!("{place}.edges"), &invalid))
 }
 
 /// The answers in steps, and where the point of a step stands.
-fn grid_of(grid: &config::Grid, each: &Each) -> Result<(Grid, Point), Invalid> {
+fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, Point), Invalid> {
     // Records are counted one by one.
-    let finest = if *each == Each::Count { 0 } else { steps::DIGITS };
+    let finest = if *each == MaximumOf::Count { 0 } else { steps::DIGITS };
     match grid {
-        config::Grid::Log(digits) => Ok((Grid::log_from_zero(), Point::digits(*digits)?)),
-        config::Grid::SignedLog => Ok((Grid::log(), Point::WHOLE)),
-        config::Grid::Steps { from, to, step } => {
+        config::GridSpec::Log(digits) => Ok((Grid::log_from_zero(), Point::digits(*digits)?)),
+        config::GridSpec::SignedLog => Ok((Grid::log(), Point::WHOLE)),
+        config::GridSpec::Steps { from, to, step } => {
             let (steps, point) = steps::of_answers(&[*from, *to, *step], finest)?;
             Ok((stepped(&steps)?, point))
         }
-        config::Grid::List(answers) => {
+        config::GridSpec::List(answers) => {
             let (answers, point) = steps::of_answers(answers, finest)?;
             Ok((Grid::list(answers)?, point))
         }
@@ -125,8 +125,8 @@ fn grid_of(grid: &config::Grid, each: &Each) -> Result<(Grid, Point), Invalid> {
 }
 
 /// The answers of quantiles: without a step, a million of them or more.
-fn range_of(quantiles: &config::Quantiles) -> Result<(Grid, Point), Invalid> {
-    let config::Quantiles { low, high, step, .. } = quantiles;
+fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, Point), Invalid> {
+    let config::QuantilesSpec { low, high, step, .. } = quantiles;
     let Some(step) = step else {
         let (range, point) = steps::of_range(*low, *high, Size::Width)?;
         return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
@@ -143,22 +143,22 @@ fn stepped(steps: &[i64]) -> Result<Grid, Invalid> {
     }
 }
 
-fn keys_of(release: &Release, cost: &PrivacyCost, place: &str) -> Result<Keys<CellKey>, Refused> {
+fn keys_of(release: &ReleaseSpec, cost: &PrivacyCost, place: &str) -> Result<Keys<CellKey>, Refused> {
     let refused = |invalid: Invalid| Refused::at(format!("{place}.keys"), &invalid);
-    if let Statistic::Histogram { edges, .. } = &release.statistic {
+    if let StatisticSpec::Histogram { edges, .. } = &release.statistic {
         let (edges, point) = edges_of(edges, place)?;
         let buckets = edges.keys().listed().unwrap_or_default();
         return Keys::public(buckets.iter().map(|bucket| CellKey::Bucket(*bucket, point))).map_err(refused);
     }
     match release.statistic.grouping().map(|grouping| &grouping.keys) {
         None => Keys::public([CellKey::Whole]).map_err(refused),
-        Some(config::Keys::Listed(keys)) => {
+        Some(config::KeysSpec::Listed(keys)) => {
             Keys::public(keys.iter().map(|key| CellKey::Text(key.as_str().into()))).map_err(refused)
         }
-        Some(config::Keys::File(path)) => {
+        Some(config::KeysSpec::File(path)) => {
             let keys = keys::read(path).map_err(|wrong| Refused::new(format!("{place}.keys"), wrong))?;
             Keys::public(keys.into_iter().map(CellKey::Text)).map_err(refused)
         }
-        Some(config::Keys::Discover) => Ok(Keys::discover_within(delta_of(cost))),
+        Some(config::KeysSpec::Discover) => Ok(Keys::discover_within(delta_of(cost))),
     }
 }

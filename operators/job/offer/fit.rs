@@ -6,7 +6,7 @@ use super::{Refused, Together};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
-use crate::job::config::{CostWords, Job, Price, Share};
+use crate::job::config::{CostWords, Job, PriceSpec, BudgetShare};
 
 /// What a window of each release costs, in the domain's currency.
 pub(super) fn costs(
@@ -20,12 +20,12 @@ pub(super) fn costs(
     // Shares come to no more than the whole, so they always fit; what is left is for those that name a cost.
     for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
         let cost = match &release.price {
-            Price::Share(share) => part(cap, *share, *together, release.discovers()),
-            Price::Cost(words) => job
+            PriceSpec::Share(share) => part(cap, *share, *together, release.discovers()),
+            PriceSpec::Cost(words) => job
                 .cost(words)
                 .map_err(|invalid| Refused::at(format!("release[{}].cost", index + 1), &invalid))?,
         };
-        if matches!(release.price, Price::Share(_)) {
+        if matches!(release.price, PriceSpec::Share(_)) {
             left = without(&left, &cost, *together).unwrap_or(left);
         }
         costs.push(cost);
@@ -35,7 +35,7 @@ pub(super) fn costs(
         |index: usize| job.domain().promise() == Promise::Lifetime && !schedules[index].is_bounded();
     let written: Vec<Written<'_>> = (job.releases.iter().enumerate())
         .filter_map(|(index, release)| {
-            let Price::Cost(words) = &release.price else { return None };
+            let PriceSpec::Cost(words) = &release.price else { return None };
             let together = if endless(index) { Together::ONE } else { together[index] };
             Some(Written { index, words, cost: &costs[index], together, at_once: release.running.is_some() })
         })
@@ -80,11 +80,11 @@ struct Written<'j> {
 }
 
 /// The share of the cap, divided by what one account holds at once, part by part; of delta only where keys are discovered.
-fn part(cap: &PrivacyCost, share: Share, together: Together, discovers: bool) -> PrivacyCost {
+fn part(cap: &PrivacyCost, share: BudgetShare, together: Together, discovers: bool) -> PrivacyCost {
     let shared = |all: BudgetUnits| {
         let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
         // No more than all of it, which fits.
-        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(Share::WHOLE.parts())).unwrap_or(0))
+        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(BudgetShare::WHOLE.parts())).unwrap_or(0))
     };
     match cap {
         PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: together.divide(shared(*epsilon)) },

@@ -28,7 +28,7 @@ pub(super) use steps::misfit;
 
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
-use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, Price, Protected, Release};
+use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, Point};
 use crate::time::{LIMIT, Time};
@@ -134,7 +134,7 @@ impl Job {
 
 pub(crate) fn schedule(
     job: &Job,
-    release: &Release,
+    release: &ReleaseSpec,
     horizon: Horizon,
     place: &str,
 ) -> Result<Schedule, Refused> {
@@ -179,7 +179,7 @@ pub(crate) fn schedule(
 
 fn offer(
     job: &Job,
-    release: &Release,
+    release: &ReleaseSpec,
     (schedule, together, cost): (Schedule, Together, PrivacyCost),
     place: &str,
 ) -> Result<Offer, Refused> {
@@ -205,7 +205,7 @@ fn offer(
     let offer = Offer { stated: terms::stated(job, release, &offer), ..offer };
     // Whatever a mechanism can refuse is refused here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
-        let price = if matches!(release.price, Price::Share(_)) { "share" } else { "cost" };
+        let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
         let field = match adding::field(release, refused).unwrap_or(refused) {
             "bound" | "keys" | "per_key" | "windows" => "bound".to_owned(),
@@ -222,14 +222,14 @@ fn offer(
     Ok(offer)
 }
 
-fn bound(release: &Release) -> Bound {
+fn bound(release: &ReleaseSpec) -> Bound {
     let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
         .per_key(release.bound.per_key.unwrap_or(1).into());
     release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()))
 }
 
 /// How many times its price a window costs that a span of time cuts.
-fn weight(job: &Job, release: &Release, place: &str) -> Result<Weight, Refused> {
+fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Refused> {
     let limits = match job.privacy.protected {
         Protected::Record => Ok(ContributionBound::RECORD),
         Protected::Person { .. } => bound(release).checked(),

@@ -3,7 +3,7 @@
 use dashu_int::{IBig, UBig};
 
 use crate::invalid::{Invalid, Kind};
-use crate::job::config::Number;
+use crate::job::config::ConfigNumber;
 use crate::mechanisms::{Edges, Point, Range};
 
 /// A range is this many steps wide, or a tenth of it: the step is then a millionth of the range, and far below any noise.
@@ -25,7 +25,7 @@ pub(super) enum Size {
 }
 
 /// The range in steps, its ends rounded outwards, and where the point of a step stands.
-pub(super) fn of_range(low: Number, high: Number, size: Size) -> Result<(Range, Point), Invalid> {
+pub(super) fn of_range(low: ConfigNumber, high: ConfigNumber, size: Size) -> Result<(Range, Point), Invalid> {
     let power = low.parts().1.min(high.parts().1);
     let (bottom, top) = (whole(low, -power), whole(high, -power));
     let reach = magnitude(&bottom).max(magnitude(&top));
@@ -49,7 +49,7 @@ pub(super) fn of_range(low: Number, high: Number, size: Size) -> Result<(Range, 
 ///
 /// # Errors
 /// Names `edges` where [`misfit`] does.
-pub(super) fn of_edges(edges: &[Number]) -> Result<(Edges, Point), Invalid> {
+pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, Point), Invalid> {
     let digits = digits_of(edges);
     let steps: Option<Vec<i64>> = edges.iter().map(|edge| steps(*edge, digits, false)).collect();
     match steps {
@@ -63,7 +63,7 @@ pub(super) fn of_edges(edges: &[Number]) -> Result<(Edges, Point), Invalid> {
 ///
 /// # Errors
 /// Names `grid` where [`misfit`] does.
-pub(super) fn of_answers(answers: &[Number], finest: i32) -> Result<(Vec<i64>, Point), Invalid> {
+pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i64>, Point), Invalid> {
     let own = digits_of(answers);
     let farthest = |digits: i32| answers.iter().map(|answer| magnitude(&whole(*answer, digits))).max();
     let under = |digits: &i32| farthest(*digits).is_some_and(|size| size < UBig::from(STEPS));
@@ -76,25 +76,25 @@ pub(super) fn of_answers(answers: &[Number], finest: i32) -> Result<(Vec<i64>, P
 }
 
 /// Which edge has more digits than can be told apart, or is too far from zero for the digits of the others; and why.
-pub(in crate::job) fn misfit(edges: &[Number]) -> Option<(usize, &'static str)> {
+pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
     let fine = edges.iter().position(|edge| -edge.parts().1 > DIGITS);
     if let Some(index) = fine {
         return Some((index, "an edge of at most 18 digits behind the point"));
     }
     let digits = digits_of(edges);
-    let far = |edge: &Number| magnitude(&whole(*edge, digits)) > UBig::from(FARTHEST_EDGE);
+    let far = |edge: &ConfigNumber| magnitude(&whole(*edge, digits)) > UBig::from(FARTHEST_EDGE);
     let remedy =
         "an edge nearer to zero, or edges of fewer digits: all of them share the digits of the finest";
     edges.iter().position(far).map(|index| (index, remedy))
 }
 
 /// How many digits behind the point the finest of them has.
-fn digits_of(edges: &[Number]) -> i32 {
+fn digits_of(edges: &[ConfigNumber]) -> i32 {
     edges.iter().map(|edge| -edge.parts().1).max().unwrap_or(0).max(0)
 }
 
 /// So many steps of 10^-digits, rounded down or up.
-fn steps(number: Number, digits: i32, up: bool) -> Option<i64> {
+fn steps(number: ConfigNumber, digits: i32, up: bool) -> Option<i64> {
     let (mantissa, power) = number.parts();
     let shift = power + digits;
     if shift >= 0 {
@@ -110,7 +110,7 @@ fn steps(number: Number, digits: i32, up: bool) -> Option<i64> {
 }
 
 /// A number times 10^digits, where that is whole.
-fn whole(number: Number, digits: i32) -> IBig {
+fn whole(number: ConfigNumber, digits: i32) -> IBig {
     let (mantissa, power) = number.parts();
     IBig::from(mantissa) * IBig::from(ten((power + digits).max(0)))
 }
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn number(text: &str) -> Number {
-        Number::parse(text).unwrap()
+    fn number(text: &str) -> ConfigNumber {
+        ConfigNumber::parse(text).unwrap()
     }
 
     fn range(low: &str, high: &str, size: Size) -> (i64, i64, i32) {
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn answers_are_exact_and_their_steps_are_fine() {
         let answers = |texts: &[&str]| {
-            let numbers: Vec<Number> = texts.iter().map(|text| number(text)).collect();
+            let numbers: Vec<ConfigNumber> = texts.iter().map(|text| number(text)).collect();
             of_answers(&numbers, DIGITS).map(|(steps, point)| (steps, point.count()))
         };
         assert_eq!(answers(&["0", "5", "0.5"]), Ok((vec![0, 5_000_000, 500_000], 6)));

@@ -11,12 +11,12 @@ use super::{CellKey, Offer};
 use crate::dataflow::{Failure, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
-    Bound, Job, Keys, Price, Records, Release, Running, Source, TimeField, cost_fields, statistic_fields,
+    BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields, statistic_fields,
 };
 use crate::ledger::{Charge, Ledger, VersionTerms};
 
 /// The fields that the pipeline does not know, and the words of the file for those that it does.
-pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerms {
+pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &Offer) -> VersionTerms {
     // The account's: `privacy`. Bound by the pipeline: `from`, and `until` where something follows from it. Of the run and of
     // its machine: the others.
     let Job {
@@ -32,13 +32,13 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
         domain: _,
         file: _,
     } = job;
-    let Release { name: _, every, over, running, statistic, bound, noise, price } = release;
+    let ReleaseSpec { name: _, every, over, running, statistic, bound, noise, price } = release;
     let word = statistic.word();
     let mut terms = reading(VersionTerms::new(), source).binding("every", format!("\"{every}\""));
     if let Some(over) = over {
         terms = terms.binding("over", format!("\"{over}\""));
     }
-    if let Some(Running { strategy }) = running {
+    if let Some(RunningSpec { strategy }) = running {
         terms = terms.binding("running", true);
         if let Some(strategy) = strategy {
             terms = terms.showing("strategy", format!("\"{strategy}\""));
@@ -54,7 +54,7 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
             _ => terms.binding(&name, value),
         };
     }
-    let Bound { keys, per_key, windows } = bound;
+    let BoundSpec { keys, per_key, windows } = bound;
     for (field, value) in [("keys", keys), ("per_key", per_key), ("windows", windows)] {
         if let Some(value) = value {
             terms = terms.showing(&format!("bound.{field}"), value);
@@ -62,7 +62,7 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
     }
     terms = terms.showing("noise", format!("\"{}\"", noise.word()));
     match price {
-        Price::Cost(cost) => {
+        PriceSpec::Cost(cost) => {
             for (field, value) in cost_fields(cost) {
                 if let Some(value) = value {
                     terms = terms.showing(&format!("cost.{field}"), value);
@@ -71,7 +71,7 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
             terms
         }
         // The cost of a window is the share's, divided by how many windows an account holds together.
-        Price::Share(share) => terms
+        PriceSpec::Share(share) => terms
             .showing("share", share.to_decimal())
             .showing("privacy.budget", job.domain().cap())
             .showing("windows that share the budget", offer.together.windows())
@@ -80,15 +80,15 @@ pub(super) fn stated(job: &Job, release: &Release, offer: &Offer) -> VersionTerm
 }
 
 /// How records are read.
-fn reading(terms: VersionTerms, source: &Source) -> VersionTerms {
+fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // Where records lie and how a file of them is read through is no part of what they are: `path`, `order`, `bad`. Made-up
     // records are what lies there. Lateness is the pipeline's. Which fields are declared changes no record.
-    let Source { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
+    let SourceSpec { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
     let kind = match records {
-        Records::Csv(_) => "csv",
-        Records::Jsonl(_) => "jsonl",
-        Records::Combined(_) => "combined",
-        Records::Synthetic(_) => "synthetic",
+        RecordFormat::Csv(_) => "csv",
+        RecordFormat::Jsonl(_) => "jsonl",
+        RecordFormat::Combined(_) => "combined",
+        RecordFormat::Synthetic(_) => "synthetic",
     };
     let terms = terms.binding("source.type", format!("\"{kind}\""));
     let terms = match time {
@@ -105,8 +105,8 @@ fn reading(terms: VersionTerms, source: &Source) -> VersionTerms {
 }
 
 /// The keys that are listed, in their order.
-fn keys(release: &Release, offer: &Offer) -> String {
-    if release.statistic.grouping().is_some_and(|grouping| grouping.keys == Keys::Discover) {
+fn keys(release: &ReleaseSpec, offer: &Offer) -> String {
+    if release.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
         return "\"discover\"".to_owned();
     }
     let listed = offer.asking.keys().listed().unwrap_or_default();

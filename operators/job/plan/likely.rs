@@ -6,7 +6,7 @@
 
 use super::{Keys, Noise, Plan};
 use crate::accounting::PrivacyCost;
-use crate::job::config::{Job, Price, Release, Share, Statistic};
+use crate::job::config::{Job, PriceSpec, ReleaseSpec, BudgetShare, StatisticSpec};
 use crate::job::offer::Offer;
 
 /// A cell that needs more people than this is not likely to get them.
@@ -24,16 +24,16 @@ const LIKELY: f64 = 1e-3;
 const WORTH: f64 = 1.1;
 
 /// With how many people in a cell nine tenths of all errors are below a tenth.
-pub(super) fn people_for_a_tenth(release: &Release, noise: &[Noise]) -> u64 {
+pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[Noise]) -> u64 {
     let reach = |number: usize| noise.get(number).map_or(0.0, |noise| noise.interval);
     let people = match &release.statistic {
-        Statistic::Sum(measure, _) => {
+        StatisticSpec::Sum(measure, _) => {
             let most = measure.low.to_f64().abs().max(measure.high.to_f64().abs());
             10.0 * reach(0) / (most / 2.0)
         }
         // A tenth of the range; the count is off by its own noise times the mean's distance from the middle, half of
         // that range at most.
-        Statistic::Mean(measure, _) => {
+        StatisticSpec::Mean(measure, _) => {
             let width = measure.high.to_f64() - measure.low.to_f64();
             10.0 * (reach(0) / width + reach(1) / 2.0)
         }
@@ -148,12 +148,12 @@ fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
 
 /// Shares that leave a part to nobody. A domain may be shared with another job, and a cost may use it.
 fn unused(job: &Job) -> Option<String> {
-    let share = |release: &Release| match release.price {
-        Price::Share(share) => Some(u128::from(share.parts())),
-        Price::Cost(_) => None,
+    let share = |release: &ReleaseSpec| match release.price {
+        PriceSpec::Share(share) => Some(u128::from(share.parts())),
+        PriceSpec::Cost(_) => None,
     };
     let given: u128 = job.releases.iter().map(share).sum::<Option<u128>>()?;
-    let whole = u128::from(Share::WHOLE.parts());
+    let whole = u128::from(BudgetShare::WHOLE.parts());
     let left = whole.saturating_sub(given);
     (left * 100 >= whole).then(|| {
         let percent = left * 100 / whole;

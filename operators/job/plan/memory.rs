@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::Memory;
 use crate::dataflow::Schedule;
-use crate::job::config::{Every, Job, Protected, Release, Statistic};
+use crate::job::config::{Every, Job, Protected, ReleaseSpec, StatisticSpec};
 use crate::job::offer::CellKey;
 
 /// A person's identity, as the sources hold it.
@@ -24,7 +24,7 @@ const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
 /// A value among the largest of a key, of which there are up to twice as many as must be known.
 const LISTED: u64 = 8;
 
-pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, Option<usize>)) -> Memory {
+pub(super) fn of(job: &Job, release: &ReleaseSpec, (schedule, largest): (&Schedule, Option<usize>)) -> Memory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
     let most = u64::from(release.bound.keys.unwrap_or(1));
     // Which keys of a window count is a matter of former windows: until it closes, any of them may.
@@ -33,15 +33,15 @@ pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, 
     let held = match (&release.statistic, &job.source.id) {
         // What may come twice is held until it is known that it did not.
         (_, Some(_)) => keys.saturating_mul(records).saturating_mul(KEPT + PERSON),
-        (Statistic::Mean(..) | Statistic::Quantile(..), None) => {
+        (StatisticSpec::Mean(..) | StatisticSpec::Quantile(..), None) => {
             keys.saturating_mul(records).saturating_mul(KEPT)
         }
-        (Statistic::Sum(..) | Statistic::Max { .. }, None) => keys.saturating_mul(SUMMED),
+        (StatisticSpec::Sum(..) | StatisticSpec::Max { .. }, None) => keys.saturating_mul(SUMMED),
         _ => keys.saturating_mul(COUNTED),
     };
     let runs = person && release.running.is_some();
     let by_key =
-        release.statistic.grouping().is_some() || matches!(release.statistic, Statistic::Histogram { .. });
+        release.statistic.grouping().is_some() || matches!(release.statistic, StatisticSpec::Histogram { .. });
     let a_person = match person {
         true if runs && by_key => PERSON + PLACE,
         true => PERSON + PLACE + held,
@@ -60,7 +60,7 @@ pub(super) fn of(job: &Job, release: &Release, (schedule, largest): (&Schedule, 
 }
 
 /// Windows that have begun and are not closed, at most, when records come as they happen.
-fn open(job: &Job, release: &Release, schedule: &Schedule) -> Option<u64> {
+fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
     if release.every == Every::All {
         return Some(1);
     }

@@ -118,7 +118,7 @@ impl Job {
 
 fn planned(
     job: &Job,
-    release: &super::config::Release,
+    release: &super::config::ReleaseSpec,
     (offer, settled): (&Offer, &Settled),
     (paid, delta): (&PrivacyCost, Option<f64>),
 ) -> Planned {

@@ -1,10 +1,10 @@
 //! What a plan says in words.
 
-use crate::job::config::{Each, Grid, Job, Number, Protected, Quantiles, Release, Statistic};
+use crate::job::config::{MaximumOf, GridSpec, Job, ConfigNumber, Protected, QuantilesSpec, ReleaseSpec, StatisticSpec};
 use crate::time::in_words;
 
 /// What is told of a window, or of several.
-pub(super) fn statistic(job: &Job, release: &Release) -> String {
+pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let told = of_windows(job, &release.statistic);
     match (release.running, release.last()) {
         (None, _) => told,
@@ -14,54 +14,54 @@ pub(super) fn statistic(job: &Job, release: &Release) -> String {
     }
 }
 
-fn of_windows(job: &Job, statistic: &Statistic) -> String {
+fn of_windows(job: &Job, statistic: &StatisticSpec) -> String {
     let people = if job.privacy.protected == Protected::Record { "records" } else { "people" };
     let by = statistic.grouping().map_or(String::new(), |grouping| format!(" of each {}", grouping.by));
     match statistic {
-        Statistic::Count(_) => format!("how many records{by}"),
-        Statistic::People(_) => format!("how many {people}{by}"),
-        Statistic::Sum(measure, _) => {
+        StatisticSpec::Count(_) => format!("how many records{by}"),
+        StatisticSpec::People(_) => format!("how many {people}{by}"),
+        StatisticSpec::Sum(measure, _) => {
             let range = range(measure.low, measure.high);
             format!("the sum of {}{by}, what each brings to it kept within {range}", measure.of)
         }
-        Statistic::Mean(measure, _) => {
+        StatisticSpec::Mean(measure, _) => {
             format!(
                 "the mean of {}{by}, each value kept within {}",
                 measure.of,
                 range(measure.low, measure.high)
             )
         }
-        Statistic::Histogram { of, edges } => {
+        StatisticSpec::Histogram { of, edges } => {
             format!("how many records have a {of} between each two of {} edges", edges.len())
         }
-        Statistic::Max { each, grid, .. } => max(job, each, &by, grid),
-        Statistic::Quantile(quantiles, _) => quantile(quantiles, &by),
+        StatisticSpec::Max { each, grid, .. } => max(job, each, &by, grid),
+        StatisticSpec::Quantile(quantiles, _) => quantile(quantiles, &by),
     }
 }
 
-fn max(job: &Job, each: &Each, by: &str, answers: &Grid) -> String {
+fn max(job: &Job, each: &MaximumOf, by: &str, answers: &GridSpec) -> String {
     let one = if job.privacy.protected == Protected::Record { "record" } else { "person" };
     let what = match each {
-        Each::Greatest(of) => format!("the largest {of}{by}"),
-        Each::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
-        Each::Count => format!("the most records of one {one}{by}"),
+        MaximumOf::Greatest(of) => format!("the largest {of}{by}"),
+        MaximumOf::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
+        MaximumOf::Count => format!("the most records of one {one}{by}"),
     };
     format!("{what}, among {}", grid(answers))
 }
 
-fn grid(grid: &Grid) -> String {
+fn grid(grid: &GridSpec) -> String {
     // Sixteen to a doubling.
     match grid {
-        Grid::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
-        Grid::Log(digits) => format!("numbers from 0 on, 4.5% apart, in steps of {}", Number::power(-digits)),
-        Grid::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
-        Grid::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
-        Grid::List(answers) => format!("{} numbers that are listed", answers.len()),
+        GridSpec::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
+        GridSpec::Log(digits) => format!("numbers from 0 on, 4.5% apart, in steps of {}", ConfigNumber::power(-digits)),
+        GridSpec::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
+        GridSpec::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
+        GridSpec::List(answers) => format!("{} numbers that are listed", answers.len()),
     }
 }
 
-fn quantile(quantiles: &Quantiles, by: &str) -> String {
-    let Quantiles { of, q, low, high, step } = quantiles;
+fn quantile(quantiles: &QuantilesSpec, by: &str) -> String {
+    let QuantilesSpec { of, q, low, high, step } = quantiles;
     let parts: Vec<String> = q.iter().map(ToString::to_string).collect();
     let (s, parts) = (if parts.len() == 1 { "" } else { "s" }, listed(&parts));
     let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
@@ -78,12 +78,12 @@ fn listed(words: &[String]) -> String {
     }
 }
 
-fn range(low: Number, high: Number) -> String {
+fn range(low: ConfigNumber, high: ConfigNumber) -> String {
     format!("{low} and {high}")
 }
 
 /// How much one protected unit can matter.
-pub(super) fn bound(job: &Job, release: &Release) -> String {
+pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
     let Protected::Person { field, .. } = &job.privacy.protected else {
         return "one record, in every window that holds its time".to_owned();
     };
@@ -96,16 +96,16 @@ pub(super) fn bound(job: &Job, release: &Release) -> String {
         words += &format!(", who counts in at most {}{of}", counted(keys, "key"));
     }
     match (&release.statistic, release.bound.per_key) {
-        (Statistic::Sum(measure, _), _) if runs => {
+        (StatisticSpec::Sum(measure, _), _) if runs => {
             let most = measure.low.size().max(measure.high.size());
             words += &format!(", with values of {most} together, without their signs");
         }
-        (Statistic::People(_), _) => words += ", once",
-        (Statistic::Sum(..), _) => words += ", with all that they bring",
-        (Statistic::Max { .. }, _) => words += ", with one value",
+        (StatisticSpec::People(_), _) => words += ", once",
+        (StatisticSpec::Sum(..), _) => words += ", with all that they bring",
+        (StatisticSpec::Max { .. }, _) => words += ", with one value",
         (_, per_key) => words += &format!(", with {}", counted(per_key.unwrap_or(1), "record")),
     }
-    if release.bound.keys.is_some() && !matches!(release.statistic, Statistic::People(_)) {
+    if release.bound.keys.is_some() && !matches!(release.statistic, StatisticSpec::People(_)) {
         words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
     }
     if runs {

@@ -9,7 +9,8 @@ use crate::job::config::shell_quoted;
 use crate::job::sinks;
 use crate::ledger::durable::directory;
 use crate::ledger::{
-    Anchor, Charge, Digest, Domain, Journal, Key, Ledger, Published, Release as Released, Shortfall,
+    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, Published, ReleaseId as Released,
+    Shortfall,
 };
 use crate::time::in_utc;
 use crate::words::meant;
@@ -90,7 +91,7 @@ impl Job {
         // In the order of a run.
         let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.unwrap_or_default();
         let key = &self.privacy.key;
-        let bound = ledger.is_bound(&Key::open(key)?).map_err(|trouble| trouble.about("key", key))?;
+        let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.would_follow(&mut ledger, out, published)?;
         self.would_agree(&mut ledger)?;
         let offers = self.offers(self.horizon())?;
@@ -158,7 +159,7 @@ impl Job {
                 init()
             )));
         }
-        Key::open(&self.privacy.key)?;
+        LedgerKey::open(&self.privacy.key)?;
         let mut ledger = Ledger::open(place)?;
         let stated = ledger.domains()?;
         let Some(known) = stated.iter().find(|known| known.name() == name) else {
@@ -191,7 +192,7 @@ impl Job {
 
 /// The remedy for a domain that the ledger does not state: the names that it states come first, for a second domain doubles
 /// what may be spent on the people who are in both.
-fn unstated(name: &str, stated: &[Domain], init: &str) -> String {
+fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
     let names: Vec<&str> = stated.iter().map(|domain| domain.name().as_str()).collect();
     if names.is_empty() {
         return format!("; state it: {init}");

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::*;
 use crate::dataflow::announce_end;
-use crate::ledger::{Digest, Key};
+use crate::ledger::{Digest, LedgerKey};
 
 /// The processes of a job that is more than one.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Job {
         if let Some(Processes { addresses, insecure: false, .. }) = processes {
             addresses.iter().try_for_each(|address| private(address))?;
         }
-        if let Records::Csv(Place::Stdin) | Records::Jsonl(Place::Stdin) | Records::Combined(Place::Stdin) =
+        if let RecordFormat::Csv(SourcePlace::Stdin) | RecordFormat::Jsonl(SourcePlace::Stdin) | RecordFormat::Combined(SourcePlace::Stdin) =
             &self.source.records
             && crew.processes > 1
         {
@@ -55,7 +55,7 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        (offers, key): (&[Offer], &Key),
+        (offers, key): (&[Offer], &LedgerKey),
         (kind, notice): (&str, Option<Notice>),
     ) -> Result<Config, Failure> {
         let Some(Processes { process, addresses, .. }) = processes else {
@@ -65,10 +65,10 @@ impl Job {
         // may lie elsewhere on another machine.
         let source = &self.source;
         let records = match &source.records {
-            Records::Csv(_) => "csv".to_owned(),
-            Records::Jsonl(_) => "jsonl".to_owned(),
-            Records::Combined(_) => "combined".to_owned(),
-            Records::Synthetic(made_up) => format!("{made_up:?}"),
+            RecordFormat::Csv(_) => "csv".to_owned(),
+            RecordFormat::Jsonl(_) => "jsonl".to_owned(),
+            RecordFormat::Combined(_) => "combined".to_owned(),
+            RecordFormat::Synthetic(made_up) => format!("{made_up:?}"),
         };
         let read = (records, &source.time, source.zone.name(), source.order, source.late, &source.id);
         let agreed =

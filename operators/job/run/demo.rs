@@ -15,7 +15,7 @@ use crate::gate::{Gate, Opening};
 use crate::job::Job;
 use crate::job::offer::Offer;
 use crate::job::sources::Crew;
-use crate::ledger::{Digest, Key, Ledger};
+use crate::ledger::{Digest, Ledger, LedgerKey};
 use crate::told::{Line, Says};
 
 /// The exact numbers of a demonstration, by offer.
@@ -82,7 +82,7 @@ impl ThrownAway {
     }
 
     fn key(&self) -> PathBuf {
-        Key::beside(&self.ledger())
+        LedgerKey::beside(&self.ledger())
     }
 
     /// A gate to it. Of several processes each has the same key, and the ledger of the first is the one that is charged.

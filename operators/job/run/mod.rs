@@ -26,13 +26,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::bundle::bundles;
-use super::config::{Every, Job, Place, Protected, Records};
+use super::config::{Every, Job, SourcePlace, Protected, RecordFormat};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
 use crate::gate::{Gate, Opening, Standing};
-use crate::ledger::{Domain, Trouble};
+use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
 use ending::last_close;
@@ -88,12 +88,12 @@ impl Job {
     ///
     /// Where its records are made up.
     pub fn read_from(&mut self, path: &Path) -> Result<(), Failure> {
-        let place = if path == Path::new("-") { Place::Stdin } else { Place::Files(path.to_owned()) };
+        let place = if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
         self.source.records = match &self.source.records {
-            Records::Csv(_) => Records::Csv(place),
-            Records::Jsonl(_) => Records::Jsonl(place),
-            Records::Combined(_) => Records::Combined(place),
-            Records::Synthetic(_) => {
+            RecordFormat::Csv(_) => RecordFormat::Csv(place),
+            RecordFormat::Jsonl(_) => RecordFormat::Jsonl(place),
+            RecordFormat::Combined(_) => RecordFormat::Combined(place),
+            RecordFormat::Synthetic(_) => {
                 let message = "--from: the source of this job is synthetic, and reads no file; leave it out";
                 return Err(Failure::configuration(message));
             }
@@ -143,7 +143,7 @@ impl Job {
     /// # Errors
     ///
     /// Where one cap would speak about different people, or about another promise.
-    pub fn is_charged_to(&self, known: &Domain) -> Result<(), Failure> {
+    pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), Failure> {
         let (asked, name) = (self.domain(), known.name());
         let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
                       privacy.domain and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";

@@ -104,8 +104,8 @@ impl Job {
     fn own_files(&self, name: &Path) -> Vec<(&'static str, PathBuf)> {
         let privacy = &self.privacy;
         let mut own = vec![("the job", self.file.path().to_owned()), ("privacy.key", privacy.key.clone())];
-        if let Records::Csv(place) | Records::Jsonl(place) | Records::Combined(place) = &self.source.records
-            && let Place::Files(source) = place
+        if let RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) = &self.source.records
+            && let SourcePlace::Files(source) = place
         {
             own.push(("source.path", source.clone()));
         }
@@ -124,6 +124,6 @@ impl Job {
 }
 
 /// Names the option that a refusal of an output is about.
-pub(super) fn of_out(trouble: Trouble) -> Failure {
-    Trouble::refused(format!("--out {trouble}")).into()
+pub(super) fn of_out(trouble: LedgerError) -> Failure {
+    LedgerError::refused(format!("--out {trouble}")).into()
 }

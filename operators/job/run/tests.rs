@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::ledger::{Key, Ledger};
+use crate::ledger::{Ledger, LedgerKey};
 
 /// A directory of its own, with a job file and its ledger, that is gone when the test is.
 struct Place(PathBuf);
@@ -26,7 +26,7 @@ impl Place {
         let job = Job::parse(self.0.join("job.toml"), text).unwrap();
         let ledger = &job.privacy.ledger;
         if !ledger.exists() {
-            Key::create(Key::beside(ledger)).unwrap();
+            LedgerKey::create(LedgerKey::beside(ledger)).unwrap();
             Ledger::create_alone(ledger).unwrap().register(job.domain()).unwrap();
         }
         job

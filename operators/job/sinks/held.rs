@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::{Format, table};
 use crate::canonical::{Canonical, Digest};
-use crate::ledger::Trouble;
+use crate::ledger::LedgerError;
 use crate::told::{Line, Says};
 
 /// What a file holds.
@@ -87,18 +87,23 @@ fn heard(line: &str, format: Format, demo: bool) -> Option<Heard> {
 
 impl Held {
     /// Reads a file of releases, or of a demo.
-    pub(super) fn read(file: impl BufRead, format: Format, demo: bool, path: &Path) -> Result<Held, Trouble> {
+    pub(super) fn read(
+        file: impl BufRead,
+        format: Format,
+        demo: bool,
+        path: &Path,
+    ) -> Result<Held, LedgerError> {
         let mut reader = Reader::new(file, format);
         let mut held = Held::default();
         let mut open: Option<Unclosed> = None;
         let refuse = |number: u64, what: &str| {
             let remedy = "give the path of a new file, or of one that was written here";
-            Err(Trouble::refused(format!("{}:{number}: {what}; {remedy}", path.display())))
+            Err(LedgerError::refused(format!("{}:{number}: {what}; {remedy}", path.display())))
         };
         loop {
             let number = reader.number + 1;
             let whole = reader.next();
-            if !whole.map_err(|error| Trouble::refused(format!("{}: {error}", path.display())))? {
+            if !whole.map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))? {
                 break;
             }
             if format == Format::Csv && number == 1 {

@@ -35,7 +35,7 @@ use crate::canonical::Digest;
 use crate::invalid::found_by;
 use crate::job::paths::leads_to;
 use crate::ledger::durable::{directory, sync_name};
-use crate::ledger::{Published, Row, Trouble};
+use crate::ledger::{LedgerError, Published, Row};
 
 /// Where releases go.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ enum Found {
 
 impl Found {
     /// Looks at a path; a symbolic link is followed.
-    fn at(path: &Path) -> Result<Found, Trouble> {
+    fn at(path: &Path) -> Result<Found, LedgerError> {
         match fs::metadata(path) {
             Ok(found) if found.is_file() => Ok(Found::File),
             Ok(found) if !found.is_dir() => Ok(Found::Stream),
@@ -142,7 +142,7 @@ impl Sink {
     /// # Errors
     ///
     /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
-    pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, Trouble> {
+    pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, LedgerError> {
         let format = Format::of(path);
         let refuse = |error: io::Error| unopened(path, &error);
         let found = Found::at(path)?;
@@ -156,7 +156,7 @@ impl Sink {
         // A file system without locks is no reason to refuse: the ledger keeps the processes of one job apart.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             let message = "another process writes to it; give the path of another file";
-            return Err(Trouble::refused(format!("{}: {message}", path.display())));
+            return Err(LedgerError::refused(format!("{}: {message}", path.display())));
         }
         let held = Held::read(BufReader::new(&file), format, demo, path)?;
         let sound = if demo { 0 } else { held.sound };
@@ -212,7 +212,7 @@ impl Sink {
     /// # Errors
     ///
     /// If its line names no window.
-    pub(crate) fn unclosed(&self) -> Result<Option<Published>, Trouble> {
+    pub(crate) fn unclosed(&self) -> Result<Option<Published>, LedgerError> {
         self.unclosed.as_ref().map(Unclosed::published).transpose()
     }
 
@@ -221,7 +221,7 @@ impl Sink {
     /// # Errors
     ///
     /// If the file holds rows of another ledger: then it is left as it is.
-    pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), Trouble> {
+    pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
     }
@@ -252,7 +252,7 @@ impl Sink {
     /// # Errors
     ///
     /// If there is another one and it cannot be opened, as by [`Sink::file`]: then it goes on in the old file.
-    pub(crate) fn reopen(&mut self, path: &Path) -> Result<bool, Trouble> {
+    pub(crate) fn reopen(&mut self, path: &Path) -> Result<bool, LedgerError> {
         let To::File(file) = &self.to else { return Ok(false) };
         let facts = |facts: fs::Metadata| (facts.dev(), facts.ino());
         let refuse = |error: io::Error| unopened(path, &error);
@@ -411,11 +411,11 @@ impl Drop for Sink {
 }
 
 /// An output that cannot be opened.
-fn unopened(path: &Path, error: &io::Error) -> Trouble {
+fn unopened(path: &Path, error: &io::Error) -> LedgerError {
     let end = leads_to(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };
     let (shown, directory) = (path.display(), directory(&end));
-    Trouble::refused(if directory.exists() {
+    LedgerError::refused(if directory.exists() {
         format!("{shown}: found {}; give the path of a file that can be written", found_by(error))
     } else {
         format!("{shown}:{link} there is no directory {}; make it", directory.display())

@@ -10,7 +10,7 @@ use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::leads_to;
 use crate::ledger::durable::could_be_made;
-use crate::ledger::{Anchor, Name, Published, Trouble};
+use crate::ledger::{Anchor, LedgerError, Name, Published};
 use crate::time::moment;
 
 /// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. Of a
@@ -19,15 +19,16 @@ use crate::time::moment;
 /// # Errors
 ///
 /// If it cannot be read, or is no file of releases.
-pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
+pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     let format = Format::of(path);
-    let open = || File::open(path).map_err(|error| Trouble::refused(format!("{}: {error}", path.display())));
+    let open =
+        || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
     // What is no file of releases is refused there, to the line.
     let Held { sound, unclosed, .. } = Held::read(BufReader::new(open()?), format, false, path)?;
     let mut reader = Reader::new(BufReader::new(open()?), format);
     let (mut rows, mut id) = (Vec::new(), None);
     while reader.at() < sound {
-        reader.next().map_err(|error| Trouble::refused(format!("{}: {error}", path.display())))?;
+        reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
         // The header of a table is none.
         let Some(heard) = reader.heard(false) else { continue };
         match heard.word {
@@ -57,7 +58,7 @@ pub fn published(path: &Path) -> Result<Vec<Published>, Trouble> {
 pub(crate) fn newest_in(
     path: &Path,
     ledger: &Digest,
-) -> Result<(Option<Anchor>, Option<Published>), Trouble> {
+) -> Result<(Option<Anchor>, Option<Published>), LedgerError> {
     let refuse = |error: io::Error| unopened(path, &error);
     let file = match Found::at(path)? {
         Found::Nothing => return could_be_made(&leads_to(path)).map_err(refuse).map(|()| (None, None)),
@@ -71,11 +72,11 @@ pub(crate) fn newest_in(
 }
 
 /// Refuses a file whose rows are of another ledger.
-pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), Trouble> {
+pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), LedgerError> {
     if held.is_none_or(|held| held == ledger) {
         return Ok(());
     }
-    Err(Trouble::refused(format!(
+    Err(LedgerError::refused(format!(
         "{}: it holds releases of another ledger than the job's, and is left as it is; give the path of a new file, or the \
          ledger that it was written from",
         path.display()
@@ -83,17 +84,17 @@ pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) ->
 }
 
 /// A window as lines name it; an end that has no name is the end of time.
-fn window(start: &str, end: &str) -> Result<Interval, Trouble> {
+fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
     let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
     let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
     let (start, end) =
-        ends.ok_or_else(|| Trouble::refused("window: found no moment; give a file of releases"))?;
+        ends.ok_or_else(|| LedgerError::refused("window: found no moment; give a file of releases"))?;
     Ok(Interval::new(start, end)?)
 }
 
 impl Unclosed {
     /// The window, with the id that its first cell names.
-    pub(super) fn published(&self) -> Result<Published, Trouble> {
+    pub(super) fn published(&self) -> Result<Published, LedgerError> {
         let [release, start, end] = &self.about;
         Ok(Published {
             row: None,

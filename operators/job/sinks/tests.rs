@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::accounting::Interval;
-use crate::ledger::{Fate, Name, Release};
+use crate::ledger::{Name, ReleaseId, ReleaseStatus};
 
 struct Place(PathBuf);
 
@@ -33,11 +33,11 @@ impl Drop for Place {
 
 const NAMES: [&str; 2] = ["out.jsonl", "out.csv"];
 
-fn row(sequence: i64, fate: Fate, line: impl FnOnce(&str) -> String) -> Row {
+fn row(sequence: i64, fate: ReleaseStatus, line: impl FnOnce(&str) -> String) -> Row {
     let name = |text| Name::new("name", text).unwrap();
     let window = Interval::new(sequence * 60_000_000, (sequence + 1) * 60_000_000).unwrap();
     let version = Digest::of(b"version");
-    let release = Release {
+    let release = ReleaseId {
         domain: name("visits"),
         job: name("web"),
         version,
@@ -72,14 +72,14 @@ fn cell(window: &str, key: &str, value: &str) -> String {
 }
 
 fn sealed(sequence: i64, cells: &[(&str, &str)]) -> Row {
-    row(sequence, Fate::Sealed, |window| {
+    row(sequence, ReleaseStatus::Sealed, |window| {
         let cells: Vec<String> = cells.iter().map(|(key, value)| cell(window, key, value)).collect();
         cells.join("\n")
     })
 }
 
 fn refused(sequence: i64) -> Row {
-    row(sequence, Fate::Refused, |window| {
+    row(sequence, ReleaseStatus::Refused, |window| {
         format!(
             r#"{{"release":"by_path","window":{window},"refused":"budget","domain":"visits","spent":{{"rho":0.5,"delta":0.0}},"asked":{{"rho":0.25,"delta":1e-9}},"limit":{{"rho":0.6,"delta":1e-6}}}}"#
         )
@@ -87,7 +87,7 @@ fn refused(sequence: i64) -> Row {
 }
 
 fn rows() -> Vec<Row> {
-    let skipped = row(4, Fate::Skipped, |window| {
+    let skipped = row(4, ReleaseStatus::Skipped, |window| {
         format!(r#"{{"release":"by_path","window":{window},"skipped":true}}"#)
     });
     vec![
@@ -186,7 +186,7 @@ fn is_refused(name: &str, text: &[u8], demo: bool) -> String {
     let path = place.file(name);
     fs::write(&path, text).unwrap();
     let trouble = Sink::file(&path, demo).unwrap_err();
-    assert_eq!(trouble.kind(), crate::ledger::TroubleKind::Refused);
+    assert_eq!(trouble.kind(), crate::ledger::LedgerErrorKind::Refused);
     assert_eq!(fs::read(&path).unwrap(), text, "it was written to");
     trouble.to_string()
 }

@@ -26,7 +26,7 @@ use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
 use crate::dataflow::{Clock, Gone, Peers};
-use crate::job::config::{MADE_UP, Place, Protected, Records, Source};
+use crate::job::config::{MADE_UP, SourcePlace, Protected, RecordFormat, SourceSpec};
 
 /// Whether an input has an end.
 #[derive(Clone)]
@@ -81,7 +81,7 @@ impl std::convert::From<Crew> for Crewed {
 
 /// A source that is being read.
 pub(crate) struct Input {
-    source: Source,
+    source: SourceSpec,
     plan: Plan,
     crew: Crew,
     from: From,
@@ -117,7 +117,7 @@ enum From {
 ///
 /// If there is nothing to read, or what is wanted of it cannot be had. No record has been read by then.
 pub(crate) fn open(
-    source: &Source,
+    source: &SourceSpec,
     person: &Protected,
     wanted: Wanted,
     pace: Pace,
@@ -129,7 +129,7 @@ pub(crate) fn open(
 
 pub(super) fn open_in(
     sizes: Sizes,
-    source: &Source,
+    source: &SourceSpec,
     person: &Protected,
     wanted: Wanted,
     pace: Pace,
@@ -141,10 +141,10 @@ pub(super) fn open_in(
     // What is wrong with the times is told before anything is read.
     Maker::new(plan.clone(), source)?;
     let name = match &source.records {
-        Records::Csv(Place::Files(path))
-        | Records::Jsonl(Place::Files(path))
-        | Records::Combined(Place::Files(path)) => path.display().to_string(),
-        Records::Synthetic(_) => "the synthetic source".into(),
+        RecordFormat::Csv(SourcePlace::Files(path))
+        | RecordFormat::Jsonl(SourcePlace::Files(path))
+        | RecordFormat::Combined(SourcePlace::Files(path)) => path.display().to_string(),
+        RecordFormat::Synthetic(_) => "the synthetic source".into(),
         _ => "standard input".into(),
     };
     let fate = Fate::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
@@ -166,7 +166,7 @@ pub(super) fn open_in(
         })
     };
     let (place, format) = match &source.records {
-        Records::Synthetic(synthetic) => {
+        RecordFormat::Synthetic(synthetic) => {
             if let Some(field) = plan.fields.iter().find(|field| !MADE_UP.contains(&field.as_str())) {
                 let why = format!("it has no field named {field}; name one of {}", MADE_UP.join(", "));
                 return Err(Gone::refused(fate.place()).because(why));
@@ -176,13 +176,13 @@ pub(super) fn open_in(
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(From::Made { made: Arc::new(made), pace }, progress);
         }
-        Records::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
-        Records::Jsonl(place) => (place, Format::Jsonl(Names::new(&plan.fields))),
-        Records::Combined(place) => (place, Format::Combined(Combined::new(&plan.fields))),
+        RecordFormat::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
+        RecordFormat::Jsonl(place) => (place, Format::Jsonl(Names::new(&plan.fields))),
+        RecordFormat::Combined(place) => (place, Format::Combined(Combined::new(&plan.fields))),
     };
     let files = match place {
-        Place::Files(path) => some_files(path)?,
-        Place::Stdin => Vec::new(),
+        SourcePlace::Files(path) => some_files(path)?,
+        SourcePlace::Stdin => Vec::new(),
     };
     if plan.sorted && crew.process > 0 {
         let progress = Progress::of(None);
@@ -197,17 +197,17 @@ pub(super) fn open_in(
         return Err(Gone::refused(fate.place()).because(why));
     }
     let total = match (place, &pace) {
-        (Place::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
+        (SourcePlace::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
         _ => None,
     };
     let progress = Progress::of(total);
     let live = matches!(pace, Pace::Follow(_));
     let texture =
-        Texture { sizes, columns: matches!(source.records, Records::Csv(_)).then(|| plan.fields.clone()) };
+        Texture { sizes, columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()) };
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..crew.threads).map(|_| bounded(WAITING)).unzip();
     // As many as can be on the way at once, so that none is lost.
     let (spare, back) = bounded(crew.threads * (WAITING + 2));
-    let alone = plan.sorted || *place == Place::Stdin;
+    let alone = plan.sorted || *place == SourcePlace::Stdin;
     let dealer = Dealer::new(
         senders,
         back,
@@ -247,7 +247,7 @@ fn length(files: &[PathBuf]) -> Result<u64, Gone> {
 
 /// What the reading thread does.
 struct Reading {
-    place: Place,
+    place: SourcePlace,
     files: Vec<PathBuf>,
     /// Whether they are a pipe.
     stream: bool,
@@ -262,15 +262,15 @@ impl Reading {
     fn run(self) {
         let Reading { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
         let ended = match (pace, place) {
-            (Pace::Bounded, Place::Files(_)) => read_all(&files, &texture, &mut dealer, &progress, accord),
-            (Pace::Bounded, Place::Stdin) => read_input(&texture, &mut dealer, &progress),
-            (Pace::Follow(clock), Place::Files(path)) if stream => {
+            (Pace::Bounded, SourcePlace::Files(_)) => read_all(&files, &texture, &mut dealer, &progress, accord),
+            (Pace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
+            (Pace::Follow(clock), SourcePlace::Files(path)) if stream => {
                 follow_pipe(&path, &texture, &mut dealer, clock, &progress)
             }
-            (Pace::Follow(clock), Place::Files(path)) => {
+            (Pace::Follow(clock), SourcePlace::Files(path)) => {
                 follow_files(&path, &texture, &mut dealer, clock, &progress, accord)
             }
-            (Pace::Follow(clock), Place::Stdin) => follow_input(&texture, &mut dealer, clock, &progress),
+            (Pace::Follow(clock), SourcePlace::Stdin) => follow_input(&texture, &mut dealer, clock, &progress),
         };
         if let Err(Stop::Gone(gone)) = ended {
             dealer.fate.fail(gone);

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::wanted::Cells;
 use crate::invalid::{Invalid, Kind};
-use crate::job::config::{MADE_UP as FIELDS, Number, Synthetic};
+use crate::job::config::{MADE_UP as FIELDS, ConfigNumber, Synthetic};
 use crate::time::{LIMIT, Time};
 use rhythm::Rhythm;
 use zipf::Zipf;
@@ -73,7 +73,7 @@ impl MadeUp {
         people: u64,
         rows: u64,
         keys: u64,
-        skew: Option<Number>,
+        skew: Option<ConfigNumber>,
         seed: Option<u64>,
         span: Option<(Time, Time)>,
     ) -> Result<MadeUp, Invalid> {
@@ -85,7 +85,7 @@ impl MadeUp {
             };
             return Err(Invalid::new(field, kind, "a number from 1 to 2^40"));
         }
-        let skew = skew.map_or(SKEW, Number::to_f64);
+        let skew = skew.map_or(SKEW, ConfigNumber::to_f64);
         if !(0.0..=10.0).contains(&skew) {
             let kind = if skew < 0.0 { Kind::Negative } else { Kind::TooLarge };
             return Err(Invalid::new("skew", kind, "a number from 0 to 10"));
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn what_makes_no_log_is_refused() {
         let field = |log: Result<MadeUp, Invalid>| log.unwrap_err().field().to_owned();
-        let skew = |text| Some(Number::parse(text).unwrap());
+        let skew = |text| Some(ConfigNumber::parse(text).unwrap());
         assert_eq!(field(MadeUp::of(0, 1, 1, None, None, None)), "people");
         assert_eq!(field(MadeUp::of(1, 0, 1, None, None, None)), "rows");
         assert_eq!(field(MadeUp::of(1, 1, (1 << 40) + 1, None, None, None)), "keys");

@@ -16,7 +16,7 @@ use super::cutter::Sizes;
 use super::input::open_in;
 use super::*;
 use crate::dataflow::{Gone, Pulled, Source as _};
-use crate::job::config::{Job, Protected, Source};
+use crate::job::config::{Job, Protected, SourceSpec};
 
 /// A directory of its own that is gone when the test is.
 pub(super) struct Place(PathBuf);
@@ -72,7 +72,7 @@ pub(super) fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
 type Given = Record<Id, Id>;
 
 /// A source as a job file states it, and who is protected.
-fn stated(source: &str, person: &str) -> (Source, Protected) {
+fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
     let text = format!(
         "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\n\
          budget = {{ rho = 1 }}\nledger = \"a.ledger\"\ndomain = \"a\"\n\
@@ -84,7 +84,7 @@ fn stated(source: &str, person: &str) -> (Source, Protected) {
 
 const USER: &str = "person = { field = \"user\", missing = \"drop\" }";
 
-fn csv(path: &Path, more: &str) -> (Source, Protected) {
+fn csv(path: &Path, more: &str) -> (SourceSpec, Protected) {
     stated(&format!("type = \"csv\"\npath = {:?}\n{more}", path.to_str().unwrap()), USER)
 }
 
@@ -141,7 +141,7 @@ fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, Gone> {
 }
 
 /// As [`drained`], of a source that is opened for it, everything together and in order.
-fn read(source: &(Source, Protected), wanted: &Wanted, workers: usize) -> Result<Vec<Given>, Gone> {
+fn read(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> Result<Vec<Given>, Gone> {
     let input = open(&source.0, &source.1, wanted.clone(), Pace::Bounded, threads(workers), Brake::new())?;
     let mut all = drained(of(&input, workers))?.concat();
     all.sort();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::survey::Survey;
 use super::told::LONGEST_ID;
 use crate::dataflow::Gone;
-use crate::job::config::{Missing, Order, Protected, Records, Source};
+use crate::job::config::{Missing, RecordOrder, Protected, RecordFormat, SourceSpec};
 use crate::time::Time;
 
 /// What a group of releases reads of a line.
@@ -65,7 +65,7 @@ pub(super) struct GroupCells {
 }
 
 impl Plan {
-    pub(super) fn new(source: &Source, person: &Protected, wanted: &Wanted) -> Result<Plan, Gone> {
+    pub(super) fn new(source: &SourceSpec, person: &Protected, wanted: &Wanted) -> Result<Plan, Gone> {
         let mut fields: Vec<String> = Vec::new();
         let mut cell = |name: &str| {
             fields.iter().position(|field| field == name).unwrap_or_else(|| {
@@ -73,12 +73,12 @@ impl Plan {
                 fields.len() - 1
             })
         };
-        let sorted = source.order == Order::Sorted;
+        let sorted = source.order == RecordOrder::Sorted;
         let person = match person {
             Protected::Person { field, missing } => Some((cell(field), *missing)),
             Protected::Record => None,
         };
-        let made_up = matches!(source.records, Records::Synthetic(_));
+        let made_up = matches!(source.records, RecordFormat::Synthetic(_));
         let time = match &source.time {
             Some(time) if wanted.time || sorted => Some(cell(&time.field)),
             None if made_up => None,

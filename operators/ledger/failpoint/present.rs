@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::super::trouble::{Trouble, TroubleKind};
+use super::super::trouble::{LedgerError, LedgerErrorKind};
 
 /// What every process says on its standard error when it comes to its place, and so what every such build holds.
 pub const MARKER: &str = "a failpoint of the crash tests was reached";
@@ -20,7 +20,7 @@ const VARIABLE: &str = "DISCREET_FAILPOINT";
 const SIGNAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-struct Plan {
+struct FailpointPlan {
     point: String,
     hits: RangeInclusive<u32>,
     act: Act,
@@ -33,7 +33,7 @@ enum Act {
     Stop,
 }
 
-static PLAN: LazyLock<Option<Plan>> = LazyLock::new(|| {
+static PLAN: LazyLock<Option<FailpointPlan>> = LazyLock::new(|| {
     let text = std::env::var(VARIABLE).ok()?;
     let plan = read(&text);
     if plan.is_none() {
@@ -46,7 +46,7 @@ static PLAN: LazyLock<Option<Plan>> = LazyLock::new(|| {
 
 static HITS: Mutex<BTreeMap<&'static str, u32>> = Mutex::new(BTreeMap::new());
 
-fn read(text: &str) -> Option<Plan> {
+fn read(text: &str) -> Option<FailpointPlan> {
     let mut parts = text.split(':');
     let (point, hits, act) = (parts.next()?, parts.next()?, parts.next()?);
     let (first, last) = hits.split_once('-').unwrap_or((hits, hits));
@@ -56,7 +56,7 @@ fn read(text: &str) -> Option<Plan> {
         "stop" => Act::Stop,
         _ => return None,
     };
-    Some(Plan { point: point.to_owned(), hits: first.parse().ok()?..=last.parse().ok()?, act })
+    Some(FailpointPlan { point: point.to_owned(), hits: first.parse().ok()?..=last.parse().ok()?, act })
 }
 
 /// Comes to a place.
@@ -64,7 +64,7 @@ fn read(text: &str) -> Option<Plan> {
 /// # Errors
 ///
 /// Trouble of this kind, where the environment asks for it.
-pub fn reached(point: &'static str, kind: TroubleKind) -> Result<(), Trouble> {
+pub fn reached(point: &'static str, kind: LedgerErrorKind) -> Result<(), LedgerError> {
     let hit = {
         let mut hits = HITS.lock().unwrap_or_else(PoisonError::into_inner);
         let hit = hits.entry(point).or_default();
@@ -80,7 +80,7 @@ pub fn reached(point: &'static str, kind: TroubleKind) -> Result<(), Trouble> {
             let _ = kill_process(getpid(), Signal::KILL);
             std::thread::sleep(SIGNAL);
         },
-        Act::Error => Err(Trouble::new(kind, format!("failpoint {point}"))),
+        Act::Error => Err(LedgerError::new(kind, format!("failpoint {point}"))),
         Act::Stop => {
             let _ = kill_process(getpid(), Signal::STOP);
             std::thread::sleep(SIGNAL);

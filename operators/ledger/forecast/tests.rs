@@ -14,8 +14,8 @@ fn cost(units: u64) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, amount(units)).with_partial(amount(units)).unwrap()
 }
 
-fn domain(promise: Promise, cap: u64) -> Domain {
-    Domain::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, promise, amount(cap)).unwrap()
+fn domain(promise: Promise, cap: u64) -> AccountSpec {
+    AccountSpec::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, promise, amount(cap)).unwrap()
 }
 
 fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
@@ -193,7 +193,8 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
 fn a_long_life_is_counted_at_once() {
     let cap = PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(1 << 64) };
     let domain =
-        Domain::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, Promise::Lifetime, cap).unwrap();
+        AccountSpec::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, Promise::Lifetime, cap)
+            .unwrap();
     let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
     let year = 31_557_600_000_000;
     let yearly =

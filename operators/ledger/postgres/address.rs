@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::super::trouble::Trouble;
+use super::super::trouble::LedgerError;
 
 /// A ledger on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ const PORT: u16 = 5432;
 
 impl Address {
     /// Reads an address. What is refused is never repeated: it may hold a password.
-    pub(super) fn parse(text: &str) -> Result<Address, Trouble> {
+    pub(super) fn parse(text: &str) -> Result<Address, LedgerError> {
         let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| refused("it does not begin with postgres://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -89,7 +89,7 @@ impl Address {
     }
 }
 
-fn host_and_port(server: &str) -> Result<(String, u16), Trouble> {
+fn host_and_port(server: &str) -> Result<(String, u16), LedgerError> {
     let (host, port) = match server.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, port)) => (host, port.strip_prefix(':')),
         None => match server.split_once(':') {
@@ -105,20 +105,20 @@ fn host_and_port(server: &str) -> Result<(String, u16), Trouble> {
 }
 
 /// There is no TLS here: what is not on this machine is reached through something that encrypts.
-fn near(host: String) -> Result<Host, Trouble> {
+fn near(host: String) -> Result<Host, LedgerError> {
     if host.starts_with('/') {
         return Ok(Host::Socket(PathBuf::from(host)));
     }
     if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
         return Ok(Host::Loopback(host));
     }
-    Err(Trouble::refused(
+    Err(LedgerError::refused(
         "ledger address: its host is another machine, and what was drawn would go there unencrypted; give the directory \
          of a Unix socket, or 127.0.0.1 and a tunnel that ends there, such as `ssh -L` or stunnel",
     ))
 }
 
-fn named(name: String, what: &str) -> Result<String, Trouble> {
+fn named(name: String, what: &str) -> Result<String, LedgerError> {
     if name.is_empty() || name.contains('\0') {
         return Err(refused(&format!("it names no {what}")));
     }
@@ -126,7 +126,7 @@ fn named(name: String, what: &str) -> Result<String, Trouble> {
 }
 
 /// A name that stands for itself between quotes, that Postgres does not cut, and that is not one of its own.
-fn schema(name: String) -> Result<String, Trouble> {
+fn schema(name: String) -> Result<String, LedgerError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
     let own = name.starts_with("pg_") || ["public", "information_schema"].contains(&name.as_str());
     if name.is_empty() || name.len() > 63 || own || !name.bytes().all(plain) {
@@ -137,7 +137,7 @@ fn schema(name: String) -> Result<String, Trouble> {
     Ok(name)
 }
 
-fn decoded(text: &str) -> Result<String, Trouble> {
+fn decoded(text: &str) -> Result<String, LedgerError> {
     let odd = || refused("it has a % that is not followed by two digits of a character");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -155,12 +155,12 @@ fn decoded(text: &str) -> Result<String, Trouble> {
     String::from_utf8(bytes).map_err(|_| odd())
 }
 
-fn refused(what: &str) -> Trouble {
-    Trouble::refused(format!("ledger address: {what}; give postgres://user@host/database?ledger=name"))
+fn refused(what: &str) -> LedgerError {
+    LedgerError::refused(format!("ledger address: {what}; give postgres://user@host/database?ledger=name"))
 }
 
-fn password() -> Trouble {
-    Trouble::refused(
+fn password() -> LedgerError {
+    LedgerError::refused(
         "ledger address: it carries a password, which everybody can read in a list of processes; take it out, and put \
          it in ~/.pgpass, in the file that PGPASSFILE names, or in PGPASSWORD",
     )

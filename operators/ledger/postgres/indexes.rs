@@ -2,7 +2,7 @@
 //! drawn again. So the keys are read through each index and past it. `amcheck` looks deeper, and only a superuser may
 //! ask it.
 
-use super::super::trouble::Trouble;
+use super::super::trouble::LedgerError;
 use super::session::Session;
 
 /// Every index whose gaps would change what a ledger decides, as the columns that only a scan of it gives in order.
@@ -21,11 +21,11 @@ const INDEXES: [(&str, &str); 9] = [
 ];
 
 /// Compares them, inside a transaction that reads.
-pub(super) fn compare(session: &mut Session) -> Result<(), Trouble> {
+pub(super) fn compare(session: &mut Session) -> Result<(), LedgerError> {
     for (table, columns) in INDEXES {
         let (through, past) = (keys(session, true, table, columns)?, keys(session, false, table, columns)?);
         if through != past {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger: the index of {table} ({columns}) does not hold what the table holds; `pg_amcheck` says more"
             )));
         }
@@ -34,7 +34,7 @@ pub(super) fn compare(session: &mut Session) -> Result<(), Trouble> {
 }
 
 /// How many keys there are, and the sum of their hashes.
-fn keys(session: &mut Session, through: bool, table: &str, columns: &str) -> Result<String, Trouble> {
+fn keys(session: &mut Session, through: bool, table: &str, columns: &str) -> Result<String, LedgerError> {
     let (index, heap) = if through { ("on", "off") } else { ("off", "on") };
     // In order, and without sorting: the one way that is left open is the index of these very columns.
     let rows = session.rows(&format!(

@@ -55,11 +55,11 @@ use postgres::types::{ToSql, Type};
 use super::copy;
 use super::name::Name;
 use super::sqlite::Sqlite;
-use super::store::{Columns, Store, Value};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use crate::canonical::Canonical;
 use address::Address;
-use session::{Identity, Session};
+use session::{ServerIdentity, Session};
 use values::{Parameter, kind};
 
 /// A connection to the server.
@@ -74,13 +74,13 @@ pub(super) struct Postgres {
 
 impl Postgres {
     /// A new schema with empty tables.
-    pub(super) fn create(address: &str) -> Result<Postgres, Trouble> {
+    pub(super) fn create(address: &str) -> Result<Postgres, LedgerError> {
         let address = Address::parse(address)?;
         let mut session = Session::open(&address)?;
-        let Identity { system, timeline } = session.identity.clone();
+        let ServerIdentity { system, timeline } = session.identity.clone();
         let schema = &address.ledger;
         if !session.rows(&format!("SELECT 1 FROM pg_namespace WHERE nspname = '{schema}'"))?.is_empty() {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "ledger {schema}: the database has a schema of that name already"
             )));
         }
@@ -93,14 +93,14 @@ impl Postgres {
     }
 
     /// The schema that is there: opening never makes one.
-    pub(super) fn open(address: &str) -> Result<Postgres, Trouble> {
+    pub(super) fn open(address: &str) -> Result<Postgres, LedgerError> {
         let address = Address::parse(address)?;
         let session = known(&address)?;
         Ok(Postgres { address, session, jobs: Vec::new(), missing: Vec::new() })
     }
 
     /// Takes the locks that a lost connection may still hold, as soon as they are free. Until then the fence decides.
-    fn exclude_again(&mut self) -> Result<(), Trouble> {
+    fn exclude_again(&mut self) -> Result<(), LedgerError> {
         for job in std::mem::take(&mut self.missing) {
             let lock = format!("SELECT pg_try_advisory_lock({})", self.lock(&job));
             if self.session.rows(&lock)?.first().and_then(|row| row.get(0)) == Some("t") {
@@ -113,7 +113,7 @@ impl Postgres {
     }
 
     /// Tells those who look at the server's sessions which job this one is of.
-    fn call(&mut self, job: &Name) -> Result<(), Trouble> {
+    fn call(&mut self, job: &Name) -> Result<(), LedgerError> {
         let ledger = &self.address.ledger;
         self.session.rows(&format!("SET application_name = 'discreet {ledger} {job}'")).map(drop)
     }
@@ -127,7 +127,7 @@ impl Postgres {
     fn prepared(
         &mut self,
         statement: &'static str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
     ) -> Result<Statement, postgres::Error> {
         if let Some(known) = self.session.statements.get(statement) {
             return Ok(known.clone());
@@ -139,14 +139,14 @@ impl Postgres {
         Ok(prepared)
     }
 
-    fn failed(&mut self, error: &postgres::Error) -> Trouble {
+    fn failed(&mut self, error: &postgres::Error) -> LedgerError {
         self.session.failed = true;
         fault::before_commit(error)
     }
 }
 
 impl Store for Postgres {
-    fn begin(&mut self) -> Result<(), Trouble> {
+    fn begin(&mut self) -> Result<(), LedgerError> {
         self.exclude_again()?;
         let begun = self.session.begin();
         if begun.is_err() {
@@ -155,7 +155,7 @@ impl Store for Postgres {
         begun
     }
 
-    fn snapshot(&mut self) -> Result<(), Trouble> {
+    fn snapshot(&mut self) -> Result<(), LedgerError> {
         let begun = self.session.snapshot();
         if begun.is_err() {
             self.roll_back();
@@ -163,7 +163,7 @@ impl Store for Postgres {
         begun
     }
 
-    fn commit(&mut self) -> Result<(), Trouble> {
+    fn commit(&mut self) -> Result<(), LedgerError> {
         self.session.commit()
     }
 
@@ -171,7 +171,7 @@ impl Store for Postgres {
         let _ = self.session.client.batch_execute("ROLLBACK");
     }
 
-    fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Trouble> {
+    fn execute(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<u64, LedgerError> {
         let prepared = self.prepared(statement, values).map_err(|error| self.failed(&error))?;
         let parameters: Vec<Parameter<'_>> = values.iter().copied().map(Parameter).collect();
         let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|value| value as _).collect();
@@ -181,9 +181,9 @@ impl Store for Postgres {
     fn read(
         &mut self,
         statement: &'static str,
-        values: &[Value<'_>],
-        take: &mut dyn FnMut(&dyn Columns) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        values: &[SqlValue<'_>],
+        take: &mut dyn FnMut(&dyn SqlRow) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
         let prepared = self.prepared(statement, values).map_err(|error| self.failed(&error))?;
         let mut each = || {
             let mut rows = self.session.client.query_raw(&prepared, values.iter().copied().map(Parameter))?;
@@ -197,7 +197,7 @@ impl Store for Postgres {
         each().map_err(|error| self.failed(&error))?
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), LedgerError> {
         self.snapshot()?;
         let outcome = indexes::compare(&mut self.session);
         self.roll_back();
@@ -205,25 +205,25 @@ impl Store for Postgres {
     }
 
     /// A lock of the session, so that it goes with the connection. A predecessor that has just died is waited for.
-    fn exclude(&mut self, job: &Name) -> Result<Option<File>, Trouble> {
+    fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
         let lock = format!(
             "BEGIN; SET LOCAL lock_timeout = '1500ms'; SELECT pg_advisory_lock({}); COMMIT",
             self.lock(job)
         );
         if let Err(trouble) = self.session.rows(&lock) {
             self.roll_back();
-            if trouble.kind() != TroubleKind::Busy {
+            if trouble.kind() != LedgerErrorKind::Busy {
                 return Err(trouble);
             }
             let message = format!("job {job} is running already, over another connection to the server");
-            return Err(Trouble::new(TroubleKind::Fenced, message));
+            return Err(LedgerError::new(LedgerErrorKind::Fenced, message));
         }
         self.jobs.push(job.clone());
         self.call(job)?;
         Ok(None)
     }
 
-    fn reconnect(&mut self) -> Result<(), Trouble> {
+    fn reconnect(&mut self) -> Result<(), LedgerError> {
         let mut session = known(&self.address)?;
         session.succeed(&self.session);
         self.session = session;
@@ -232,7 +232,7 @@ impl Store for Postgres {
     }
 
     /// To a file: a copy on the same server would go with it.
-    fn export(&mut self, to: &Path) -> Result<(), Trouble> {
+    fn export(&mut self, to: &Path) -> Result<(), LedgerError> {
         let mut file = Sqlite::create(to)?;
         let copied = copy::copy(self, &mut file);
         if copied.is_err() {
@@ -261,23 +261,25 @@ impl fmt::Debug for Postgres {
 }
 
 /// A connection to the server on which the ledger was made.
-fn known(address: &Address) -> Result<Session, Trouble> {
+fn known(address: &Address) -> Result<Session, LedgerError> {
     let mut session = Session::open(address)?;
     let schema = &address.ledger;
     let there = session.rows("SELECT to_regclass('server')")?;
     if there.first().and_then(|row| row.get(0)).is_none() {
-        return Err(Trouble::refused(format!(
+        return Err(LedgerError::refused(format!(
             "ledger {schema}: the database has none of that name; make it with `discreet ledger init`"
         )));
     }
     let made = session.rows("SELECT system, timeline FROM server ORDER BY timeline DESC LIMIT 1")?;
     let held = made.first().and_then(|row| Some((row.get(0)?.to_owned(), row.get(1)?.parse::<u32>().ok()?)));
     let Some((system, timeline)) = held else {
-        return Err(Trouble::doubt(format!("ledger {schema}: it does not say on which server it was made")));
+        return Err(LedgerError::doubt(format!(
+            "ledger {schema}: it does not say on which server it was made"
+        )));
     };
-    let Identity { system: found, timeline: now } = session.identity.clone();
+    let ServerIdentity { system: found, timeline: now } = session.identity.clone();
     if found != system {
-        return Err(Trouble::doubt(format!(
+        return Err(LedgerError::doubt(format!(
             "ledger {schema}: it was made on the server with system identifier {system}, and this is {found}: a copy \
              does not know what was released since"
         )));
@@ -286,7 +288,7 @@ fn known(address: &Address) -> Result<Session, Trouble> {
         return Ok(session);
     }
     if now < timeline || address.timeline != Some(now) {
-        return Err(Trouble::doubt(format!(
+        return Err(LedgerError::doubt(format!(
             "ledger {schema}: the server is on timeline {now}, and was on {timeline}: it was restored or failed over, and \
              may have lost commits; compare the ledger with its anchors, then vouch for it with &timeline={now} in the \
              address"

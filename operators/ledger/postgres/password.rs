@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::super::trouble::Trouble;
+use super::super::trouble::LedgerError;
 use super::address::{Address, Host};
 
 /// The password for an address; `None` where there is none to be found, as where the server asks for none.
-pub(super) fn find(address: &Address) -> Result<Option<Zeroizing<String>>, Trouble> {
+pub(super) fn find(address: &Address) -> Result<Option<Zeroizing<String>>, LedgerError> {
     if let Ok(password) = env::var("PGPASSWORD") {
         return Ok(Some(Zeroizing::new(password)));
     }
@@ -25,8 +25,8 @@ pub(super) fn find(address: &Address) -> Result<Option<Zeroizing<String>>, Troub
     }
 }
 
-fn in_file(path: &Path, address: &Address) -> Result<Option<Zeroizing<String>>, Trouble> {
-    let refuse = |what: &str| Trouble::refused(format!("password file {}: {what}", path.display()));
+fn in_file(path: &Path, address: &Address) -> Result<Option<Zeroizing<String>>, LedgerError> {
+    let refuse = |what: &str| LedgerError::refused(format!("password file {}: {what}", path.display()));
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

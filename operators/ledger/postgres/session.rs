@@ -9,7 +9,7 @@ use postgres::config::SslMode;
 use postgres::error::Severity;
 use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow, Statement};
 
-use super::super::trouble::{Trouble, TroubleKind};
+use super::super::trouble::{LedgerError, LedgerErrorKind};
 use super::address::{Address, Host};
 use super::{fault, password};
 
@@ -53,7 +53,7 @@ const TOKEN: &str = "discreet.session";
 
 /// Which server this is, and how often it was made anew from a copy of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct ServerIdentity {
     pub(super) system: String,
     pub(super) timeline: u32,
 }
@@ -62,7 +62,7 @@ pub(super) struct Identity {
 pub(super) struct Session {
     pub(super) client: Client,
     pub(super) statements: HashMap<&'static str, Statement>,
-    pub(super) identity: Identity,
+    pub(super) identity: ServerIdentity,
     /// Whether the server keeps checksums of its pages.
     pub(super) checksums: bool,
     backend: String,
@@ -79,10 +79,11 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects, makes the settings, and reads everything back.
-    pub(super) fn open(address: &Address) -> Result<Session, Trouble> {
+    pub(super) fn open(address: &Address) -> Result<Session, LedgerError> {
         let warned = Arc::new(AtomicBool::new(false));
         let mut token = [0; 16];
-        getrandom::fill(&mut token).map_err(|error| Trouble::refused(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut token)
+            .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
         let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut client = configured(address, &token, &warned)?
             .connect(NoTls)
@@ -94,12 +95,12 @@ impl Session {
         }
         let version = ask(&mut client, "SHOW server_version_num")?;
         if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "ledger: the server is Postgres {version}, and is needed from {OLDEST} on"
             )));
         }
         if ask(&mut client, "SELECT pg_is_in_recovery()")? != "f" {
-            return Err(Trouble::doubt(
+            return Err(LedgerError::doubt(
                 "ledger: the server is a standby, or not yet recovered; give the primary",
             ));
         }
@@ -123,7 +124,7 @@ impl Session {
 
     /// Begins a writing transaction behind the one row that all writers change, and checks that the settings still hold
     /// and that this is the session that was opened, in the schema of the same ledger.
-    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self) -> Result<(), LedgerError> {
         self.failed = false;
         let (schema, token) = (&self.schema, TOKEN);
         let rows = self.rows(&format!(
@@ -136,7 +137,7 @@ impl Session {
         let Some(row) = rows.first() else { return Ok(()) };
         let found = [0, 1, 2, 3].map(|column| row.get(column).unwrap_or_default());
         if found != [&*self.backend, "on", "on", "on"] {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger: process {} of the server answers with fsync, full_page_writes and synchronous_commit {}, {} \
                  and {}, where process {} and on are needed; connect without a pooler, to a server that syncs",
                 found[0], found[1], found[2], found[3], self.backend
@@ -146,7 +147,7 @@ impl Session {
     }
 
     /// Begins a transaction that reads, however many rows there are, with the same checks.
-    pub(super) fn snapshot(&mut self) -> Result<(), Trouble> {
+    pub(super) fn snapshot(&mut self) -> Result<(), LedgerError> {
         self.failed = false;
         let (schema, token) = (&self.schema, TOKEN);
         let rows = self.rows(&format!(
@@ -159,17 +160,17 @@ impl Session {
     }
 
     /// Checks that a transaction is in the session that was opened, and in the ledger that was read first.
-    fn is_the_same(&mut self, token: Option<&str>, ledger: Option<&str>) -> Result<(), Trouble> {
+    fn is_the_same(&mut self, token: Option<&str>, ledger: Option<&str>) -> Result<(), LedgerError> {
         if token != Some(&*self.token) {
             let doubt = fault::pooled("another session answers than the one that was opened");
-            return Err(Trouble::doubt(doubt.to_string()));
+            return Err(LedgerError::doubt(doubt.to_string()));
         }
         let Some(ledger) = ledger else { return Ok(()) };
         let known = self.ledger.get_or_insert_with(|| ledger.to_owned());
         if known == ledger {
             return Ok(());
         }
-        Err(Trouble::doubt(format!(
+        Err(LedgerError::doubt(format!(
             "ledger {}: the schema holds another ledger than before; open it anew, and compare it with its anchors",
             self.schema
         )))
@@ -182,17 +183,17 @@ impl Session {
 
     /// Commits, and believes it only if the server has nothing to add: it warns where a transaction is not on the standby
     /// that it waits for, and where there was none.
-    pub(super) fn commit(&mut self) -> Result<(), Trouble> {
+    pub(super) fn commit(&mut self) -> Result<(), LedgerError> {
         if self.failed {
-            return Err(Trouble::new(
-                TroubleKind::Busy,
+            return Err(LedgerError::new(
+                LedgerErrorKind::Busy,
                 "ledger: a statement failed, so nothing was written",
             ));
         }
         self.warned.store(false, Ordering::Relaxed);
         self.client.batch_execute("COMMIT").map_err(|error| fault::at_commit(&error))?;
         if self.warned.load(Ordering::Relaxed) {
-            return Err(Trouble::doubt(
+            return Err(LedgerError::doubt(
                 "ledger: the server warned at a commit, as where it is not on a standby; its log says more",
             ));
         }
@@ -200,12 +201,12 @@ impl Session {
     }
 
     /// Runs statements without values, and gives the rows of all of them as text.
-    pub(super) fn rows(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, Trouble> {
+    pub(super) fn rows(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, LedgerError> {
         rows(&mut self.client, statements)
     }
 }
 
-fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Result<Config, Trouble> {
+fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Result<Config, LedgerError> {
     let mut config = Config::new();
     match &address.host {
         Host::Loopback(name) => config.host(name),
@@ -233,7 +234,7 @@ fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Resul
     Ok(config)
 }
 
-fn settle(client: &mut Client, address: &Address) -> Result<(), Trouble> {
+fn settle(client: &mut Client, address: &Address) -> Result<(), LedgerError> {
     let keepalives = match address.host {
         Host::Loopback(_) => &KEEPALIVES[..],
         Host::Socket(_) => &[],
@@ -245,7 +246,7 @@ fn settle(client: &mut Client, address: &Address) -> Result<(), Trouble> {
     for (name, expected) in settings.chain(&GUARANTEES) {
         let found = ask(client, &format!("SHOW {name}"))?;
         if found != *expected {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger: the server keeps {name} = {found} where {expected} is needed"
             )));
         }
@@ -255,22 +256,23 @@ fn settle(client: &mut Client, address: &Address) -> Result<(), Trouble> {
 
 /// The timeline is the first part of the name of the file that the server writes to; its control file may still hold the
 /// one before.
-fn identify(client: &mut Client) -> Result<Identity, Trouble> {
+fn identify(client: &mut Client) -> Result<ServerIdentity, LedgerError> {
     let system = ask(client, "SELECT system_identifier FROM pg_control_system()")?;
     let file = ask(client, "SELECT pg_walfile_name(pg_current_wal_lsn())")?;
     let timeline = file.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    let timeline = timeline.ok_or_else(|| Trouble::doubt("ledger: the server does not say its timeline"))?;
-    Ok(Identity { system, timeline })
+    let timeline =
+        timeline.ok_or_else(|| LedgerError::doubt("ledger: the server does not say its timeline"))?;
+    Ok(ServerIdentity { system, timeline })
 }
 
 /// The one value that a statement gives.
-fn ask(client: &mut Client, statement: &str) -> Result<String, Trouble> {
+fn ask(client: &mut Client, statement: &str) -> Result<String, LedgerError> {
     let answer = rows(client, statement)?.into_iter().next();
     let answer = answer.as_ref().and_then(|row| row.get(0)).map(str::to_owned);
-    answer.ok_or_else(|| Trouble::doubt("ledger: the server does not say what it was asked"))
+    answer.ok_or_else(|| LedgerError::doubt("ledger: the server does not say what it was asked"))
 }
 
-fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, Trouble> {
+fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, LedgerError> {
     let messages = client.simple_query(statements).map_err(|error| fault::before_commit(&error))?;
     let row = |message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -293,10 +295,10 @@ mod tests {
         session.begin().unwrap();
         session.rows("ROLLBACK").unwrap();
         session.rows("SET synchronous_commit = off").unwrap();
-        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+        assert_eq!(session.begin().unwrap_err().kind(), LedgerErrorKind::Doubt);
         session.rows("ROLLBACK; SET synchronous_commit = on").unwrap();
         let backend = std::mem::replace(&mut session.backend, "1".into());
-        assert_eq!(session.begin().unwrap_err().kind(), TroubleKind::Doubt);
+        assert_eq!(session.begin().unwrap_err().kind(), LedgerErrorKind::Doubt);
         session.backend = backend;
         session.rows("ROLLBACK").unwrap();
         session.begin().unwrap();
@@ -304,7 +306,7 @@ mod tests {
         session.rows("SET discreet.session = 'of another client'").unwrap();
         for begun in [Session::begin, Session::snapshot] {
             let doubt = begun(&mut session).unwrap_err();
-            assert_eq!(doubt.kind(), TroubleKind::Doubt);
+            assert_eq!(doubt.kind(), LedgerErrorKind::Doubt);
             assert!(doubt.to_string().contains("pooler"), "{doubt}");
             session.rows("ROLLBACK").unwrap();
         }

@@ -12,9 +12,9 @@ use super::super::anchor::{Anchor, Published};
 use super::super::charge::{fetch, unknown_domain};
 use super::super::name::Name;
 use super::super::records::{amended_domain, name, read_row, rows};
-use super::super::rows::Release;
-use super::super::store::{Store, Value, all};
-use super::super::trouble::Trouble;
+use super::super::rows::ReleaseId;
+use super::super::store::{SqlValue, Store, all};
+use super::super::trouble::LedgerError;
 use super::Debt;
 use crate::accounting::{Interval, Prices, Promise};
 use crate::canonical::Digest;
@@ -29,7 +29,7 @@ impl Published {
 
 /// What the ledger knows of one version of a statistic.
 #[derive(Default)]
-struct Known {
+struct KnownPrices {
     /// The dearest window that was paid for by itself.
     dearest: Option<Prices>,
     /// The times for which it has paid once.
@@ -37,11 +37,11 @@ struct Known {
 }
 
 /// Domain, job and version.
-type Version = (Name, Name, Digest);
+type VersionKey = (Name, Name, Digest);
 
 /// What is charged for rows that are lost.
-pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, Trouble> {
-    let mut versions: BTreeMap<Name, BTreeMap<Version, Known>> = BTreeMap::new();
+pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, LedgerError> {
+    let mut versions: BTreeMap<Name, BTreeMap<VersionKey, KnownPrices>> = BTreeMap::new();
     let mut debts = Vec::new();
     let mut unknown: BTreeSet<Name> = BTreeSet::new();
     for row in lost {
@@ -49,8 +49,8 @@ pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<De
             versions.insert(row.release.clone(), known(store, &row.release)?);
         }
         let of_release = &versions[&row.release];
-        let is_of = |(domain, job, version): &Version| {
-            let release = Release {
+        let is_of = |(domain, job, version): &VersionKey| {
+            let release = ReleaseId {
                 domain: domain.clone(),
                 job: job.clone(),
                 version: *version,
@@ -63,7 +63,7 @@ pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<De
         let prepaid = |life: &Interval| life.start() <= row.window.start() && row.window.end() <= life.end();
         match of_release.iter().find(|(version, _)| is_of(version)) {
             Some((_, known)) if known.lives.iter().any(prepaid) => {}
-            Some(((domain, ..), Known { dearest: Some(dearest), lives })) if lives.is_empty() => {
+            Some(((domain, ..), KnownPrices { dearest: Some(dearest), lives })) if lives.is_empty() => {
                 debts.push((domain.clone(), row.window, dearest.clone()));
             }
             _ if of_release.is_empty() => {
@@ -78,12 +78,12 @@ pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<De
     Ok(debts)
 }
 
-fn known(store: &mut dyn Store, release: &Name) -> Result<BTreeMap<Version, Known>, Trouble> {
-    let mut versions: BTreeMap<Version, Known> = BTreeMap::new();
+fn known(store: &mut dyn Store, release: &Name) -> Result<BTreeMap<VersionKey, KnownPrices>, LedgerError> {
+    let mut versions: BTreeMap<VersionKey, KnownPrices> = BTreeMap::new();
     let mut odd = None;
     store.read(
         rows!("WHERE name = ?1 AND job <> 'repair'"),
-        &[Value::Text(release.as_str())],
+        &[SqlValue::Text(release.as_str())],
         &mut |columns| {
             let row = read_row(columns)?;
             let prices = row.prices();
@@ -110,7 +110,7 @@ fn dearer(known: Option<&Prices>, other: &Prices) -> Result<Prices, Invalid> {
 }
 
 /// All that is left of a budget.
-fn rest(store: &mut dyn Store, name: &Name) -> Result<Debt, Trouble> {
+fn rest(store: &mut dyn Store, name: &Name) -> Result<Debt, LedgerError> {
     let always = Interval::new(i64::MIN, i64::MAX)?;
     let domain = amended_domain(store, name)?.ok_or_else(|| unknown_domain(name))?;
     let amount = match domain.promise() {

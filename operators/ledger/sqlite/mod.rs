@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags, ToSql};
 use super::durable::{directory, sync_name};
 use super::failpoint;
 use super::name::Name;
-use super::store::{Columns, Store, Value, odd};
-use super::trouble::{Trouble, TroubleKind};
+use super::store::{SqlRow, SqlValue, Store, odd};
+use super::trouble::{LedgerError, LedgerErrorKind};
 use place::{LedgerFile, WriteAheadLog};
 
 /// A connection to the file.
@@ -27,8 +27,8 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     /// A new file with empty tables.
-    pub(super) fn create(path: &Path) -> Result<Sqlite, Trouble> {
-        let refuse = |error| Trouble::refused(format!("ledger {}: {error}", path.display()));
+    pub(super) fn create(path: &Path) -> Result<Sqlite, LedgerError> {
+        let refuse = |error| LedgerError::refused(format!("ledger {}: {error}", path.display()));
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
         let mut store = Sqlite::open_file(LedgerFile::find(path)?)?;
         store.begin()?;
@@ -40,11 +40,11 @@ impl Sqlite {
     }
 
     /// The file that is there: opening never makes one.
-    pub(super) fn open(path: &Path) -> Result<Sqlite, Trouble> {
+    pub(super) fn open(path: &Path) -> Result<Sqlite, LedgerError> {
         let file = LedgerFile::find(path)?;
         // SQLite would make an empty database of it.
         if file.is_empty() {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger {}: it is empty, and holds no ledger; bring back the newest copy with its -wal, or remove the file if \
                  no ledger was ever made here",
                 path.display()
@@ -53,7 +53,7 @@ impl Sqlite {
         Sqlite::open_file(file)
     }
 
-    fn open_file(file: LedgerFile) -> Result<Sqlite, Trouble> {
+    fn open_file(file: LedgerFile) -> Result<Sqlite, LedgerError> {
         tables::check_library(rusqlite::version_number())?;
         let (connection, log) = connect(&file)?;
         Ok(Sqlite { connection, file, log })
@@ -62,14 +62,14 @@ impl Sqlite {
 
 impl Sqlite {
     /// An error of anything but a commit.
-    fn failed(&self, error: rusqlite::Error) -> Trouble {
+    fn failed(&self, error: rusqlite::Error) -> LedgerError {
         tables::before_commit(self.file.path(), error)
     }
 
     /// Whoever has the file open would go on writing to it when another is put in its place.
-    pub(super) fn nobody_runs(&self) -> Result<(), Trouble> {
+    pub(super) fn nobody_runs(&self) -> Result<(), LedgerError> {
         let refuse = |error: std::io::Error| {
-            Trouble::refused(format!("ledger {}: {error}", self.file.path().display()))
+            LedgerError::refused(format!("ledger {}: {error}", self.file.path().display()))
         };
         let prefix = self.file.lock_prefix();
         for entry in fs::read_dir(self.file.directory()).map_err(refuse)? {
@@ -77,8 +77,8 @@ impl Sqlite {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_lock = name.starts_with(&prefix) && name.ends_with(".lock");
             if is_lock && File::open(entry.path()).map_err(refuse)?.try_lock().is_err() {
-                return Err(Trouble::new(
-                    TroubleKind::Fenced,
+                return Err(LedgerError::new(
+                    LedgerErrorKind::Fenced,
                     format!("a job is running, which holds {name}; end it first"),
                 ));
             }
@@ -89,27 +89,27 @@ impl Sqlite {
 
 impl Store for Sqlite {
     /// Immediate: a transaction that reads before it asks for the write lock fails at once when another writes in between.
-    fn begin(&mut self) -> Result<(), Trouble> {
+    fn begin(&mut self) -> Result<(), LedgerError> {
         self.file.is_in_place(&self.log)?;
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.failed(error))
     }
 
-    fn snapshot(&mut self) -> Result<(), Trouble> {
+    fn snapshot(&mut self) -> Result<(), LedgerError> {
         self.connection.execute_batch("BEGIN DEFERRED").map_err(|error| self.failed(error))
     }
 
-    fn commit(&mut self) -> Result<(), Trouble> {
+    fn commit(&mut self) -> Result<(), LedgerError> {
         self.connection
             .execute_batch("COMMIT")
             .map_err(|error| tables::at_commit(self.file.path(), error))?;
-        failpoint::reached("ack-lost", TroubleKind::Unknown)
+        failpoint::reached("ack-lost", LedgerErrorKind::Unknown)
     }
 
     fn roll_back(&mut self) {
         let _ = self.connection.execute_batch("ROLLBACK");
     }
 
-    fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Trouble> {
+    fn execute(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<u64, LedgerError> {
         let mut statement = self.connection.prepare_cached(statement).map_err(|error| self.failed(error))?;
         let changed =
             statement.execute(rusqlite::params_from_iter(values)).map_err(|error| self.failed(error))?;
@@ -119,9 +119,9 @@ impl Store for Sqlite {
     fn read(
         &mut self,
         statement: &'static str,
-        values: &[Value<'_>],
-        take: &mut dyn FnMut(&dyn Columns) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        values: &[SqlValue<'_>],
+        take: &mut dyn FnMut(&dyn SqlRow) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
         let mut statement = self.connection.prepare_cached(statement).map_err(|error| self.failed(error))?;
         let mut rows =
             statement.query(rusqlite::params_from_iter(values)).map_err(|error| self.failed(error))?;
@@ -133,7 +133,7 @@ impl Store for Sqlite {
 
     /// Not `quick_check`, which does not look into indexes: one flipped byte of the index of names hides a sealed
     /// release, and its window would be drawn again.
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), LedgerError> {
         let sound: String = self
             .connection
             .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
@@ -141,44 +141,44 @@ impl Store for Sqlite {
         if sound == "ok" {
             return Ok(());
         }
-        Err(Trouble::doubt(format!("ledger: the file is torn: {}", sound.replace('\n', " "))))
+        Err(LedgerError::doubt(format!("ledger: the file is torn: {}", sound.replace('\n', " "))))
     }
 
-    fn exclude(&mut self, job: &Name) -> Result<Option<File>, Trouble> {
+    fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
         // Again, because a mount or a link may have been made since it was opened.
         self.file.is_in_place(&self.log)?;
         LedgerFile::find(self.file.path())?;
         let path = self.file.directory().join(format!("{}{job}.lock", self.file.lock_prefix()));
-        let refuse = |error| Trouble::refused(format!("{}: {error}", path.display()));
+        let refuse = |error| LedgerError::refused(format!("{}: {error}", path.display()));
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(refuse)?;
         if lock.try_lock().is_err() {
             let message = format!("job {job} is running already, in a process that holds {}", path.display());
-            return Err(Trouble::new(TroubleKind::Fenced, message));
+            return Err(LedgerError::new(LedgerErrorKind::Fenced, message));
         }
         Ok(Some(lock))
     }
 
-    fn reconnect(&mut self) -> Result<(), Trouble> {
+    fn reconnect(&mut self) -> Result<(), LedgerError> {
         (self.connection, self.log) = connect(&self.file)?;
         Ok(())
     }
 
-    fn export(&mut self, to: &Path) -> Result<(), Trouble> {
+    fn export(&mut self, to: &Path) -> Result<(), LedgerError> {
         if fs::exists(to).unwrap_or(true) {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "export {}: there is a file already; give a new path",
                 to.display()
             )));
         }
         let parent = directory(to);
         if !parent.is_dir() {
-            return Err(Trouble::refused(format!(
+            return Err(LedgerError::refused(format!(
                 "export {}: there is no directory {}; make it",
                 to.display(),
                 parent.display()
             )));
         }
-        let to = to.to_str().ok_or_else(|| Trouble::refused("export: give a path in UTF-8"))?;
+        let to = to.to_str().ok_or_else(|| LedgerError::refused("export: give a path in UTF-8"))?;
         self.connection.execute("VACUUM INTO ?1", [to]).map_err(|error| self.failed(error))?;
         Ok(())
     }
@@ -192,14 +192,14 @@ impl Store for Sqlite {
     }
 }
 
-fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), Trouble> {
+fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), LedgerError> {
     // Never `CREATE`: a mistyped path must not be a fresh budget. Never a URI, in which a path could smuggle options.
     let failed = |error| tables::before_commit(file.path(), error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file.path(), flags).map_err(failed)?;
     // Where it may not write, SQLite opens a file for reading without a word.
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
-        return Err(Trouble::refused(format!(
+        return Err(LedgerError::refused(format!(
             "ledger {}: it cannot be written; the file and its directory, where its -wal lies, must be writable",
             file.path().display()
         )));
@@ -216,27 +216,27 @@ fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), Trouble> {
     Ok((connection, log))
 }
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
         Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
-            Value::Nothing => ValueRef::Null,
-            Value::Number(number) => ValueRef::Integer(*number),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Bytes(bytes) => ValueRef::Blob(bytes),
+            SqlValue::Nothing => ValueRef::Null,
+            SqlValue::Number(number) => ValueRef::Integer(*number),
+            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
+            SqlValue::Bytes(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
 
-impl Columns for rusqlite::Row<'_> {
-    fn number(&self, column: usize) -> Result<Option<i64>, Trouble> {
+impl SqlRow for rusqlite::Row<'_> {
+    fn number(&self, column: usize) -> Result<Option<i64>, LedgerError> {
         self.get(column).map_err(|_| odd(column))
     }
 
-    fn text(&self, column: usize) -> Result<String, Trouble> {
+    fn text(&self, column: usize) -> Result<String, LedgerError> {
         self.get(column).map_err(|_| odd(column))
     }
 
-    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, Trouble> {
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, LedgerError> {
         self.get(column).map_err(|_| odd(column))
     }
 }

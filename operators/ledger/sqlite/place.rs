@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::super::durable::{beside, directory};
-use super::super::trouble::Trouble;
+use super::super::trouble::LedgerError;
 
 /// File systems whose locks or syncs cannot be relied on from here.
 const REMOTE: [&str; 9] =
@@ -40,8 +40,8 @@ impl LedgerFile {
     /// # Errors
     ///
     /// [`Refused`](super::super::TroubleKind::Refused), saying what the path is.
-    pub(super) fn find(path: &Path) -> Result<LedgerFile, Trouble> {
-        let refuse = |what: &str| Err(Trouble::refused(format!("ledger {}: {what}", path.display())));
+    pub(super) fn find(path: &Path) -> Result<LedgerFile, LedgerError> {
+        let refuse = |what: &str| Err(LedgerError::refused(format!("ledger {}: {what}", path.display())));
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return refuse("not a file; give the path of one");
         }
@@ -59,11 +59,11 @@ impl LedgerFile {
         }
         let given = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = LedgerFile { given, path: canonical, device: metadata.dev(), inode: metadata.ino() };
-        file.has_one_name(&metadata).map_err(Trouble::refused)?;
+        file.has_one_name(&metadata).map_err(LedgerError::refused)?;
         // A rollback journal is played back into the file when it is opened, and a ledger never writes one.
         let journal = file.beside("-journal");
         if fs::metadata(&journal).is_ok_and(|journal| journal.len() > 0) {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger {}: a rollback journal lies beside it, which no ledger writes, and which would change it; move \
                  {} away",
                 path.display(),
@@ -111,14 +111,14 @@ impl LedgerFile {
     /// # Errors
     ///
     /// [`Doubt`](super::super::TroubleKind::Doubt) where there is none, or it has a second name.
-    pub(super) fn log(&self) -> Result<WriteAheadLog, Trouble> {
+    pub(super) fn log(&self) -> Result<WriteAheadLog, LedgerError> {
         let path = self.beside("-wal");
         match fs::symlink_metadata(&path) {
             Ok(log) if log.is_file() && log.nlink() == 1 => {
                 Ok(WriteAheadLog { path, device: log.dev(), inode: log.ino() })
             }
             // A first read makes it where there is none.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Trouble::doubt(format!(
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(LedgerError::doubt(format!(
                 "ledger {}: its write-ahead log {} could not be made: the disk is full, or a limit on the size of files \
                  (`ulimit -f`) is reached; see to that, and start again",
                 self.path.display(),
@@ -134,10 +134,10 @@ impl LedgerFile {
     /// # Errors
     ///
     /// [`Doubt`](super::super::TroubleKind::Doubt): what is committed from here may not be found by the next process.
-    pub(super) fn is_in_place(&self, log: &WriteAheadLog) -> Result<(), Trouble> {
+    pub(super) fn is_in_place(&self, log: &WriteAheadLog) -> Result<(), LedgerError> {
         let file = fs::symlink_metadata(&self.path).ok();
         let Some(file) = file.filter(|file| (file.dev(), file.ino()) == (self.device, self.inode)) else {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger {}: the file was moved, or another was put in its place, while it was in use; bring it back with \
                  its -wal",
                 self.path.display()
@@ -145,14 +145,14 @@ impl LedgerFile {
         };
         let given = fs::metadata(&self.given).map(|found| (found.dev(), found.ino()));
         if given.ok() != Some((self.device, self.inode)) {
-            return Err(Trouble::doubt(format!(
+            return Err(LedgerError::doubt(format!(
                 "ledger {}: a symbolic link on this path was changed while the ledger was in use, and it no longer leads to \
                  {}; point it there again",
                 self.given.display(),
                 self.path.display()
             )));
         }
-        self.has_one_link(&file).map_err(Trouble::doubt)?;
+        self.has_one_link(&file).map_err(LedgerError::doubt)?;
         let held = fs::symlink_metadata(&log.path).ok();
         let same = |held: &Metadata| (held.dev(), held.ino(), held.nlink()) == (log.device, log.inode, 1);
         if held.is_some_and(|held| same(&held)) { Ok(()) } else { Err(self.lost_log(&log.path)) }
@@ -184,8 +184,8 @@ impl LedgerFile {
         }
     }
 
-    fn lost_log(&self, log: &Path) -> Trouble {
-        Trouble::doubt(format!(
+    fn lost_log(&self, log: &Path) -> LedgerError {
+        LedgerError::doubt(format!(
             "ledger {}: its write-ahead log {} was removed, replaced or linked while the ledger was in use; what was \
              committed last may be lost: compare it with its anchors",
             self.path.display(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::super::trouble::{Trouble, TroubleKind};
+use super::super::trouble::{LedgerError, LedgerErrorKind};
 
 /// Every table is strict; triggers refuse what the path never does, so that a slip in this library, or a hand with a
 /// shell, fails loudly. They are no protection from someone who drops them: the chain is.
@@ -94,17 +94,17 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Refuses a library that is known to lose commits: up to 3.51.2 a writer that races a checkpoint can, and 3.52.0 was
 /// withdrawn.
-pub(super) fn check_library(version: i32) -> Result<(), Trouble> {
+pub(super) fn check_library(version: i32) -> Result<(), LedgerError> {
     if version < 3_051_003 || version == 3_052_000 {
         let message =
             format!("SQLite {version} can lose commits; build with 3.51.3 or later, 3.52.0 excepted");
-        return Err(Trouble::doubt(message));
+        return Err(LedgerError::doubt(message));
     }
     Ok(())
 }
 
 /// Makes the settings and reads them back.
-pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), Trouble> {
+pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
     let before_commit = |error| before_commit(path, error);
     connection.busy_timeout(PATIENCE).map_err(before_commit)?;
     for (name, value, expected) in SETTINGS {
@@ -125,7 +125,7 @@ pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), Trouble
         let found = read(connection, &format!("PRAGMA {name}")).map_err(before_commit)?;
         if found != expected {
             let message = format!("SQLite keeps {name} = {found} where {expected} is needed");
-            return Err(Trouble::doubt(message));
+            return Err(LedgerError::doubt(message));
         }
     }
     Ok(())
@@ -133,24 +133,24 @@ pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), Trouble
 
 /// An error of anything but a commit, at this file: nothing of its transaction is durable. Where the file itself may be
 /// ill, what was written before is not known either.
-pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> Trouble {
+pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
     use rusqlite::ErrorCode as Code;
     let kind = match error.sqlite_error_code() {
-        Some(Code::DatabaseBusy | Code::DatabaseLocked) => TroubleKind::Busy,
-        Some(Code::NotADatabase | Code::DatabaseCorrupt) => TroubleKind::Doubt,
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => LedgerErrorKind::Busy,
+        Some(Code::NotADatabase | Code::DatabaseCorrupt) => LedgerErrorKind::Doubt,
         Some(Code::SystemIoFailure | Code::DiskFull | Code::ReadOnly | Code::FileLockingProtocolFailed) => {
-            TroubleKind::Unknown
+            LedgerErrorKind::Unknown
         }
-        Some(_) => TroubleKind::Refused,
+        Some(_) => LedgerErrorKind::Refused,
         // What is not an answer of SQLite's is a column that does not hold what it should.
-        None => TroubleKind::Doubt,
+        None => LedgerErrorKind::Doubt,
     };
-    Trouble::new(kind, described(path, &error))
+    LedgerError::new(kind, described(path, &error))
 }
 
 /// An error of a commit: whatever it says, the rows may be there when the file is opened again.
-pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> Trouble {
-    Trouble::new(TroubleKind::Unknown, described(path, &error))
+pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
+    LedgerError::new(LedgerErrorKind::Unknown, described(path, &error))
 }
 
 /// The file, what is wrong with it and what to do, and what SQLite said.
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn libraries_that_lose_commits_are_refused() {
         for version in [3_040_001, 3_051_002, 3_052_000] {
-            assert_eq!(check_library(version).unwrap_err().kind(), TroubleKind::Doubt);
+            assert_eq!(check_library(version).unwrap_err().kind(), LedgerErrorKind::Doubt);
         }
         for version in [3_051_003, 3_053_000, rusqlite::version_number()] {
             assert!(check_library(version).is_ok());

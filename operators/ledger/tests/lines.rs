@@ -19,7 +19,7 @@ fn sealed(scratch: &Scratch) -> Vec<Row> {
     ledger.seal(&claim, &batch).unwrap()
 }
 
-fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: At) {
+fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: ScratchPlace) {
     let scratch = at.scratch();
     let rows = sealed(&scratch);
     let copy = scratch.directory().join("copy.ledger");
@@ -40,7 +40,7 @@ fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: At) {
     entries.iter().for_each(|entry| ledger.holds(&entry.anchor).unwrap());
 }
 
-fn a_text_that_was_sealed_is_closed_by_a_line_of_its_own(at: At) {
+fn a_text_that_was_sealed_is_closed_by_a_line_of_its_own(at: ScratchPlace) {
     let scratch = at.scratch();
     let rows = sealed(&scratch);
     let closing: Vec<Option<String>> = rows.iter().map(Row::closing).collect();
@@ -59,9 +59,10 @@ fn a_text_that_was_sealed_is_closed_by_a_line_of_its_own(at: At) {
         assert!(!expected.contains('\n'));
     }
     let refused = rows.last().unwrap();
-    assert_eq!((refused.fate(), refused.closing()), (Fate::Refused, None));
+    assert_eq!((refused.fate(), refused.closing()), (ReleaseStatus::Refused, None));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
-    let skipped = Sealing { charge: None, fate: Fate::Skipped, ..sealing("web", (90, 100), 0, "skipped") };
+    let skipped =
+        Sealing { charge: None, fate: ReleaseStatus::Skipped, ..sealing("web", (90, 100), 0, "skipped") };
     assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].closing(), None);
 }

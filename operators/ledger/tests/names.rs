@@ -20,24 +20,24 @@ fn beside(scratch: &Scratch, suffix: &str) -> PathBuf {
 /// What a second seal says.
 fn trouble(ledger: &mut Ledger, claim: &Claim, about: &str) {
     let trouble = ledger.seal(claim, &[sealing("web", (1, 2), 1, "second")]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains(about), "{trouble}");
 }
 
 // Refutes a check that is made at the opening alone.
 #[test]
 fn a_link_that_is_made_while_a_job_runs_stops_it() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let (mut ledger, claim) = used(&scratch);
     let twin = beside(&scratch, ".twin");
     fs::hard_link(scratch.ledger(), &twin).unwrap();
     trouble(&mut ledger, &claim, "2 hard links");
     for path in [scratch.ledger(), twin.clone()] {
         let refused = Ledger::open(path).unwrap_err();
-        assert_eq!(refused.kind(), TroubleKind::Refused, "{refused}");
+        assert_eq!(refused.kind(), LedgerErrorKind::Refused, "{refused}");
         assert!(refused.to_string().contains("share its directory"), "{refused}");
     }
-    assert_eq!(ledger.claim(&name("app")).unwrap_err().kind(), TroubleKind::Doubt);
+    assert_eq!(ledger.claim(&name("app")).unwrap_err().kind(), LedgerErrorKind::Doubt);
     // What was done while there was one name holds, and goes on once there is one again.
     fs::remove_file(twin).unwrap();
     ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
@@ -46,7 +46,7 @@ fn a_link_that_is_made_while_a_job_runs_stops_it() {
 // Refutes a lock on the path: the file is then locked under one name and free under the other.
 #[test]
 fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let (mut ledger, claim) = used(&scratch);
     let moved = beside(&scratch, ".moved");
     fs::rename(scratch.ledger(), &moved).unwrap();
@@ -58,7 +58,7 @@ fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
     drop(ledger);
     fs::rename(beside(&scratch, "-wal"), beside(&scratch, ".moved-wal")).unwrap();
     let rival = Ledger::open(&moved).unwrap().claim(&name("web")).unwrap_err();
-    assert_eq!(rival.kind(), TroubleKind::Fenced, "{rival}");
+    assert_eq!(rival.kind(), LedgerErrorKind::Fenced, "{rival}");
     drop(claim);
     Ledger::open(&moved).unwrap().claim(&name("web")).unwrap();
 }
@@ -67,7 +67,7 @@ fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
 #[test]
 fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
     for replaced in [false, true] {
-        let scratch = At::File.scratch();
+        let scratch = ScratchPlace::File.scratch();
         let (mut ledger, claim) = used(&scratch);
         let log = beside(&scratch, "-wal");
         let bytes = fs::read(&log).unwrap();
@@ -77,7 +77,7 @@ fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
         }
         trouble(&mut ledger, &claim, "write-ahead log");
     }
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let (mut ledger, claim) = used(&scratch);
     fs::hard_link(beside(&scratch, "-wal"), beside(&scratch, ".twin-wal")).unwrap();
     trouble(&mut ledger, &claim, "linked");
@@ -86,11 +86,11 @@ fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
 // Refutes a ledger into which SQLite plays back what lies beside it under the name of a rollback journal.
 #[test]
 fn a_rollback_journal_beside_a_ledger_is_refused() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     drop(used(&scratch));
     fs::write(beside(&scratch, "-journal"), [0xd9; 512]).unwrap();
     let refused = Ledger::open(scratch.ledger()).unwrap_err();
-    assert_eq!(refused.kind(), TroubleKind::Doubt, "{refused}");
+    assert_eq!(refused.kind(), LedgerErrorKind::Doubt, "{refused}");
     assert!(refused.to_string().contains("rollback journal"), "{refused}");
     // An empty one says nothing.
     fs::write(beside(&scratch, "-journal"), []).unwrap();
@@ -100,14 +100,14 @@ fn a_rollback_journal_beside_a_ledger_is_refused() {
 // Refutes a log beside the link, which those who come by the file would not find.
 #[test]
 fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let (mut ledger, claim) = used(&scratch);
     let away = scratch.directory().join("away");
     fs::create_dir(&away).unwrap();
     let link = away.join("link.ledger");
     std::os::unix::fs::symlink(scratch.ledger(), &link).unwrap();
     let mut other = Ledger::open(&link).unwrap();
-    assert_eq!(other.claim(&name("web")).unwrap_err().kind(), TroubleKind::Fenced);
+    assert_eq!(other.claim(&name("web")).unwrap_err().kind(), LedgerErrorKind::Fenced);
     let app = other.claim(&name("app")).unwrap();
     other.seal(&app, &[sealing("app", (0, 1), 1, "by the link")]).unwrap();
     ledger.seal(&claim, &[sealing("web", (1, 2), 1, "by the file")]).unwrap();
@@ -119,7 +119,7 @@ fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
 // Refutes a job that goes on beside one that came by the same path after a link on it was changed.
 #[test]
 fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     drop(used(&scratch));
     let directory = scratch.directory();
     let (link, copy) = (directory.join("link"), directory.join("copy"));
@@ -147,7 +147,7 @@ fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
 // Refutes rows of another ledger that a log beside the file brings, under this ledger's name.
 #[test]
 fn a_log_of_another_ledger_is_not_taken_for_its_rows() {
-    let [own, other] = [At::File, At::File].map(|at| at.scratch());
+    let [own, other] = [ScratchPlace::File, ScratchPlace::File].map(|at| at.scratch());
     let sealed = |scratch: &Scratch, line: &str| {
         let mut ledger = Ledger::open(scratch.ledger()).unwrap();
         let claim = ledger.claim(&name("web")).unwrap();
@@ -161,7 +161,7 @@ fn a_log_of_another_ledger_is_not_taken_for_its_rows() {
     let running = sealed(&other, "another");
     fs::copy(beside(&other, "-wal"), beside(&own, "-wal")).unwrap();
     let trouble = Ledger::open(own.ledger()).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains("is missing or was edited"), "{trouble}");
     drop(running);
 }

@@ -19,7 +19,7 @@ fn places(ledger: &mut Ledger) -> Vec<i64> {
 }
 
 /// Refutes a note of a release that was refused, one that is written over another, and one that stays after it was given up.
-fn a_note_is_written_with_its_release_or_not_at_all(at: At) {
+fn a_note_is_written_with_its_release_or_not_at_all(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 4);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -27,17 +27,21 @@ fn a_note_is_written_with_its_release_or_not_at_all(at: At) {
         let sealing = Sealing { state, ..sealing("web", (window, window + 10), 1, "line") };
         ledger.seal(&claim, &[sealing]).map(|rows| (rows[0].fate(), places(&mut ledger)))
     };
-    assert_eq!(seal(0, kept(1, 0, 0)).unwrap(), (Fate::Sealed, vec![0]));
-    assert_eq!(seal(10, kept(2, 1, 0)).unwrap(), (Fate::Sealed, vec![0, 1]));
-    assert_eq!(seal(20, kept(3, 2, 2)).unwrap(), (Fate::Sealed, vec![2]));
+    assert_eq!(seal(0, kept(1, 0, 0)).unwrap(), (ReleaseStatus::Sealed, vec![0]));
+    assert_eq!(seal(10, kept(2, 1, 0)).unwrap(), (ReleaseStatus::Sealed, vec![0, 1]));
+    assert_eq!(seal(20, kept(3, 2, 2)).unwrap(), (ReleaseStatus::Sealed, vec![2]));
     assert!(seal(30, kept(4, 2, 2)).is_err(), "a place was used twice");
-    assert_eq!(seal(40, kept(4, 3, 2)).unwrap(), (Fate::Sealed, vec![2, 3]));
-    assert_eq!(seal(50, kept(5, 4, 2)).unwrap(), (Fate::Refused, vec![2, 3]), "the budget was spent");
+    assert_eq!(seal(40, kept(4, 3, 2)).unwrap(), (ReleaseStatus::Sealed, vec![2, 3]));
+    assert_eq!(
+        seal(50, kept(5, 4, 2)).unwrap(),
+        (ReleaseStatus::Refused, vec![2, 3]),
+        "the budget was spent"
+    );
     assert!(ledger.notes(&name("web"), &name("other")).unwrap().is_empty());
 }
 
 /// Refutes a copy that lacks notes, and one that has them elsewhere.
-fn notes_are_exported_in_their_places(at: At) {
+fn notes_are_exported_in_their_places(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 9);
     let claim = ledger.claim(&name("web")).unwrap();

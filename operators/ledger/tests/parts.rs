@@ -17,7 +17,7 @@ fn answer(part: &[u8], line: &str) -> Sealing {
 }
 
 /// Refutes answers that are taken for one another, and an answer that is drawn again after a restart.
-fn answers_over_one_window_are_releases_of_their_own(at: At) {
+fn answers_over_one_window_are_releases_of_their_own(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -41,7 +41,7 @@ fn answers_over_one_window_are_releases_of_their_own(at: At) {
 }
 
 /// Refutes a second charge for a bundle, and a row that pays for answers of its own name alone.
-fn whichever_answer_comes_first_pays_for_the_life(at: At) {
+fn whichever_answer_comes_first_pays_for_the_life(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -61,18 +61,21 @@ fn whichever_answer_comes_first_pays_for_the_life(at: At) {
 }
 
 /// Refutes last words about several answers that read alike.
-fn lines_that_end_an_answer_say_which(at: At) {
+fn lines_that_end_an_answer_say_which(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 1);
     let claim = ledger.claim(&name("web")).unwrap();
     let mut affordable = answer(b"sealed", "line");
     affordable.charge = once("web", (0, 10), (0, 100), 1).charge;
-    let skipped = Sealing { charge: None, fate: Fate::Skipped, ..answer(b"skipped", "") };
-    let skipped = Sealing { line: skipped.release.tombstone(Fate::Skipped), ..skipped };
+    let skipped = Sealing { charge: None, fate: ReleaseStatus::Skipped, ..answer(b"skipped", "") };
+    let skipped = Sealing { line: skipped.release.tombstone(ReleaseStatus::Skipped), ..skipped };
     let mut refused = answer(b"refused", "line");
     refused.release.version = Digest::of(b"version 2");
     let rows = ledger.seal(&claim, &[affordable, skipped, refused]).unwrap();
-    assert_eq!(rows.iter().map(Row::fate).collect::<Vec<_>>(), [Fate::Sealed, Fate::Skipped, Fate::Refused]);
+    assert_eq!(
+        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        [ReleaseStatus::Sealed, ReleaseStatus::Skipped, ReleaseStatus::Refused]
+    );
     let window = "{\"release\":\"by_path\",\"window\":{\"start\":\"1970-01-01T00:00:00Z\",\"end\":\"1970-01-01T00:00:00.00001Z\"}";
     let starts = |part: &[u8], rest: &str| format!("{window},\"part\":\"{}\",{rest}", Digest::of(part));
     let closing = rows[0].closing().unwrap();
@@ -81,7 +84,7 @@ fn lines_that_end_an_answer_say_which(at: At) {
     assert!(rows[2].line().starts_with(&starts(b"refused", "\"refused\":\"budget\",")), "{}", rows[2].line());
 }
 
-fn answers_are_exported_with_their_names(at: At) {
+fn answers_are_exported_with_their_names(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -94,14 +97,14 @@ fn answers_are_exported_with_their_names(at: At) {
 /// Refutes a repair that forgets which answers were told.
 #[test]
 fn answers_keep_their_names_in_a_repair() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     let told = [answer(b"first", "one"), answer(b"second", "two")];
     let rows = ledger.seal(&claim, &told).unwrap();
     drop((ledger, claim));
     scratch.edit("UPDATE head SET sequence = 7", false).unwrap();
-    let loss = Loss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
+    let loss = AcceptedLoss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
     assert!(Ledger::repair(scratch.ledger(), &loss).unwrap().torn.is_some());
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.rows_of(&name("web")).unwrap(), rows);
@@ -109,7 +112,7 @@ fn answers_keep_their_names_in_a_repair() {
     // What was told is told again, what was not is gone with the repair.
     let now = [answer(b"first", "again"), answer(b"third", "again")];
     let now = ledger.seal(&claim, &now).unwrap();
-    assert_eq!((now[0].line(), now[1].fate()), ("one", Fate::Lost));
+    assert_eq!((now[0].line(), now[1].fate()), ("one", ReleaseStatus::Lost));
 }
 
 /// Refutes a name of what has no parts that changed when parts came.

@@ -8,15 +8,20 @@ use crate::noise::NoiseSource;
 
 const NOW: i64 = 200;
 
-fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<Entry> {
+fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<AnchorEntry> {
     let mut journal = Journal::open(path, ledger.name()).unwrap();
     journal.begin().unwrap();
     journal.note(rows.iter()).unwrap();
     Journal::read(path).unwrap()
 }
 
-fn loss<'a>(anchors: &'a [Entry]) -> Loss<'a> {
-    Loss { reason: "the disk was lost, and this copy is what there is", now: NOW, anchors, published: &[] }
+fn loss<'a>(anchors: &'a [AnchorEntry]) -> AcceptedLoss<'a> {
+    AcceptedLoss {
+        reason: "the disk was lost, and this copy is what there is",
+        now: NOW,
+        anchors,
+        published: &[],
+    }
 }
 
 /// Twelve windows of ten, under a budget that they use up.
@@ -72,7 +77,7 @@ fn put_back(
 }
 
 fn repaired(scratch: &Scratch, published: &[Published]) -> (Repaired, Ledger) {
-    let repaired = Ledger::repair(scratch.ledger(), &Loss { published, ..loss(&[]) }).unwrap();
+    let repaired = Ledger::repair(scratch.ledger(), &AcceptedLoss { published, ..loss(&[]) }).unwrap();
     (repaired, Ledger::open(scratch.ledger()).unwrap())
 }
 
@@ -80,7 +85,7 @@ fn repaired(scratch: &Scratch, published: &[Published]) -> (Repaired, Ledger) {
 #[test]
 fn a_file_of_releases_shows_what_an_older_copy_lacks() {
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
-        let scratch = At::File.scratch();
+        let scratch = ScratchPlace::File.scratch();
         let lost: Vec<Sealing> = (1..4).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, "lost")).collect();
         let (rows, before) = put_back(&scratch, promise, sealing("web", (0, 10), 3, "kept"), &lost);
         let told: Vec<Published> = rows.iter().map(published).collect();
@@ -91,7 +96,7 @@ fn a_file_of_releases_shows_what_an_older_copy_lacks() {
         for row in &told {
             ledger.holds(&row.anchor(own).unwrap()).unwrap();
         }
-        let again = Loss { published: &told, ..loss(&[]) };
+        let again = AcceptedLoss { published: &told, ..loss(&[]) };
         let refused = Ledger::repair(scratch.ledger(), &again).unwrap_err();
         assert!(refused.to_string().contains("nothing is in doubt"), "{refused}");
     }
@@ -110,17 +115,21 @@ fn a_window_whose_price_nobody_knows_takes_what_is_left() {
             (sealing("web", (0, 10), 3, "kept"), dearer),
             (once("web", (0, 10), (0, 10), 3), once("web", (10, 20), (10, 30), 9)),
         ] {
-            let scratch = At::File.scratch();
+            let scratch = ScratchPlace::File.scratch();
             let (rows, before) = put_back(&scratch, promise, first, &[lost]);
             let (_, mut ledger) = repaired(&scratch, &[published(&rows[0])]);
             assert!(no_less(&before, &spending(&mut ledger)), "{promise:?}");
             let claim = ledger.claim(&name("web")).unwrap();
             let later = sealing("web", (NOW + 10, NOW + 20), 1, "later");
-            assert_eq!(ledger.seal(&claim, &[later]).unwrap()[0].fate(), Fate::Refused, "{promise:?}");
+            assert_eq!(
+                ledger.seal(&claim, &[later]).unwrap()[0].fate(),
+                ReleaseStatus::Refused,
+                "{promise:?}"
+            );
         }
     }
     // What was paid for before the copy was made is not paid for again.
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let (first, lost) = (once("web", (0, 10), (0, 100), 3), once("web", (10, 20), (0, 100), 3));
     let (rows, before) = put_back(&scratch, Promise::Lifetime, first, &[lost]);
     let (done, mut ledger) = repaired(&scratch, &[published(&rows[0])]);
@@ -130,7 +139,7 @@ fn a_window_whose_price_nobody_knows_takes_what_is_left() {
 #[test]
 fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() {
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
-        let scratch = At::File.scratch();
+        let scratch = ScratchPlace::File.scratch();
         let mut ledger = ledger(&scratch, promise, 100);
         let claim = ledger.claim(&name("web")).unwrap();
         ledger.seal(&claim, &[sealing("web", (0, 10), 3, "kept")]).unwrap();
@@ -163,33 +172,33 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
             let row = ledger.seal(&claim, &[sealing("web", window, 3, "drawn again")]).unwrap().remove(0);
             (row.fate(), row.line().to_owned(), row.cost().cloned())
         };
-        assert_eq!(fate((0, 10)), (Fate::Sealed, "kept".to_owned(), Some(rho(3))));
+        assert_eq!(fate((0, 10)), (ReleaseStatus::Sealed, "kept".to_owned(), Some(rho(3))));
         for window in [(10, 20), (30, 40), (50, 60), (NOW - 1, NOW + 9)] {
             let (fate, line, cost) = fate(window);
-            assert_eq!((fate, cost), (Fate::Lost, None));
+            assert_eq!((fate, cost), (ReleaseStatus::Lost, None));
             assert!(line.contains("\"lost\":true,\"why\":\"starts before a repair"), "{line}");
             assert!(line.ends_with("released for it earlier holds\"}"), "{line}");
         }
-        assert_eq!(fate((NOW, NOW + 10)).0, Fate::Sealed);
+        assert_eq!(fate((NOW, NOW + 10)).0, ReleaseStatus::Sealed);
         // Again, and there is nothing to repair.
         drop((ledger, claim));
         let error = Ledger::repair(scratch.ledger(), &loss(&entries)).unwrap_err();
-        assert_eq!(error.kind(), TroubleKind::Refused, "{error}");
+        assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
     }
 }
 
 #[test]
 fn what_was_paid_once_is_paid_again_when_what_it_bought_is_gone() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     history(&scratch, Promise::Lifetime);
     shell(&scratch, "UPDATE release SET line = 'another' WHERE sequence = 9");
-    Ledger::repair(scratch.ledger(), &Loss { now: 120, ..loss(&[]) }).unwrap();
+    Ledger::repair(scratch.ledger(), &AcceptedLoss { now: 120, ..loss(&[]) }).unwrap();
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert!(ledger.state(&name("web"), &name("by_path")).unwrap().is_none());
     assert!(ledger.notes(&name("web"), &name("by_path")).unwrap().is_empty());
     let claim = ledger.claim(&name("web")).unwrap();
     let row = &ledger.seal(&claim, &[once("web", (120, 130), (40, 140), 5)]).unwrap()[0];
-    assert_eq!((row.fate(), row.cost()), (Fate::Sealed, Some(&rho(5))));
+    assert_eq!((row.fate(), row.cost()), (ReleaseStatus::Sealed, Some(&rho(5))));
 }
 
 fn shell(scratch: &Scratch, edit: &str) {
@@ -220,11 +229,11 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
     ];
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
         for (edit, sound) in edits {
-            let scratch = At::File.scratch();
+            let scratch = ScratchPlace::File.scratch();
             let rows = history(&scratch, promise);
             let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
             shell(&scratch, edit);
-            assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), TroubleKind::Doubt, "{edit}");
+            assert_eq!(Ledger::open(scratch.ledger()).unwrap_err().kind(), LedgerErrorKind::Doubt, "{edit}");
             let repaired = Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();
             assert_eq!(repaired.sound, sound, "{edit}");
             assert!(repaired.torn.unwrap().exists());
@@ -234,8 +243,8 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
                 let kept = ledger.look_up(row.release()).unwrap();
                 assert_eq!(kept.as_ref(), Some(row).filter(|row| row.sequence() <= sound), "{edit}");
             }
-            let other = Key::create(scratch.directory().join("other.key")).unwrap();
-            assert_eq!(ledger.bind(&other).unwrap_err().kind(), TroubleKind::Refused, "{edit}");
+            let other = LedgerKey::create(scratch.directory().join("other.key")).unwrap();
+            assert_eq!(ledger.bind(&other).unwrap_err().kind(), LedgerErrorKind::Refused, "{edit}");
             let claim = ledger.claim(&name("web")).unwrap();
             let row = &ledger.seal(&claim, &[sealing("web", (60, 70), 3, "drawn again")]).unwrap()[0];
             assert_ne!(row.line(), "drawn again", "{edit}");
@@ -245,26 +254,27 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
 
 #[test]
 fn a_domain_that_cannot_be_proven_is_not_guessed() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     history(&scratch, Promise::Lifetime);
     shell(&scratch, "UPDATE domain SET cap = (SELECT spent FROM account)");
     let torn = fs::read(scratch.ledger()).unwrap();
     let error = Ledger::repair(scratch.ledger(), &loss(&[])).unwrap_err();
-    assert_eq!(error.kind(), TroubleKind::Doubt);
+    assert_eq!(error.kind(), LedgerErrorKind::Doubt);
     assert!(error.to_string().contains("bring back a copy"), "{error}");
     assert_eq!(fs::read(scratch.ledger()).unwrap(), torn, "a repair that failed changed something");
 }
 
 #[test]
 fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     history(&scratch, Promise::Lifetime);
-    let refused = |reason| Ledger::repair(scratch.ledger(), &Loss { reason, ..loss(&[]) }).unwrap_err();
+    let refused =
+        |reason| Ledger::repair(scratch.ledger(), &AcceptedLoss { reason, ..loss(&[]) }).unwrap_err();
     assert!(refused(" ").to_string().contains("reason"));
     assert!(refused("because").to_string().contains("nothing is in doubt"));
     let running = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap();
     shell(&scratch, "DELETE FROM account");
-    assert_eq!(refused("because").kind(), TroubleKind::Fenced);
+    assert_eq!(refused("because").kind(), LedgerErrorKind::Fenced);
     drop(running);
     Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();
 }
@@ -272,7 +282,7 @@ fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
 /// Repairs this file, if it is in doubt: whether that could be. Refutes a repair after which a window costs less than before, or is
 /// drawn again, and one that leaves something else than a ledger that adds up, or the file as it was.
 fn mended(torn: &[u8], rows: &[Row], before: &[PrivacyCost], what: &str) -> Option<bool> {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     fs::write(scratch.ledger(), torn).unwrap();
     if Ledger::open(scratch.ledger()).is_ok() {
         return None;
@@ -296,7 +306,7 @@ fn mended(torn: &[u8], rows: &[Row], before: &[PrivacyCost], what: &str) -> Opti
 
 /// A ledger that adds up, with its rows and what they cost.
 fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let rows = history(&scratch, Promise::Any(30));
     let before = spending(&mut Ledger::open(scratch.ledger()).unwrap());
     (fs::read(scratch.ledger()).unwrap(), rows, before)
@@ -343,7 +353,7 @@ fn a_row_under_the_number_of_another_is_not_proven_by_it() {
 
 /// Whether the rows of this file follow one another, where they can be read.
 fn in_order(file: &[u8]) -> Option<bool> {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     fs::write(scratch.ledger(), file).unwrap();
     let tables = rusqlite::Connection::open(scratch.ledger()).ok()?;
     let mut read = tables.prepare("SELECT sequence FROM release ORDER BY sequence").ok()?;

@@ -15,7 +15,7 @@ use crate::server::{self, Server};
 /// A ledger on the server that all share, with a claim, or nothing where there is no server.
 fn shared() -> Option<(&'static Server, Scratch, Ledger, Claim)> {
     let server = server::shared()?;
-    let scratch = At::Server(server).scratch();
+    let scratch = ScratchPlace::Server(server).scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
     Some((server, scratch, ledger, claim))
@@ -31,7 +31,7 @@ fn alone() -> Option<(Server, PathBuf)> {
 
 fn doubt(place: &Path, about: &str) {
     let trouble = Ledger::open(place).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains(about), "{trouble}");
 }
 
@@ -53,7 +53,7 @@ fn a_server_that_stops_syncing_is_noticed_at_once() {
         };
         set(off);
         let trouble = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap_err();
-        assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+        assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
         doubt(&place, setting);
         set(on);
         ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
@@ -92,7 +92,7 @@ fn the_triggers_of_a_server_refuse_more() {
         note: Some(Note { place: 0, since: 0, held: vec![1] }),
     });
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
-    ledger.bind(&Key::open(scratch.key()).unwrap()).unwrap();
+    ledger.bind(&LedgerKey::open(scratch.key()).unwrap()).unwrap();
     let tables =
         "server meta key_check head fence domain release amendment repair state noted account agreed";
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
@@ -131,11 +131,11 @@ fn a_schema_of_something_else_is_neither_opened_nor_made_a_ledger() {
     for trouble in
         [Ledger::open(place("shop")), Ledger::create(place("shop"))].map(|result| result.unwrap_err())
     {
-        assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+        assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     }
     assert_eq!(server.sql("shop", "SELECT count(*) FROM meta").unwrap(), "0");
     let nowhere = PathBuf::from(place("shop").to_str().unwrap().replace("/postgres?", "/nowhere?"));
-    assert_eq!(Ledger::open(nowhere).unwrap_err().kind(), TroubleKind::Refused);
+    assert_eq!(Ledger::open(nowhere).unwrap_err().kind(), LedgerErrorKind::Refused);
 }
 
 /// Refutes an answer about a lost commit that is given while the commit may still take place.
@@ -173,7 +173,7 @@ fn a_process_that_sleeps_inside_a_transaction_holds_nobody_up_for_long() {
     assert!(begun.elapsed() < Duration::from_secs(14));
     // What wakes up can write nothing.
     let trouble = asleep.execute("UPDATE release SET delivered = 1", &[]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Unknown, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Unknown, "{trouble}");
     assert!(asleep.commit().is_err());
 }
 
@@ -185,7 +185,7 @@ fn a_job_stays_its_own_after_its_connection_was_lost() {
     ledger.mark(&[]).unwrap();
     let begun = Instant::now();
     let trouble = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Fenced, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
     assert!(begun.elapsed() < Duration::from_secs(3));
     // The refused one has not moved the fence.
     ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
@@ -201,13 +201,17 @@ fn a_transaction_that_loses_its_connection_leaves_nothing() {
     store.execute("UPDATE head SET sequence = sequence + 1", &[]).unwrap();
     scratch.unlock("other");
     let trouble = store.execute("UPDATE head SET sequence = sequence + 1", &[]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Unknown, "{trouble}");
-    assert_eq!(store.commit().unwrap_err().kind(), TroubleKind::Busy);
-    assert_eq!(store.begin().unwrap_err().kind(), TroubleKind::Unknown);
+    assert_eq!(trouble.kind(), LedgerErrorKind::Unknown, "{trouble}");
+    assert_eq!(store.commit().unwrap_err().kind(), LedgerErrorKind::Busy);
+    assert_eq!(store.begin().unwrap_err().kind(), LedgerErrorKind::Unknown);
     store.reconnect().unwrap();
     store.begin().unwrap();
     scratch.unlock("other");
-    assert_eq!(store.commit().unwrap_err().kind(), TroubleKind::Unknown, "a commit whose end is not known");
+    assert_eq!(
+        store.commit().unwrap_err().kind(),
+        LedgerErrorKind::Unknown,
+        "a commit whose end is not known"
+    );
     store.reconnect().unwrap();
     drop(store);
     ledger.verify().unwrap();
@@ -221,7 +225,7 @@ fn a_failed_transaction_is_never_taken_for_a_commit() {
     let mut store = Postgres::open(scratch.ledger().to_str().unwrap()).unwrap();
     store.begin().unwrap();
     let trouble = store.execute("UPDATE head SET sequence = sequence", &[]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     assert!(store.commit().is_err());
     store.roll_back();
     // The next one is its own.
@@ -239,7 +243,7 @@ fn a_commit_that_the_server_warns_about_is_in_doubt() {
                 FOR EACH ROW EXECUTE FUNCTION warn()";
     server.sql(scratch.name(), warn).unwrap();
     let trouble = ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
 }
 
 #[test]
@@ -312,9 +316,9 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     }
     ledger.recover(&claim, &[]).unwrap();
     let amended = ledger.amend(&name("visits"), &rho(11), "a job", "more").unwrap_err();
-    let other = Domain::new(name("other"), Adjacency::PERSON, Promise::Lifetime, rho(9)).unwrap();
+    let other = AccountSpec::new(name("other"), Adjacency::PERSON, Promise::Lifetime, rho(9)).unwrap();
     for trouble in [amended, ledger.register(&other).unwrap_err()] {
-        assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+        assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
         assert!(trouble.to_string().contains("permission denied"), "{trouble}");
     }
     drop((ledger, claim));
@@ -382,7 +386,7 @@ fn a_pooler_is_refused_however_it_hands_out_its_session() {
             Ledger::create(server.address_through(&pooler, &other)).unwrap_err(),
         ];
         for trouble in refused {
-            assert_eq!(trouble.kind(), TroubleKind::Refused, "{mode}{ignored}: {trouble}");
+            assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{mode}{ignored}: {trouble}");
             assert!(
                 trouble.to_string().contains("connect to the server itself"),
                 "{mode}{ignored}: {trouble}"
@@ -399,7 +403,7 @@ fn a_pooler_is_refused_however_it_hands_out_its_session() {
 #[test]
 fn each_transaction_finds_its_own_ledger() {
     let Some((server, scratch, mut ledger, claim)) = shared() else { return };
-    let other = At::Server(server).scratch();
+    let other = ScratchPlace::Server(server).scratch();
     let mut twin = super::ledger(&other, Promise::Lifetime, 10);
     let twins = twin.claim(&name("web")).unwrap();
     let path = format!("SET search_path = {}", other.name());
@@ -418,7 +422,7 @@ fn each_transaction_finds_its_own_ledger() {
         )
         .unwrap();
     let trouble = ledger.seal(&claim, &[sealing("web", (1, 2), 1, "mine")]).unwrap_err();
-    assert_eq!(trouble.kind(), TroubleKind::Doubt, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains("another ledger"), "{trouble}");
     let trouble = ledger.look_up(&sealing("web", (0, 1), 1, "").release).unwrap_err();
     assert!(trouble.to_string().contains("another ledger"), "{trouble}");

@@ -27,7 +27,7 @@ fn history(scratch: &Scratch) -> Vec<Row> {
 }
 
 /// Everything that a ledger says: rows, accounts, caps.
-fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
+fn everything(path: &Path, rows: &[Row]) -> Result<String, LedgerError> {
     let mut ledger = Ledger::open(path)?;
     let read: Vec<_> = rows.iter().map(|row| ledger.look_up(row.release())).collect::<Result<_, _>>()?;
     let spent: Vec<_> = rows
@@ -39,7 +39,7 @@ fn everything(path: &Path, rows: &[Row]) -> Result<String, Trouble> {
 
 #[test]
 fn a_flipped_byte_is_noticed_or_changes_nothing() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let rows = history(&scratch);
     let truth = everything(&scratch.ledger(), &rows).unwrap();
     let sound = fs::read(scratch.ledger()).unwrap();
@@ -69,7 +69,7 @@ fn a_flipped_byte_is_noticed_or_changes_nothing() {
 
 #[test]
 fn a_truncated_ledger_is_noticed_at_every_length() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let rows = history(&scratch);
     let sound = fs::read(scratch.ledger()).unwrap();
     let copy = scratch.directory().join("copy.ledger");
@@ -79,7 +79,7 @@ fn a_truncated_ledger_is_noticed_at_every_length() {
     }
 }
 
-fn an_edited_row_is_noticed_before_anything_is_released(at: At) {
+fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
     let edits = [
         "UPDATE release SET line = 'line 7, corrected' WHERE sequence = 5",
         "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
@@ -121,7 +121,7 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: At) {
     }
 }
 
-fn the_triggers_refuse_what_the_path_never_does(at: At) {
+fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
     let scratch = at.scratch();
     history(&scratch);
     for edit in [
@@ -146,7 +146,7 @@ fn the_triggers_refuse_what_the_path_never_does(at: At) {
     }
 }
 
-fn an_export_is_a_ledger_that_says_the_same(at: At) {
+fn an_export_is_a_ledger_that_says_the_same(at: ScratchPlace) {
     let scratch = at.scratch();
     let rows = history(&scratch);
     let copy = scratch.directory().join("copy.ledger");

@@ -31,11 +31,11 @@ fn said(
     parameters: &[u8],
 ) -> Option<String> {
     let trouble = ledger.agree(claim, version, &name(statistic), &Digest::of(parameters)).err()?;
-    assert_eq!(trouble.kind(), TroubleKind::Refused, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     Some(trouble.to_string())
 }
 
-fn a_version_is_held_to_the_parameters_it_began_with(at: At) {
+fn a_version_is_held_to_the_parameters_it_began_with(at: ScratchPlace) {
     let scratch = at.scratch();
     let head = ledger(&scratch, Promise::Lifetime, 10).head().unwrap();
     for _ in 0..2 {
@@ -57,7 +57,7 @@ fn a_version_is_held_to_the_parameters_it_began_with(at: At) {
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap(), head);
 }
 
-fn who_was_taken_over_agrees_to_nothing(at: At) {
+fn who_was_taken_over_agrees_to_nothing(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut first = ledger(&scratch, Promise::Lifetime, 10);
     let zombie = first.claim(&name("web")).unwrap();
@@ -67,15 +67,15 @@ fn who_was_taken_over_agrees_to_nothing(at: At) {
     let mut agreeing =
         || first.agree(&zombie, 1, &name("by_path"), &Digest::of(b"the zombie's")).unwrap_err();
     let mut trouble = agreeing();
-    if trouble.kind() == TroubleKind::Unknown {
+    if trouble.kind() == LedgerErrorKind::Unknown {
         // Its connection is gone.
         trouble = first.recover(&zombie, &[]).unwrap_err();
     }
-    assert_eq!(trouble.kind(), TroubleKind::Fenced, "{trouble}");
+    assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
     assert_eq!(said(&mut second, &successor, 1, "by_path", b"the successor's"), None);
 }
 
-fn what_was_agreed_can_refuse_a_job_and_put_nothing_in_doubt(at: At) {
+fn what_was_agreed_can_refuse_a_job_and_put_nothing_in_doubt(at: ScratchPlace) {
     let scratch = at.scratch();
     ledger(&scratch, Promise::Lifetime, 10);
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
@@ -85,7 +85,7 @@ fn what_was_agreed_can_refuse_a_job_and_put_nothing_in_doubt(at: At) {
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"second"), None);
 }
 
-fn what_was_agreed_is_exported(at: At) {
+fn what_was_agreed_is_exported(at: ScratchPlace) {
     let scratch = at.scratch();
     ledger(&scratch, Promise::Lifetime, 10);
     assert_eq!(agree(&scratch, ("web", 3), "by_path", b"first"), None);
@@ -100,11 +100,11 @@ fn what_was_agreed_is_exported(at: At) {
 /// Refutes a repair after which a version may begin again with other parameters, though nothing of that was torn.
 #[test]
 fn what_was_agreed_survives_a_repair() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     ledger(&scratch, Promise::Lifetime, 10);
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
     scratch.edit("UPDATE account SET spent = zeroblob(49); UPDATE head SET sequence = 7", false).unwrap();
-    let loss = Loss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
+    let loss = AcceptedLoss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
     let repaired = Ledger::repair(scratch.ledger(), &loss).unwrap();
     assert!(repaired.torn.is_some_and(|torn| fs::exists(torn).unwrap()));
     assert!(agree(&scratch, ("web", 1), "by_path", b"second").is_some());
@@ -116,7 +116,7 @@ fn what_was_agreed_survives_a_repair() {
 fn a_version_and_its_parameters_are_both_part_of_a_releases_name() {
     let id = |version, parameters: &[u8]| {
         let version = Digest::of_version(version, &Digest::of(parameters));
-        Release { version, ..sealing("web", (0, 10), 1, "").release }.id()
+        ReleaseId { version, ..sealing("web", (0, 10), 1, "").release }.id()
     };
     assert_eq!(id(1, b"first"), id(1, b"first"));
     assert_ne!(id(1, b"first"), id(2, b"first"));

@@ -15,8 +15,10 @@ use samples::*;
 
 use super::*;
 use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
-use crate::ledger::scratch::At;
-use crate::ledger::{Charge, Digest, Domain, Fate, Key, Ledger, Name, Release, Sealing};
+use crate::ledger::scratch::ScratchPlace;
+use crate::ledger::{
+    AccountSpec, Charge, Digest, Ledger, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
+};
 use crate::time::at;
 
 /// `cargo test --lib samples_are_written -- --ignored`
@@ -217,11 +219,11 @@ fn a_demo_says_which_takes_more() {
 // Refutes words that say another time than the ledger's forecast does.
 #[test]
 fn the_forecast_is_said_in_words() {
-    let scratch = At::File.scratch();
+    let scratch = ScratchPlace::File.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    let visits = Domain::lifetime("visits", PrivacyCost::zcdp(0.105)).unwrap();
+    let visits = AccountSpec::lifetime("visits", PrivacyCost::zcdp(0.105)).unwrap();
     ledger.register(&visits).unwrap();
-    assert!(Key::open(scratch.key()).is_ok());
+    assert!(LedgerKey::open(scratch.key()).is_ok());
     let job = Name::new("job", "web").unwrap();
     let claim = ledger.claim(&job).unwrap();
     let day = |from: i64| {
@@ -234,7 +236,7 @@ fn the_forecast_is_said_in_words() {
     let mut report = Report::new(heading(false));
     for from in 0..2 {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01).unwrap());
-        let release = Release {
+        let release = ReleaseId {
             domain: visits.name().clone(),
             job: job.clone(),
             version: Digest::of(b""),
@@ -245,7 +247,7 @@ fn the_forecast_is_said_in_words() {
         let sealing = Sealing {
             release,
             charge: Some(Charge::Cost(cost)),
-            fate: Fate::Sealed,
+            fate: ReleaseStatus::Sealed,
             line: String::new(),
             state: None,
         };

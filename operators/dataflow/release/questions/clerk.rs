@@ -29,7 +29,7 @@ pub(in crate::dataflow) trait Answering: 'static {
     fn close(&self, version: u64) -> Time;
 
     /// The name under which its answer stands in the ledger.
-    fn release(&self, question: &Question) -> ledger::Release;
+    fn release(&self, question: &Question) -> ledger::ReleaseId;
 
     /// What everybody has counted, with the mechanism that will noise it.
     fn request(&self, posed: Posed, found: Found) -> Request;

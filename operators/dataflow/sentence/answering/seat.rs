@@ -94,7 +94,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
         self.schedule.window(version).map_or(Time::MIN, |window| window.end() + self.late)
     }
 
-    fn release(&self, question: &Question) -> ledger::Release {
+    fn release(&self, question: &Question) -> ledger::ReleaseId {
         self.title.part(self.life, question.part())
     }
 
@@ -118,7 +118,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
 struct Draw<R> {
     ready: Arc<R>,
     promise: Arc<str>,
-    release: ledger::Release,
+    release: ledger::ReleaseId,
     opened: Digest,
     question: Question,
     version: Interval,

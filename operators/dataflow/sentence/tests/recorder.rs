@@ -12,7 +12,9 @@ use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
 use crate::gate::{Memory, Noted, Request, Standing, Told};
 use crate::invalid::Invalid;
-use crate::ledger::{Digest, Domain, Fate, Forecast, Name, Release, Row, Trouble, VersionTerms};
+use crate::ledger::{
+    AccountSpec, Digest, Forecast, LedgerError, Name, ReleaseId, ReleaseStatus, Row, VersionTerms,
+};
 use crate::mechanisms::sealed;
 use crate::mechanisms::{
     Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
@@ -26,7 +28,7 @@ pub(in super::super) const SECRET: [u8; 32] = [9; 32];
 /// One window as it was sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Sealed {
-    pub(in super::super) release: Release,
+    pub(in super::super) release: ReleaseId,
     pub(in super::super) charge: crate::ledger::Charge,
     /// Which laws were drawn from, and how often.
     pub(in super::super) requests: Vec<Asked>,
@@ -142,9 +144,9 @@ impl Office for Recorder {
         Zeroizing::new(SECRET)
     }
 
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<Domain, Trouble> {
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
         if named == Some("nowhere") {
-            return Err(Trouble::refused("domain: there is none"));
+            return Err(LedgerError::refused("domain: there is none"));
         }
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
         let name = Name::new("domain", "visits").unwrap();
@@ -161,10 +163,10 @@ impl Office for Recorder {
             ["each", span, ..] => Promise::Each(span.parse().unwrap()),
             _ => Promise::Lifetime,
         };
-        Ok(Domain::new(name, neighbours, promise, cap.unwrap()).unwrap())
+        Ok(AccountSpec::new(name, neighbours, promise, cap.unwrap()).unwrap())
     }
 
-    fn open(&self, name: &Name, _: &VersionTerms, wake: Wake) -> Result<Opened, Trouble> {
+    fn open(&self, name: &Name, _: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
         let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();
@@ -181,7 +183,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn tell(&self, release: Release, fate: Fate, line: String) {
+    fn tell(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
         let standing = Standing {
             domain: release.domain.clone(),
             window: release.window,
@@ -198,11 +200,11 @@ impl Recording {
 }
 
 impl Desk for Recording {
-    fn submit(&self, request: Request) -> Result<(), Trouble> {
+    fn submit(&self, request: Request) -> Result<(), LedgerError> {
         let Request { release, charge, sealable } = request;
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
         if let Some(line) = row {
-            self.tell(release, Fate::Sealed, line);
+            self.tell(release, ReleaseStatus::Sealed, line);
             return Ok(());
         }
         let (mut kept, mut noise) =
@@ -214,7 +216,7 @@ impl Desk for Recording {
         assert!(drawn.state.is_none() || keeps_state, "state is kept in turns only");
         if self.recorder.refusing.lock().unwrap().contains(&release.window.start()) {
             drop(kept);
-            self.tell(release, Fate::Refused, "refused".to_owned());
+            self.tell(release, ReleaseStatus::Refused, "refused".to_owned());
             return Ok(());
         }
         if let Some(state) = drawn.state {
@@ -243,14 +245,14 @@ impl Desk for Recording {
         };
         self.recorder.sealed.lock().unwrap().push(sealed);
         self.recorder.rows.lock().unwrap().insert(release.id(), drawn.line.clone());
-        self.tell(release, Fate::Sealed, drawn.line);
+        self.tell(release, ReleaseStatus::Sealed, drawn.line);
         Ok(())
     }
 
-    fn seek(&self, release: Release) {
+    fn seek(&self, release: ReleaseId) {
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
         match row {
-            Some(line) => self.tell(release, Fate::Sealed, line),
+            Some(line) => self.tell(release, ReleaseStatus::Sealed, line),
             None => {
                 self.told.lock().unwrap().push_back(Told::Absent(release.id()));
                 (self.wake.lock().unwrap())();
@@ -258,8 +260,8 @@ impl Desk for Recording {
         }
     }
 
-    fn miss(&self, release: Release) {
-        self.tell(release, Fate::Skipped, "skipped".to_owned());
+    fn miss(&self, release: ReleaseId) {
+        self.tell(release, ReleaseStatus::Skipped, "skipped".to_owned());
     }
 
     fn hear(&self) -> Option<Told> {

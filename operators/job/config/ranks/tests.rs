@@ -1,7 +1,7 @@
 use super::*;
 use crate::job::config::refusals::{BUDGET, COUNT, check};
 use crate::job::config::tests::{GOOD, parse};
-use crate::job::config::{Grouping, Keys};
+use crate::job::config::{GroupingSpec, KeysSpec};
 
 const KEYED: &str = "bound = { keys = 3, windows = 12 }";
 const WEIGHED: &str = "bound = { per_key = 2, windows = 12 }";
@@ -14,38 +14,38 @@ fn quantile(parts: &str) -> String {
     format!("quantile = {{ {parts} }}\n{WEIGHED}")
 }
 
-fn statistic(text: &str, noise: &str) -> Statistic {
+fn statistic(text: &str, noise: &str) -> StatisticSpec {
     let text = GOOD.replace(COUNT, text).replace("\"gaussian\"", noise);
     let job = parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     job.releases[0].statistic.clone()
 }
 
-fn number(text: &str) -> Number {
-    Number::parse(text).unwrap()
+fn number(text: &str) -> ConfigNumber {
+    ConfigNumber::parse(text).unwrap()
 }
 
 #[test]
 fn the_largest_is_asked_of_one_number_a_person() {
     let asked = |parts: &str| match statistic(&max(parts), "\"laplace\"") {
-        Statistic::Max { each, grid, grouping: None } => (each, grid),
+        StatisticSpec::Max { each, grid, grouping: None } => (each, grid),
         other => panic!("{other:?}"),
     };
     let of = || "rating".to_owned();
-    assert_eq!(asked("of = \"rating\", grid = \"log\""), (Each::Greatest(of()), Grid::Log(0)));
-    let both = (Each::Greatest(of()), Grid::SignedLog);
+    assert_eq!(asked("of = \"rating\", grid = \"log\""), (MaximumOf::Greatest(of()), GridSpec::Log(0)));
+    let both = (MaximumOf::Greatest(of()), GridSpec::SignedLog);
     assert_eq!(asked("of = \"rating\", each = \"greatest\", grid = \"signed log\""), both);
     assert_eq!(
         asked("of = \"rating\", each = \"sum\", grid = { log = 0.01 }"),
-        (Each::Sum(of()), Grid::Log(2))
+        (MaximumOf::Sum(of()), GridSpec::Log(2))
     );
-    assert_eq!(asked("each = \"count\", grid = \"log\""), (Each::Count, Grid::Log(0)));
-    assert_eq!(asked("of = \"rating\", grid = { log = 10 }"), (Each::Greatest(of()), Grid::Log(-1)));
-    let listed = Grid::List(vec![number("-1"), number("2.5"), number("10")]);
-    assert_eq!(asked("of = \"rating\", grid = [-1, 2.5, 10]"), (Each::Greatest(of()), listed));
-    let steps = Grid::Steps { from: number("0"), to: number("1000"), step: number("0.5") };
+    assert_eq!(asked("each = \"count\", grid = \"log\""), (MaximumOf::Count, GridSpec::Log(0)));
+    assert_eq!(asked("of = \"rating\", grid = { log = 10 }"), (MaximumOf::Greatest(of()), GridSpec::Log(-1)));
+    let listed = GridSpec::List(vec![number("-1"), number("2.5"), number("10")]);
+    assert_eq!(asked("of = \"rating\", grid = [-1, 2.5, 10]"), (MaximumOf::Greatest(of()), listed));
+    let steps = GridSpec::Steps { from: number("0"), to: number("1000"), step: number("0.5") };
     assert_eq!(
         asked("of = \"rating\", each = \"sum\", grid = { from = 0, to = 1000, step = 0.5 }"),
-        (Each::Sum(of()), steps)
+        (MaximumOf::Sum(of()), steps)
     );
     let keyed = statistic(
         &format!(
@@ -53,14 +53,14 @@ fn the_largest_is_asked_of_one_number_a_person() {
         ),
         "\"gaussian\"",
     );
-    let vendors = Grouping { by: "vendor".into(), keys: Keys::Discover };
+    let vendors = GroupingSpec { by: "vendor".into(), keys: KeysSpec::Discover };
     assert_eq!(keyed.grouping(), Some(&vendors));
 }
 
 #[test]
 fn quantiles_are_one_or_several() {
     let asked = |parts: &str| match statistic(&quantile(parts), "\"exponential\"") {
-        Statistic::Quantile(quantiles, None) => quantiles,
+        StatisticSpec::Quantile(quantiles, None) => quantiles,
         other => panic!("{other:?}"),
     };
     let one = asked("of = \"rating\", q = 0.5, range = [0, 5]");
@@ -234,7 +234,7 @@ fn what_does_not_go_with_ranks() {
 
 #[test]
 fn points_are_counted_exactly() {
-    let points = |from: &str, to: &str, step: &str| Grid::points(number(from), number(to), number(step));
+    let points = |from: &str, to: &str, step: &str| GridSpec::points(number(from), number(to), number(step));
     assert_eq!(points("0", "5", "0.5"), Some(11));
     assert_eq!(points("-0.3", "0.3", "0.1"), Some(7));
     assert_eq!(points("0", "1", "0.3"), None);

@@ -23,7 +23,7 @@ fn totals_so_far_and_of_the_last_windows_are_read() {
     let so_far = release(&said(PER_VENDOR));
     assert_eq!(
         (so_far.running, so_far.last(), so_far.slides()),
-        (Some(Running { strategy: None }), None, None)
+        (Some(RunningSpec { strategy: None }), None, None)
     );
     let last = release(&said(&format!("over = \"2 weeks\"\nstrategy = \"fresh\"\n{PER_VENDOR}")));
     assert_eq!((last.running.unwrap().strategy, last.last()), (Some(Strategy::Fresh), Some(14)));

@@ -118,7 +118,7 @@ fn told(
         let _ = fs::remove_file(place.0.join(name));
     }
     fs::write(place.0.join("log.csv"), log).unwrap();
-    let key = Key::beside(&place.0.join("shop.ledger"));
+    let key = LedgerKey::beside(&place.0.join("shop.ledger"));
     fs::write(&key, [7; 32]).unwrap();
     fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let mut text = job(order, releases);

@@ -26,7 +26,7 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(source: &(Source, Protected), clock: &Arc<Settable>, workers: usize) -> Followed {
+    fn new(source: &(SourceSpec, Protected), clock: &Arc<Settable>, workers: usize) -> Followed {
         let pace = Pace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
         let input = open_in(
             sizes(64),

@@ -113,7 +113,7 @@ fn in_one_line(mut rows: Vec<Case>) -> Vec<Case> {
 }
 
 /// All records of the groups, in order, that the workers of this process are given.
-fn read_in(chunk: usize, source: &(Source, Protected), crew: Crew) -> Vec<Given> {
+fn read_in(chunk: usize, source: &(SourceSpec, Protected), crew: Crew) -> Vec<Given> {
     let wanted = wanted(groups(), false);
     let input =
         open_in(sizes(chunk), &source.0, &source.1, wanted, Pace::Bounded, crew, Brake::new()).unwrap();
