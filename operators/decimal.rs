@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The most digits, before and after the point together.
 const DIGITS: usize = 60;
@@ -76,15 +76,15 @@ impl Decimal {
     }
 }
 
-fn read(text: &str) -> Result<Decimal, Kind> {
+fn read(text: &str) -> Result<Decimal, InvalidKind> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
     };
     match text.to_ascii_lowercase().as_str() {
-        "nan" => return Err(Kind::Nan),
-        "inf" | "infinity" => return Err(Kind::Infinite),
-        "" if !negative => return Err(Kind::Missing),
+        "nan" => return Err(InvalidKind::Nan),
+        "inf" | "infinity" => return Err(InvalidKind::Infinite),
+        "" if !negative => return Err(InvalidKind::Missing),
         _ => {}
     }
     let (mantissa, power) = match text.split_once(['e', 'E']) {
@@ -97,18 +97,18 @@ fn read(text: &str) -> Result<Decimal, Kind> {
     };
     let digits = format!("{whole}{fraction}");
     if !is_digits(&digits) || digits.len() > DIGITS {
-        return Err(Kind::Malformed);
+        return Err(InvalidKind::Malformed);
     }
     if negative {
-        return Err(Kind::Negative);
+        return Err(InvalidKind::Negative);
     }
     let zero = digits.bytes().all(|digit| digit == b'0');
     // At most 60 digits: the subtraction cannot overflow once the power is in range.
     match power {
         _ if zero => Ok(Decimal::of("", 0)),
         _ if power.abs() <= EXPONENT => Ok(Decimal::of(&digits, power - fraction.len() as i32)),
-        ..0 => Err(Kind::TooSmall),
-        _ => Err(Kind::TooLarge),
+        ..0 => Err(InvalidKind::TooSmall),
+        _ => Err(InvalidKind::TooLarge),
     }
 }
 
@@ -134,10 +134,10 @@ impl fmt::Display for Decimal {
 }
 
 /// The power of ten; anything beyond a million is as good as the largest.
-fn read_power(text: &str) -> Result<i32, Kind> {
+fn read_power(text: &str) -> Result<i32, InvalidKind> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !is_digits(digits) {
-        return Err(Kind::Malformed);
+        return Err(InvalidKind::Malformed);
     }
     let size = if digits.len() > 6 { i32::MAX } else { digits.parse().unwrap_or(i32::MAX) };
     Ok(if text.starts_with('-') { -size } else { size })
@@ -160,17 +160,17 @@ mod tests {
             "0,5", "１", " 1", "1 ", "+1", "0x1", "1_0", ".", ".e1", "1e", "e5", "1e+", "1.5.2", "1e1e1",
             "--1", "0.5f", "٣", "1e1.5",
         ] {
-            assert_eq!(kind(text), Kind::Malformed, "{text}");
+            assert_eq!(kind(text), InvalidKind::Malformed, "{text}");
         }
-        assert_eq!(kind(&"1".repeat(61)), Kind::Malformed);
-        assert_eq!(kind(""), Kind::Missing);
-        assert_eq!(kind("-1"), Kind::Negative);
-        assert_eq!(kind("nan"), Kind::Nan);
-        assert_eq!(kind("-inf"), Kind::Infinite);
-        assert_eq!(kind("1e5000"), Kind::TooLarge);
-        assert_eq!(kind("1e99999999999999999999"), Kind::TooLarge);
-        assert_eq!(kind("1e-5000"), Kind::TooSmall);
-        assert_eq!(kind("1e-99999999999999999999"), Kind::TooSmall);
+        assert_eq!(kind(&"1".repeat(61)), InvalidKind::Malformed);
+        assert_eq!(kind(""), InvalidKind::Missing);
+        assert_eq!(kind("-1"), InvalidKind::Negative);
+        assert_eq!(kind("nan"), InvalidKind::Nan);
+        assert_eq!(kind("-inf"), InvalidKind::Infinite);
+        assert_eq!(kind("1e5000"), InvalidKind::TooLarge);
+        assert_eq!(kind("1e99999999999999999999"), InvalidKind::TooLarge);
+        assert_eq!(kind("1e-5000"), InvalidKind::TooSmall);
+        assert_eq!(kind("1e-99999999999999999999"), InvalidKind::TooSmall);
     }
 
     #[test]

@@ -14,14 +14,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     field: Cow<'static, str>,
-    kind: Kind,
+    kind: InvalidKind,
     remedy: Cow<'static, str>,
 }
 
 /// What was found in the refused field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum InvalidKind {
     /// The number zero, where only positive numbers mean something.
     Zero,
     /// A number below zero.
@@ -48,21 +48,21 @@ pub enum Kind {
     Mixed,
 }
 
-impl Kind {
+impl InvalidKind {
     pub(crate) fn found(self) -> &'static str {
         match self {
-            Kind::Zero => "zero",
-            Kind::Negative => "a negative number",
-            Kind::Nan => "NaN",
-            Kind::Infinite => "an infinite number",
-            Kind::Subnormal => "a subnormal number",
-            Kind::TooLarge => "a number that is too large",
-            Kind::TooSmall => "a number that is too small",
-            Kind::Overflow => "numbers whose result overflows",
-            Kind::Malformed => "text that is not understood",
-            Kind::Missing => "nothing",
-            Kind::Empty => "an empty list",
-            Kind::Mixed => "things that must not be mixed",
+            InvalidKind::Zero => "zero",
+            InvalidKind::Negative => "a negative number",
+            InvalidKind::Nan => "NaN",
+            InvalidKind::Infinite => "an infinite number",
+            InvalidKind::Subnormal => "a subnormal number",
+            InvalidKind::TooLarge => "a number that is too large",
+            InvalidKind::TooSmall => "a number that is too small",
+            InvalidKind::Overflow => "numbers whose result overflows",
+            InvalidKind::Malformed => "text that is not understood",
+            InvalidKind::Missing => "nothing",
+            InvalidKind::Empty => "an empty list",
+            InvalidKind::Mixed => "things that must not be mixed",
         }
     }
 }
@@ -71,7 +71,7 @@ impl Invalid {
     /// Refuses `field`, in which `kind` was found; `remedy` completes "give ...".
     pub(crate) fn new(
         field: impl Into<Cow<'static, str>>,
-        kind: Kind,
+        kind: InvalidKind,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
         Invalid { field: field.into(), kind, remedy: remedy.into() }
@@ -83,7 +83,7 @@ impl Invalid {
     }
 
     /// What was found in it.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> InvalidKind {
         self.kind
     }
 
@@ -126,15 +126,15 @@ pub(crate) fn found_by(error: &std::io::Error) -> String {
 /// Accepts a finite float above zero that is not subnormal; everything else is named for what it is.
 pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64, Invalid> {
     let kind = if value.is_nan() {
-        Kind::Nan
+        InvalidKind::Nan
     } else if value == 0.0 {
-        Kind::Zero
+        InvalidKind::Zero
     } else if value < 0.0 {
-        Kind::Negative
+        InvalidKind::Negative
     } else if value.is_infinite() {
-        Kind::Infinite
+        InvalidKind::Infinite
     } else if value.is_subnormal() {
-        Kind::Subnormal
+        InvalidKind::Subnormal
     } else {
         return Ok(value);
     };

@@ -92,7 +92,7 @@ mod words;
 pub use canonical::Digest;
 pub use dataflow::execute;
 pub use decimal::Decimal;
-pub use invalid::{Invalid, Kind};
+pub use invalid::{Invalid, InvalidKind};
 
 /// The code on the front page is compiled and run like every other example.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 mod text;
 mod zone;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 pub(crate) use text::in_json;
 #[cfg(feature = "cli")]
@@ -33,9 +33,9 @@ impl Span {
     /// Unless it is above zero, and at most 73,000 years.
     pub fn microseconds(count: i64) -> Result<Span, Invalid> {
         let kind = match count {
-            ..0 => Kind::Negative,
-            0 => Kind::Zero,
-            _ if count > LIMIT => Kind::TooLarge,
+            ..0 => InvalidKind::Negative,
+            0 => InvalidKind::Zero,
+            _ if count > LIMIT => InvalidKind::TooLarge,
             _ => return Ok(Span(count)),
         };
         Err(Invalid::new("span", kind, "a length of time above 0 and below 73,000 years"))
@@ -127,16 +127,16 @@ mod tests {
         assert_eq!(minutes(10).unwrap().as_microseconds(), 600_000_000);
         assert_eq!((hours(24), seconds(60)), (days(1), minutes(1)));
         for (count, kind) in [
-            (0, Kind::Zero),
-            (-1, Kind::Negative),
-            (i64::MIN, Kind::Negative),
-            (i64::MAX, Kind::TooLarge),
-            (LIMIT, Kind::TooLarge),
+            (0, InvalidKind::Zero),
+            (-1, InvalidKind::Negative),
+            (i64::MIN, InvalidKind::Negative),
+            (i64::MAX, InvalidKind::TooLarge),
+            (LIMIT, InvalidKind::TooLarge),
         ] {
             assert_eq!(days(count).unwrap_err().kind(), kind, "{count}");
         }
         assert!(Span::microseconds(LIMIT).is_ok());
-        assert_eq!(Span::microseconds(LIMIT + 1).unwrap_err().kind(), Kind::TooLarge);
+        assert_eq!(Span::microseconds(LIMIT + 1).unwrap_err().kind(), InvalidKind::TooLarge);
     }
 
     #[test]

@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 /// A line, and what it is about.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct ReleaseLine<'a> {
     pub(crate) release: Cow<'a, str>,
-    pub(crate) window: Window<'a>,
+    pub(crate) window: LineWindow<'a>,
     pub(crate) says: Says<'a>,
     /// Whether it comes from a demo, where nothing is private.
     pub(crate) demo: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Line<'a> {
 
 /// A window as lines name it; beyond the year 9999 an end has no name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Window<'a> {
+pub(crate) struct LineWindow<'a> {
     pub(crate) start: Option<&'a str>,
     pub(crate) end: Option<&'a str>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Window<'a> {
 /// What a line says of its window.
 #[derive(Debug)]
 pub(crate) enum Says<'a> {
-    Cell(Box<Cell<'a>>),
+    Cell(Box<CellLine<'a>>),
     /// There are no more cells.
     Closed {
         cells: u64,
@@ -37,15 +37,15 @@ pub(crate) enum Says<'a> {
         /// The name of the ledger, in a file.
         ledger: Option<Cow<'a, str>>,
     },
-    Refused(Refused<'a>),
+    Refused(RefusedLine<'a>),
     /// It was skipped or lost, in that word, with the reason if the line has one.
     Never(&'static str, Option<Cow<'a, str>>),
 }
 
 /// One number of an answer.
 #[derive(Debug)]
-pub(crate) struct Cell<'a> {
-    pub(crate) key: Option<Key<'a>>,
+pub(crate) struct CellLine<'a> {
+    pub(crate) key: Option<LineKey<'a>>,
     /// Which quantile it is, where it is one.
     pub(crate) q: Option<&'a str>,
     /// `None` where it is no number.
@@ -57,7 +57,7 @@ pub(crate) struct Cell<'a> {
     /// Of which windows it is, where not of the line's own: `so far`, `last 7`.
     pub(crate) total: Option<Cow<'a, str>>,
     pub(crate) confidence: &'a str,
-    pub(crate) noise: Vec<Law<'a>>,
+    pub(crate) noise: Vec<CellNoise<'a>>,
     pub(crate) id: Cow<'a, str>,
     pub(crate) promise: Cow<'a, str>,
     /// In a demo, the exact number after the bound.
@@ -70,48 +70,48 @@ pub(crate) struct Cell<'a> {
 
 /// What is promised of a value's place among people, where its interval says nothing of its distance from what is so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ranked {
+pub(crate) enum RankInterval {
     /// So many people at most are at or above it.
     Largest(u64),
     /// So many people at most are between it and what was asked.
     Near(u64),
 }
 
-impl Ranked {
+impl RankInterval {
     /// By how many people the value may be off.
     pub(crate) fn allowed(self) -> u64 {
         match self {
-            Ranked::Largest(people) | Ranked::Near(people) => people,
+            RankInterval::Largest(people) | RankInterval::Near(people) => people,
         }
     }
 }
 
-impl Cell<'_> {
-    pub(crate) fn ranked(&self) -> Option<Ranked> {
-        self.noise.iter().find_map(Law::ranked)
+impl CellLine<'_> {
+    pub(crate) fn ranked(&self) -> Option<RankInterval> {
+        self.noise.iter().find_map(CellNoise::ranked)
     }
 }
 
 /// What a cell is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Key<'a> {
+pub(crate) enum LineKey<'a> {
     /// In its digits.
     Number(&'a str),
     Text(Cow<'a, str>),
 }
 
-impl Key<'_> {
+impl LineKey<'_> {
     pub(crate) fn text(&self) -> &str {
         match self {
-            Key::Number(text) => text,
-            Key::Text(text) => text,
+            LineKey::Number(text) => text,
+            LineKey::Text(text) => text,
         }
     }
 }
 
 /// A noise that a cell carries.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Law<'a> {
+pub(crate) struct CellNoise<'a> {
     /// Which of its numbers, where it has several.
     #[serde(borrow)]
     pub(crate) number: Option<Cow<'a, str>>,
@@ -130,7 +130,7 @@ pub(crate) struct Law<'a> {
     rank_error: Option<&'a RawValue>,
 }
 
-impl Law<'_> {
+impl CellNoise<'_> {
     pub(crate) fn scale(&self) -> &str {
         self.scale.get()
     }
@@ -140,19 +140,19 @@ impl Law<'_> {
         number(self.rank_error)
     }
 
-    fn ranked(&self) -> Option<Ranked> {
+    fn ranked(&self) -> Option<RankInterval> {
         if let Some(tau) = self.tau {
-            return Some(Ranked::Largest(tau.saturating_mul(2)));
+            return Some(RankInterval::Largest(tau.saturating_mul(2)));
         }
         // At most 2^64 is what the cast gives.
         let error: f64 = self.rank_error()?.parse().ok()?;
-        Some(Ranked::Near(error.ceil() as u64))
+        Some(RankInterval::Near(error.ceil() as u64))
     }
 }
 
 /// Why there is no answer, in the amounts of its budget.
 #[derive(Debug)]
-pub(crate) struct Refused<'a> {
+pub(crate) struct RefusedLine<'a> {
     pub(crate) by: Cow<'a, str>,
     pub(crate) domain: Cow<'a, str>,
     pub(crate) spent: String,
@@ -160,22 +160,22 @@ pub(crate) struct Refused<'a> {
     pub(crate) limit: String,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ReleaseLine<'a> {
     /// Reads a line; `None` where it is none of these.
-    pub(crate) fn read(text: &'a str) -> Option<Line<'a>> {
-        let fields: Fields<'a> = serde_json::from_str(text).ok()?;
+    pub(crate) fn read(text: &'a str) -> Option<ReleaseLine<'a>> {
+        let fields: LineFields<'a> = serde_json::from_str(text).ok()?;
         let (release, window, demo) = (fields.release.clone(), fields.window, fields.demo.unwrap_or(false));
-        Some(Line { release, window, says: fields.says()?, demo })
+        Some(ReleaseLine { release, window, says: fields.says()?, demo })
     }
 }
 
 /// All that any line may hold.
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct LineFields<'a> {
     #[serde(borrow)]
     release: Cow<'a, str>,
     #[serde(borrow)]
-    window: Window<'a>,
+    window: LineWindow<'a>,
     #[serde(borrow)]
     key: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -225,7 +225,7 @@ struct Fields<'a> {
     why: Option<Cow<'a, str>>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> LineFields<'a> {
     fn says(self) -> Option<Says<'a>> {
         if self.closed == Some(true) {
             let (cells, sequence, chain) = (self.cells?, self.seq?, self.chain?);
@@ -233,7 +233,7 @@ impl<'a> Fields<'a> {
         }
         if let Some(by) = self.refused {
             let (spent, asked, limit) = (amount(self.spent?), amount(self.asked?), amount(self.limit?));
-            return Some(Says::Refused(Refused { by, domain: self.domain?, spent, asked, limit }));
+            return Some(Says::Refused(RefusedLine { by, domain: self.domain?, spent, asked, limit }));
         }
         if let (Some(true), _) | (_, Some(true)) = (self.skipped, self.lost) {
             let word = if self.skipped == Some(true) { "skipped" } else { "lost" };
@@ -249,11 +249,11 @@ impl<'a> Fields<'a> {
         let key = match self.key.map(RawValue::get) {
             None => None,
             Some(text) if text.starts_with('"') => {
-                Some(Key::Text(Cow::Owned(serde_json::from_str(text).ok()?)))
+                Some(LineKey::Text(Cow::Owned(serde_json::from_str(text).ok()?)))
             }
-            Some(number) => Some(Key::Number(number)),
+            Some(number) => Some(LineKey::Number(number)),
         };
-        Some(Says::Cell(Box::new(Cell {
+        Some(Says::Cell(Box::new(CellLine {
             key,
             q: number(self.q),
             value: number(self.value),
@@ -307,17 +307,19 @@ mod tests {
         let text = format!(
             r#"{{{HEAD},"key":"a\"\n","value":170141183460469231731687303715884105727,"interval":[-1.50,1e3],"confidence":0.9,"noise":[{{"number":"sum","kind":"laplace","scale":7.0}},{{"number":"records","kind":"laplace","scale":35.50}}],"id":"5f","promise":"lifetime","demo":true,"tally":-3,"truth":null}}"#
         );
-        let line = Line::read(&text).unwrap();
+        let line = ReleaseLine::read(&text).unwrap();
         let Says::Cell(cell) = &line.says else { panic!("{line:?}") };
         assert_eq!((&*line.release, line.window.end, line.demo), ("visits", None, true));
-        assert_eq!(cell.key.as_ref().map(Key::text), Some("a\"\n"));
+        assert_eq!(cell.key.as_ref().map(LineKey::text), Some("a\"\n"));
         assert_eq!(cell.value, Some("170141183460469231731687303715884105727"));
         assert_eq!((cell.low, cell.high), (Some("-1.50"), Some("1e3")));
         assert_eq!((cell.tally, cell.truth), (Some("-3"), None));
-        assert_eq!(cell.noise.iter().map(Law::scale).collect::<Vec<_>>(), ["7.0", "35.50"]);
+        assert_eq!(cell.noise.iter().map(CellNoise::scale).collect::<Vec<_>>(), ["7.0", "35.50"]);
         let whole =
             text.replace(r#""key":"a\"\n","#, "").replace("170141183460469231731687303715884105727", "null");
-        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&whole) else { panic!("{whole}") };
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&whole) else {
+            panic!("{whole}")
+        };
         assert_eq!((cell.key, cell.value), (None, None));
     }
 
@@ -327,21 +329,30 @@ mod tests {
         let max = format!(
             r#"{{{HEAD},"value":181,"interval":[174,null],"insufficient":true,"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}},"id":"5f","promise":"lifetime","demo":true,"tally":190,"truth":195,"off":4}}"#
         );
-        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&max) else { panic!("{max}") };
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&max) else {
+            panic!("{max}")
+        };
         assert_eq!(
             (cell.ranked(), cell.off, cell.insufficient),
-            (Some(Ranked::Largest(66)), Some("4"), true)
+            (Some(RankInterval::Largest(66)), Some("4"), true)
         );
         assert_eq!((cell.noise[0].comparisons, cell.noise[0].tau, cell.q), (Some(10), Some(33), None));
         let quantile = format!(
             r#"{{{HEAD},"key":"a","q":0.50,"value":3.5,"interval":[0,5],"confidence":0.9,"noise":{{"kind":"exponential","scale":4.0,"rank_error":37.2}},"id":"5f","promise":"lifetime"}}"#
         );
-        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&quantile) else { panic!("{quantile}") };
-        assert_eq!((cell.q, cell.ranked(), cell.insufficient), (Some("0.50"), Some(Ranked::Near(38)), false));
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&quantile) else {
+            panic!("{quantile}")
+        };
+        assert_eq!(
+            (cell.q, cell.ranked(), cell.insufficient),
+            (Some("0.50"), Some(RankInterval::Near(38)), false)
+        );
         assert_eq!((cell.noise[0].rank_error(), cell.off), (Some("37.2"), None));
         assert_eq!((cell.total.as_deref(), cell.noise[0].strategy.as_deref()), (None, None));
         let plain = quantile.replace(r#","rank_error":37.2"#, "");
-        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&plain) else { panic!("{plain}") };
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&plain) else {
+            panic!("{plain}")
+        };
         assert_eq!(cell.ranked(), None);
     }
 
@@ -351,7 +362,9 @@ mod tests {
         let total = format!(
             r#"{{{HEAD},"key":"a","value":1200,"interval":[1100,1300],"total":"last 7","confidence":0.9,"noise":{{"kind":"gaussian","scale":60.8,"over_bound":1.0007,"strategy":"square-root"}},"id":"5f","promise":"lifetime","demo":true,"tally":1180,"truth":1301}}"#
         );
-        let Some(Line { says: Says::Cell(cell), .. }) = Line::read(&total) else { panic!("{total}") };
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&total) else {
+            panic!("{total}")
+        };
         assert_eq!(cell.total.as_deref(), Some("last 7"));
         assert_eq!((cell.noise[0].strategy.as_deref(), cell.ranked()), (Some("square-root"), None));
         assert_eq!((cell.tally, cell.truth), (Some("1180"), Some("1301")));
@@ -359,8 +372,9 @@ mod tests {
 
     #[test]
     fn the_last_words_are_told_apart() {
-        let read =
-            |rest: &str| Line::read(&format!("{{{HEAD},{rest}}}")).map(|line| format!("{:?}", line.says));
+        let read = |rest: &str| {
+            ReleaseLine::read(&format!("{{{HEAD},{rest}}}")).map(|line| format!("{:?}", line.says))
+        };
         assert!(read(r#""closed":true,"cells":3,"seq":7,"chain":"ab""#).unwrap().starts_with("Closed"));
         assert_eq!(read(r#""lost":true"#).unwrap(), r#"Never("lost", None)"#);
         assert_eq!(read(r#""lost":true,"why":"a repair""#).unwrap(), r#"Never("lost", Some("a repair"))"#);
@@ -373,6 +387,10 @@ mod tests {
         for foreign in ["\"closed\":true", "\"value\":3", "\"refused\":\"budget\"", "\"lost\":false"] {
             assert!(read(foreign).is_none(), "{foreign}");
         }
-        assert!(Line::read("{}").is_none() && Line::read("").is_none() && Line::read("[1]").is_none());
+        assert!(
+            ReleaseLine::read("{}").is_none()
+                && ReleaseLine::read("").is_none()
+                && ReleaseLine::read("[1]").is_none()
+        );
     }
 }

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
-use discreet::gate::{Desk, Opening, Request, Told};
+use discreet::gate::{GateEvent, GateHandle, Opening, ReleaseRequest};
 use discreet::ledger::{
     AccountSpec, Charge, Digest, Ledger, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
 };
@@ -79,10 +79,10 @@ fn child(task: &str, ledger: &Path, key: &Path, job: &str) -> Child {
         .unwrap()
 }
 
-fn submit(desk: &Desk, window: i64, line: String) {
+fn submit(desk: &GateHandle, window: i64, line: String) {
     let Sealing { release, charge, .. } = sealing("web", window, String::new());
     let sealable = Box::new(move |_: &mut NoiseSource| line);
-    desk.submit(Request::unproved_for_tests_of_the_library_itself(release, charge.unwrap(), sealable))
+    desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(release, charge.unwrap(), sealable))
         .unwrap();
 }
 
@@ -119,9 +119,9 @@ fn the_child() {
                 std::thread::sleep(Duration::from_millis(3));
                 while let Some(told) = desk.hear() {
                     let row = match told {
-                        Told::Row(row, _) => row,
-                        Told::Halted(doubt) => return println!("\nhalted {doubt:?}"),
-                        Told::Withheld(_) | Told::Absent(_) => continue,
+                        GateEvent::Row(row, _) => row,
+                        GateEvent::Halted(doubt) => return println!("\nhalted {doubt:?}"),
+                        GateEvent::Withheld(_) | GateEvent::Absent(_) => continue,
                     };
                     if row.fate() == ReleaseStatus::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());

@@ -25,7 +25,7 @@ use super::cost::ReleaseCost;
 use super::filter::{BudgetExceeded, PrivacyFilter};
 use super::interval::Interval;
 use super::neighbours::{Adjacency, Relation};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// What is promised, as long as no account refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,7 +127,7 @@ impl Account {
             Promise::Lifetime => ("", false),
         };
         if zero {
-            return Err(Invalid::new(field, Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new(field, InvalidKind::Zero, "a whole number above 0"));
         }
         let cap = PrivacyFilter::new(neighbours, cap);
         let kept = match promise {
@@ -324,7 +324,7 @@ impl Account {
                     missing.push((Interval::new(start, end)?, Prices::same(short)));
                 }
             }
-            _ => return Err(Invalid::new("promise", Kind::Mixed, "two accounts of one domain")),
+            _ => return Err(Invalid::new("promise", InvalidKind::Mixed, "two accounts of one domain")),
         }
         missing.retain(|(_, prices)| prices.partial != *nothing || prices.whole != *nothing);
         Ok(missing)
@@ -354,7 +354,7 @@ fn last_until(map: &BTreeMap<i64, PrivacyCost>, key: i64) -> Option<&PrivacyCost
 /// [`Kind::Overflow`] from 2^64 on.
 pub fn reservation(windows: &[ReleaseCost], most: u32) -> Result<ReleaseCost, Invalid> {
     let Some(first) = windows.first().filter(|_| most > 0) else {
-        return Err(Invalid::new("windows", Kind::Empty, "at least one window"));
+        return Err(Invalid::new("windows", InvalidKind::Empty, "at least one window"));
     };
     // The k-th entry is the k-th largest, part by part: each cost sinks to its place.
     let mut largest: Vec<PrivacyCost> = Vec::new();

@@ -18,7 +18,7 @@ use super::number;
 use super::orders::{ORDERS, Omega};
 use super::renyi;
 use super::units::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A cost in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -109,7 +109,11 @@ impl PrivacyCost {
             if cost < f64::INFINITY {
                 *value = BudgetUnits::at_least_float("curve", cost)?;
             } else if cost.is_nan() {
-                return Err(Invalid::new("curve", Kind::Nan, "a number of zero or more at every order"));
+                return Err(Invalid::new(
+                    "curve",
+                    InvalidKind::Nan,
+                    "a number of zero or more at every order",
+                ));
             }
         }
         Ok(PrivacyCost::Renyi(values))
@@ -138,7 +142,7 @@ impl PrivacyCost {
     /// [`Kind::Zero`] for a count of 0, [`Kind::Overflow`] from 2^64 on.
     pub fn times(&self, count: u64) -> Result<PrivacyCost, Invalid> {
         if count == 0 {
-            return Err(Invalid::new("count", Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new("count", InvalidKind::Zero, "a whole number above 0"));
         }
         self.joined(self, |field, a, _| a.times(field, count))
     }
@@ -168,7 +172,7 @@ impl PrivacyCost {
             _ => true,
         };
         let exceeds = |field, spent: BudgetUnits, limit| {
-            if spent <= limit { Ok(spent) } else { Err(Invalid::new(field, Kind::TooLarge, "less")) }
+            if spent <= limit { Ok(spent) } else { Err(Invalid::new(field, InvalidKind::TooLarge, "less")) }
         };
         orders && self.joined(limit, exceeds).is_ok()
     }
@@ -239,9 +243,11 @@ impl PrivacyCost {
                 let left = (delta - spent.to_float_up()).next_down();
                 convert::epsilon_of_renyi(|order| rho * order, omega.to_float(), left)
             }
-            PrivacyCost::Approximate { .. } | PrivacyCost::Zcdp { .. } => {
-                Err(Invalid::new("delta", Kind::TooSmall, "a delta above the one that is spent already"))
-            }
+            PrivacyCost::Approximate { .. } | PrivacyCost::Zcdp { .. } => Err(Invalid::new(
+                "delta",
+                InvalidKind::TooSmall,
+                "a delta above the one that is spent already",
+            )),
             PrivacyCost::Renyi(values) => {
                 let bounds = ORDERS.iter().zip(values.iter());
                 let bounds =
@@ -302,7 +308,7 @@ impl PrivacyCost {
             }
             _ => {
                 let remedy = format!("a cost in {}, or one that becomes it by a theorem", self.currency());
-                Err(Invalid::new("currency", Kind::Mixed, remedy))
+                Err(Invalid::new("currency", InvalidKind::Mixed, remedy))
             }
         }
     }

@@ -6,7 +6,7 @@ use super::number;
 use super::orders::Omega;
 use super::units::BudgetUnits;
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A budget, in range and of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,11 +40,15 @@ impl Budget {
             (Some(epsilon), None, None) => Budget::pure(epsilon),
             (Some(epsilon), Some(delta), None) => Budget::approximate(epsilon, delta),
             (None, None, Some(rho)) => Budget::zcdp(rho),
-            (None, Some(_), None) => Err(Invalid::new("epsilon", Kind::Missing, "an epsilon beside delta")),
-            (None, None, None) => {
-                Err(Invalid::new("epsilon", Kind::Missing, "epsilon, epsilon and delta, or rho"))
+            (None, Some(_), None) => {
+                Err(Invalid::new("epsilon", InvalidKind::Missing, "an epsilon beside delta"))
             }
-            (_, _, Some(_)) => Err(Invalid::new("rho", Kind::Mixed, "either rho, or epsilon and delta")),
+            (None, None, None) => {
+                Err(Invalid::new("epsilon", InvalidKind::Missing, "epsilon, epsilon and delta, or rho"))
+            }
+            (_, _, Some(_)) => {
+                Err(Invalid::new("rho", InvalidKind::Mixed, "either rho, or epsilon and delta"))
+            }
         }
     }
 
@@ -170,12 +174,12 @@ mod tests {
         assert_eq!(kind(Some(1.0), None, None), Ok(Budget::Pure { epsilon: 1.0 }));
         assert_eq!(kind(Some(1.0), Some(1e-6), None), Ok(Budget::Approximate { epsilon: 1.0, delta: 1e-6 }));
         assert_eq!(kind(None, None, Some(0.1)), Ok(Budget::Zcdp { rho: 0.1 }));
-        assert_eq!(kind(Some(1.0), None, Some(0.1)), Err(Kind::Mixed));
-        assert_eq!(kind(Some(1.0), Some(1e-6), Some(0.1)), Err(Kind::Mixed));
-        assert_eq!(kind(None, Some(1e-6), None), Err(Kind::Missing));
-        assert_eq!(kind(None, None, None), Err(Kind::Missing));
-        assert_eq!(kind(Some(1.0), Some(0.0), None), Err(Kind::Zero));
-        assert_eq!(kind(Some(1e6), None, None), Err(Kind::TooLarge));
+        assert_eq!(kind(Some(1.0), None, Some(0.1)), Err(InvalidKind::Mixed));
+        assert_eq!(kind(Some(1.0), Some(1e-6), Some(0.1)), Err(InvalidKind::Mixed));
+        assert_eq!(kind(None, Some(1e-6), None), Err(InvalidKind::Missing));
+        assert_eq!(kind(None, None, None), Err(InvalidKind::Missing));
+        assert_eq!(kind(Some(1.0), Some(0.0), None), Err(InvalidKind::Zero));
+        assert_eq!(kind(Some(1e6), None, None), Err(InvalidKind::TooLarge));
     }
 
     // 0.1 * 2^64 = 1844674407370955161.6 by hand; the float nearest 0.1 is 102 units more than that.

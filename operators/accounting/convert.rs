@@ -4,7 +4,7 @@
 //! added, and be turned into (epsilon, delta) once, to be read.
 
 use super::number::{self, MARGIN};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The zCDP cost of any purely epsilon-private mechanism: `epsilon tanh(epsilon / 2)`, tight (randomised response).
 pub fn rho_of_pure(epsilon: f64) -> f64 {
@@ -90,7 +90,7 @@ pub fn rho_within(epsilon: f64, delta: f64, omega: f64) -> Result<f64, Invalid> 
     let inverse = number::least(1.0 / number::EPSILON_LIMIT, 1e40, passes);
     inverse
         .map(|inverse| 1.0 / inverse)
-        .ok_or_else(|| Invalid::new("epsilon", Kind::TooSmall, "a larger epsilon, delta or omega"))
+        .ok_or_else(|| Invalid::new("epsilon", InvalidKind::TooSmall, "a larger epsilon, delta or omega"))
 }
 
 /// One (epsilon, delta)-private step.
@@ -123,7 +123,7 @@ pub fn advanced(steps: &[ApproximateStep], slack: f64) -> Result<ApproximateStep
 /// section around its best point.
 fn over_orders(omega: f64, bound: impl Fn(f64) -> f64) -> Result<f64, Invalid> {
     if omega.is_nan() || omega <= 1.0 {
-        let kind = if omega.is_nan() { Kind::Nan } else { Kind::TooSmall };
+        let kind = if omega.is_nan() { InvalidKind::Nan } else { InvalidKind::TooSmall };
         return Err(Invalid::new("omega", kind, "a number above 1"));
     }
     const LOW: f64 = -18.0;
@@ -138,7 +138,7 @@ fn over_orders(omega: f64, bound: impl Fn(f64) -> f64) -> Result<f64, Invalid> {
     let valid = |place: &f64| (1.0 + place.exp()) > 1.0 && (1.0 + place.exp()) < omega;
     let start = places.filter(valid).min_by(|a, b| at(*a).total_cmp(&at(*b)));
     let Some(start) = start else {
-        return Err(Invalid::new("omega", Kind::TooSmall, "a number further above 1"));
+        return Err(Invalid::new("omega", InvalidKind::TooSmall, "a number further above 1"));
     };
     let (mut left, mut right) = ((start - cell).max(low), (start + cell).min(high));
     let mut best = at(start);

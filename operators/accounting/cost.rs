@@ -7,7 +7,7 @@ use super::neighbours::{Adjacency, PrivacyUnit, Relation};
 use super::number;
 use super::orders::Omega;
 use super::units::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// An amount about the neighbours for which it holds.
 ///
@@ -49,7 +49,8 @@ impl ReleaseCost {
             (None, Adjacency { unit: PrivacyUnit::Person, relation: Relation::AddRemove }) => {
                 let remedy = "a promise over a lifetime, or another mechanism: what it costs to remove a part of a person \
                               is not known in this currency";
-                let replaced = self.replaced().map_err(|_| Invalid::new("currency", Kind::Mixed, remedy))?;
+                let replaced =
+                    self.replaced().map_err(|_| Invalid::new("currency", InvalidKind::Mixed, remedy))?;
                 Ok(replaced.amount)
             }
             _ => Ok(self.amount.clone()),
@@ -89,7 +90,7 @@ impl ReleaseCost {
     /// [`Kind::Empty`] for no cost at all, [`Kind::Mixed`] for different neighbours or currencies.
     pub fn parallel(costs: &[ReleaseCost]) -> Result<ReleaseCost, Invalid> {
         let Some((first, rest)) = costs.split_first() else {
-            return Err(Invalid::new("costs", Kind::Empty, "at least one cost"));
+            return Err(Invalid::new("costs", InvalidKind::Empty, "at least one cost"));
         };
         let mut largest = first.amount.clone();
         // The second largest, part by part; nothing until there are two.
@@ -116,7 +117,7 @@ impl ReleaseCost {
     /// a delta or with fewer than all orders.
     pub fn replaced(&self) -> Result<ReleaseCost, Invalid> {
         if self.neighbours.relation != Relation::AddRemove {
-            return Err(Invalid::new("relation", Kind::Mixed, "a cost about one unit more or less"));
+            return Err(Invalid::new("relation", InvalidKind::Mixed, "a cost about one unit more or less"));
         }
         let amount = match &self.amount {
             PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: epsilon.times("epsilon", 2)? },
@@ -136,7 +137,7 @@ impl ReleaseCost {
             }
             PrivacyCost::Zcdp { .. } | PrivacyCost::Renyi(_) => {
                 let remedy = "the cost of a replaced unit, worked out directly: this currency has no bridge";
-                return Err(Invalid::new("currency", Kind::Mixed, remedy));
+                return Err(Invalid::new("currency", InvalidKind::Mixed, remedy));
             }
         };
         let neighbours = Adjacency { relation: Relation::Replace, ..self.neighbours };

@@ -16,7 +16,7 @@
 use super::budget::Budget;
 use super::gaussian::{GaussianCost, TWO_PI_ROOT, epsilon_of, tail_gap};
 use super::number::{self, SCALE_LIMIT, TINY, probability_up};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The smallest sigma, the least that noise is drawn at. One in 2^739 draws would differ from zero.
 const SIGMA_LEAST: f64 = 1.0 / 32.0;
@@ -54,7 +54,7 @@ impl DiscreteGaussianCost {
             Budget::Pure { .. } => {
                 let remedy =
                     "a delta such as 1e-6, or rho: Gaussian noise has no pure epsilon; Laplace noise has";
-                Err(Invalid::new("delta", Kind::Missing, remedy))
+                Err(Invalid::new("delta", InvalidKind::Missing, remedy))
             }
         }
     }
@@ -273,7 +273,9 @@ fn fits(rho: f64, sigma: f64, shift: f64) -> bool {
 fn rounded(sigma: Option<f64>, field: &'static str, passes: impl Fn(f64) -> bool) -> Result<f64, Invalid> {
     let sigma =
         sigma.and_then(|sigma| number::decimal_up(sigma, passes)).filter(|sigma| *sigma <= SCALE_LIMIT);
-    sigma.ok_or_else(|| Invalid::new(field, Kind::TooSmall, "more budget: the noise must stay below 2^40"))
+    sigma.ok_or_else(|| {
+        Invalid::new(field, InvalidKind::TooSmall, "more budget: the noise must stay below 2^40")
+    })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::neighbours::Adjacency;
 use super::number;
 use super::orders::Omega;
 use super::units::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A limit, and how much of it is spent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ impl PrivacyFilter {
         number::probability("slack", slack)?;
         let rho = convert::rho_within(epsilon, slack, f64::INFINITY)?;
         let left = delta.to_bits().checked_sub(BudgetUnits::at_least_float("slack", slack)?.to_bits());
-        let left = left.ok_or_else(|| Invalid::new("slack", Kind::TooLarge, "a part of delta"))?;
+        let left = left.ok_or_else(|| Invalid::new("slack", InvalidKind::TooLarge, "a part of delta"))?;
         let limit = PrivacyCost::Zcdp {
             rho: BudgetUnits::at_most_float("rho", rho)?,
             delta: BudgetUnits::from_bits(left),
@@ -140,7 +140,7 @@ impl PrivacyFilter {
             (PrivacyCost::Zcdp { omega, .. }, PrivacyCost::Zcdp { omega: wanted, .. }) if omega < wanted => {
                 Err(Invalid::new(
                     "omega",
-                    Kind::TooSmall,
+                    InvalidKind::TooSmall,
                     format!("a cost for all orders below {}", wanted.to_float()),
                 ))
             }

@@ -14,7 +14,7 @@
 //! really added. The continuous curve is the yardstick, and the exact answer for mechanisms stated as `mu`-GDP.
 
 use super::number::{self, EPSILON_LIMIT, SCALE_LEAST, SCALE_LIMIT, TINY, probability_up};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Continuous Gaussian noise on one number, as a privacy cost. Holds for any relation: `sensitivity` says how far the
 /// number moves between neighbours, in Euclidean distance when it is a vector.
@@ -54,7 +54,7 @@ impl GaussianCost {
             .ok_or_else(|| {
                 Invalid::new(
                     "epsilon",
-                    Kind::TooSmall,
+                    InvalidKind::TooSmall,
                     "more budget: noise must stay below 2^40 sensitivities",
                 )
             })
@@ -109,7 +109,11 @@ pub(crate) fn epsilon_of(delta: f64, curve: impl Fn(f64) -> f64) -> Result<f64, 
         return Ok(0.0);
     }
     number::least(f64::MIN_POSITIVE, EPSILON_LIMIT, |epsilon| curve(epsilon) <= delta).ok_or_else(|| {
-        Invalid::new("delta", Kind::TooSmall, "a delta that some epsilon up to 500 reaches, or more noise")
+        Invalid::new(
+            "delta",
+            InvalidKind::TooSmall,
+            "a delta that some epsilon up to 500 reaches, or more noise",
+        )
     })
 }
 

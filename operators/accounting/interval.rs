@@ -1,6 +1,6 @@
 //! Half-open spans of integer time: `[start, end)`.
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// All times from `start` on and before `end`; never empty. Times are whole numbers of one unit, microseconds in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +18,7 @@ impl Interval {
         if start < end {
             return Ok(Interval { start, end });
         }
-        Err(Invalid::new("end", Kind::TooSmall, "a time after the start"))
+        Err(Invalid::new("end", InvalidKind::TooSmall, "a time after the start"))
     }
 
     /// From `start` on, for ever: the life of what is paid once and has no horizon.
@@ -55,11 +55,11 @@ impl Interval {
 pub fn windows_touched(span: u64, size: u64, slide: u64) -> Result<u64, Invalid> {
     for (field, value) in [("span", span), ("size", size), ("slide", slide)] {
         if value == 0 {
-            return Err(Invalid::new(field, Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new(field, InvalidKind::Zero, "a whole number above 0"));
         }
     }
     let most = (u128::from(size) + u128::from(span) - 1).div_ceil(u128::from(slide));
-    u64::try_from(most).map_err(|_| Invalid::new("span", Kind::Overflow, "a shorter span"))
+    u64::try_from(most).map_err(|_| Invalid::new("span", InvalidKind::Overflow, "a shorter span"))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::budget::Budget;
 use super::gaussian::epsilon_of;
 use super::number::{self, SCALE_LEAST, SCALE_LIMIT, probability_up};
 use super::renyi::excess;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Discrete Laplace noise on one integer that neighbours can move by `sensitivity`.
 ///
@@ -41,7 +41,7 @@ impl DiscreteLaplaceCost {
         let scale = number::scale("scale", scale)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         if shift / scale > number::EPSILON_LIMIT {
-            return Err(Invalid::new("scale", Kind::TooSmall, "at least a 500th of the sensitivity"));
+            return Err(Invalid::new("scale", InvalidKind::TooSmall, "at least a 500th of the sensitivity"));
         }
         Ok(DiscreteLaplaceCost { scale, shift })
     }
@@ -207,7 +207,7 @@ impl DiscreteLaplaceCost {
             .and_then(|start| number::decimal_up(start, |scale| passes(DiscreteLaplaceCost { scale, shift })))
             .filter(|scale| *scale <= SCALE_LIMIT);
         let scale = scale.ok_or_else(|| {
-            Invalid::new(field, Kind::TooSmall, "more budget: the noise must stay below 2^40")
+            Invalid::new(field, InvalidKind::TooSmall, "more budget: the noise must stay below 2^40")
         })?;
         Ok(DiscreteLaplaceCost { scale, shift })
     }

@@ -9,7 +9,7 @@ use super::mechanism::AccountedMechanism;
 use super::neighbours::Adjacency;
 use super::number::{self, MARGIN};
 use super::pld::Bundle;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Mechanisms and how often each is used.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,13 +82,17 @@ impl Listing {
     /// What `delta` leaves beside the mechanisms' own.
     fn left(&self, delta: f64) -> Result<f64, Invalid> {
         if self.entries.is_empty() {
-            return Err(Invalid::new("mechanisms", Kind::Empty, "at least one"));
+            return Err(Invalid::new("mechanisms", InvalidKind::Empty, "at least one"));
         }
         let left = number::probability("delta", delta)? - self.total(AccountedMechanism::delta);
         if left > 0.0 {
             return Ok(left);
         }
-        Err(Invalid::new("delta", Kind::TooSmall, "more than the listed mechanisms' own deltas together"))
+        Err(Invalid::new(
+            "delta",
+            InvalidKind::TooSmall,
+            "more than the listed mechanisms' own deltas together",
+        ))
     }
 
     /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not matter.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Whose presence is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Adjacency {
             return Ok(());
         }
         let field = if self.unit == other.unit { "relation" } else { "unit" };
-        Err(Invalid::new(field, Kind::Mixed, format!("costs about the same neighbours, here {self}")))
+        Err(Invalid::new(field, InvalidKind::Mixed, format!("costs about the same neighbours, here {self}")))
     }
 }
 

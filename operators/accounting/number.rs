@@ -3,7 +3,7 @@
 use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign};
 
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// Every probability computed in floats is multiplied by `1 + MARGIN` before it is reported. 2^-36 is a hundred times
 /// the worst error of the sums behind them (tests compare with 50-digit arithmetic), and too small to be paid for.
@@ -51,8 +51,8 @@ pub(crate) fn scale(field: &'static str, value: f64) -> Result<f64, Invalid> {
 pub(crate) fn shift(field: &'static str, value: u64) -> Result<f64, Invalid> {
     // The limit is a power of two and the cast is exact up to 2^53.
     let kind = match value {
-        0 => Kind::Zero,
-        _ if value as f64 > SCALE_LIMIT => Kind::TooLarge,
+        0 => InvalidKind::Zero,
+        _ if value as f64 > SCALE_LIMIT => InvalidKind::TooLarge,
         _ => return Ok(value as f64),
     };
     Err(Invalid::new(field, kind, "a whole number from 1 to 2^40"))
@@ -68,9 +68,9 @@ pub(crate) fn between(
 ) -> Result<f64, Invalid> {
     let value = positive(field, value).map_err(|found| Invalid::new(field, found.kind(), remedy))?;
     let kind = if value < least {
-        Kind::TooSmall
+        InvalidKind::TooSmall
     } else if value > most {
-        Kind::TooLarge
+        InvalidKind::TooLarge
     } else {
         return Ok(value);
     };
@@ -156,16 +156,19 @@ mod tests {
     fn refused_numbers_are_named_for_what_they_are() {
         let kind = |value| epsilon("epsilon", value).map_err(|refused| refused.kind());
         assert_eq!(kind(1.0), Ok(1.0));
-        assert_eq!(kind(0.0), Err(Kind::Zero));
-        assert_eq!(kind(-0.0), Err(Kind::Zero));
-        assert_eq!(kind(-1.0), Err(Kind::Negative));
-        assert_eq!(kind(f64::NAN), Err(Kind::Nan));
-        assert_eq!(kind(f64::INFINITY), Err(Kind::Infinite));
-        assert_eq!(kind(5e-324), Err(Kind::Subnormal));
-        assert_eq!(kind(1e6), Err(Kind::TooLarge));
-        assert_eq!(probability("delta", 1.0).map_err(|refused| refused.kind()), Err(Kind::TooLarge));
-        assert_eq!(probability("delta", 1e-301).map_err(|refused| refused.kind()), Err(Kind::TooSmall));
-        assert_eq!(shift("sensitivity", 0).map_err(|refused| refused.kind()), Err(Kind::Zero));
+        assert_eq!(kind(0.0), Err(InvalidKind::Zero));
+        assert_eq!(kind(-0.0), Err(InvalidKind::Zero));
+        assert_eq!(kind(-1.0), Err(InvalidKind::Negative));
+        assert_eq!(kind(f64::NAN), Err(InvalidKind::Nan));
+        assert_eq!(kind(f64::INFINITY), Err(InvalidKind::Infinite));
+        assert_eq!(kind(5e-324), Err(InvalidKind::Subnormal));
+        assert_eq!(kind(1e6), Err(InvalidKind::TooLarge));
+        assert_eq!(probability("delta", 1.0).map_err(|refused| refused.kind()), Err(InvalidKind::TooLarge));
+        assert_eq!(
+            probability("delta", 1e-301).map_err(|refused| refused.kind()),
+            Err(InvalidKind::TooSmall)
+        );
+        assert_eq!(shift("sensitivity", 0).map_err(|refused| refused.kind()), Err(InvalidKind::Zero));
     }
 
     // By hand; the last by 60-digit arithmetic: 3 minus 2 times the float below 1.5.

@@ -22,7 +22,7 @@ use super::neighbours::Adjacency;
 use super::number::{self, MARGIN};
 use super::orders::Omega;
 use super::units::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A running account without a limit on rho.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl Odometer {
         charged: BudgetUnits,
     ) -> Result<Odometer, Invalid> {
         if first == BudgetUnits::ZERO {
-            return Err(Invalid::new("first", Kind::Zero, "the rho of the lowest rung, such as 0.01"));
+            return Err(Invalid::new("first", InvalidKind::Zero, "the rho of the lowest rung, such as 0.01"));
         }
         let delta = number::probability("delta", delta)?;
         let limit = PrivacyCost::Zcdp { rho: BudgetUnits::UNBOUNDED, delta: charged, omega: Omega::EVERY };

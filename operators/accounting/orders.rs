@@ -1,7 +1,7 @@
 //! Rényi orders: the ones a curve is kept at, and the bound below which a cost speaks of all.
 
 use super::units::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The orders at which Rényi curves are kept.
 pub const ORDERS: [f64; 24] = [
@@ -26,7 +26,7 @@ impl Omega {
             return Ok(Omega::EVERY);
         }
         if omega <= 1.0 {
-            return Err(Invalid::new("omega", Kind::TooSmall, "a number above 1"));
+            return Err(Invalid::new("omega", InvalidKind::TooSmall, "a number above 1"));
         }
         BudgetUnits::at_most_float("omega", omega).map(Omega)
     }

@@ -16,7 +16,7 @@
 
 use super::binomial;
 use super::number::{self, probability_up};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// How many people the exact sum is taken over: a second or two of work.
 const MOST: f64 = 1e7;
@@ -53,7 +53,7 @@ impl Shuffle {
     pub fn new(people: u64, local: f64, randomizer: Randomizer) -> Result<Shuffle, Invalid> {
         let people = number::shift("people", people)?;
         if people < 2.0 {
-            return Err(Invalid::new("people", Kind::TooSmall, "at least 2"));
+            return Err(Invalid::new("people", InvalidKind::TooSmall, "at least 2"));
         }
         let local = number::between(
             "local-epsilon",
@@ -65,7 +65,7 @@ impl Shuffle {
         let (clones, informative) = match randomizer {
             Randomizer::Any => ((-local).exp(), 1.0),
             Randomizer::Response { choices: 0 | 1 } => {
-                return Err(Invalid::new("choices", Kind::TooSmall, "at least 2"));
+                return Err(Invalid::new("choices", InvalidKind::TooSmall, "at least 2"));
             }
             Randomizer::Response { choices } => {
                 let all = local.exp() + f64::from(choices) - 1.0;

@@ -18,7 +18,7 @@ use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
 use super::convert;
 use super::gaussian::GaussianCost;
 use super::number::{self, MARGIN};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// What all answers together must keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,7 +184,7 @@ const MOST: f64 = 1e9;
 const PLANS: u32 = 3;
 
 fn few() -> Invalid {
-    Invalid::new("people", Kind::TooSmall, "more people, or a larger error or failure")
+    Invalid::new("people", InvalidKind::TooSmall, "more people, or a larger error or failure")
 }
 
 /// About the most questions that noise with a bound of the plan's error can answer at its price: the bound grows like the

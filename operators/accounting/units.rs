@@ -10,7 +10,7 @@ use std::fmt;
 use dashu_int::UBig;
 
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// An amount of rho, epsilon, delta, or of any other cost that adds up; from 0 to just below 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +39,7 @@ impl BudgetUnits {
         let units = Self::rounded(field, amount, false)?;
         let (digits, _) = amount.parts();
         if units == BudgetUnits::ZERO && digits.bytes().any(|digit| digit != b'0') {
-            return Err(Invalid::new(field, Kind::TooSmall, "at least 2^-64, about 5.5e-20"));
+            return Err(Invalid::new(field, InvalidKind::TooSmall, "at least 2^-64, about 5.5e-20"));
         }
         Ok(units)
     }
@@ -154,10 +154,10 @@ impl BudgetUnits {
     fn scaled(field: &'static str, amount: f64, round: impl Fn(f64) -> f64) -> Result<BudgetUnits, Invalid> {
         let remedy = "a number that is zero or more, and below 2^64";
         if amount.is_nan() {
-            return Err(Invalid::new(field, Kind::Nan, remedy));
+            return Err(Invalid::new(field, InvalidKind::Nan, remedy));
         }
         if amount < 0.0 {
-            return Err(Invalid::new(field, Kind::Negative, remedy));
+            return Err(Invalid::new(field, InvalidKind::Negative, remedy));
         }
         // A power of two: exact, and a subnormal amount becomes a normal float before it is rounded.
         let scaled = round(amount / UNIT);
@@ -172,7 +172,7 @@ const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
 const TWO_128: f64 = 2.0 * (1u128 << 127) as f64;
 
 fn overflow(field: &'static str) -> Invalid {
-    Invalid::new(field, Kind::Overflow, "amounts that stay below 2^64")
+    Invalid::new(field, InvalidKind::Overflow, "amounts that stay below 2^64")
 }
 
 /// To 12 significant digits, to be read; [`Units::to_bits`] is exact.
@@ -207,14 +207,18 @@ mod tests {
         assert_eq!(BudgetUnits::at_least_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_710);
         assert_eq!(BudgetUnits::at_most_float("rho", 1e-6).unwrap().to_bits(), 18_446_744_073_709);
         assert_eq!(BudgetUnits::at_least("rho", &decimal("0")).unwrap(), BudgetUnits::ZERO);
-        assert_eq!(BudgetUnits::at_most("rho", &decimal("1e-300")).unwrap_err().kind(), Kind::TooSmall);
+        assert_eq!(
+            BudgetUnits::at_most("rho", &decimal("1e-300")).unwrap_err().kind(),
+            InvalidKind::TooSmall
+        );
         assert_eq!(BudgetUnits::at_most("rho", &decimal("0.0")).unwrap(), BudgetUnits::ZERO);
     }
 
     #[test]
     fn nothing_overflows_in_silence() {
-        let overflows =
-            |result: Result<BudgetUnits, Invalid>| assert_eq!(result.unwrap_err().kind(), Kind::Overflow);
+        let overflows = |result: Result<BudgetUnits, Invalid>| {
+            assert_eq!(result.unwrap_err().kind(), InvalidKind::Overflow)
+        };
         overflows(BudgetUnits::at_least("rho", &decimal("18446744073709551616")));
         overflows(BudgetUnits::at_least_float("rho", 18446744073709551616.0));
         overflows(BudgetUnits::at_least_float("rho", f64::INFINITY));

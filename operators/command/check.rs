@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::job::config::{SourcePlace, RecordFormat, declare_fields};
+use discreet::job::config::{RecordFormat, SourcePlace, declare_fields};
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
@@ -116,7 +116,9 @@ impl Check {
 fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
     match &job.source.records {
-        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => source(place)?,
+        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
+            source(place)?
+        }
         _ => {}
     }
     Ok(connected)

@@ -21,12 +21,12 @@
 
 use std::collections::BTreeMap;
 
-use super::doubt::Doubt;
+use super::doubt::HaltReason;
 use crate::ledger::ReleaseStatus;
 
 /// A row of the ledger, as read back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Record<Line> {
+pub struct RowRecord<Line> {
     /// What became of the release.
     pub fate: ReleaseStatus,
     /// The text that leaves, byte by byte.
@@ -60,22 +60,22 @@ pub enum Event<Name, Line> {
     /// some other row has been delivered that the ledger does not hold.
     Opened {
         /// What may have to be delivered again.
-        waiting: Vec<(Name, Record<Line>)>,
+        waiting: Vec<(Name, RowRecord<Line>)>,
         /// Whether the ledger lacks a row that was seen.
         behind: bool,
     },
     /// The ledger can no longer be relied on.
-    Doubted(Doubt),
+    Doubted(HaltReason),
     /// A window is complete and asks to be released.
     Wanted(Name),
     /// A window was not ready when its time had passed.
     Missed(Name),
     /// What the ledger holds under the name.
-    LookedUp(Name, Option<Record<Line>>),
+    LookedUp(Name, Option<RowRecord<Line>>),
     /// The exact statistic, noised once; `None` where there was no randomness.
     Drawn(Name, Option<Line>),
     /// How [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`] ended.
-    Settled(Name, Outcome<Line>),
+    Settled(Name, CommitOutcome<Line>),
     /// The line has left.
     Delivered(Name),
     /// The ledger holds that the line has left or is about to; `true` if it was this process that wrote so.
@@ -100,9 +100,9 @@ impl<Name, Line> Event<Name, Line> {
 
 /// How a transaction ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Outcome<Line> {
+pub enum CommitOutcome<Line> {
     /// The ledger holds this row under the name, whoever wrote it.
-    Recorded(Record<Line>),
+    Recorded(RowRecord<Line>),
     /// Nothing was written, for certain.
     Aborted,
     /// The fence belongs to another generation; nothing was written.
@@ -130,11 +130,11 @@ pub enum Effect<Name, Line> {
     /// Write that the line was delivered.
     Mark(Name),
     /// Let the line leave.
-    Deliver(Name, Record<Line>),
+    Deliver(Name, RowRecord<Line>),
     /// Let nothing leave: it has left before, or another process lets it. Whoever asked is told so.
     Withhold(Name),
     /// Release nothing more and end the process.
-    Halt(Doubt),
+    Halt(HaltReason),
 }
 
 /// How often a transaction that was surely undone is tried again before the line is given up.
@@ -145,12 +145,12 @@ const TRIES: u8 = 3;
 pub struct Core<Name: Ord, Line> {
     delivery: Delivery,
     uncertainty: Uncertainty,
-    standing: Standing,
-    releases: BTreeMap<Name, Stage<Line>>,
+    standing: GateStatus,
+    releases: BTreeMap<Name, ReleaseStage<Line>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Standing {
+enum GateStatus {
     Opening,
     Open,
     Halted,
@@ -158,7 +158,7 @@ enum Standing {
 
 /// Where a release is. A name without a stage is unknown to this process, or done with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Stage<Line> {
+enum ReleaseStage<Line> {
     /// Its row is being read; `missed` if there will be no draw when there is none.
     LookingUp {
         missed: bool,
@@ -177,19 +177,19 @@ enum Stage<Line> {
     },
     /// The ledger is being told; `first` is the row that leaves afterwards, where it has not left before.
     Marking {
-        first: Option<Record<Line>>,
+        first: Option<RowRecord<Line>>,
     },
 }
 
 impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     /// A gate that waits for its ledger to be opened.
     pub fn new(delivery: Delivery, uncertainty: Uncertainty) -> Core<Name, Line> {
-        Core { delivery, uncertainty, standing: Standing::Opening, releases: BTreeMap::new() }
+        Core { delivery, uncertainty, standing: GateStatus::Opening, releases: BTreeMap::new() }
     }
 
     /// Whether anything may still be released.
     pub fn is_halted(&self) -> bool {
-        self.standing == Standing::Halted
+        self.standing == GateStatus::Halted
     }
 
     /// When the ledger is told of a delivery.
@@ -207,14 +207,14 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     /// Events that answer a question this core has not asked are ignored, and so is everything after a halt.
     pub fn step(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match (self.standing, event) {
-            (Standing::Halted, _) => Vec::new(),
-            (Standing::Opening, Event::Opened { behind: true, .. }) => self.halt(Doubt::Behind),
-            (Standing::Opening, Event::Opened { waiting, .. }) => {
-                self.standing = Standing::Open;
+            (GateStatus::Halted, _) => Vec::new(),
+            (GateStatus::Opening, Event::Opened { behind: true, .. }) => self.halt(HaltReason::Behind),
+            (GateStatus::Opening, Event::Opened { waiting, .. }) => {
+                self.standing = GateStatus::Open;
                 waiting.into_iter().flat_map(|(name, record)| self.leave(name, record)).collect()
             }
-            (Standing::Opening, _) => Vec::new(),
-            (Standing::Open, event) => self.serve(event),
+            (GateStatus::Opening, _) => Vec::new(),
+            (GateStatus::Open, event) => self.serve(event),
         }
     }
 
@@ -237,71 +237,77 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
             // It is on its way already; asking twice is asking once.
             return Vec::new();
         }
-        self.releases.insert(name.clone(), Stage::LookingUp { missed });
+        self.releases.insert(name.clone(), ReleaseStage::LookingUp { missed });
         vec![Effect::LookUp(name)]
     }
 
-    fn looked_up(&mut self, name: Name, row: Option<Record<Line>>) -> Vec<Effect<Name, Line>> {
-        let Some(Stage::LookingUp { missed }) = self.releases.get(&name) else {
+    fn looked_up(&mut self, name: Name, row: Option<RowRecord<Line>>) -> Vec<Effect<Name, Line>> {
+        let Some(ReleaseStage::LookingUp { missed }) = self.releases.get(&name) else {
             return Vec::new();
         };
         match (row, missed) {
             (Some(record), _) => self.leave(name, record),
-            (None, false) => self.enter(name, Stage::Drawing, Effect::Draw),
-            (None, true) => self.enter(name, Stage::Burying, Effect::Skip),
+            (None, false) => self.enter(name, ReleaseStage::Drawing, Effect::Draw),
+            (None, true) => self.enter(name, ReleaseStage::Burying, Effect::Skip),
         }
     }
 
     fn drawn(&mut self, name: Name, line: Option<Line>) -> Vec<Effect<Name, Line>> {
         match (self.releases.get(&name), line) {
-            (Some(Stage::Drawing), Some(line)) => self.seal(name, line, 1),
-            (Some(Stage::Drawing), None) => self.halt(Doubt::NoRandomness),
+            (Some(ReleaseStage::Drawing), Some(line)) => self.seal(name, line, 1),
+            (Some(ReleaseStage::Drawing), None) => self.halt(HaltReason::NoRandomness),
             _ => Vec::new(),
         }
     }
 
-    fn settled(&mut self, name: Name, outcome: Outcome<Line>) -> Vec<Effect<Name, Line>> {
+    fn settled(&mut self, name: Name, outcome: CommitOutcome<Line>) -> Vec<Effect<Name, Line>> {
         let stage = match self.releases.get(&name) {
-            Some(stage @ (Stage::Sealing { .. } | Stage::Burying)) => stage.clone(),
+            Some(stage @ (ReleaseStage::Sealing { .. } | ReleaseStage::Burying)) => stage.clone(),
             _ => return Vec::new(),
         };
         match (outcome, stage) {
-            (Outcome::Recorded(record), _) => self.leave(name, record),
-            (Outcome::Fenced, _) => self.halt(Doubt::Fenced),
-            (Outcome::Unknown, _) if self.uncertainty == Uncertainty::Halt => self.halt(Doubt::Unknown),
-            (Outcome::Unknown, _) => vec![Effect::Recover(name)],
-            (Outcome::Aborted, Stage::Sealing { line, tries }) if tries < TRIES => {
+            (CommitOutcome::Recorded(record), _) => self.leave(name, record),
+            (CommitOutcome::Fenced, _) => self.halt(HaltReason::Fenced),
+            (CommitOutcome::Unknown, _) if self.uncertainty == Uncertainty::Halt => {
+                self.halt(HaltReason::Unknown)
+            }
+            (CommitOutcome::Unknown, _) => vec![Effect::Recover(name)],
+            (CommitOutcome::Aborted, ReleaseStage::Sealing { line, tries }) if tries < TRIES => {
                 self.seal(name, line, tries + 1)
             }
-            (Outcome::Aborted, Stage::Sealing { .. }) => self.enter(name, Stage::Burying, Effect::Lose),
+            (CommitOutcome::Aborted, ReleaseStage::Sealing { .. }) => {
+                self.enter(name, ReleaseStage::Burying, Effect::Lose)
+            }
             // Not even a tombstone can be written.
-            (Outcome::Aborted, _) => self.halt(Doubt::Ledger),
+            (CommitOutcome::Aborted, _) => self.halt(HaltReason::Ledger),
         }
     }
 
     fn seal(&mut self, name: Name, line: Line, tries: u8) -> Vec<Effect<Name, Line>> {
-        self.releases.insert(name.clone(), Stage::Sealing { line: line.clone(), tries });
+        self.releases.insert(name.clone(), ReleaseStage::Sealing { line: line.clone(), tries });
         vec![Effect::Seal(name, line)]
     }
 
     /// A row is known: from here on, only its bytes count.
-    fn leave(&mut self, name: Name, record: Record<Line>) -> Vec<Effect<Name, Line>> {
+    fn leave(&mut self, name: Name, record: RowRecord<Line>) -> Vec<Effect<Name, Line>> {
         match self.delivery {
             Delivery::AtLeastOnce => self.deliver(name, record.delivered, record),
             Delivery::AtMostOnce if record.delivered => self.withhold(name),
-            Delivery::AtMostOnce => self.enter(name, Stage::Marking { first: Some(record) }, Effect::Mark),
+            Delivery::AtMostOnce => {
+                self.enter(name, ReleaseStage::Marking { first: Some(record) }, Effect::Mark)
+            }
         }
     }
 
-    fn deliver(&mut self, name: Name, marked: bool, record: Record<Line>) -> Vec<Effect<Name, Line>> {
-        self.enter(name, Stage::Delivering { marked }, |name| Effect::Deliver(name, record))
+    fn deliver(&mut self, name: Name, marked: bool, record: RowRecord<Line>) -> Vec<Effect<Name, Line>> {
+        self.enter(name, ReleaseStage::Delivering { marked }, |name| Effect::Deliver(name, record))
     }
 
     fn delivered(&mut self, name: Name) -> Vec<Effect<Name, Line>> {
         match self.releases.get(&name) {
-            Some(Stage::Delivering { marked: true }) => self.forget(name),
-            Some(Stage::Delivering { marked: false }) => {
-                self.enter(name, Stage::Marking { first: None }, Effect::Mark)
+            Some(ReleaseStage::Delivering { marked: true }) => self.forget(name),
+            Some(ReleaseStage::Delivering { marked: false }) => {
+                self.enter(name, ReleaseStage::Marking { first: None }, Effect::Mark)
             }
             _ => Vec::new(),
         }
@@ -310,12 +316,12 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     fn marked(&mut self, name: Name, mine: bool) -> Vec<Effect<Name, Line>> {
         match self.releases.get(&name) {
             // Two processes may have read the row as undelivered; the one whose mark came first delivers it.
-            Some(Stage::Marking { first: Some(record) }) if mine => {
+            Some(ReleaseStage::Marking { first: Some(record) }) if mine => {
                 let record = record.clone();
                 self.deliver(name, true, record)
             }
-            Some(Stage::Marking { first: Some(_) }) => self.withhold(name),
-            Some(Stage::Marking { first: None }) => self.forget(name),
+            Some(ReleaseStage::Marking { first: Some(_) }) => self.withhold(name),
+            Some(ReleaseStage::Marking { first: None }) => self.forget(name),
             _ => Vec::new(),
         }
     }
@@ -333,15 +339,15 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     fn enter(
         &mut self,
         name: Name,
-        stage: Stage<Line>,
+        stage: ReleaseStage<Line>,
         effect: impl FnOnce(Name) -> Effect<Name, Line>,
     ) -> Vec<Effect<Name, Line>> {
         self.releases.insert(name.clone(), stage);
         vec![effect(name)]
     }
 
-    fn halt(&mut self, doubt: Doubt) -> Vec<Effect<Name, Line>> {
-        self.standing = Standing::Halted;
+    fn halt(&mut self, doubt: HaltReason) -> Vec<Effect<Name, Line>> {
+        self.standing = GateStatus::Halted;
         self.releases.clear();
         vec![Effect::Halt(doubt)]
     }

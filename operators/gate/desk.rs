@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
 use super::budget;
-use super::doubt::Doubt;
+use super::doubt::HaltReason;
 use super::opening::Opening;
-use super::request::{Request, Told};
-use super::thread::{Halted, Message};
+use super::request::{GateEvent, ReleaseRequest};
+use super::thread::{GateMessage, Halted};
 use super::welcome::{Guest, Memory};
 use crate::accounting::PrivacyUnit;
 use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
@@ -28,7 +28,7 @@ pub struct Gate {
     domains: Vec<AccountSpec>,
     /// Who one person is to this job, where it says so.
     person: Option<String>,
-    messages: Option<Sender<Message>>,
+    messages: Option<Sender<GateMessage>>,
     thread: Option<JoinHandle<()>>,
     halted: Halted,
 }
@@ -72,7 +72,7 @@ impl Gate {
         (job, version): (Name, u32),
         key: LedgerKey,
         (domains, person): (Vec<AccountSpec>, Option<String>),
-        messages: Sender<Message>,
+        messages: Sender<GateMessage>,
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
         let (messages, thread) = (Some(messages), Some(thread));
@@ -132,7 +132,7 @@ impl Gate {
         name: &Name,
         parameters: impl Into<VersionTerms>,
         wake: impl Fn() + Send + 'static,
-    ) -> Result<Desk, LedgerError> {
+    ) -> Result<GateHandle, LedgerError> {
         let (outbox, told) = unbounded();
         let (domains, messages) = (self.domains.clone(), self.messages.clone());
         let mut memory = None;
@@ -141,11 +141,11 @@ impl Gate {
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
             // Where the thread has ended or ends, the question is dropped, and the way back with it.
-            let _ = messages.send(Message::Desk(guest, listener, answer));
-            memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, Doubt::Ended)))?;
+            let _ = messages.send(GateMessage::Desk(guest, listener, answer));
+            memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
         }
         let listens = Cell::new(false);
-        Ok(Desk { domains, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
+        Ok(GateHandle { domains, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
     }
 
     /// Says that some input will never be complete: nothing is sealed from now on.
@@ -158,7 +158,7 @@ impl Gate {
         let messages = self.messages.clone();
         move || {
             if let Some(messages) = &messages {
-                let _ = messages.send(Message::Halt);
+                let _ = messages.send(GateMessage::Halt);
             }
         }
     }
@@ -167,7 +167,7 @@ impl Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         if let Some(messages) = self.messages.take() {
-            let _ = messages.send(Message::Close);
+            let _ = messages.send(GateMessage::Close);
         }
         if let Some(thread) = self.thread.take() {
             // A panic of a mechanism has ended the thread, and with it all releases.
@@ -177,18 +177,18 @@ impl Drop for Gate {
 }
 
 /// Why a gate stopped: as it was kept, or this doubt where nothing was.
-fn why(halted: &Halted, doubt: Doubt) -> LedgerError {
+fn why(halted: &Halted, doubt: HaltReason) -> LedgerError {
     halted.get().map_or_else(|| doubt.into(), LedgerError::from)
 }
 
 /// Who hears about a statistic.
 pub(super) struct Listener {
-    outbox: Option<Sender<Told>>,
+    outbox: Option<Sender<GateEvent>>,
     wake: Box<dyn Fn() + Send>,
 }
 
 impl Listener {
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: GateEvent) {
         if let Some(outbox) = &self.outbox {
             // A desk that is gone hears nothing.
             let _ = outbox.send(told);
@@ -216,10 +216,10 @@ impl fmt::Debug for Listener {
 }
 
 /// Where one statistic asks for its releases and hears of them.
-pub struct Desk {
+pub struct GateHandle {
     domains: Vec<AccountSpec>,
-    messages: Option<Sender<Message>>,
-    told: Receiver<Told>,
+    messages: Option<Sender<GateMessage>>,
+    told: Receiver<GateEvent>,
     memory: Option<Memory>,
     /// True once the gate knows that this desk listens.
     listens: Cell<bool>,
@@ -227,13 +227,13 @@ pub struct Desk {
 }
 
 /// What a statistic keeps is as secret as what it counts.
-impl fmt::Debug for Desk {
+impl fmt::Debug for GateHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desk").field("domains", &self.domains).finish_non_exhaustive()
     }
 }
 
-impl Desk {
+impl GateHandle {
     /// What the statistic had kept when this desk was opened, in whichever version of the job; once, since it may be
     /// large and is a secret. Erased when it is dropped.
     pub fn take_memory(&mut self) -> Option<Memory> {
@@ -247,51 +247,51 @@ impl Desk {
     /// # Errors
     ///
     /// If the domain is unknown, or cannot count the charge; neither depends on data.
-    pub fn submit(&self, request: Request) -> Result<(), LedgerError> {
+    pub fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
         let wanted = &request.release.domain;
         let domain = self.domains.iter().find(|domain| domain.name() == wanted);
         let domain = domain.ok_or_else(|| {
             LedgerError::refused(format!("domain {wanted}: the ledger has none of that name"))
         })?;
         domain.counts(request.charge.cost())?;
-        self.send(Message::Wanted(request));
+        self.send(GateMessage::Wanted(request));
         Ok(())
     }
 
     /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
     /// and otherwise that it is [`Absent`](Told::Absent). Of one that is on its way nothing is told but its row.
     pub fn seek(&self, release: ReleaseId) {
-        self.send(Message::Sought(release));
+        self.send(GateMessage::Sought(release));
     }
 
     /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
     pub fn miss(&self, release: ReleaseId) {
-        self.send(Message::Missed(release));
+        self.send(GateMessage::Missed(release));
     }
 
     /// Says that the line of this row has left.
     pub fn delivered(&self, row: &Row) {
-        self.send(Message::Delivered(row.release().id()));
+        self.send(GateMessage::Delivered(row.release().id()));
     }
 
     /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first time, and never
     /// after it. A gate that is gone says [`Doubt::Ended`].
-    pub fn hear(&self) -> Option<Told> {
+    pub fn hear(&self) -> Option<GateEvent> {
         self.listen();
         match self.told.try_recv() {
             Ok(told) => Some(told),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Told::Halted(Doubt::Ended)),
+            Err(TryRecvError::Disconnected) => Some(GateEvent::Halted(HaltReason::Ended)),
         }
     }
 
     /// Returns why the gate stopped, after it said [`Told::Halted`]: the doubt, and what the ledger said.
-    pub fn why(&self, doubt: Doubt) -> LedgerError {
+    pub fn why(&self, doubt: HaltReason) -> LedgerError {
         why(&self.halted, doubt)
     }
 
     /// What the gate says next; `None` once it will say nothing more.
-    pub fn wait(&self) -> Option<Told> {
+    pub fn wait(&self) -> Option<GateEvent> {
         self.listen();
         self.told.recv().ok()
     }
@@ -301,13 +301,13 @@ impl Desk {
     fn listen(&self) {
         if !self.listens.replace(true) {
             let (given, until_given) = bounded(0);
-            self.send(Message::Listening(given));
+            self.send(GateMessage::Listening(given));
             // It ends when the gate drops its side.
             let _ = until_given.recv();
         }
     }
 
-    fn send(&self, message: Message) {
+    fn send(&self, message: GateMessage) {
         if let Some(messages) = &self.messages {
             // A gate that has halted hears nothing; it has said so.
             let _ = messages.send(message);

@@ -7,7 +7,7 @@ use crate::ledger::{LedgerError, LedgerErrorKind};
 /// Why the gate no longer releases anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum HaltReason {
     /// A later process of the same job holds the fence.
     Fenced,
     /// The ledger is torn or edited.
@@ -24,29 +24,29 @@ pub enum Doubt {
     Ended,
 }
 
-impl Doubt {
+impl HaltReason {
     /// What a ledger's trouble means for a gate that cannot go on with it.
-    pub(super) fn about(trouble: &LedgerError) -> Doubt {
+    pub(super) fn about(trouble: &LedgerError) -> HaltReason {
         match trouble.kind() {
-            LedgerErrorKind::Fenced => Doubt::Fenced,
-            LedgerErrorKind::Unknown => Doubt::Unknown,
-            _ => Doubt::Ledger,
+            LedgerErrorKind::Fenced => HaltReason::Fenced,
+            LedgerErrorKind::Unknown => HaltReason::Unknown,
+            _ => HaltReason::Ledger,
         }
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for HaltReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Doubt::Fenced => "ledger: a later process of this job has taken over",
-            Doubt::Ledger => "ledger: it is in doubt; nothing more is released from it",
-            Doubt::Unknown => {
+            HaltReason::Fenced => "ledger: a later process of this job has taken over",
+            HaltReason::Ledger => "ledger: it is in doubt; nothing more is released from it",
+            HaltReason::Unknown => {
                 "ledger: nobody knows whether the last commit took place; start again, and it is read"
             }
-            Doubt::Behind => "ledger: it is an older copy; what was published from it is not in it",
-            Doubt::NoRandomness => "the operating system gives no randomness",
-            Doubt::Incomplete => "the input was abandoned before it was complete",
-            Doubt::Ended => "gate: its thread has ended",
+            HaltReason::Behind => "ledger: it is an older copy; what was published from it is not in it",
+            HaltReason::NoRandomness => "the operating system gives no randomness",
+            HaltReason::Incomplete => "the input was abandoned before it was complete",
+            HaltReason::Ended => "gate: its thread has ended",
         })
     }
 }
@@ -54,7 +54,7 @@ impl fmt::Display for Doubt {
 /// A doubt with what it came of, as a gate that has halted keeps it.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {
-    pub(super) doubt: Doubt,
+    pub(super) doubt: HaltReason,
     /// The ledger's own words, where the doubt is about the ledger.
     pub(super) cause: Option<String>,
 }
@@ -63,11 +63,11 @@ impl From<&Halt> for LedgerError {
     fn from(halt: &Halt) -> LedgerError {
         let trouble = LedgerError::from(halt.doubt);
         match (&halt.cause, halt.doubt) {
-            (Some(cause), Doubt::Unknown) => {
+            (Some(cause), HaltReason::Unknown) => {
                 let message = format!("{cause}; what the last commit has become is read at the next start");
                 LedgerError::new(trouble.kind(), message)
             }
-            (Some(cause), Doubt::Ledger) => {
+            (Some(cause), HaltReason::Ledger) => {
                 LedgerError::new(trouble.kind(), format!("{cause}; nothing more is released"))
             }
             _ => trouble,
@@ -76,11 +76,11 @@ impl From<&Halt> for LedgerError {
 }
 
 /// What is said to whoever asks a gate that has halted.
-impl From<Doubt> for LedgerError {
-    fn from(doubt: Doubt) -> LedgerError {
+impl From<HaltReason> for LedgerError {
+    fn from(doubt: HaltReason) -> LedgerError {
         let kind = match doubt {
-            Doubt::Fenced => LedgerErrorKind::Fenced,
-            Doubt::Unknown => LedgerErrorKind::Unknown,
+            HaltReason::Fenced => LedgerErrorKind::Fenced,
+            HaltReason::Unknown => LedgerErrorKind::Unknown,
             _ => LedgerErrorKind::Doubt,
         };
         LedgerError::new(kind, doubt.to_string())

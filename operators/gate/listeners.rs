@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::desk::Listener;
-use super::doubt::Doubt;
-use super::request::Told;
+use super::doubt::HaltReason;
+use super::request::GateEvent;
 use crate::ledger::Name;
 
 /// By the name of the statistic.
@@ -16,22 +16,22 @@ pub(super) struct Listeners {
     seated: HashMap<Name, Listener>,
     /// The number of rows given to a listener so far.
     given: u64,
-    unheard: HashMap<Name, Vec<Told>>,
+    unheard: HashMap<Name, Vec<GateEvent>>,
     /// Rows and words for statistics that have a listener, until the first of them listens.
-    held: Vec<(Name, Told)>,
+    held: Vec<(Name, GateEvent)>,
     listening: bool,
 }
 
 impl Listeners {
     /// Gives a statistic its listener, who first hears of what was told before, if it is still of interest.
-    pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&Told) -> bool) {
+    pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
         listener.wake();
         self.seated.insert(name.clone(), listener);
         let before = self.unheard.remove(&name).into_iter().flatten();
         before.filter(of_interest).for_each(|told| self.tell(name.clone(), told));
     }
 
-    pub(super) fn tell(&mut self, name: Name, told: Told) {
+    pub(super) fn tell(&mut self, name: Name, told: GateEvent) {
         match self.seated.get(&name) {
             Some(listener) if self.listening => listener.tell(numbered(told, &mut self.given)),
             Some(_) => self.held.push((name, told)),
@@ -44,24 +44,24 @@ impl Listeners {
         self.listening = true;
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(|(_, told)| match told {
-            Told::Row(row, _) | Told::Withheld(row) => row.sequence(),
-            Told::Absent(_) | Told::Halted(_) => i64::MAX,
+            GateEvent::Row(row, _) | GateEvent::Withheld(row) => row.sequence(),
+            GateEvent::Absent(_) | GateEvent::Halted(_) => i64::MAX,
         });
         held.into_iter().for_each(|(name, told)| self.tell(name, told));
     }
 
-    pub(super) fn halt(&self, doubt: Doubt) {
-        self.seated.values().for_each(|listener| listener.tell(Told::Halted(doubt)));
+    pub(super) fn halt(&self, doubt: HaltReason) {
+        self.seated.values().for_each(|listener| listener.tell(GateEvent::Halted(doubt)));
     }
 }
 
 /// A row with its number, counted in `next`; anything else as it is.
-fn numbered(told: Told, next: &mut u64) -> Told {
+fn numbered(told: GateEvent, next: &mut u64) -> GateEvent {
     match told {
-        Told::Row(row, mut standing) => {
+        GateEvent::Row(row, mut standing) => {
             standing.order = *next;
             *next += 1;
-            Told::Row(row, standing)
+            GateEvent::Row(row, standing)
         }
         other => other,
     }

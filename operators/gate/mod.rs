@@ -111,11 +111,11 @@ mod turns;
 mod vault;
 mod welcome;
 
-pub use core::{Core, Delivery, Effect, Event, Outcome, Record, Uncertainty};
-pub use desk::{Desk, Gate};
-pub use doubt::Doubt;
+pub use core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord, Uncertainty};
+pub use desk::{Gate, GateHandle};
+pub use doubt::HaltReason;
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
-pub use request::{Drawn, Noted, Request, Sealable, Standing, Told};
+pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
 pub use welcome::Memory;

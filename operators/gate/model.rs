@@ -14,9 +14,9 @@ use super::core::{Delivery, Uncertainty};
 use crate::noise::NoiseSource;
 use crate::noise::goodness::size;
 
-type Name = u8;
+type ModelName = u8;
 /// The number of a draw: two lines are alike only if they are of one draw.
-type Line = u8;
+type DrawId = u8;
 
 /// A way to build the path that looks shorter, or a ledger that does not keep what it promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ enum Flaw {
 struct Setting {
     flaw: Flaw,
     /// What each process asks for, in this order.
-    wants: [&'static [Name]; 2],
+    wants: [&'static [ModelName]; 2],
     cap: u8,
     delivery: Delivery,
     uncertainty: Uncertainty,
@@ -87,7 +87,7 @@ fn explore(setting: Setting) -> (usize, Vec<Violation>) {
 
 /// Settings in which nothing may go wrong. The larger ones run in `bash .ci/run --full`.
 fn sound() -> Vec<Setting> {
-    let apart: [&[Name]; 2] = [&[0], &[1]];
+    let apart: [&[ModelName]; 2] = [&[0], &[1]];
     let mut settings = vec![
         Setting::PLAIN,
         Setting { wants: apart, ..Setting::PLAIN },
@@ -122,7 +122,7 @@ fn the_path_violates_nothing_in_any_order() {
 fn every_shortcut_is_found_to_break_it() {
     use Violation::{OverCap, TwoValues, UnderCount};
     let with = |flaw, cap| Setting { flaw, cap, ..Setting::PLAIN };
-    let apart: [&[Name]; 2] = [&[0], &[1]];
+    let apart: [&[ModelName]; 2] = [&[0], &[1]];
     let shortcuts = [
         (with(Flaw::PublishThenCommit, 1), vec![TwoValues, UnderCount]),
         (with(Flaw::ChargeWithoutTheLine, 1), vec![TwoValues, UnderCount]),
@@ -145,7 +145,7 @@ fn every_shortcut_is_found_to_break_it() {
 /// Longer lives than can be explored: each schedule is one random order of everything that may happen.
 #[test]
 fn random_schedules_violate_nothing() {
-    let both: [&[Name]; 2] = [&[0, 1], &[1, 0]];
+    let both: [&[ModelName]; 2] = [&[0, 1], &[1, 0]];
     let setting = Setting { wants: both, draws: 20, ..Setting::PLAIN };
     let mut noise = NoiseSource::seeded(1);
     let mut delivered = 0;

@@ -7,7 +7,7 @@ use crossbeam_channel::unbounded;
 use super::core::{Core, Delivery, Uncertainty};
 use super::desk::Gate;
 use super::thread::Driver;
-use super::vault::Vault;
+use super::vault::StateCipher;
 use crate::ledger::{
     Anchor, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Published, failpoint,
 };
@@ -179,7 +179,7 @@ impl Opening {
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let domains = ledger.domains()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
-        let vault = Vault::new(&key, *ledger.name());
+        let vault = StateCipher::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
         let mut driver = Driver::new(ledger, claim, vault, journal, core, (pacing, settled));

@@ -7,7 +7,7 @@ use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Charge, Digest, Forecast, Name, ReleaseId, Row};
 use crate::noise::NoiseSource;
 
-use super::doubt::Doubt;
+use super::doubt::HaltReason;
 
 /// A window's exact statistic with the mechanism that will noise it.
 ///
@@ -21,12 +21,12 @@ pub trait Sealable: Send {
     }
 
     /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic kept.
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn;
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult;
 }
 
 /// What a draw gave.
 #[expect(missing_debug_implementations, reason = "until it is sealed, nobody may see it")]
-pub struct Drawn {
+pub struct DrawResult {
     /// The line that may leave.
     pub line: String,
     /// What the mechanism keeps for its next release; `None` leaves what there is.
@@ -48,8 +48,8 @@ pub struct Noted {
 
 /// A mechanism without a memory is a function of its noise.
 impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
-    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
-        Drawn { line: self(noise), state: None, note: None }
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
+        DrawResult { line: self(noise), state: None, note: None }
     }
 }
 
@@ -66,7 +66,7 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 ///     Request { release, charge, sealable }
 /// }
 /// ```
-pub struct Request {
+pub struct ReleaseRequest {
     /// What is to be released.
     pub(crate) release: ReleaseId,
     /// How it is paid for: from configuration, never from data.
@@ -75,7 +75,7 @@ pub struct Request {
     pub(crate) sealable: Box<dyn Sealable>,
 }
 
-impl Request {
+impl ReleaseRequest {
     /// A request whose charge nothing proves to pay for its draw. For tests and benches of this library itself.
     #[doc(hidden)]
     #[must_use]
@@ -83,12 +83,12 @@ impl Request {
         release: ReleaseId,
         charge: Charge,
         sealable: Box<dyn Sealable>,
-    ) -> Request {
-        Request { release, charge, sealable }
+    ) -> ReleaseRequest {
+        ReleaseRequest { release, charge, sealable }
     }
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for ReleaseRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("release", &self.release).finish_non_exhaustive()
     }
@@ -96,9 +96,9 @@ impl fmt::Debug for Request {
 
 /// What the gate has to say.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum GateEvent {
     /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
-    Row(Box<Row>, Box<Standing>),
+    Row(Box<Row>, Box<BudgetStatus>),
     /// The line of this row is not for this process to let leave: it has left before, or another process lets it. Only
     /// where nothing may be delivered twice.
     Withheld(Box<Row>),
@@ -106,12 +106,12 @@ pub enum Told {
     /// released.
     Absent(Digest),
     /// Nothing more will be released by this process.
-    Halted(Doubt),
+    Halted(HaltReason),
 }
 
 /// How much of a budget is spent where a window counts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct BudgetStatus {
     /// The budget.
     pub domain: Name,
     /// The window.

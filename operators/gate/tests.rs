@@ -36,7 +36,7 @@ fn opening(scratch: &Scratch) -> Opening {
     Opening::new(scratch.ledger(), "web").unwrap().key(scratch.key())
 }
 
-fn open(scratch: &Scratch) -> (Gate, Desk) {
+fn open(scratch: &Scratch) -> (Gate, GateHandle) {
     at_a_desk(opening(scratch).open().unwrap())
 }
 
@@ -45,7 +45,7 @@ fn spent(scratch: &Scratch) -> PrivacyCost {
     ledger.spent(&name_of("visits"), Interval::new(0, 1).unwrap()).unwrap().0
 }
 
-fn at_a_desk(gate: Gate) -> (Gate, Desk) {
+fn at_a_desk(gate: Gate) -> (Gate, GateHandle) {
     let desk = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap();
     (gate, desk)
 }
@@ -70,7 +70,7 @@ fn release(window: i64) -> ReleaseId {
 }
 
 /// A count of 1,000 with noise; `draws` tells how often it was noised.
-fn request(window: i64, draws: &Arc<AtomicU32>) -> Request {
+fn request(window: i64, draws: &Arc<AtomicU32>) -> ReleaseRequest {
     let draws = Arc::clone(draws);
     let noised = move |noise: &mut NoiseSource| {
         draws.fetch_add(1, Ordering::Relaxed);
@@ -79,12 +79,12 @@ fn request(window: i64, draws: &Arc<AtomicU32>) -> Request {
         format!("{}", 1_000 + law.draw(noise))
     };
     let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap());
-    Request { release: release(window), charge: Charge::Cost(cost), sealable: Box::new(noised) }
+    ReleaseRequest { release: release(window), charge: Charge::Cost(cost), sealable: Box::new(noised) }
 }
 
-fn row(desk: &Desk) -> Row {
+fn row(desk: &GateHandle) -> Row {
     match desk.wait().unwrap() {
-        Told::Row(row, _) => *row,
+        GateEvent::Row(row, _) => *row,
         other => panic!("{other:?}"),
     }
 }
@@ -152,7 +152,7 @@ fn at_most_once_is_marked_before_it_is_told(at: ScratchPlace) {
     let (gate, desk) = open();
     desk.submit(request(0, &draws)).unwrap();
     // Whoever asks is told so.
-    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
+    assert!(matches!(desk.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
     assert!(desk.wait().is_none());
 }
@@ -199,7 +199,7 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     // Asked for while it is on its way or after it, it stays skipped.
     drop(gate);
     while let Some(told) = desk.wait() {
-        assert!(matches!(told, Told::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
+        assert!(matches!(told, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
     }
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().releases(&name_of("visits")).unwrap().0, 0);
@@ -226,7 +226,7 @@ fn a_zombie_draws_and_says_nothing(at: ScratchPlace) {
     scratch.unlock("web");
     let (successor, desk) = open(&scratch);
     old.submit(request(0, &draws)).unwrap();
-    assert!(matches!(old.wait().unwrap(), Told::Halted(Doubt::Fenced)));
+    assert!(matches!(old.wait().unwrap(), GateEvent::Halted(HaltReason::Fenced)));
     assert!(old.wait().is_none(), "a halted gate said more");
     desk.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
@@ -253,7 +253,7 @@ fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
-    let panicking = Request {
+    let panicking = ReleaseRequest {
         sealable: Box::new(|_: &mut NoiseSource| -> String { panic!("a mechanism that panics, on purpose") }),
         ..request(0, &draws)
     };
@@ -270,9 +270,9 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     let (gate, desk) = open(&scratch);
     gate.halt();
     desk.submit(request(0, &draws)).unwrap();
-    assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Incomplete))));
+    assert!(matches!(desk.wait(), Some(GateEvent::Halted(HaltReason::Incomplete))));
     drop(gate);
-    assert!(matches!(desk.hear(), Some(Told::Halted(Doubt::Ended))));
+    assert!(matches!(desk.hear(), Some(GateEvent::Halted(HaltReason::Ended))));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
@@ -282,7 +282,7 @@ fn what_is_told_says_how_the_budget_stands(at: ScratchPlace) {
     let (_gate, desk) = open(&scratch);
     for (window, spent) in [(0, 1.0), (1, 2.0), (2, 2.0)] {
         desk.submit(request(window, &draws)).unwrap();
-        let Some(Told::Row(row, standing)) = desk.wait() else { panic!() };
+        let Some(GateEvent::Row(row, standing)) = desk.wait() else { panic!() };
         assert_eq!(standing.window, row.release().window);
         assert_eq!(standing.spent, PrivacyCost::zcdp(spent * COST).unwrap());
         assert_eq!(standing.cap, PrivacyCost::zcdp(2.0 * COST).unwrap());

@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::core::{Core, Effect, Event, Record};
+use super::core::{Core, Effect, Event, RowRecord};
 use super::desk::Listener;
-use super::doubt::{Doubt, Halt};
+use super::doubt::{Halt, HaltReason};
 use super::listeners::Listeners;
-use super::request::{Request, Sealable, Told};
-use super::turns::{Handed, Turns};
-use super::vault::Vault;
+use super::request::{GateEvent, ReleaseRequest, Sealable};
+use super::turns::{HandedRelease, Turns};
+use super::vault::StateCipher;
 use super::welcome::{Guest, Memory};
 use crate::ledger::{
     Charge, Claim, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing, ReleaseId,
@@ -28,12 +28,12 @@ use crate::time::Time;
 
 /// What the thread is told.
 #[derive(Debug)]
-pub(super) enum Message {
-    Wanted(Request),
+pub(super) enum GateMessage {
+    Wanted(ReleaseRequest),
     Sought(ReleaseId),
     Missed(ReleaseId),
     Delivered(Digest),
-    Desk(Guest, Listener, Sender<Answer>),
+    Desk(Guest, Listener, Sender<MemoryReply>),
     /// A desk listens for the first time, and waits until this is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
@@ -43,7 +43,7 @@ pub(super) enum Message {
 }
 
 /// What the statistic of a new desk kept, or why it gets none.
-pub(super) type Answer = Result<Option<Memory>, LedgerError>;
+pub(super) type MemoryReply = Result<Option<Memory>, LedgerError>;
 
 /// Why the gate stopped, for whoever asks after its thread has ended.
 pub(super) type Halted = Arc<OnceLock<Halt>>;
@@ -52,7 +52,7 @@ pub(super) type Halted = Arc<OnceLock<Halt>>;
 const GROUP: usize = 256;
 
 /// A request, until its row is known.
-struct Asked {
+struct PendingRequest {
     release: ReleaseId,
     charge: Option<Charge>,
     /// Gone once it was drawn.
@@ -64,11 +64,11 @@ struct Asked {
 pub(super) struct Driver {
     ledger: Ledger,
     claim: Claim,
-    vault: Vault,
+    vault: StateCipher,
     journal: Option<Journal>,
     core: Core<Digest, String>,
     /// What was asked for and has no row yet.
-    requests: HashMap<Digest, Asked>,
+    requests: HashMap<Digest, PendingRequest>,
     turns: Turns,
     /// Rows on their way out.
     rows: HashMap<Digest, Row>,
@@ -86,7 +86,7 @@ impl Driver {
     pub(super) fn new(
         ledger: Ledger,
         claim: Claim,
-        vault: Vault,
+        vault: StateCipher,
         journal: Option<Journal>,
         core: Core<Digest, String>,
         (pacing, settled): (Pacing, HashMap<(Name, Digest), Time>),
@@ -118,13 +118,13 @@ impl Driver {
         self.step(Event::Opened { waiting, behind })
     }
 
-    pub(super) fn run(mut self, effects: Vec<Effect<Digest, String>>, inbox: &Receiver<Message>) {
+    pub(super) fn run(mut self, effects: Vec<Effect<Digest, String>>, inbox: &Receiver<GateMessage>) {
         self.carry_out(effects);
         while let Ok(first) = inbox.recv() {
             let mut effects = Vec::new();
             let mut closing = false;
             for message in std::iter::once(first).chain(inbox.try_iter().take(GROUP - 1)) {
-                closing |= matches!(message, Message::Close);
+                closing |= matches!(message, GateMessage::Close);
                 if let Some(event) = self.heard(message) {
                     effects.extend(self.step(event));
                 }
@@ -146,7 +146,7 @@ impl Driver {
         let effects = self.core.step(event);
         for effect in &effects {
             if let Effect::Halt(doubt) = effect {
-                let of_ledger = matches!(doubt, Doubt::Ledger | Doubt::Unknown);
+                let of_ledger = matches!(doubt, HaltReason::Ledger | HaltReason::Unknown);
                 let cause = if of_ledger { self.cause.take() } else { None };
                 self.halted.get_or_init(|| Halt { doubt: *doubt, cause });
             }
@@ -154,7 +154,7 @@ impl Driver {
                 && let Some(row) = self.rows.remove(id)
             {
                 let name = row.release().name.clone();
-                self.listeners.tell(name, Told::Withheld(Box::new(row)));
+                self.listeners.tell(name, GateEvent::Withheld(Box::new(row)));
             }
         }
         if let Some(id) = about.filter(|id| !self.core.holds(id)) {
@@ -173,8 +173,8 @@ impl Driver {
             places.clear();
             for handed in self.turns.next() {
                 let event = match handed {
-                    Handed::Wanted(request) => self.wanted(request),
-                    Handed::Missed(release) => self.missed(release),
+                    HandedRelease::Wanted(request) => self.wanted(request),
+                    HandedRelease::Missed(release) => self.missed(release),
                 };
                 places.extend(event.name().map(|id| (*id, places.len())));
                 effects.extend(self.step(event));
@@ -231,13 +231,14 @@ impl Driver {
     /// A doubt about the ledger, whose words are kept for those who ask why.
     fn doubted(&mut self, trouble: &LedgerError) -> Event<Digest, String> {
         self.cause = Some(trouble.to_string());
-        Event::Doubted(Doubt::about(trouble))
+        Event::Doubted(HaltReason::about(trouble))
     }
 
     /// Keeps a row until it has left; its request is answered.
-    fn known(&mut self, row: Row) -> (Digest, Record<String>) {
+    fn known(&mut self, row: Row) -> (Digest, RowRecord<String>) {
         let id = row.release().id();
-        let record = Record { fate: row.fate(), line: row.line().to_owned(), delivered: row.is_delivered() };
+        let record =
+            RowRecord { fate: row.fate(), line: row.line().to_owned(), delivered: row.is_delivered() };
         self.requests.remove(&id);
         self.settle(&row);
         self.rows.insert(id, row);

@@ -3,34 +3,34 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::request::Request;
+use super::request::ReleaseRequest;
 use crate::ledger::{Digest, Name, ReleaseId};
 
 /// A release that the gate was given.
-pub(super) enum Handed {
+pub(super) enum HandedRelease {
     /// It asks for its row.
-    Wanted(Request),
+    Wanted(ReleaseRequest),
     /// Its time has passed.
     Missed(ReleaseId),
 }
 
-impl Handed {
+impl HandedRelease {
     fn release(&self) -> &ReleaseId {
         match self {
-            Handed::Wanted(request) => &request.release,
-            Handed::Missed(release) => release,
+            HandedRelease::Wanted(request) => &request.release,
+            HandedRelease::Missed(release) => release,
         }
     }
 
     fn keeps_state(&self) -> bool {
-        matches!(self, Handed::Wanted(request) if request.sealable.keeps_state())
+        matches!(self, HandedRelease::Wanted(request) if request.sealable.keeps_state())
     }
 }
 
 /// Releases that wait for their turn.
 #[derive(Default)]
 pub(super) struct Turns {
-    waiting: VecDeque<Handed>,
+    waiting: VecDeque<HandedRelease>,
     ids: HashSet<Digest>,
 }
 
@@ -46,7 +46,7 @@ impl Turns {
     }
 
     /// Adds a release behind the others. One that waits already waits once.
-    pub(super) fn queue(&mut self, handed: Handed) {
+    pub(super) fn queue(&mut self, handed: HandedRelease) {
         if self.ids.insert(handed.release().id()) {
             self.waiting.push_back(handed);
         }
@@ -54,8 +54,8 @@ impl Turns {
 
     /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one, for the next one
     /// needs what it has sealed.
-    pub(super) fn next(&mut self) -> Vec<Handed> {
-        let (mut ready, mut drawn): (Vec<Handed>, HashSet<Name>) = Default::default();
+    pub(super) fn next(&mut self) -> Vec<HandedRelease> {
+        let (mut ready, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
         while let Some(next) = self.waiting.front() {
             if next.keeps_state() && !drawn.insert(next.release().name.clone()) {
                 break;

@@ -11,24 +11,24 @@ use crate::ledger::{Digest, LedgerKey, Name, Note, State};
 const NONCE: usize = 24;
 
 /// Whose state it is: a job's, and which of its statistics'.
-pub(super) type Statistic<'a> = (&'a Name, &'a Name);
+pub(super) type StatisticRef<'a> = (&'a Name, &'a Name);
 
 /// What seals and opens states of one ledger.
-pub(super) struct Vault {
+pub(super) struct StateCipher {
     cipher: XChaCha20Poly1305,
     ledger: Digest,
 }
 
-impl Vault {
-    pub(super) fn new(key: &LedgerKey, ledger: Digest) -> Vault {
+impl StateCipher {
+    pub(super) fn new(key: &LedgerKey, ledger: Digest) -> StateCipher {
         let key = key.derive("discreet-dataflow 2026 mechanism state");
-        Vault { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
+        StateCipher { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
 
     /// The state that follows version `after`, and what is noted beside it; `None` where there is no randomness.
     pub(super) fn seal(
         &self,
-        of: Statistic<'_>,
+        of: StatisticRef<'_>,
         after: i64,
         state: &[u8],
         note: Option<&Noted>,
@@ -47,12 +47,12 @@ impl Vault {
     }
 
     /// The state in clear; `None` where it was sealed by another key, for another place, or changed since.
-    pub(super) fn open(&self, of: Statistic<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn open(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
         self.opened(&place(&self.ledger, of, state.version), &state.held)
     }
 
     /// The same of a note at this place.
-    pub(super) fn open_note(&self, of: Statistic<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn open_note(&self, of: StatisticRef<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         self.opened(&place_of_note(&self.ledger, of, at), held)
     }
 
@@ -72,11 +72,11 @@ impl Vault {
 }
 
 /// Names are of a fixed alphabet without `/`, so no two places read alike.
-fn place(ledger: &Digest, (job, name): Statistic<'_>, version: i64) -> Vec<u8> {
+fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64) -> Vec<u8> {
     format!("{ledger}/{job}/{name}/{version}").into_bytes()
 }
 
-fn place_of_note(ledger: &Digest, (job, name): Statistic<'_>, place: i64) -> Vec<u8> {
+fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> Vec<u8> {
     format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
 }
 
@@ -95,7 +95,7 @@ mod tests {
         let name = |text| Name::new("name", text).unwrap();
         let [web, by_path, other] = ["web", "by_path", "other"].map(name);
         let own = (&web, &by_path);
-        let vault = Vault::new(&key, Digest::of(b"ledger"));
+        let vault = StateCipher::new(&key, Digest::of(b"ledger"));
         let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
         let state = vault.seal(own, 4, b"what is kept", Some(&note)).unwrap();
         let noted = state.note.clone().unwrap();
@@ -115,8 +115,8 @@ mod tests {
         assert!(vault.open((&other, &by_path), &state).is_none());
         assert!(vault.open((&web, &other), &state).is_none());
         assert!(vault.open(own, &State { version: 6, ..state.clone() }).is_none());
-        assert!(Vault::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
-        assert!(Vault::new(&key, Digest::of(b"another")).open(own, &state).is_none());
+        assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
+        assert!(StateCipher::new(&key, Digest::of(b"another")).open(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;

@@ -5,11 +5,11 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 use super::patience;
-use super::vault::Vault;
+use super::vault::StateCipher;
 use crate::ledger::{Claim, Digest, Ledger, LedgerError, LedgerErrorKind, Name, VersionTerms};
 
 /// The newest state of a statistic, in clear.
-pub(super) struct Kept {
+pub(super) struct KeptState {
     /// How often it has changed.
     pub(super) version: i64,
     pub(super) state: Zeroizing<Vec<u8>>,
@@ -52,7 +52,7 @@ pub(super) struct Guest {
 pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,
-    vault: &Vault,
+    vault: &StateCipher,
     Guest { name, version, terms }: &Guest,
 ) -> Result<Option<Memory>, LedgerError> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
@@ -85,15 +85,15 @@ pub(super) fn welcome(
 pub(super) fn kept(
     ledger: &mut Ledger,
     claim: &Claim,
-    vault: &Vault,
+    vault: &StateCipher,
     name: &Name,
-) -> Result<Option<Kept>, LedgerError> {
+) -> Result<Option<KeptState>, LedgerError> {
     let job = claim.job();
     let Some(sealed) = patience::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
         return Ok(None);
     };
     let opened = vault.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
-    Ok(Some(Kept { version: sealed.version, state: opened }))
+    Ok(Some(KeptState { version: sealed.version, state: opened }))
 }
 
 fn unopened(name: &Name, job: &Name) -> LedgerError {

@@ -4,7 +4,7 @@ use super::columns::{encode, promise_columns, relation_column, unit_column};
 use super::name::Name;
 use crate::accounting::{Account, Adjacency, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Span;
 
 /// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
@@ -87,9 +87,9 @@ impl AccountSpec {
     /// Names `person` where the text is empty, longer than 4,096 bytes, or holds control characters.
     pub fn with_person(self, person: &str) -> Result<AccountSpec, Invalid> {
         let kind = match person {
-            "" => Kind::Missing,
-            person if person.len() > 4_096 => Kind::TooLarge,
-            person if person.chars().any(char::is_control) => Kind::Malformed,
+            "" => InvalidKind::Missing,
+            person if person.len() > 4_096 => InvalidKind::TooLarge,
+            person if person.chars().any(char::is_control) => InvalidKind::Malformed,
             _ => return Ok(AccountSpec { person: Some(person.to_owned()), ..self }),
         };
         Err(Invalid::new("person", kind, "a line of text, of at most 4,096 bytes"))
@@ -122,11 +122,15 @@ impl AccountSpec {
     ) -> Result<AccountSpec, Invalid> {
         Account::new(promise, neighbours, cap.clone())?;
         if encode(&cap).is_none() {
-            return Err(Invalid::new("budget", Kind::Mixed, "pure epsilon, epsilon with delta, or rho"));
+            return Err(Invalid::new(
+                "budget",
+                InvalidKind::Mixed,
+                "pure epsilon, epsilon with delta, or rho",
+            ));
         }
         let (_, span) = promise_columns(promise);
         if i64::try_from(span).is_err() {
-            return Err(Invalid::new("span", Kind::TooLarge, "a span below 2^63 microseconds"));
+            return Err(Invalid::new("span", InvalidKind::TooLarge, "a span below 2^63 microseconds"));
         }
         Ok(AccountSpec { name, neighbours, promise, cap, person: None })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// One to 64 of `a-z`, `0-9`, `_` and `-`: no case, no spaces, no look-alikes from other scripts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,10 +17,10 @@ impl Name {
     pub fn new(field: &'static str, name: &str) -> Result<Name, Invalid> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         let kind = match name.len() {
-            0 => Kind::Missing,
-            65.. => Kind::TooLarge,
+            0 => InvalidKind::Missing,
+            65.. => InvalidKind::TooLarge,
             _ if name.bytes().all(plain) => return Ok(Name(name.to_owned())),
-            _ => Kind::Malformed,
+            _ => InvalidKind::Malformed,
         };
         Err(Invalid::new(field, kind, "1 to 64 of a-z, 0-9, _ and -"))
     }

@@ -5,7 +5,7 @@ use dashu_int::UBig;
 use super::sensitivity::Sensitivity;
 use super::spend::Spend;
 use crate::accounting::{self, BudgetUnits};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{self, NoiseDistribution, NoiseSource, Ratio};
 
 /// Which law the noise follows.
@@ -45,13 +45,13 @@ impl Additive {
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
             let remedy = "a bound by which one person moves the answer by at most 2^40";
-            u64::try_from(value).map_err(|_| Invalid::new("sensitivity", Kind::TooLarge, remedy))
+            u64::try_from(value).map_err(|_| Invalid::new("sensitivity", InvalidKind::TooLarge, remedy))
         };
         match (family, spend) {
             (Family::Gaussian, Spend::Pure(_)) => {
                 let remedy =
                     "rho, or epsilon with a delta: Gaussian noise has no pure epsilon; Laplace noise has";
-                Err(Invalid::new("delta", Kind::Missing, remedy))
+                Err(Invalid::new("delta", InvalidKind::Missing, remedy))
             }
             (Family::Gaussian, Spend::Rho(rho)) => {
                 // Every vector here moves by Linf in each of L0 cells, and cells add up.
@@ -153,7 +153,11 @@ fn laplace_holds(epsilon: BudgetUnits, l1: u128, scale: Ratio) -> bool {
 }
 
 fn unproved(field: &'static str) -> Invalid {
-    Invalid::new(field, Kind::TooSmall, "more budget: no noise of 12 digits was found to keep within it")
+    Invalid::new(
+        field,
+        InvalidKind::TooSmall,
+        "more budget: no noise of 12 digits was found to keep within it",
+    )
 }
 
 #[cfg(test)]

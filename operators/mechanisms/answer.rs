@@ -6,7 +6,7 @@ use super::additive::Additive;
 use super::point::Point;
 use super::ranks::Quantile;
 use crate::canonical::Canonical;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A noised number, and where the truth lies at the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,7 +183,7 @@ impl Coordinate {
         if coordinates.len() == numbers {
             return Ok(coordinates.into());
         }
-        Err(Invalid::new("of", Kind::Mixed, "a name for each coordinate"))
+        Err(Invalid::new("of", InvalidKind::Mixed, "a name for each coordinate"))
     }
 
     pub(super) fn canonical(&self, form: Canonical) -> Canonical {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::PrivacyUnit;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The largest number that a bound may state: far above any use, and small enough that products of three fit 128 bits.
 const LARGEST: u64 = 1 << 31;
@@ -62,9 +62,9 @@ impl Bound {
 
 fn within(field: &'static str, value: u64) -> Result<u64, Invalid> {
     let kind = match value {
-        0 => Kind::Zero,
+        0 => InvalidKind::Zero,
         1..=LARGEST => return Ok(value),
-        _ => Kind::TooLarge,
+        _ => InvalidKind::TooLarge,
     };
     Err(Invalid::new(field, kind, "a whole number from 1 to 2^31"))
 }
@@ -128,7 +128,7 @@ impl Range {
         if low < high {
             return Ok(Range { low, high });
         }
-        Err(Invalid::new("range", Kind::TooSmall, "two whole numbers, the first below the second"))
+        Err(Invalid::new("range", InvalidKind::TooSmall, "two whole numbers, the first below the second"))
     }
 
     /// The least.
@@ -223,11 +223,11 @@ mod tests {
             let refused = bound.checked().unwrap_err();
             (refused.field().to_owned(), refused.kind())
         };
-        assert_eq!(refused(Bound::keys(0)), ("keys".into(), Kind::Zero));
-        assert_eq!(refused(Bound::keys(1).per_key(0)), ("per_key".into(), Kind::Zero));
-        assert_eq!(refused(Bound::keys(1).windows(0)), ("windows".into(), Kind::Zero));
-        assert_eq!(refused(Bound::keys((1 << 31) + 1)), ("keys".into(), Kind::TooLarge));
-        assert_eq!(refused(Bound::keys(1).per_key(u64::MAX)), ("per_key".into(), Kind::TooLarge));
+        assert_eq!(refused(Bound::keys(0)), ("keys".into(), InvalidKind::Zero));
+        assert_eq!(refused(Bound::keys(1).per_key(0)), ("per_key".into(), InvalidKind::Zero));
+        assert_eq!(refused(Bound::keys(1).windows(0)), ("windows".into(), InvalidKind::Zero));
+        assert_eq!(refused(Bound::keys((1 << 31) + 1)), ("keys".into(), InvalidKind::TooLarge));
+        assert_eq!(refused(Bound::keys(1).per_key(u64::MAX)), ("per_key".into(), InvalidKind::TooLarge));
         assert!(Bound::keys(1 << 31).per_key(1 << 31).checked().is_ok());
         assert_eq!(Bound::keys(4).checked().unwrap().per_key(), 1);
     }
@@ -250,13 +250,13 @@ mod tests {
     // Refutes ends that change places, and a way to write a range that is not checked.
     #[test]
     fn every_way_to_write_a_range_is_checked() {
-        fn asked(range: impl TryInto<Range, Error: Into<Invalid>>) -> Result<Range, Kind> {
+        fn asked(range: impl TryInto<Range, Error: Into<Invalid>>) -> Result<Range, InvalidKind> {
             range.try_into().map_err(|refused| refused.into().kind())
         }
         let range = Range::new(-3, 4).unwrap();
         let ways = [asked((-3, 4)), asked(-3..=4), asked(Range::new(-3, 4)), asked(range)];
         assert_eq!(ways, [Ok(range); 4]);
         let wrong = [asked((4, -3)), asked(RangeInclusive::new(4, -3)), asked(Range::new(4, -3))];
-        assert_eq!(wrong, [Err(Kind::TooSmall); 3]);
+        assert_eq!(wrong, [Err(InvalidKind::TooSmall); 3]);
     }
 }

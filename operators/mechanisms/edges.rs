@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Key, Keys, Label};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The edges between the buckets of a histogram, from the lowest on. `n` edges make `n + 1` buckets, for what lies below
 /// the first and from the last on is counted too: no value is left out, so leaving out tells nothing.
@@ -31,8 +31,8 @@ impl Edges {
         let edges: Vec<i64> = edges.into_iter().collect();
         let kind = match edges.windows(2).all(|pair| pair[0] < pair[1]) {
             true if !edges.is_empty() => return Ok(Edges(edges)),
-            true => Kind::Empty,
-            false => Kind::Mixed,
+            true => InvalidKind::Empty,
+            false => InvalidKind::Mixed,
         };
         Err(Invalid::new("edges", kind, "at least one whole number, each above the one before"))
     }
@@ -150,9 +150,12 @@ mod tests {
         }
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1] && pair[0].to_bytes() < pair[1].to_bytes()));
         let kind = |edges: &[i64]| Edges::new(edges.iter().copied()).unwrap_err().kind();
-        assert_eq!((kind(&[]), kind(&[1, 1]), kind(&[2, 1])), (Kind::Empty, Kind::Mixed, Kind::Mixed));
+        assert_eq!(
+            (kind(&[]), kind(&[1, 1]), kind(&[2, 1])),
+            (InvalidKind::Empty, InvalidKind::Mixed, InvalidKind::Mixed)
+        );
         assert_eq!(Edges::try_from(Edges::new([-3, 0, 1, 7])), Ok(edges));
-        assert_eq!(Edges::try_from(Edges::new([])).unwrap_err().kind(), Kind::Empty);
+        assert_eq!(Edges::try_from(Edges::new([])).unwrap_err().kind(), InvalidKind::Empty);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::accounting::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// What a statistic is grouped by.
 ///
@@ -137,11 +137,11 @@ impl<K: Key> Keys<K> {
     pub fn public(keys: impl IntoIterator<Item = K>) -> Result<Keys<K>, Invalid> {
         let mut keys: Vec<K> = keys.into_iter().collect();
         if keys.is_empty() {
-            return Err(Invalid::new("keys", Kind::Empty, "at least one key, or discover them"));
+            return Err(Invalid::new("keys", InvalidKind::Empty, "at least one key, or discover them"));
         }
         keys.sort();
         if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(Invalid::new("keys", Kind::Mixed, "each key once"));
+            return Err(Invalid::new("keys", InvalidKind::Mixed, "each key once"));
         }
         Ok(Keys::ascending(keys))
     }
@@ -210,10 +210,10 @@ impl Keys<()> {
 fn positive(delta: Result<BudgetUnits, Invalid>) -> Result<BudgetUnits, Invalid> {
     let refuse = |kind| Err(Invalid::new("delta", kind, "a number above 0 and below 1, such as 1e-8"));
     match delta {
-        Ok(BudgetUnits::ZERO) => refuse(Kind::Zero),
-        Ok(delta) if delta >= ONE => refuse(Kind::TooLarge),
+        Ok(BudgetUnits::ZERO) => refuse(InvalidKind::Zero),
+        Ok(delta) if delta >= ONE => refuse(InvalidKind::TooLarge),
         Ok(delta) => Ok(delta),
-        Err(found) if found.kind() == Kind::Overflow => refuse(Kind::TooLarge),
+        Err(found) if found.kind() == InvalidKind::Overflow => refuse(InvalidKind::TooLarge),
         Err(found) => refuse(found.kind()),
     }
 }
@@ -231,8 +231,8 @@ mod tests {
             panic!()
         };
         assert_eq!(*keys, ["B", "a", "b"].map(str::to_owned));
-        assert_eq!(Keys::public([3u32, 1, 3]).unwrap_err().kind(), Kind::Mixed);
-        assert_eq!(Keys::<u32>::public([]).unwrap_err().kind(), Kind::Empty);
+        assert_eq!(Keys::public([3u32, 1, 3]).unwrap_err().kind(), InvalidKind::Mixed);
+        assert_eq!(Keys::<u32>::public([]).unwrap_err().kind(), InvalidKind::Empty);
     }
 
     // Refutes a list in the order in which it was written, and one where keys are discovered.
@@ -240,11 +240,11 @@ mod tests {
     fn only_public_keys_are_listed() {
         assert_eq!(Keys::public([7u32, 1, 3]).unwrap().listed().as_deref(), Some(&[1, 3, 7][..]));
         assert!(Keys::<u32>::discover(1e-6).listed().is_none());
-        fn asked(keys: impl TryInto<Keys<u32>, Error: Into<Invalid>>) -> Result<bool, Kind> {
+        fn asked(keys: impl TryInto<Keys<u32>, Error: Into<Invalid>>) -> Result<bool, InvalidKind> {
             keys.try_into().map(|keys| keys.discovers()).map_err(|refused| refused.into().kind())
         }
         assert_eq!(asked(Keys::public([1, 2])), Ok(false));
-        assert_eq!(asked(Keys::public([1, 1])), Err(Kind::Mixed));
+        assert_eq!(asked(Keys::public([1, 1])), Err(InvalidKind::Mixed));
         assert_eq!(asked(Keys::discover(1e-6)), Ok(true));
     }
 
@@ -254,11 +254,11 @@ mod tests {
             Choice::Discover { delta, .. } => delta.map_err(|refused| refused.kind()),
             Choice::Public(_) => panic!(),
         };
-        assert_eq!(kind(0.0), Err(Kind::Zero));
-        assert_eq!(kind(-1.0), Err(Kind::Negative));
-        assert_eq!(kind(f64::NAN), Err(Kind::Nan));
-        assert_eq!(kind(1.0), Err(Kind::TooLarge));
-        assert_eq!(kind(f64::INFINITY), Err(Kind::TooLarge));
+        assert_eq!(kind(0.0), Err(InvalidKind::Zero));
+        assert_eq!(kind(-1.0), Err(InvalidKind::Negative));
+        assert_eq!(kind(f64::NAN), Err(InvalidKind::Nan));
+        assert_eq!(kind(1.0), Err(InvalidKind::TooLarge));
+        assert_eq!(kind(f64::INFINITY), Err(InvalidKind::TooLarge));
         assert!(kind(1e-300).is_ok());
     }
 

@@ -1,7 +1,7 @@
 //! The keys that are public already: all that a release with discovered keys remembers from one window to the next.
 
 use super::keys::Key;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The format: this byte, then each key as its length in four bytes, the most significant first, and its bytes; in
 /// ascending order.
@@ -25,11 +25,11 @@ impl<K: Key> Known<K> {
         let Some((&VERSION, mut rest)) = bytes.split_first() else {
             return Err(Invalid::new(
                 "state",
-                Kind::Malformed,
+                InvalidKind::Malformed,
                 "state that this version of the library wrote",
             ));
         };
-        let malformed = || Invalid::new("state", Kind::Malformed, "the state as it was sealed");
+        let malformed = || Invalid::new("state", InvalidKind::Malformed, "the state as it was sealed");
         let mut keys: Vec<K> = Vec::new();
         while !rest.is_empty() {
             let (length, after) = rest.split_first_chunk().ok_or_else(malformed)?;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(bytes: &[u8]) -> Result<Known<String>, Kind> {
+    fn read(bytes: &[u8]) -> Result<Known<String>, InvalidKind> {
         Known::from_bytes(bytes).map_err(|refused| refused.kind())
     }
 
@@ -90,14 +90,14 @@ mod tests {
 
     #[test]
     fn bytes_that_nobody_wrote_are_refused() {
-        assert_eq!(read(b""), Err(Kind::Malformed));
-        assert_eq!(read(b"\x02"), Err(Kind::Malformed), "another version");
-        assert_eq!(read(b"\x01\0\0\0"), Err(Kind::Malformed), "a torn length");
-        assert_eq!(read(b"\x01\0\0\0\x02a"), Err(Kind::Malformed), "a torn key");
-        assert_eq!(read(b"\x01\xff\xff\xff\xffa"), Err(Kind::Malformed), "a length beyond the end");
-        assert_eq!(read(b"\x01\0\0\0\x01\xff"), Err(Kind::Malformed), "no text");
-        assert_eq!(read(b"\x01\0\0\0\x01b\0\0\0\x01a"), Err(Kind::Malformed), "out of order");
-        assert_eq!(read(b"\x01\0\0\0\x01a\0\0\0\x01a"), Err(Kind::Malformed), "twice");
+        assert_eq!(read(b""), Err(InvalidKind::Malformed));
+        assert_eq!(read(b"\x02"), Err(InvalidKind::Malformed), "another version");
+        assert_eq!(read(b"\x01\0\0\0"), Err(InvalidKind::Malformed), "a torn length");
+        assert_eq!(read(b"\x01\0\0\0\x02a"), Err(InvalidKind::Malformed), "a torn key");
+        assert_eq!(read(b"\x01\xff\xff\xff\xffa"), Err(InvalidKind::Malformed), "a length beyond the end");
+        assert_eq!(read(b"\x01\0\0\0\x01\xff"), Err(InvalidKind::Malformed), "no text");
+        assert_eq!(read(b"\x01\0\0\0\x01b\0\0\0\x01a"), Err(InvalidKind::Malformed), "out of order");
+        assert_eq!(read(b"\x01\0\0\0\x01a\0\0\0\x01a"), Err(InvalidKind::Malformed), "twice");
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use super::spend::Spend;
 use super::statistic::{Mean, Total};
 use super::totals::{NoisyTotals, totals};
 use crate::accounting::{BudgetUnits, PrivacyCost, convert};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Discrete Gaussian noise on each cell: the default. With several keys a person it needs least.
 ///
@@ -177,7 +177,7 @@ impl UncheckedNoise {
         if self.confidence > 0.0 && self.confidence < 1.0 {
             return Ok(self.confidence);
         }
-        let kind = if self.confidence.is_nan() { Kind::Nan } else { Kind::Malformed };
+        let kind = if self.confidence.is_nan() { InvalidKind::Nan } else { InvalidKind::Malformed };
         Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"))
     }
 
@@ -192,9 +192,9 @@ impl UncheckedNoise {
 
 pub(super) fn percent(field: &'static str, value: u8) -> Result<u8, Invalid> {
     let kind = match value {
-        0 => Kind::Zero,
+        0 => InvalidKind::Zero,
         1..=99 => return Ok(value),
-        _ => Kind::TooLarge,
+        _ => InvalidKind::TooLarge,
     };
     Err(Invalid::new(field, kind, "a whole number of percent from 1 to 99"))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// How many of a whole number's digits stand behind the decimal point when it is told.
 ///
@@ -34,7 +34,7 @@ impl Point {
     pub fn digits(digits: i32) -> Result<Point, Invalid> {
         match i8::try_from(digits) {
             Ok(count) if digits.abs() <= MOST => Ok(Point(count)),
-            _ => Err(Invalid::new("digits", Kind::TooLarge, "a whole number from -18 to 18")),
+            _ => Err(Invalid::new("digits", InvalidKind::TooLarge, "a whole number from -18 to 18")),
         }
     }
 

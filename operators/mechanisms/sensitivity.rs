@@ -2,7 +2,7 @@
 
 use super::bound::ContributionBound;
 use crate::accounting::{Adjacency, Relation};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// How far one unit more or less ([`Relation::AddRemove`]) can move the vector of *one* window: its cells, over all keys,
 /// taken together. Exact, or an upper bound where that is said; there is no way to state one.
@@ -79,5 +79,5 @@ impl Sensitivity {
 }
 
 fn overflow() -> Invalid {
-    Invalid::new("bound", Kind::Overflow, "fewer keys, fewer records a key, or a narrower range")
+    Invalid::new("bound", InvalidKind::Overflow, "fewer keys, fewer records a key, or a narrower range")
 }

@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, ReleaseCost};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The cost of additive noise, in one of the two currencies that have a closed form for many cells at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,12 @@ impl Spend {
         match amount {
             PrivacyCost::Pure { epsilon } => Ok(Spend::Pure(*epsilon)),
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => Ok(Spend::Rho(*rho)),
-            PrivacyCost::Zcdp { .. } => {
-                Err(Invalid::new("delta", Kind::Mixed, "rho alone here, and delta to the keys to discover"))
-            }
-            _ => Err(Invalid::new("currency", Kind::Mixed, "rho or pure epsilon")),
+            PrivacyCost::Zcdp { .. } => Err(Invalid::new(
+                "delta",
+                InvalidKind::Mixed,
+                "rho alone here, and delta to the keys to discover",
+            )),
+            _ => Err(Invalid::new("currency", InvalidKind::Mixed, "rho or pure epsilon")),
         }
     }
 

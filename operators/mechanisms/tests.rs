@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::Decimal;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, Relation};
-use crate::invalid::Kind;
+use crate::invalid::InvalidKind;
 use crate::noise::NoiseSource;
 use crate::noise::goodness::{Bins, binomial_within, size};
 
@@ -187,29 +187,32 @@ fn what_cannot_be_had_is_refused_before_there_is_data() {
         let refused = mechanism.ready(total).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    assert_eq!(kind(&Gaussian::rho(0.0), &total), ("rho".into(), Kind::Zero));
-    assert_eq!(kind(&Gaussian::rho(f64::NAN), &total), ("rho".into(), Kind::Nan));
-    assert_eq!(kind(&Gaussian::rho(-1.0), &total), ("rho".into(), Kind::Negative));
-    assert_eq!(kind(&Gaussian::rho(1e6), &total), ("rho".into(), Kind::TooLarge));
-    assert_eq!(kind(&Gaussian::epsilon(1.0, 0.0), &total), ("delta".into(), Kind::Zero));
+    assert_eq!(kind(&Gaussian::rho(0.0), &total), ("rho".into(), InvalidKind::Zero));
+    assert_eq!(kind(&Gaussian::rho(f64::NAN), &total), ("rho".into(), InvalidKind::Nan));
+    assert_eq!(kind(&Gaussian::rho(-1.0), &total), ("rho".into(), InvalidKind::Negative));
+    assert_eq!(kind(&Gaussian::rho(1e6), &total), ("rho".into(), InvalidKind::TooLarge));
+    assert_eq!(kind(&Gaussian::epsilon(1.0, 0.0), &total), ("delta".into(), InvalidKind::Zero));
     let pure = PrivacyCost::pure(1.0).unwrap();
-    assert_eq!(kind(&Gaussian::cost(&pure), &total), ("delta".into(), Kind::Missing));
+    assert_eq!(kind(&Gaussian::cost(&pure), &total), ("delta".into(), InvalidKind::Missing));
     let approximate = PrivacyCost::approximate(1.0, 1e-6).unwrap();
-    assert_eq!(kind(&Gaussian::cost(&approximate), &total), ("currency".into(), Kind::Mixed));
+    assert_eq!(kind(&Gaussian::cost(&approximate), &total), ("currency".into(), InvalidKind::Mixed));
     let with_delta = PrivacyCost::approximate_zcdp(0.1, Omega::EVERY, Some(1e-6)).unwrap();
-    assert_eq!(kind(&Gaussian::cost(&with_delta), &total), ("delta".into(), Kind::Mixed));
+    assert_eq!(kind(&Gaussian::cost(&with_delta), &total), ("delta".into(), InvalidKind::Mixed));
     for confidence in [0.0, 1.0, -0.5, 2.0, f64::INFINITY] {
         let asked = Gaussian::rho(0.1).confidence(confidence);
-        assert_eq!(kind(&asked, &total), ("confidence".into(), Kind::Malformed));
+        assert_eq!(kind(&asked, &total), ("confidence".into(), InvalidKind::Malformed));
     }
-    assert_eq!(kind(&Gaussian::rho(0.1).confidence(f64::NAN), &total), ("confidence".into(), Kind::Nan));
+    assert_eq!(
+        kind(&Gaussian::rho(0.1).confidence(f64::NAN), &total),
+        ("confidence".into(), InvalidKind::Nan)
+    );
     let found = Total::count(limits(2, 5), Keys::discover(1e-6)).unwrap();
-    assert_eq!(kind(&Gaussian::rho(0.1).selecting(0), &found), ("selecting".into(), Kind::Zero));
-    assert_eq!(kind(&Gaussian::rho(0.1).selecting(100), &found), ("selecting".into(), Kind::TooLarge));
+    assert_eq!(kind(&Gaussian::rho(0.1).selecting(0), &found), ("selecting".into(), InvalidKind::Zero));
+    assert_eq!(kind(&Gaussian::rho(0.1).selecting(100), &found), ("selecting".into(), InvalidKind::TooLarge));
     let mean = Mean::new(Range::new(0, 9).unwrap(), limits(2, 1), Keys::public([1u32]).unwrap()).unwrap();
     assert_eq!(Gaussian::rho(0.1).counting(0).ready(&mean).unwrap_err().field(), "counting");
     let never = Total::count(limits(2, 5), Keys::discover(0.0)).unwrap();
-    assert_eq!(kind(&Gaussian::rho(0.1), &never), ("delta".into(), Kind::Zero));
+    assert_eq!(kind(&Gaussian::rho(0.1), &never), ("delta".into(), InvalidKind::Zero));
 }
 
 // Forged parts at the end of their types, the widest noise and the narrowest: a draw answers, whatever it is given.

@@ -12,7 +12,7 @@
 
 use super::additive::Additive;
 use crate::accounting::BudgetUnits;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// What a float computation of a probability may be off by, taken twice over: the tails come rounded up already.
 const MARGIN: f64 = 1e-10;
@@ -33,7 +33,11 @@ impl Threshold {
         let (mut low, mut high) = (0, 1);
         while !holds(high) {
             if high > 1 << 60 {
-                return Err(Invalid::new("delta", Kind::TooSmall, "a larger delta for keys to discover"));
+                return Err(Invalid::new(
+                    "delta",
+                    InvalidKind::TooSmall,
+                    "a larger delta for keys to discover",
+                ));
             }
             (low, high) = (high, 2 * high);
         }

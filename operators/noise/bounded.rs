@@ -2,7 +2,7 @@
 
 use super::NoiseDistribution;
 use super::source::NoiseSource;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A symmetric law on the integers from `-bound` to `bound`: `j` and `-j` have one weight, `half[|j|]`.
 ///
@@ -42,17 +42,17 @@ impl BoundedDistribution {
     pub fn new(half: Vec<u64>) -> Result<BoundedDistribution, Invalid> {
         let refused = |kind, remedy| Err(Invalid::new("weights", kind, remedy));
         if half.len() > LENGTH {
-            return refused(Kind::TooLarge, "at most 2^21 weights");
+            return refused(InvalidKind::TooLarge, "at most 2^21 weights");
         }
         let (least, most) = (half.iter().min(), half.iter().max());
         let Some(zero) = half.first() else {
-            return refused(Kind::Empty, "at least one weight");
+            return refused(InvalidKind::Empty, "at least one weight");
         };
         if least == Some(&0) {
-            return refused(Kind::Zero, "weights above 0");
+            return refused(InvalidKind::Zero, "weights above 0");
         }
         if most > Some(&WEIGHT) {
-            return refused(Kind::TooLarge, "weights up to 2^62");
+            return refused(InvalidKind::TooLarge, "weights up to 2^62");
         }
         let mut sum = 0;
         let block = |block: &[u64]| {

@@ -6,7 +6,7 @@ use dashu_int::ops::BitTest;
 use super::fraction::Fraction;
 use super::ratio::Ratio;
 use super::source::NoiseSource;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 impl NoiseSource {
     /// A uniform integer in `0..bound`; 0 for a bound of 0.
@@ -37,7 +37,7 @@ impl NoiseSource {
     /// If the probability is above 1.
     pub fn bernoulli(&mut self, probability: Ratio) -> Result<bool, Invalid> {
         if probability.numerator() > probability.denominator() {
-            return Err(Invalid::new("probability", Kind::TooLarge, "a number of at most 1"));
+            return Err(Invalid::new("probability", InvalidKind::TooLarge, "a number of at most 1"));
         }
         Ok(self.flip(&Fraction::Small(probability.numerator(), probability.denominator())))
     }

@@ -46,7 +46,7 @@ use dashu_int::ops::BitTest;
 use super::enclosure::Enclosure;
 use super::fraction::Fraction;
 use super::ratio::Ratio;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Bits behind the point of the powers that the factors are cut from.
 const BITS: usize = 192;
@@ -87,7 +87,7 @@ impl Decay {
             Invalid::new("epsilon", refused.kind(), "from 2^-19 to 2^11 for each choice")
         })?;
         if step == 0 {
-            return Err(Invalid::new("step", Kind::Zero, "a number above 0"));
+            return Err(Invalid::new("step", InvalidKind::Zero, "a number above 0"));
         }
         let denominator = UBig::from(half.denominator());
         let kept = (UBig::from(half.numerator()) << Decay::ASIDE) - &denominator;

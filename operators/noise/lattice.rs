@@ -1,6 +1,6 @@
 //! How a real number becomes an integer: on a public grid whose step is a power of two.
 
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// A bounded grid of `step * integer`, where the step is a power of two.
 ///
@@ -41,29 +41,29 @@ impl Lattice {
     pub fn new(low: f64, high: f64, exponent: i32) -> Result<Lattice, Invalid> {
         for (field, bound) in [("low", low), ("high", high)] {
             let kind = match bound {
-                _ if bound.is_nan() => Kind::Nan,
-                _ if bound.is_infinite() => Kind::Infinite,
-                _ if bound.is_subnormal() => Kind::Subnormal,
+                _ if bound.is_nan() => InvalidKind::Nan,
+                _ if bound.is_infinite() => InvalidKind::Infinite,
+                _ if bound.is_subnormal() => InvalidKind::Subnormal,
                 _ => continue,
             };
             return Err(Invalid::new(field, kind, "a finite number"));
         }
         if low >= high {
-            return Err(Invalid::new("high", Kind::TooSmall, "a number above low"));
+            return Err(Invalid::new("high", InvalidKind::TooSmall, "a number above low"));
         }
-        let kind = if exponent < 0 { Kind::TooSmall } else { Kind::TooLarge };
+        let kind = if exponent < 0 { InvalidKind::TooSmall } else { InvalidKind::TooLarge };
         if !(-1022..=1023).contains(&exponent) {
             return Err(Invalid::new("exponent", kind, "an integer from -1022 to 1023"));
         }
         let step = f64::from_bits(((exponent + 1023) as u64) << 52);
         for (field, bound) in [("low", low), ("high", high)] {
             if (bound / step).abs() > LARGEST {
-                return Err(Invalid::new(field, Kind::TooLarge, "a number within 2^62 steps of zero"));
+                return Err(Invalid::new(field, InvalidKind::TooLarge, "a number within 2^62 steps of zero"));
             }
         }
         let lattice = Lattice { low, high, step, lowest: steps(low / step), highest: steps(high / step) };
         if lattice.lowest == lattice.highest {
-            return Err(Invalid::new("exponent", Kind::TooLarge, "a step that divides the range"));
+            return Err(Invalid::new("exponent", InvalidKind::TooLarge, "a step that divides the range"));
         }
         Ok(lattice)
     }
@@ -111,7 +111,7 @@ impl Lattice {
         // Dividing by a power of two is exact, unless it falls among the subnormals, which are above no step.
         let steps = (positive("length", length)? / self.step).ceil().max(1.0);
         if steps > LARGEST {
-            return Err(Invalid::new("length", Kind::TooLarge, "a number of at most 2^62 steps"));
+            return Err(Invalid::new("length", InvalidKind::TooLarge, "a number of at most 2^62 steps"));
         }
         Ok(steps as u64)
     }
@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(grid.steps_up(0.250_000_1).unwrap(), 2);
         assert_eq!(grid.steps_up(1e-300).unwrap(), 1);
         assert_eq!(Lattice::new(-1e308, 1e308, 1000).unwrap().steps_up(f64::MIN_POSITIVE).unwrap(), 1);
-        assert_eq!(grid.steps_up(0.0).unwrap_err().kind(), Kind::Zero);
-        assert_eq!(grid.steps_up(1e300).unwrap_err().kind(), Kind::TooLarge);
+        assert_eq!(grid.steps_up(0.0).unwrap_err().kind(), InvalidKind::Zero);
+        assert_eq!(grid.steps_up(1e300).unwrap_err().kind(), InvalidKind::TooLarge);
     }
 
     #[test]
@@ -166,15 +166,15 @@ mod tests {
             let error = Lattice::new(low, high, exponent).unwrap_err();
             (error.field().to_owned(), error.kind())
         };
-        assert_eq!(refusal(f64::NAN, 1.0, 0), ("low".into(), Kind::Nan));
-        assert_eq!(refusal(0.0, f64::INFINITY, 0), ("high".into(), Kind::Infinite));
-        assert_eq!(refusal(5e-324, 1.0, 0), ("low".into(), Kind::Subnormal));
-        assert_eq!(refusal(1.0, 1.0, 0), ("high".into(), Kind::TooSmall));
-        assert_eq!(refusal(2.0, 1.0, 0), ("high".into(), Kind::TooSmall));
-        assert_eq!(refusal(0.0, 1.0, -1023), ("exponent".into(), Kind::TooSmall));
-        assert_eq!(refusal(0.0, 1.0, 1024), ("exponent".into(), Kind::TooLarge));
-        assert_eq!(refusal(0.0, 1.0, -63), ("high".into(), Kind::TooLarge));
-        assert_eq!(refusal(0.1, 0.2, 4), ("exponent".into(), Kind::TooLarge));
+        assert_eq!(refusal(f64::NAN, 1.0, 0), ("low".into(), InvalidKind::Nan));
+        assert_eq!(refusal(0.0, f64::INFINITY, 0), ("high".into(), InvalidKind::Infinite));
+        assert_eq!(refusal(5e-324, 1.0, 0), ("low".into(), InvalidKind::Subnormal));
+        assert_eq!(refusal(1.0, 1.0, 0), ("high".into(), InvalidKind::TooSmall));
+        assert_eq!(refusal(2.0, 1.0, 0), ("high".into(), InvalidKind::TooSmall));
+        assert_eq!(refusal(0.0, 1.0, -1023), ("exponent".into(), InvalidKind::TooSmall));
+        assert_eq!(refusal(0.0, 1.0, 1024), ("exponent".into(), InvalidKind::TooLarge));
+        assert_eq!(refusal(0.0, 1.0, -63), ("high".into(), InvalidKind::TooLarge));
+        assert_eq!(refusal(0.1, 0.2, 4), ("exponent".into(), InvalidKind::TooLarge));
     }
 
     proptest! {

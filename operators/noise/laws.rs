@@ -320,5 +320,5 @@ fn parameters_outside_the_lattice_are_refused_by_name() {
         refusal(Weights::new([0, 0]).map(drop)),
         "weights: found zero; give at least one weight above 0"
     );
-    assert_eq!(Weights::new([u128::MAX, 1]).unwrap_err().kind(), crate::Kind::Overflow);
+    assert_eq!(Weights::new([u128::MAX, 1]).unwrap_err().kind(), crate::InvalidKind::Overflow);
 }

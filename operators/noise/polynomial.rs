@@ -3,7 +3,7 @@
 use super::NoiseDistribution;
 use super::coins::Natural;
 use super::source::NoiseSource;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The symmetric polynomial law: `P(j)` proportional to `(bound^2 - j^2)^exponent` for `-bound < j < bound`.
 ///
@@ -26,8 +26,8 @@ impl Polynomial {
             [("bound", bound, 1 << 52, "1 to 2^52"), ("exponent", exponent.into(), 1000, "1 to 1000")];
         for (field, value, limit, remedy) in limits {
             let kind = match value {
-                0 => Kind::Zero,
-                _ if value > limit => Kind::TooLarge,
+                0 => InvalidKind::Zero,
+                _ if value > limit => InvalidKind::TooLarge,
                 _ => continue,
             };
             return Err(Invalid::new(field, kind, format!("an integer from {remedy}")));

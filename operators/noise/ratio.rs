@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// A positive rational number, in lowest terms.
 ///
@@ -33,7 +33,7 @@ impl Ratio {
     pub fn new(numerator: u128, denominator: u128) -> Result<Ratio, Invalid> {
         for (field, value) in [("numerator", numerator), ("denominator", denominator)] {
             if value == 0 {
-                return Err(Invalid::new(field, Kind::Zero, "a number above 0"));
+                return Err(Invalid::new(field, InvalidKind::Zero, "a number above 0"));
             }
         }
         let divisor = greatest_common_divisor(numerator, denominator);
@@ -48,7 +48,8 @@ impl Ratio {
     /// If the square needs more than 128 bits on either side of the bar.
     pub fn squared(self) -> Result<Ratio, Invalid> {
         let square = |part: u128| {
-            let too_long = || Invalid::new("value", Kind::Overflow, "a fraction of at most 64 bits by 64");
+            let too_long =
+                || Invalid::new("value", InvalidKind::Overflow, "a fraction of at most 64 bits by 64");
             part.checked_mul(part).ok_or_else(too_long)
         };
         Ok(Ratio { numerator: square(self.numerator)?, denominator: square(self.denominator)? })
@@ -79,10 +80,10 @@ impl Ratio {
         // Where a shift does not fit, the shifted side is the larger one: the other is below 2^128.
         let scaled = |value: u128, bits: u32| (value.leading_zeros() >= bits).then(|| value << bits);
         if scaled(ratio.numerator, low).is_some_and(|numerator| numerator < ratio.denominator) {
-            return Err(refuse(Kind::TooSmall));
+            return Err(refuse(InvalidKind::TooSmall));
         }
         if scaled(ratio.denominator, high).is_some_and(|denominator| denominator < ratio.numerator) {
-            return Err(refuse(Kind::TooLarge));
+            return Err(refuse(InvalidKind::TooLarge));
         }
         Ok(ratio)
     }
@@ -102,13 +103,13 @@ impl TryFrom<f64> for Ratio {
         let shift = mantissa.trailing_zeros();
         let (mantissa, exponent) = (mantissa >> shift, exponent + shift as i32);
         if exponent < -127 {
-            return Err(Invalid::new("number", Kind::TooSmall, "a multiple of 2^-127"));
+            return Err(Invalid::new("number", InvalidKind::TooSmall, "a multiple of 2^-127"));
         }
         if exponent < 0 {
             return Ratio::new(mantissa, 1 << -exponent);
         }
         if exponent >= mantissa.leading_zeros() as i32 {
-            return Err(Invalid::new("number", Kind::TooLarge, "a number below 2^127"));
+            return Err(Invalid::new("number", InvalidKind::TooLarge, "a number below 2^127"));
         }
         Ratio::new(mantissa << exponent, 1)
     }
@@ -121,14 +122,15 @@ impl TryFrom<&Decimal> for Ratio {
     /// Refuses zero, and what needs more than 128 bits on either side of the bar.
     fn try_from(decimal: &Decimal) -> Result<Ratio, Invalid> {
         let (digits, exponent) = decimal.parts();
-        let too_long = || Invalid::new("number", Kind::TooLarge, "at most 38 digits");
+        let too_long = || Invalid::new("number", InvalidKind::TooLarge, "at most 38 digits");
         let digits: u128 = digits.parse().map_err(|_| too_long())?;
         if digits == 0 {
-            return Err(Invalid::new("number", Kind::Zero, "a number above 0"));
+            return Err(Invalid::new("number", InvalidKind::Zero, "a number above 0"));
         }
         let power = 10u128.checked_pow(exponent.unsigned_abs());
         if exponent < 0 {
-            let power = power.ok_or_else(|| Invalid::new("number", Kind::TooSmall, "at most 38 decimals"))?;
+            let power =
+                power.ok_or_else(|| Invalid::new("number", InvalidKind::TooSmall, "at most 38 decimals"))?;
             return Ratio::new(digits, power);
         }
         Ratio::new(power.and_then(|power| digits.checked_mul(power)).ok_or_else(too_long)?, 1)
@@ -176,21 +178,21 @@ mod tests {
     fn squares_are_exact_or_refused() {
         let sigma: Ratio = "4.2247".parse().unwrap();
         assert_eq!(sigma.squared().unwrap(), "17.84809009".parse().unwrap());
-        assert_eq!(Ratio::new(1 << 64, 1).unwrap().squared().unwrap_err().kind(), Kind::Overflow);
+        assert_eq!(Ratio::new(1 << 64, 1).unwrap().squared().unwrap_err().kind(), InvalidKind::Overflow);
     }
 
     #[test]
     fn every_bad_float_is_named_for_what_it_is() {
         let kind = |value: f64| Ratio::try_from(value).unwrap_err().kind();
-        assert_eq!(kind(0.0), Kind::Zero);
-        assert_eq!(kind(-0.0), Kind::Zero);
-        assert_eq!(kind(-1.0), Kind::Negative);
-        assert_eq!(kind(f64::NEG_INFINITY), Kind::Negative);
-        assert_eq!(kind(f64::NAN), Kind::Nan);
-        assert_eq!(kind(f64::INFINITY), Kind::Infinite);
-        assert_eq!(kind(5e-324), Kind::Subnormal);
-        assert_eq!(kind(f64::MAX), Kind::TooLarge);
-        assert_eq!(kind(f64::MIN_POSITIVE), Kind::TooSmall);
+        assert_eq!(kind(0.0), InvalidKind::Zero);
+        assert_eq!(kind(-0.0), InvalidKind::Zero);
+        assert_eq!(kind(-1.0), InvalidKind::Negative);
+        assert_eq!(kind(f64::NEG_INFINITY), InvalidKind::Negative);
+        assert_eq!(kind(f64::NAN), InvalidKind::Nan);
+        assert_eq!(kind(f64::INFINITY), InvalidKind::Infinite);
+        assert_eq!(kind(5e-324), InvalidKind::Subnormal);
+        assert_eq!(kind(f64::MAX), InvalidKind::TooLarge);
+        assert_eq!(kind(f64::MIN_POSITIVE), InvalidKind::TooSmall);
     }
 
     #[test]
@@ -199,12 +201,12 @@ mod tests {
         assert_eq!(read("12.50").unwrap().to_string(), "25/2");
         assert_eq!(read("1e-6").unwrap(), Ratio::new(1, 1_000_000).unwrap());
         assert_eq!(read("2.5e3").unwrap(), Ratio::new(2500, 1).unwrap());
-        assert_eq!(read("0,5").unwrap_err().kind(), Kind::Malformed);
-        assert_eq!(read("0.00").unwrap_err().kind(), Kind::Zero);
+        assert_eq!(read("0,5").unwrap_err().kind(), InvalidKind::Malformed);
+        assert_eq!(read("0.00").unwrap_err().kind(), InvalidKind::Zero);
         for long in ["9".repeat(40), "1e39".to_owned(), format!("1{}e9", "0".repeat(30))] {
-            assert_eq!(read(&long).unwrap_err().kind(), Kind::TooLarge, "{long}");
+            assert_eq!(read(&long).unwrap_err().kind(), InvalidKind::TooLarge, "{long}");
         }
-        assert_eq!(read("1e-39").unwrap_err().kind(), Kind::TooSmall);
+        assert_eq!(read("1e-39").unwrap_err().kind(), InvalidKind::TooSmall);
     }
 
     #[test]
@@ -212,11 +214,11 @@ mod tests {
         let within =
             |n, d| Ratio::within("scale", Ratio::new(n, d).unwrap(), 8, 52).map_err(|error| error.kind());
         assert!(within(1, 256).is_ok());
-        assert_eq!(within(1, 257), Err(Kind::TooSmall));
+        assert_eq!(within(1, 257), Err(InvalidKind::TooSmall));
         assert!(within(1 << 52, 1).is_ok());
-        assert_eq!(within((1 << 52) + 1, 1), Err(Kind::TooLarge));
-        assert_eq!(within(1, u128::MAX), Err(Kind::TooSmall));
-        assert_eq!(within(u128::MAX, 1), Err(Kind::TooLarge));
+        assert_eq!(within((1 << 52) + 1, 1), Err(InvalidKind::TooLarge));
+        assert_eq!(within(1, u128::MAX), Err(InvalidKind::TooSmall));
+        assert_eq!(within(u128::MAX, 1), Err(InvalidKind::TooLarge));
         assert!(within(u128::MAX, u128::MAX - 1).is_ok());
     }
 

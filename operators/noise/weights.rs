@@ -2,7 +2,7 @@
 
 use super::coins::Natural;
 use super::source::NoiseSource;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A finite law: index `i` has probability `weights[i] / total`.
 ///
@@ -31,13 +31,13 @@ impl Weights {
         let mut sums = Vec::new();
         for weight in weights {
             total = total.checked_add(weight).ok_or_else(|| {
-                Invalid::new("weights", Kind::Overflow, "weights that add up to less than 2^128")
+                Invalid::new("weights", InvalidKind::Overflow, "weights that add up to less than 2^128")
             })?;
             sums.push(total);
         }
         match (sums.is_empty(), total) {
-            (true, _) => Err(Invalid::new("weights", Kind::Empty, "at least one weight")),
-            (_, 0) => Err(Invalid::new("weights", Kind::Zero, "at least one weight above 0")),
+            (true, _) => Err(Invalid::new("weights", InvalidKind::Empty, "at least one weight")),
+            (_, 0) => Err(Invalid::new("weights", InvalidKind::Zero, "at least one weight above 0")),
             _ => Ok(Weights { sums, total }),
         }
     }

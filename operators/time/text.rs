@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 
 use super::Time;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Reads a moment: RFC 3339 with its zone, as `2026-11-01T00:00:00Z`, or a date alone, as `2026-11-01`, which is its
 /// midnight in UTC.
@@ -22,7 +22,9 @@ use crate::invalid::{Invalid, Kind};
 /// Names `time` if it is neither, or not exact: more than six digits of a second, or the second 60.
 pub fn at(text: &str) -> Result<Time, Invalid> {
     let remedy = "a date or a moment with its zone, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\"";
-    moment(text).or_else(|| midnight(text)).ok_or_else(|| Invalid::new("time", Kind::Malformed, remedy))
+    moment(text)
+        .or_else(|| midnight(text))
+        .ok_or_else(|| Invalid::new("time", InvalidKind::Malformed, remedy))
 }
 
 /// A moment, however it is said: microseconds, what [`at`] gave, or the text that `at` reads.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 
 use super::Time;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A time zone by its name in the time zone database, a copy of which is built in: the same on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ pub(crate) fn known(name: &str) -> Result<(Zone, TimeZone), Invalid> {
     let rules = TimeZoneDatabase::bundled().get(name).ok().filter(|rules| !rules.is_unknown());
     let named = rules.and_then(|rules| Some((Zone(rules.iana_name()?.to_owned()), rules)));
     named.ok_or_else(|| {
-        Invalid::new("zone", Kind::Malformed, "the name of a time zone, such as \"Europe/Berlin\"")
+        Invalid::new("zone", InvalidKind::Malformed, "the name of a time zone, such as \"Europe/Berlin\"")
     })
 }
 

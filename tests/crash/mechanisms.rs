@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use discreet::gate::{Drawn, Sealable};
+use discreet::gate::{DrawResult, Sealable};
 use discreet::ledger::Digest;
 use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
@@ -38,9 +38,9 @@ pub(crate) struct Count {
 }
 
 impl Sealable for Count {
-    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
+    fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
         let token = self.draws.note(&self.id, noise);
-        Drawn {
+        DrawResult {
             line: format!("{{\"count\":{},\"token\":\"{token}\"}}", noised(self.sum, noise)),
             state: None,
             note: None,
@@ -61,7 +61,7 @@ impl Sealable for Running {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
         let state = state.map_or("0 0 none", |state| std::str::from_utf8(state).unwrap());
         let mut words = state.split(' ');
         let mut word = || words.next().unwrap();
@@ -69,7 +69,7 @@ impl Sealable for Running {
         let (times, exact) = (times + 1, before + self.sum);
         let token = self.draws.note(&self.id, noise);
         let total = noised(exact, noise);
-        Drawn {
+        DrawResult {
             line: format!(
                 "{{\"total\":{total},\"times\":{times},\"exact\":{exact},\"after\":\"{after}\",\"token\":\"{token}\"}}"
             ),

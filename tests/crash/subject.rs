@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use discreet::gate::{Delivery, Desk, Doubt, Gate, Opening, Request, Sealable, Told};
+use discreet::gate::{Delivery, Gate, GateEvent, GateHandle, HaltReason, Opening, ReleaseRequest, Sealable};
 use discreet::ledger::failpoint::{hits, reached};
 use discreet::ledger::{Ledger, LedgerError, LedgerErrorKind, ReleaseId};
 
@@ -69,7 +69,7 @@ fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<
 
 /// What stands where a dataflow will: it knows when a window is complete, and hands releases to the sink.
 struct Driver {
-    desks: Vec<(&'static str, Desk)>,
+    desks: Vec<(&'static str, GateHandle)>,
     woken: Receiver<()>,
     sink: Sink,
     path: PathBuf,
@@ -112,7 +112,9 @@ impl Driver {
                     "total" => Box::new(Running { id, sum, draws }),
                     _ => Box::new(Count { id, sum, draws }),
                 };
-                desk.submit(Request::unproved_for_tests_of_the_library_itself(release, charge, sealable))?;
+                desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
+                    release, charge, sealable,
+                ))?;
             }
             if window % plan::PACE == plan::PACE - 1 {
                 self.settle(&mut pending)?;
@@ -152,17 +154,17 @@ impl Driver {
         for (_, desk) in &self.desks {
             while let Some(told) = desk.hear() {
                 match told {
-                    Told::Row(row, _) => {
+                    GateEvent::Row(row, _) => {
                         self.sink.put(&row)?;
                         desk.delivered(&row);
                     }
                     // Found in the ledger as delivered.
-                    Told::Withheld(_) | Told::Absent(_) => {}
-                    Told::Halted(Doubt::Ended) => {
+                    GateEvent::Withheld(_) | GateEvent::Absent(_) => {}
+                    GateEvent::Halted(HaltReason::Ended) => {
                         gone = true;
                         break;
                     }
-                    Told::Halted(doubt) => return Err(format!("halted: {doubt:?}").into()),
+                    GateEvent::Halted(doubt) => return Err(format!("halted: {doubt:?}").into()),
                 }
             }
         }

@@ -89,7 +89,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                     let draw = draws[window as usize].fetch_add(1, Ordering::Relaxed);
                     format!("window {window}, draw {draw}")
                 });
-                desk.submit(Request::unproved_for_tests_of_the_library_itself(
+                desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
                     release,
                     charge.unwrap(),
                     sealable,
@@ -103,7 +103,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                     std::thread::sleep(Duration::from_micros(200));
                     continue;
                 };
-                let discreet::gate::Told::Row(row, _) = told else { panic!("{told:?}") };
+                let discreet::gate::GateEvent::Row(row, _) = told else { panic!("{told:?}") };
                 let window = row.release().window.start();
                 asked.remove(&window);
                 let first = rows.entry(window).or_insert_with(|| (*row).clone());

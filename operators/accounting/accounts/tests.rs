@@ -75,7 +75,7 @@ fn what_has_no_price_for_a_part_pays_for_two_steps() {
     assert_eq!(person(PrivacyCost::pure(0.25)), PrivacyCost::pure(0.5));
     let approximate = PrivacyCost::approximate_zcdp(0.25, Omega::EVERY, Some(0.5));
     let refused = person(approximate.clone()).unwrap_err();
-    assert_eq!((refused.field(), refused.kind()), ("currency", Kind::Mixed));
+    assert_eq!((refused.field(), refused.kind()), ("currency", InvalidKind::Mixed));
     assert_eq!(cost(Adjacency::RECORD, approximate.clone()), approximate);
     let replaced = Adjacency { relation: Relation::Replace, ..Adjacency::PERSON };
     assert_eq!(cost(replaced, approximate.clone()), approximate);
@@ -106,8 +106,8 @@ fn a_reservation_is_the_largest_windows() {
     for (most, sum) in [(1, 9), (2, 16), (3, 23), (5, 27), (100, 27)] {
         assert_eq!(reservation(&costs, most).unwrap(), person(sum));
     }
-    assert_eq!(reservation(&costs, 0).unwrap_err().kind(), Kind::Empty);
-    assert_eq!(reservation(&[], 1).unwrap_err().kind(), Kind::Empty);
+    assert_eq!(reservation(&costs, 0).unwrap_err().kind(), InvalidKind::Empty);
+    assert_eq!(reservation(&[], 1).unwrap_err().kind(), InvalidKind::Empty);
     // Part by part: the largest rho and the largest delta may come from different windows.
     let pair = |rho, delta| {
         let (rho, delta) = (BudgetUnits::from_bits(rho), BudgetUnits::from_bits(delta));

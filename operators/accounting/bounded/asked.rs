@@ -2,7 +2,7 @@
 
 use super::shape::NoiseShape;
 use crate::accounting::number;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// So many answers, adaptive and together (epsilon, delta)-private.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +37,8 @@ impl BoundedNoiseRequest {
     /// to below 1.
     pub fn new(queries: u64, epsilon: f64, delta: f64) -> Result<BoundedNoiseRequest, Invalid> {
         let kind = match queries {
-            0 => Some(Kind::Zero),
-            _ if queries > MOST => Some(Kind::TooLarge),
+            0 => Some(InvalidKind::Zero),
+            _ if queries > MOST => Some(InvalidKind::TooLarge),
             _ => None,
         };
         if let Some(kind) = kind {
@@ -61,9 +61,9 @@ impl BoundedNoiseRequest {
     pub fn goal(mut self, goal: BoundedNoiseGoal) -> Result<BoundedNoiseRequest, Invalid> {
         if let BoundedNoiseGoal::Mixed(weight) = goal {
             let kind = match weight {
-                _ if weight.is_nan() => Some(Kind::Nan),
-                _ if weight < 0.0 => Some(Kind::Negative),
-                _ if weight > 1.0 => Some(Kind::TooLarge),
+                _ if weight.is_nan() => Some(InvalidKind::Nan),
+                _ if weight < 0.0 => Some(InvalidKind::Negative),
+                _ if weight > 1.0 => Some(InvalidKind::TooLarge),
                 _ => None,
             };
             if let Some(kind) = kind {
@@ -100,8 +100,8 @@ impl Fineness {
     pub fn new(multiple: u64, reach: u64) -> Result<Fineness, Invalid> {
         for (field, value) in [("multiple", multiple), ("reach", reach)] {
             let kind = match value {
-                0 => Kind::Zero,
-                _ if value > 1 << 20 => Kind::TooLarge,
+                0 => InvalidKind::Zero,
+                _ if value > 1 << 20 => InvalidKind::TooLarge,
                 _ => continue,
             };
             return Err(Invalid::new(field, kind, "a whole number from 1 to 2^20"));

@@ -43,7 +43,7 @@ use certificate::Certificate;
 use sketch::Sketch;
 use table::BoundedNoiseTable;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// One calibrated law, for so many answers.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl CalibratedBoundedNoise {
             }
             shift = (shift / 4 / grid.multiple).max(1) * grid.multiple;
         }
-        best.ok_or_else(|| Invalid::new("queries", Kind::TooLarge, "fewer answers"))
+        best.ok_or_else(|| Invalid::new("queries", InvalidKind::TooLarge, "fewer answers"))
     }
 
     /// The least scale of a shape, about, that is certified for a shift.
@@ -160,7 +160,7 @@ impl CalibratedBoundedNoise {
         best.ok_or_else(|| {
             Invalid::new(
                 "delta",
-                Kind::TooSmall,
+                InvalidKind::TooSmall,
                 "a larger delta or epsilon, or fewer answers, for this shape",
             )
         })

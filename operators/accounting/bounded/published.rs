@@ -14,7 +14,7 @@
 
 use super::shape::NoiseShape;
 use super::sketch::nodes;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Cells of the integrals over half of the density, and steps over theta.
 const NODES: u32 = 100;
@@ -29,7 +29,7 @@ pub fn published_bound(shape: &NoiseShape, queries: u64, epsilon: f64, delta: f6
     if !shape.is_published() {
         return Err(Invalid::new(
             "shape",
-            Kind::Mixed,
+            InvalidKind::Mixed,
             "published:1, published:2, published:3 or published:exp",
         ));
     }
@@ -39,7 +39,7 @@ pub fn published_bound(shape: &NoiseShape, queries: u64, epsilon: f64, delta: f6
         low = high;
         high *= 2.0;
         if high > 1e12 {
-            return Err(Invalid::new("queries", Kind::TooLarge, "fewer answers"));
+            return Err(Invalid::new("queries", InvalidKind::TooLarge, "fewer answers"));
         }
     }
     while high / low.max(1e-9) > 1.001 {

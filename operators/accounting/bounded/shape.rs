@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The shape of bounded noise, by a name such as `polynomial:4`.
 ///
@@ -51,7 +51,7 @@ impl NoiseShape {
     pub fn polynomial(exponent: u32) -> Result<NoiseShape, Invalid> {
         match exponent {
             1..=1000 => Ok(NoiseShape(NoiseFamily::Polynomial(exponent))),
-            _ => Err(refused(if exponent == 0 { Kind::Zero } else { Kind::TooLarge })),
+            _ => Err(refused(if exponent == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge })),
         }
     }
 
@@ -79,7 +79,7 @@ impl NoiseShape {
     pub fn published(power: u32) -> Result<NoiseShape, Invalid> {
         match power {
             1..=3 => Ok(NoiseShape(NoiseFamily::Published(power))),
-            _ => Err(refused(if power == 0 { Kind::Zero } else { Kind::TooLarge })),
+            _ => Err(refused(if power == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge })),
         }
     }
 
@@ -117,16 +117,18 @@ impl NoiseShape {
     }
 }
 
-fn refused(kind: Kind) -> Invalid {
+fn refused(kind: InvalidKind) -> Invalid {
     Invalid::new("shape", kind, NAMES)
 }
 
 fn within(value: f64, least: f64) -> Result<f64, Invalid> {
     match value {
-        _ if value.is_nan() => Err(refused(Kind::Nan)),
-        _ if value < 0.0 => Err(refused(Kind::Negative)),
-        _ if value < least => Err(refused(if value == 0.0 { Kind::Zero } else { Kind::TooSmall })),
-        _ if value > MOST => Err(refused(Kind::TooLarge)),
+        _ if value.is_nan() => Err(refused(InvalidKind::Nan)),
+        _ if value < 0.0 => Err(refused(InvalidKind::Negative)),
+        _ if value < least => {
+            Err(refused(if value == 0.0 { InvalidKind::Zero } else { InvalidKind::TooSmall }))
+        }
+        _ if value > MOST => Err(refused(InvalidKind::TooLarge)),
         _ => Ok(value),
     }
 }
@@ -147,7 +149,7 @@ impl FromStr for NoiseShape {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<NoiseShape, Invalid> {
-        let malformed = || refused(Kind::Malformed);
+        let malformed = || refused(InvalidKind::Malformed);
         let (family, parameters) = text.trim().split_once(':').ok_or_else(malformed)?;
         let whole = || parameters.parse::<u32>().map_err(|_| malformed());
         let number = |text: &str| text.trim().parse::<f64>().map_err(|_| malformed());
@@ -194,18 +196,18 @@ mod tests {
     #[test]
     fn shapes_that_are_none_are_refused_by_name() {
         for (name, kind) in [
-            ("polynomial", Kind::Malformed),
-            ("polynomial:0", Kind::Zero),
-            ("polynomial:1001", Kind::TooLarge),
-            ("polynomial:2.5", Kind::Malformed),
-            ("laplace:0", Kind::Zero),
-            ("laplace:-1", Kind::Negative),
-            ("laplace:nan", Kind::Nan),
-            ("laplace:inf", Kind::TooLarge),
-            ("blend:1,0.9,1", Kind::TooSmall),
-            ("blend:1,2", Kind::Malformed),
-            ("published:4", Kind::TooLarge),
-            ("gauss:1", Kind::Malformed),
+            ("polynomial", InvalidKind::Malformed),
+            ("polynomial:0", InvalidKind::Zero),
+            ("polynomial:1001", InvalidKind::TooLarge),
+            ("polynomial:2.5", InvalidKind::Malformed),
+            ("laplace:0", InvalidKind::Zero),
+            ("laplace:-1", InvalidKind::Negative),
+            ("laplace:nan", InvalidKind::Nan),
+            ("laplace:inf", InvalidKind::TooLarge),
+            ("blend:1,0.9,1", InvalidKind::TooSmall),
+            ("blend:1,2", InvalidKind::Malformed),
+            ("published:4", InvalidKind::TooLarge),
+            ("gauss:1", InvalidKind::Malformed),
         ] {
             let error = name.parse::<NoiseShape>().unwrap_err();
             assert_eq!((error.field(), error.kind()), ("shape", kind), "{name}");

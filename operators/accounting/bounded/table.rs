@@ -1,7 +1,7 @@
 //! The integers that bounded noise is drawn from, and priced by.
 
 use super::shape::NoiseShape;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: falling, log-concave and above 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl BoundedNoiseTable {
         if scale > LENGTH {
             let remedy =
                 "fewer answers, or a larger epsilon or delta: the noise would reach beyond 2^21 steps";
-            return Err(Invalid::new("queries", Kind::TooLarge, remedy));
+            return Err(Invalid::new("queries", InvalidKind::TooLarge, remedy));
         }
         let weigh = |j: u64| (libm::exp(-shape.fall(j as f64 / scale as f64)) * TOP as f64) as u64;
         Ok(BoundedNoiseTable::of((0..scale.max(1)).map(weigh)))

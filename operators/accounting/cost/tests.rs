@@ -56,18 +56,18 @@ fn what_differs_is_never_added() {
     for (i, a) in all.iter().enumerate() {
         for (j, b) in all.iter().enumerate() {
             if i != j {
-                assert_eq!(kind(a.plus(b)), Kind::Mixed);
+                assert_eq!(kind(a.plus(b)), InvalidKind::Mixed);
             }
         }
     }
     let cost = person(rho("1"));
     for other in [REPLACE, Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON }] {
         let other = ReleaseCost::new(other, rho("1"));
-        assert_eq!(cost.plus(&other).unwrap_err().kind(), Kind::Mixed);
-        assert_eq!(ReleaseCost::parallel(&[cost.clone(), other]).unwrap_err().kind(), Kind::Mixed);
+        assert_eq!(cost.plus(&other).unwrap_err().kind(), InvalidKind::Mixed);
+        assert_eq!(ReleaseCost::parallel(&[cost.clone(), other]).unwrap_err().kind(), InvalidKind::Mixed);
     }
-    assert_eq!(kind(rho("10000000000000000000").times(2)), Kind::Overflow);
-    assert_eq!(kind(rho("1").times(0)), Kind::Zero);
+    assert_eq!(kind(rho("10000000000000000000").times(2)), InvalidKind::Overflow);
+    assert_eq!(kind(rho("1").times(0)), InvalidKind::Zero);
 }
 
 // A cost for fewer orders than the limit speaks of is not within it, however small.
@@ -90,7 +90,7 @@ fn parts_of_a_partition_cost_the_largest_or_the_two_largest() {
     assert_eq!(ReleaseCost::parallel(&costs(REPLACE)[..1]).unwrap().amount(), &rho("0.25"));
     let twice = [ReleaseCost::new(REPLACE, rho("1")), ReleaseCost::new(REPLACE, rho("1"))];
     assert_eq!(ReleaseCost::parallel(&twice).unwrap().amount(), &rho("2"));
-    assert_eq!(ReleaseCost::parallel(&[]).unwrap_err().kind(), Kind::Empty);
+    assert_eq!(ReleaseCost::parallel(&[]).unwrap_err().kind(), InvalidKind::Empty);
 }
 
 // By hand: 2 epsilon, 4 rho, 2 mu, and at epsilon = ln 3: (1 + 3) delta.
@@ -111,7 +111,7 @@ fn a_replaced_unit_is_two_steps() {
         PrivacyCost::approximate_zcdp(1.0, Omega::below(9.0).unwrap(), None).unwrap(),
         PrivacyCost::renyi(|order| order).unwrap(),
     ] {
-        assert_eq!(replaced(amount).unwrap_err().kind(), Kind::Mixed);
+        assert_eq!(replaced(amount).unwrap_err().kind(), InvalidKind::Mixed);
     }
     assert_eq!(ReleaseCost::new(REPLACE, rho("1")).replaced().unwrap_err().field(), "relation");
 }
@@ -136,7 +136,7 @@ fn theorems_lead_from_one_currency_to_another() {
     assert!(by_curve >= by_rho && by_curve < by_rho * 1.01);
     // A delta is not lost on the way, nor are missing orders made up.
     let with_delta = PrivacyCost::approximate_zcdp(1.0, Omega::EVERY, Some(0.5)).unwrap();
-    assert_eq!(with_delta.in_currency_of(&curve).unwrap_err().kind(), Kind::Mixed);
+    assert_eq!(with_delta.in_currency_of(&curve).unwrap_err().kind(), InvalidKind::Mixed);
     let truncated = PrivacyCost::approximate_zcdp(1.0, Omega::below(3.0).unwrap(), None).unwrap();
     let PrivacyCost::Renyi(values) = truncated.in_currency_of(&curve).unwrap() else { panic!() };
     for (order, value) in ORDERS.iter().zip(values.iter()) {
@@ -144,7 +144,7 @@ fn theorems_lead_from_one_currency_to_another() {
     }
     assert_eq!(
         PrivacyCost::zcdp(1.0).unwrap().in_currency_of(&PrivacyCost::pure(1.0).unwrap()).unwrap_err().kind(),
-        Kind::Mixed
+        InvalidKind::Mixed
     );
 }
 

@@ -103,7 +103,7 @@ fn zcdp_calibration_is_exact_where_decimals_are() {
         assert!(DiscreteGaussianCost::for_rho(rho, 1).unwrap().rho() <= rho);
     }
     assert!((sigma(0.02, 1) - 5.0).abs() < 1e-10);
-    assert_eq!(DiscreteGaussianCost::for_rho(1e-30, 1).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(DiscreteGaussianCost::for_rho(1e-30, 1).unwrap_err().kind(), InvalidKind::TooSmall);
 }
 
 // `2 rho sigma^2 >= s^2` in whole numbers, and not for the float below: the reference is exact.

@@ -92,7 +92,7 @@ fn calibration_meets_the_budget_and_no_less_noise_does() {
         assert!(noise.rho() <= rho);
         assert!(laplace(noise.scale() * (1.0 - 1e-9), shift).rho() > rho);
     }
-    assert_eq!(DiscreteLaplaceCost::for_epsilon(1e-13, 1).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(DiscreteLaplaceCost::for_epsilon(1e-13, 1).unwrap_err().kind(), InvalidKind::TooSmall);
     assert_eq!(DiscreteLaplaceCost::for_epsilon(1.0, 0).unwrap_err().field(), "sensitivity");
 }
 

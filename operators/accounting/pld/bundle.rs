@@ -4,7 +4,7 @@ use super::complex::ULP;
 use super::composition::Composition;
 use super::pair::Pair;
 use crate::accounting::{Adjacency, Relation};
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// A list of mechanisms and how often each is used, all decided before the first output of any of them.
 ///
@@ -52,15 +52,15 @@ impl Bundle {
     /// next one down, and neither direction of such a pair dominates that.
     pub fn add(mut self, pair: &Pair, count: u64) -> Result<Bundle, Invalid> {
         if count == 0 {
-            return Err(Invalid::new("count", Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new("count", InvalidKind::Zero, "a whole number above 0"));
         }
         if self.neighbours.relation == Relation::Replace && pair.backward.is_some() {
-            return Err(Invalid::new("weights", Kind::Mixed, "a palindrome where units are replaced"));
+            return Err(Invalid::new("weights", InvalidKind::Mixed, "a palindrome where units are replaced"));
         }
         match self.parts.binary_search_by(|(other, _)| other.order(pair)) {
             Ok(found) => {
                 let held = &mut self.parts[found].1;
-                let overflow = || Invalid::new("count", Kind::Overflow, "counts of a sum below 2^64");
+                let overflow = || Invalid::new("count", InvalidKind::Overflow, "counts of a sum below 2^64");
                 *held = held.checked_add(count).ok_or_else(overflow)?;
             }
             Err(place) => self.parts.insert(place, (pair.clone(), count)),
@@ -75,7 +75,7 @@ impl Bundle {
     pub fn add_zcdp(mut self, rho: f64) -> Result<Bundle, Invalid> {
         let rho = positive("rho", rho)?;
         if rho > 1_048_576.0 {
-            return Err(Invalid::new("rho", Kind::TooLarge, "at most 2^20"));
+            return Err(Invalid::new("rho", InvalidKind::TooLarge, "at most 2^20"));
         }
         let place = self.rhos.partition_point(|other| *other > rho);
         self.rhos.insert(place, rho);
@@ -106,7 +106,7 @@ impl Bundle {
     pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
         let delta = positive("delta", delta)?;
         if delta >= 1.0 {
-            return Err(Invalid::new("delta", Kind::TooLarge, "a number above 0 and below 1"));
+            return Err(Invalid::new("delta", InvalidKind::TooLarge, "a number above 0 and below 1"));
         }
         Ok(self.directions().map(|total| total.epsilon(delta)).fold(0.0, f64::max))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::complex::ULP;
 use super::composition::PrivacyLoss;
 use super::law::{Atom, LossLaw};
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// The privacy loss of one use of a mechanism, in both directions of its neighbours.
 ///
@@ -71,10 +71,10 @@ impl Pair {
         ratio(("sensitivity", shift), ("sigma", sigma), MOST_RATIO)?;
         let remedy = "a number from 1/4 to 2^40";
         if sigma < SIGMA.0 {
-            return Err(Invalid::new("sigma", Kind::TooSmall, remedy));
+            return Err(Invalid::new("sigma", InvalidKind::TooSmall, remedy));
         }
         if sigma > SIGMA.1 {
-            return Err(Invalid::new("sigma", Kind::TooLarge, remedy));
+            return Err(Invalid::new("sigma", InvalidKind::TooLarge, remedy));
         }
         Ok(Pair::symmetric(LossLaw::DiscreteGaussian { sigma, shift }))
     }
@@ -97,13 +97,13 @@ impl Pair {
     pub fn approximate(epsilon: f64, delta: f64) -> Result<Pair, Invalid> {
         let remedy = "a number from 0 to below 1";
         if delta.is_nan() {
-            return Err(Invalid::new("delta", Kind::Nan, remedy));
+            return Err(Invalid::new("delta", InvalidKind::Nan, remedy));
         }
         if delta < 0.0 {
-            return Err(Invalid::new("delta", Kind::Negative, remedy));
+            return Err(Invalid::new("delta", InvalidKind::Negative, remedy));
         }
         if delta >= 1.0 {
-            return Err(Invalid::new("delta", Kind::TooLarge, remedy));
+            return Err(Invalid::new("delta", InvalidKind::TooLarge, remedy));
         }
         let epsilon = if epsilon == 0.0 && delta > 0.0 { LEAST } else { epsilon };
         let mut pair = Pair::randomized_response(epsilon)?;
@@ -123,13 +123,13 @@ impl Pair {
     pub fn table(weights: &[u64], shift: usize) -> Result<Pair, Invalid> {
         let remedy = "integer weights, at least one of them above 0";
         if weights.is_empty() {
-            return Err(Invalid::new("weights", Kind::Empty, remedy));
+            return Err(Invalid::new("weights", InvalidKind::Empty, remedy));
         }
         if weights.iter().all(|weight| *weight == 0) {
-            return Err(Invalid::new("weights", Kind::Zero, remedy));
+            return Err(Invalid::new("weights", InvalidKind::Zero, remedy));
         }
         if shift == 0 {
-            return Err(Invalid::new("shift", Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new("shift", InvalidKind::Zero, "a whole number above 0"));
         }
         let earlier = |i: usize| i.checked_sub(shift).map_or(0, |earlier| weights[earlier]);
         let later =
@@ -202,7 +202,7 @@ fn ratio(top: (&'static str, f64), bottom: (&'static str, f64), most: f64) -> Re
     if quotient > most {
         let remedy = format!("at most {most} times as much as {}", bottom.0);
         let remedy = if top.0 == bottom.0 { format!("at most {most}") } else { remedy };
-        return Err(Invalid::new(top.0, Kind::TooLarge, remedy));
+        return Err(Invalid::new(top.0, InvalidKind::TooLarge, remedy));
     }
     let exact = bottom.1 == 1.0;
     Ok((if exact { quotient } else { quotient * (1.0 + 2.0 * ULP) }).max(LEAST))
@@ -212,8 +212,8 @@ fn ratio(top: (&'static str, f64), bottom: (&'static str, f64), most: f64) -> Re
 fn integer(field: &'static str, value: u64) -> Result<f64, Invalid> {
     const REMEDY: &str = "a whole number from 1 to 2^53";
     match value {
-        0 => Err(Invalid::new(field, Kind::Zero, REMEDY)),
+        0 => Err(Invalid::new(field, InvalidKind::Zero, REMEDY)),
         1..=9_007_199_254_740_992 => Ok(value as f64),
-        _ => Err(Invalid::new(field, Kind::TooLarge, REMEDY)),
+        _ => Err(Invalid::new(field, InvalidKind::TooLarge, REMEDY)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Bundle, Pair, gaussian, zcdp};
 use crate::accounting::{Adjacency, PrivacyUnit, Relation};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 fn person() -> Bundle {
     Bundle::new(Adjacency::PERSON)
@@ -250,12 +250,12 @@ fn one_sided_tables_cost_their_worse_direction() {
     let rising = Pair::table(&[1, 2, 4, 8], 1).unwrap();
     assert!(one(Ok(rising), 1).delta(0.7).unwrap() >= 8.0 / 15.0);
     let replace = Bundle::new(Adjacency { unit: PrivacyUnit::Person, relation: Relation::Replace });
-    assert_refused(replace.clone().add(&falling, 1), "weights", Kind::Mixed);
+    assert_refused(replace.clone().add(&falling, 1), "weights", InvalidKind::Mixed);
     assert!(replace.add(&Pair::table(&[1, 3, 1], 1).unwrap(), 1).is_ok());
 }
 
 #[track_caller]
-fn assert_refused<T: std::fmt::Debug>(result: Result<T, Invalid>, field: &str, kind: Kind) {
+fn assert_refused<T: std::fmt::Debug>(result: Result<T, Invalid>, field: &str, kind: InvalidKind) {
     let error = result.unwrap_err();
     assert_eq!((error.field(), error.kind()), (field, kind), "{error}");
 }
@@ -264,12 +264,12 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T, Invalid>, field: &str, k
 #[test]
 fn bad_parameters_are_named() {
     for (bad, kind) in [
-        (f64::NAN, Kind::Nan),
-        (-1.0, Kind::Negative),
-        (0.0, Kind::Zero),
-        (-0.0, Kind::Zero),
-        (f64::INFINITY, Kind::Infinite),
-        (f64::MIN_POSITIVE / 4.0, Kind::Subnormal),
+        (f64::NAN, InvalidKind::Nan),
+        (-1.0, InvalidKind::Negative),
+        (0.0, InvalidKind::Zero),
+        (-0.0, InvalidKind::Zero),
+        (f64::INFINITY, InvalidKind::Infinite),
+        (f64::MIN_POSITIVE / 4.0, InvalidKind::Subnormal),
     ] {
         assert_refused(Pair::laplace(bad, 1.0), "scale", kind);
         assert_refused(Pair::laplace(1.0, bad), "sensitivity", kind);
@@ -285,24 +285,24 @@ fn bad_parameters_are_named() {
             assert_refused(person().delta(bad), "epsilon", kind);
         }
     }
-    assert_refused(person().epsilon(1.0), "delta", Kind::TooLarge);
-    assert_refused(Pair::approximate(1.0, 1.0), "delta", Kind::TooLarge);
-    assert_refused(Pair::approximate(1.0, -1e-9), "delta", Kind::Negative);
-    assert_refused(Pair::approximate(1.0, f64::NAN), "delta", Kind::Nan);
-    assert_refused(Pair::laplace(1e-300, 1e300), "sensitivity", Kind::TooLarge);
-    assert_refused(Pair::randomized_response(1e7), "epsilon", Kind::TooLarge);
-    assert_refused(Pair::discrete_laplace(1.0, 0), "sensitivity", Kind::Zero);
-    assert_refused(Pair::discrete_laplace(1e300, u64::MAX), "sensitivity", Kind::TooLarge);
-    assert_refused(Pair::discrete_gaussian(1.0, 0), "sensitivity", Kind::Zero);
-    assert_refused(Pair::discrete_gaussian(0.01, 1), "sigma", Kind::TooSmall);
-    assert_refused(Pair::discrete_gaussian(1e13, 1), "sigma", Kind::TooLarge);
-    assert_refused(Pair::table(&[], 1), "weights", Kind::Empty);
-    assert_refused(Pair::table(&[0, 0], 1), "weights", Kind::Zero);
-    assert_refused(Pair::table(&[1, 2], 0), "shift", Kind::Zero);
+    assert_refused(person().epsilon(1.0), "delta", InvalidKind::TooLarge);
+    assert_refused(Pair::approximate(1.0, 1.0), "delta", InvalidKind::TooLarge);
+    assert_refused(Pair::approximate(1.0, -1e-9), "delta", InvalidKind::Negative);
+    assert_refused(Pair::approximate(1.0, f64::NAN), "delta", InvalidKind::Nan);
+    assert_refused(Pair::laplace(1e-300, 1e300), "sensitivity", InvalidKind::TooLarge);
+    assert_refused(Pair::randomized_response(1e7), "epsilon", InvalidKind::TooLarge);
+    assert_refused(Pair::discrete_laplace(1.0, 0), "sensitivity", InvalidKind::Zero);
+    assert_refused(Pair::discrete_laplace(1e300, u64::MAX), "sensitivity", InvalidKind::TooLarge);
+    assert_refused(Pair::discrete_gaussian(1.0, 0), "sensitivity", InvalidKind::Zero);
+    assert_refused(Pair::discrete_gaussian(0.01, 1), "sigma", InvalidKind::TooSmall);
+    assert_refused(Pair::discrete_gaussian(1e13, 1), "sigma", InvalidKind::TooLarge);
+    assert_refused(Pair::table(&[], 1), "weights", InvalidKind::Empty);
+    assert_refused(Pair::table(&[0, 0], 1), "weights", InvalidKind::Zero);
+    assert_refused(Pair::table(&[1, 2], 0), "shift", InvalidKind::Zero);
     assert!(Pair::table(&[u64::MAX; 3], usize::MAX).is_ok());
     let response = Pair::randomized_response(1.0).unwrap();
-    assert_refused(person().add(&response, 0), "count", Kind::Zero);
-    assert_refused(one(Ok(response.clone()), u64::MAX).add(&response, 1), "count", Kind::Overflow);
+    assert_refused(person().add(&response, 0), "count", InvalidKind::Zero);
+    assert_refused(one(Ok(response.clone()), u64::MAX).add(&response, 1), "count", InvalidKind::Overflow);
     let records = Bundle::new(Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove });
-    assert_refused(person().join(&records), "unit", Kind::Mixed);
+    assert_refused(person().join(&records), "unit", InvalidKind::Mixed);
 }

@@ -52,7 +52,7 @@ pub(crate) use growth::Growth;
 
 use super::BudgetUnits;
 use super::number;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use buffered::BufferedStrategy;
 use toeplitz::Coefficients;
 
@@ -231,8 +231,8 @@ pub(crate) fn whole(
     remedy: &'static str,
 ) -> Result<u64, Invalid> {
     match value {
-        0 => Err(Invalid::new(field, Kind::Zero, remedy)),
-        _ if value > most => Err(Invalid::new(field, Kind::TooLarge, remedy)),
+        0 => Err(Invalid::new(field, InvalidKind::Zero, remedy)),
+        _ if value > most => Err(Invalid::new(field, InvalidKind::TooLarge, remedy)),
         _ => Ok(value),
     }
 }

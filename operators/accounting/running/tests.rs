@@ -214,9 +214,9 @@ fn what_is_out_of_range_is_named() {
         let refused = refused.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    assert_eq!(refused(so_far(0, 0.1)), ("horizon".to_owned(), Kind::Zero));
-    assert_eq!(refused(so_far(HORIZON + 1, 0.1)), ("horizon".to_owned(), Kind::TooLarge));
-    assert_eq!(refused(over_last(WIDTH + 1, 0.1)), ("width".to_owned(), Kind::TooLarge));
-    assert_eq!(refused(so_far(10, f64::NAN)), ("rho".to_owned(), Kind::Nan));
-    assert_eq!(refused(over_last(10, -1.0)), ("rho".to_owned(), Kind::Negative));
+    assert_eq!(refused(so_far(0, 0.1)), ("horizon".to_owned(), InvalidKind::Zero));
+    assert_eq!(refused(so_far(HORIZON + 1, 0.1)), ("horizon".to_owned(), InvalidKind::TooLarge));
+    assert_eq!(refused(over_last(WIDTH + 1, 0.1)), ("width".to_owned(), InvalidKind::TooLarge));
+    assert_eq!(refused(so_far(10, f64::NAN)), ("rho".to_owned(), InvalidKind::Nan));
+    assert_eq!(refused(over_last(10, -1.0)), ("rho".to_owned(), InvalidKind::Negative));
 }

@@ -3,7 +3,7 @@
 use super::matrix::{Matrix, dot};
 use super::norm::Norm;
 use crate::accounting::Relation;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A bounded set of vectors, known before there is data. It is public: take it from what the data can be, never from what
 /// it was.
@@ -53,7 +53,7 @@ impl DataDomain {
         let first = points.row(0);
         if points.each_row().all(|row| row == first) {
             let remedy = "at least two that differ: the mean of a single one is known without data";
-            return Err(Invalid::new("points", Kind::TooSmall, remedy));
+            return Err(Invalid::new("points", InvalidKind::TooSmall, remedy));
         }
         Ok(DataDomain { body: Body::Points(points) })
     }
@@ -65,7 +65,11 @@ impl DataDomain {
     pub fn reaching(reaches: &[f64]) -> Result<DataDomain, Invalid> {
         let reaches = table("box", &[reaches.to_vec()])?;
         if reaches.row(0).iter().any(|&reach| reach < 0.0) {
-            return Err(Invalid::new("box", Kind::Negative, "how far each coordinate reaches from zero"));
+            return Err(Invalid::new(
+                "box",
+                InvalidKind::Negative,
+                "how far each coordinate reaches from zero",
+            ));
         }
         moving("box", &reaches)?;
         Ok(DataDomain { body: Body::Box(reaches.row(0).to_vec()) })
@@ -187,7 +191,7 @@ impl DataDomain {
         if direction.len() != self.dimension() {
             return Err(Invalid::new(
                 "direction",
-                Kind::Malformed,
+                InvalidKind::Malformed,
                 "as many numbers as there are coordinates",
             ));
         }
@@ -243,21 +247,21 @@ fn copies(product: &[usize]) -> f64 {
 fn table(field: &'static str, rows: &[Vec<f64>]) -> Result<Matrix, Invalid> {
     let columns = rows.first().map_or(0, Vec::len);
     if columns == 0 {
-        return Err(Invalid::new(field, Kind::Empty, "at least one row of at least one number"));
+        return Err(Invalid::new(field, InvalidKind::Empty, "at least one row of at least one number"));
     }
     if let Some(at) = rows.iter().position(|row| row.len() != columns) {
         let remedy = format!("as many numbers in row {} as in the first, {columns}", at + 1);
-        return Err(Invalid::new(field, Kind::Malformed, remedy));
+        return Err(Invalid::new(field, InvalidKind::Malformed, remedy));
     }
     dimensions(field, columns)?;
     size(field, rows.len().saturating_mul(columns))?;
     for (row, numbers) in rows.iter().enumerate() {
         for (column, &number) in numbers.iter().enumerate() {
             let kind = match number.abs() {
-                size if size.is_nan() => Kind::Nan,
-                f64::INFINITY => Kind::Infinite,
-                size if size > LARGEST => Kind::TooLarge,
-                size if size > 0.0 && size < LEAST => Kind::TooSmall,
+                size if size.is_nan() => InvalidKind::Nan,
+                f64::INFINITY => InvalidKind::Infinite,
+                size if size > LARGEST => InvalidKind::TooLarge,
+                size if size > 0.0 && size < LEAST => InvalidKind::TooSmall,
                 _ => continue,
             };
             let remedy =
@@ -270,15 +274,15 @@ fn table(field: &'static str, rows: &[Vec<f64>]) -> Result<Matrix, Invalid> {
 
 fn moving(field: &'static str, rows: &Matrix) -> Result<(), Invalid> {
     if rows.each_row().flatten().all(|&number| number == 0.0) {
-        return Err(Invalid::new(field, Kind::Zero, "at least one number that is not zero"));
+        return Err(Invalid::new(field, InvalidKind::Zero, "at least one number that is not zero"));
     }
     Ok(())
 }
 
 fn dimensions(field: &'static str, many: usize) -> Result<(), Invalid> {
     let kind = match many {
-        0 => Kind::Zero,
-        _ if many > DIMENSIONS => Kind::TooLarge,
+        0 => InvalidKind::Zero,
+        _ if many > DIMENSIONS => InvalidKind::TooLarge,
         _ => return Ok(()),
     };
     Err(Invalid::new(field, kind, "from 1 to 256 coordinates"))
@@ -286,15 +290,15 @@ fn dimensions(field: &'static str, many: usize) -> Result<(), Invalid> {
 
 fn size(field: &'static str, many: usize) -> Result<(), Invalid> {
     if many > MOST {
-        return Err(Invalid::new(field, Kind::TooLarge, "a list of at most 2^24 numbers"));
+        return Err(Invalid::new(field, InvalidKind::TooLarge, "a list of at most 2^24 numbers"));
     }
     Ok(())
 }
 
 fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
     let kind = match value {
-        0 => Kind::Zero,
-        _ if value > most => Kind::TooLarge,
+        0 => InvalidKind::Zero,
+        _ if value > most => InvalidKind::TooLarge,
         _ => return Ok(()),
     };
     Err(Invalid::new(field, kind, format!("a whole number from 1 to {most}")))

@@ -6,7 +6,7 @@ use super::domain::{Body, DataDomain};
 use super::matrix::{Eigen, Matrix};
 use crate::accounting::shape::corners;
 use crate::accounting::{Relation, number, unbiased::chi_of_rho};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The error of a mean over a public number of people: the norm of the standard deviations of its coordinates, and for the
 /// Euclidean norm that is the root of the mean square of the error.
@@ -32,7 +32,11 @@ impl MeanError {
     pub fn of(shape: &Shape, rho: f64, people: u64) -> Result<MeanError, Invalid> {
         let rho = number::rho("rho", rho)?;
         if people == 0 {
-            return Err(Invalid::new("people", Kind::Zero, "how many people the mean is of, at least 1"));
+            return Err(Invalid::new(
+                "people",
+                InvalidKind::Zero,
+                "how many people the mean is of, at least 1",
+            ));
         }
         // A sum moves by the body where one comes or goes, by twice half the differences where one replaces another.
         let each = moved(shape.relation) / people as f64;

@@ -57,7 +57,7 @@ pub use norm::Norm;
 pub(crate) use matrix::{Matrix, dot};
 
 use super::Relation;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use bodies::ShapeVectors;
 use domain::Body;
 use span::VectorSpan;
@@ -101,7 +101,7 @@ impl Shape {
             && points.rows() > PAIRED
         {
             let remedy = "at most 65,536 where one replaces another: all pairs of them are looked at";
-            return Err(Invalid::new("points", Kind::TooLarge, remedy));
+            return Err(Invalid::new("points", InvalidKind::TooLarge, remedy));
         }
         let found = match &domain.body {
             Body::Points(points) => of_points(points, relation, norm, GAP),
@@ -118,7 +118,7 @@ impl Shape {
         if !(found.upper.is_finite() && found.lower > 0.0) {
             return Err(Invalid::new(
                 "domain",
-                Kind::Overflow,
+                InvalidKind::Overflow,
                 "coordinates in units that make them similar in size",
             ));
         }

@@ -212,26 +212,26 @@ fn what_makes_no_domain_is_named() {
         (refused.field().to_owned(), refused.kind())
     };
     let points = |points: &[Vec<f64>]| kind(DataDomain::points(points));
-    assert_eq!(points(&[]), ("points".to_owned(), Kind::Empty));
-    assert_eq!(points(&[vec![]]).1, Kind::Empty);
-    assert_eq!(points(&[vec![1.0], vec![1.0, 2.0]]).1, Kind::Malformed);
-    assert_eq!(points(&[vec![1.0], vec![f64::NAN]]).1, Kind::Nan);
-    assert_eq!(points(&[vec![1.0], vec![f64::NEG_INFINITY]]).1, Kind::Infinite);
-    assert_eq!(points(&[vec![1.0], vec![1e200]]).1, Kind::TooLarge);
-    assert_eq!(points(&[vec![1.0, 2.0], vec![1.0, 2.0]]).1, Kind::TooSmall);
-    assert_eq!(points(&[vec![0.5; 257], vec![1.0; 257]]).1, Kind::TooLarge);
+    assert_eq!(points(&[]), ("points".to_owned(), InvalidKind::Empty));
+    assert_eq!(points(&[vec![]]).1, InvalidKind::Empty);
+    assert_eq!(points(&[vec![1.0], vec![1.0, 2.0]]).1, InvalidKind::Malformed);
+    assert_eq!(points(&[vec![1.0], vec![f64::NAN]]).1, InvalidKind::Nan);
+    assert_eq!(points(&[vec![1.0], vec![f64::NEG_INFINITY]]).1, InvalidKind::Infinite);
+    assert_eq!(points(&[vec![1.0], vec![1e200]]).1, InvalidKind::TooLarge);
+    assert_eq!(points(&[vec![1.0, 2.0], vec![1.0, 2.0]]).1, InvalidKind::TooSmall);
+    assert_eq!(points(&[vec![0.5; 257], vec![1.0; 257]]).1, InvalidKind::TooLarge);
     let many: Vec<Vec<f64>> = (0..=1 << 16).map(|at| vec![f64::from(at)]).collect();
     let many = DataDomain::points(&many).unwrap();
     let paired = Shape::of(&many, Replace, Norm::EUCLIDEAN).unwrap_err();
-    assert_eq!((paired.field(), paired.kind()), ("points", Kind::TooLarge));
+    assert_eq!((paired.field(), paired.kind()), ("points", InvalidKind::TooLarge));
     near(Shape::of(&many, AddRemove, Norm::EUCLIDEAN).unwrap().gamma(), 65_536.0, 1e-8);
-    assert_eq!(kind(DataDomain::reaching(&[1.0, -1.0])), ("box".to_owned(), Kind::Negative));
-    assert_eq!(kind(DataDomain::reaching(&[0.0, 0.0])).1, Kind::Zero);
-    assert_eq!(kind(DataDomain::ball(0.5, 1.0, 2)), ("power".to_owned(), Kind::TooSmall));
-    assert_eq!(kind(DataDomain::ball(2.0, f64::INFINITY, 2)), ("radius".to_owned(), Kind::Infinite));
-    assert_eq!(kind(DataDomain::ball(2.0, 1.0, 0)), ("dimension".to_owned(), Kind::Zero));
-    assert_eq!(kind(DataDomain::marginals(3, 4)), ("ways".to_owned(), Kind::TooLarge));
-    assert_eq!(Norm::power(1.5).unwrap_err().kind(), Kind::TooSmall);
+    assert_eq!(kind(DataDomain::reaching(&[1.0, -1.0])), ("box".to_owned(), InvalidKind::Negative));
+    assert_eq!(kind(DataDomain::reaching(&[0.0, 0.0])).1, InvalidKind::Zero);
+    assert_eq!(kind(DataDomain::ball(0.5, 1.0, 2)), ("power".to_owned(), InvalidKind::TooSmall));
+    assert_eq!(kind(DataDomain::ball(2.0, f64::INFINITY, 2)), ("radius".to_owned(), InvalidKind::Infinite));
+    assert_eq!(kind(DataDomain::ball(2.0, 1.0, 0)), ("dimension".to_owned(), InvalidKind::Zero));
+    assert_eq!(kind(DataDomain::marginals(3, 4)), ("ways".to_owned(), InvalidKind::TooLarge));
+    assert_eq!(Norm::power(1.5).unwrap_err().kind(), InvalidKind::TooSmall);
     assert_eq!("inf".parse::<Norm>().unwrap(), Norm::LARGEST);
 }
 

@@ -1,6 +1,6 @@
 //! How much of a person is kept.
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// At most so many keys of a person, and so many records in each of them. Both are from 1 to 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,9 +36,9 @@ impl Cap {
 /// Accepts a whole number from 1 to 2^31.
 pub(super) fn within(field: &'static str, value: u64) -> Result<u32, Invalid> {
     let kind = match u32::try_from(value) {
-        Ok(0) => Kind::Zero,
+        Ok(0) => InvalidKind::Zero,
         Ok(value) if value <= 1 << 31 => return Ok(value),
-        _ => Kind::TooLarge,
+        _ => InvalidKind::TooLarge,
     };
     Err(Invalid::new(field, kind, "a whole number from 1 to 2^31"))
 }
@@ -53,10 +53,10 @@ mod tests {
             let refused = Cap::new(keys, per_key).unwrap_err();
             (refused.field().to_owned(), refused.kind())
         };
-        assert_eq!(refused(0, 1), ("keys".into(), Kind::Zero));
-        assert_eq!(refused(1, 0), ("per_key".into(), Kind::Zero));
-        assert_eq!(refused((1 << 31) + 1, 1), ("keys".into(), Kind::TooLarge));
-        assert_eq!(refused(1, 1 << 32), ("per_key".into(), Kind::TooLarge));
+        assert_eq!(refused(0, 1), ("keys".into(), InvalidKind::Zero));
+        assert_eq!(refused(1, 0), ("per_key".into(), InvalidKind::Zero));
+        assert_eq!(refused((1 << 31) + 1, 1), ("keys".into(), InvalidKind::TooLarge));
+        assert_eq!(refused(1, 1 << 32), ("per_key".into(), InvalidKind::TooLarge));
         assert!(Cap::new(1 << 31, 1 << 31).is_ok());
     }
 }

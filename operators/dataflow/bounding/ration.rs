@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::cap::within;
 use super::identity::Identity;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Bounds what a person brings over *all* windows: at most so many keys, and to each no more than `each`. Prints as
 /// `<private>`.
@@ -53,7 +53,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
     /// Names `keys` where it is zero or above 2^31, and `each` where it is zero.
     pub fn new(keys: u64, each: u64) -> Result<Ration<P, K>, Invalid> {
         if each == 0 {
-            return Err(Invalid::new("each", Kind::Zero, "a whole number above 0"));
+            return Err(Invalid::new("each", InvalidKind::Zero, "a whole number above 0"));
         }
         Ok(Ration { keys: within("keys", keys)?, each, people: BTreeMap::new() })
     }
@@ -111,8 +111,13 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
     /// Names `state` where it is of another format or of other limits, torn, or not what anybody writes; the message says
     /// nothing of what stands there.
     pub fn read(&self, bytes: &[u8]) -> Result<Ration<P, K>, Invalid> {
-        let refused =
-            || Invalid::new("state", Kind::Malformed, "what people have brought, as this version writes it");
+        let refused = || {
+            Invalid::new(
+                "state",
+                InvalidKind::Malformed,
+                "what people have brought, as this version writes it",
+            )
+        };
         let mut rest = bytes;
         let ration = self.parse(&mut rest).ok_or_else(refused)?;
         if rest.is_empty() { Ok(ration) } else { Err(refused()) }

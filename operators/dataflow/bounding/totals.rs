@@ -6,7 +6,7 @@ use super::cap::Cap;
 use super::chooser::Chooser;
 use super::partial::{Additive, Partial};
 use super::rule::{Keyed, Rule, combine};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Counts records, at most `per_key` of them a key. Four bytes a key of a person.
 ///
@@ -69,7 +69,7 @@ impl Sum {
         if low < high {
             return Ok(Sum { low, high });
         }
-        Err(Invalid::new("range", Kind::TooSmall, "two whole numbers, the first below the second"))
+        Err(Invalid::new("range", InvalidKind::TooSmall, "two whole numbers, the first below the second"))
     }
 
     pub(super) fn clip(self, sum: i128) -> i64 {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::cap::within;
 use super::identity::Identity;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Admits each person to the first `windows` windows, in the order in which windows are closed here, in which something
 /// of the person is kept. Prints as `<private>`.
@@ -102,7 +102,7 @@ impl<P: Identity + Ord + Clone> Used<P> {
     /// stands there.
     pub fn read(bytes: &[u8]) -> Result<Used<P>, Invalid> {
         let refused =
-            || Invalid::new("state", Kind::Malformed, "the windows used, as this version writes them");
+            || Invalid::new("state", InvalidKind::Malformed, "the windows used, as this version writes them");
         let mut rest = bytes;
         let used = Self::parse(&mut rest).ok_or_else(refused)?;
         if rest.is_empty() { Ok(used) } else { Err(refused()) }

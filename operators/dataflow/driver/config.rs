@@ -10,7 +10,7 @@ use super::connect::{Sockets, connect};
 use super::failure::Failure;
 use super::peers::Peers;
 use super::shared::{Shared, Stop};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::Digest;
 
 /// How a job is run.
@@ -82,13 +82,13 @@ impl Config {
     /// Unless there is at least one, and no more than 64 or four for each core.
     pub fn threads(threads: usize) -> Result<Config, Invalid> {
         if threads == 0 {
-            return Err(Invalid::new("workers", Kind::Zero, "a number above 0"));
+            return Err(Invalid::new("workers", InvalidKind::Zero, "a number above 0"));
         }
         let most = most_workers();
         if threads > most {
             return Err(Invalid::new(
                 "workers",
-                Kind::TooLarge,
+                InvalidKind::TooLarge,
                 format!("at most {most}, or as many as there are cores"),
             ));
         }
@@ -106,12 +106,12 @@ impl Config {
     /// If there are no workers or addresses, or `process` is not the place of one.
     pub fn cluster(threads: usize, process: usize, addresses: Vec<String>) -> Result<Config, Invalid> {
         if addresses.is_empty() {
-            return Err(Invalid::new("hosts", Kind::Empty, "one address for each process"));
+            return Err(Invalid::new("hosts", InvalidKind::Empty, "one address for each process"));
         }
         if process >= addresses.len() {
             return Err(Invalid::new(
                 "process",
-                Kind::TooLarge,
+                InvalidKind::TooLarge,
                 "the place of one of the addresses, from 0 on",
             ));
         }

@@ -19,7 +19,7 @@ use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Concat, Exchange, InputHandle, MutableAntichain, OperatorBuilder,
     StreamVec,
 };
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Time;
 
 /// Which worker says what.
@@ -89,14 +89,18 @@ impl Word {
         let mut control = self.control.borrow_mut();
         if partition >= control.partitions {
             let remedy = format!("a partition below {}", control.partitions);
-            return Err(Invalid::new("partition", Kind::TooLarge, remedy));
+            return Err(Invalid::new("partition", InvalidKind::TooLarge, remedy));
         }
         // The end of time says that a partition has ended; only `finish` says so.
         let time = time.min(Time::MAX - 1);
         match control.declared.insert(partition, time) {
             Some(before) if before > time => {
                 self.context.shared.fail(went_back());
-                Err(Invalid::new("complete", Kind::TooSmall, "a time that is not before what was declared"))
+                Err(Invalid::new(
+                    "complete",
+                    InvalidKind::TooSmall,
+                    "a time that is not before what was declared",
+                ))
             }
             Some(before) if before == time => Ok(()),
             _ => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::source::Gone;
-use crate::gate::Doubt;
+use crate::gate::HaltReason;
 use crate::invalid::Invalid;
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
@@ -115,8 +115,8 @@ impl From<Gone> for Failure {
     }
 }
 
-impl From<Doubt> for Failure {
-    fn from(doubt: Doubt) -> Failure {
+impl From<HaltReason> for Failure {
+    fn from(doubt: HaltReason) -> Failure {
         Failure::new(FailureKind::Ledger, doubt.to_string())
     }
 }

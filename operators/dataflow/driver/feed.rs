@@ -15,7 +15,7 @@ use crate::dataflow::engine::{
     CapacityContainerBuilder, Concat, Filter, InputHandle, Map, OperatorBuilder, OutputBuilder, Pipeline,
     Scope, StreamVec,
 };
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Time;
 
 /// The inputs of one worker's dataflows.
@@ -59,7 +59,7 @@ impl Feeds {
     /// If there are no partitions.
     pub fn external(&mut self, partitions: usize) -> Result<(Word, External), Invalid> {
         if partitions == 0 {
-            return Err(Invalid::new("partitions", Kind::Zero, "a number above 0"));
+            return Err(Invalid::new("partitions", InvalidKind::Zero, "a number above 0"));
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::statistic::{Statistic, Title};
 use crate::accounting::Interval;
 use crate::dataflow::windows::Schedule;
-use crate::gate::Request;
+use crate::gate::ReleaseRequest;
 use crate::ledger::{Digest, ReleaseId};
 use crate::time::{Span, Time};
 
@@ -36,7 +36,7 @@ pub(crate) struct Docket<S: Statistic, Outcome> {
 
 /// What to say to the gate.
 pub(crate) enum Word {
-    Submit(Request),
+    Submit(ReleaseRequest),
     Miss(ReleaseId),
 }
 
@@ -118,7 +118,11 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             }
             let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
             let sealable = self.statistic.seal(window, tally);
-            return Some(Word::Submit(Request { release, charge: self.statistic.charge(window), sealable }));
+            return Some(Word::Submit(ReleaseRequest {
+                release,
+                charge: self.statistic.charge(window),
+                sealable,
+            }));
         }
     }
 

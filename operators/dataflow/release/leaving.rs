@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::desk::Desk;
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Failure, Shared};
-use crate::gate::Standing;
+use crate::gate::BudgetStatus;
 use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 
 /// A row of the ledger on its way to a sink: the one form in which anything leaves.
 #[derive(Clone)]
 pub struct Release {
     row: Arc<Row>,
-    standing: Arc<Standing>,
+    standing: Arc<BudgetStatus>,
     /// How long the gate took, where it was asked for here.
     took: Option<Duration>,
     ticket: Arc<Ticket>,
@@ -34,7 +34,7 @@ pub(super) type SharedDesk = Arc<Mutex<Box<dyn Desk>>>;
 impl Release {
     /// A row that leaves now, with how its budget stands and how long it took.
     pub(super) fn new(
-        (row, standing, took): (Row, Standing, Option<Duration>),
+        (row, standing, took): (Row, BudgetStatus, Option<Duration>),
         desk: &SharedDesk,
         shared: &Arc<Shared>,
     ) -> Release {
@@ -80,7 +80,7 @@ impl Release {
     }
 
     /// What was spent of its budget, what is left, and until when it lasts.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &BudgetStatus {
         &self.standing
     }
 

@@ -21,7 +21,7 @@ use crate::dataflow::engine::{
     Probing, StreamVec, SyncActivator, Travels,
 };
 use crate::dataflow::windows::{Clock, Schedule, Windows};
-use crate::gate::{Gate, Standing, Told};
+use crate::gate::{BudgetStatus, Gate, GateEvent};
 use crate::invalid::Invalid;
 use crate::ledger::{Digest, Row};
 use crate::time::{Span, Time};
@@ -89,7 +89,7 @@ impl<S: Statistic> Plan<S> {
 }
 
 /// A row, how its budget stands, and how long it took.
-type Outcome = (Row, Standing, Option<Duration>);
+type Outcome = (Row, BudgetStatus, Option<Duration>);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For tests and benches
@@ -263,18 +263,18 @@ impl<S: Statistic> Clerk<S> {
             let heard = lock(&self.desk).hear();
             match heard {
                 None => return,
-                Some(Told::Halted(doubt)) => {
+                Some(GateEvent::Halted(doubt)) => {
                     let why = lock(&self.desk).why(doubt);
                     return self.shared.fail(why.into());
                 }
                 // Nothing is sought here.
-                Some(Told::Absent(_)) => {}
+                Some(GateEvent::Absent(_)) => {}
                 // Told by another process, or before: the window is settled, and nothing leaves here.
-                Some(Told::Withheld(row)) => {
+                Some(GateEvent::Withheld(row)) => {
                     self.asked.remove(&row.release().id());
                     self.docket.withhold(row.release().id());
                 }
-                Some(Told::Row(row, standing)) => {
+                Some(GateEvent::Row(row, standing)) => {
                     let id = row.release().id();
                     let took = self.asked.remove(&id).map(|since| since.elapsed());
                     let early = self.docket.hear(id, (*row, *standing, took));

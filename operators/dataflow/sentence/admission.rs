@@ -14,7 +14,7 @@ use super::question::{Grouping, Question};
 use super::unit::{Person, Unit};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Identity, Left, Ration, Used};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::ContributionBound;
 use crate::time::Time;
 
@@ -113,7 +113,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
 }
 
 pub(super) fn odd() -> Invalid {
-    Invalid::new("state", Kind::Malformed, "what was counted of people, as this version writes it")
+    Invalid::new("state", InvalidKind::Malformed, "what was counted of people, as this version writes it")
 }
 
 /// One worker's count.

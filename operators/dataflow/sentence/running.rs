@@ -8,7 +8,7 @@ use super::unit::Unit;
 use crate::accounting::running::Strategy;
 use crate::dataflow::bounding::{Cap, Left};
 use crate::dataflow::windows::Schedule;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Span, Tally, Total};
 
 /// Totals over windows, by key.
@@ -49,7 +49,7 @@ impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
             Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
             _ => Err(Invalid::new(
                 "until",
-                Kind::Missing,
+                InvalidKind::Missing,
                 "the time of the last window, or running_for so many windows: noise is made for their number",
             )),
         };
@@ -74,7 +74,7 @@ impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
         self.asked(|Asked { statistic, measure }| {
             if overlaps {
                 let remedy = "windows side by side, and over_last for totals of several";
-                return Err(Invalid::new("windows", Kind::Mixed, remedy));
+                return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
             }
             Ok(Asked { statistic: RunningTotal::new(statistic, span?)?, measure })
         })

@@ -22,7 +22,7 @@ use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use crate::dataflow::release::{Plan, Release, Title, Waker, release};
 use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{Charge, VersionTerms};
 use crate::mechanisms::{Mechanism, Ready, Tellable};
 use crate::time::{Time, in_words};
@@ -274,7 +274,7 @@ fn parts_are_priced(
     if windows.is_some() {
         let remedy = "no bound of windows, or a promise over a lifetime: who leaves a window is counted in another one, which \
                       no price of a span of time covers";
-        return Err(Invalid::new("windows", Kind::Mixed, remedy));
+        return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
     }
     // Where many windows are inside of aligned spans, the first one that is not is refused by the ledger.
     let cut = match charge {

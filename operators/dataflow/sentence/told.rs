@@ -15,7 +15,7 @@ use crate::dataflow::engine::Travels;
 use crate::dataflow::release::{Statistic, Title};
 use crate::dataflow::windows::Schedule;
 use crate::gate::{self, Sealable};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{Charge, Digest, lines};
 use crate::mechanisms::{Head, Paid, Ready, Tally, Tellable};
 use crate::noise::NoiseSource;
@@ -109,7 +109,7 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P,
         self.counters.is_some() || self.ready.remembers()
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
         let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
         // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
@@ -129,7 +129,7 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P,
         let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), lines::window(window));
         let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::Drawn { line: drawn.answer.tell(&head), state, note }
+        gate::DrawResult { line: drawn.answer.tell(&head), state, note }
     }
 }
 
@@ -182,7 +182,8 @@ impl<'a> Remembered<'a> {
     }
 
     pub(super) fn read(bytes: &'a [u8]) -> Result<Remembered<'a>, Invalid> {
-        let odd = || Invalid::new("state", Kind::Malformed, "what this version of the library has written");
+        let odd =
+            || Invalid::new("state", InvalidKind::Malformed, "what this version of the library has written");
         let parsed = || -> Option<Remembered<'a>> {
             let (&FORMAT, rest) = bytes.split_first()? else { return None };
             let (version, rest) = rest.split_first_chunk()?;

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{Desk, Wake};
-use crate::gate::{Doubt, Request, Standing, Told};
+use crate::gate::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest};
 use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
 use crate::time::Time;
@@ -35,7 +35,7 @@ pub(in super::super) fn row(release: ReleaseId, fate: ReleaseStatus, line: Strin
 #[derive(Clone)]
 pub(super) struct StandIn {
     asked: Sender<Asked>,
-    told: Receiver<Told>,
+    told: Receiver<GateEvent>,
     delivered: Delivered,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct StandIn {
 pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
 
 enum Asked {
-    Submit(Request),
+    Submit(ReleaseRequest),
     Miss(ReleaseId),
 }
 
@@ -52,7 +52,7 @@ impl StandIn {
     pub(super) fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
         let ((asked, inbox), (outbox, told)) = (unbounded(), unbounded());
         let say = move |row: Row| {
-            let standing = Standing {
+            let standing = BudgetStatus {
                 domain: row.release().domain.clone(),
                 window: row.release().window,
                 spent: PrivacyCost::zcdp(0.25).unwrap(),
@@ -60,7 +60,7 @@ impl StandIn {
                 forecast: Arc::new(Forecast::unseen()),
                 order: 0,
             };
-            let _ = outbox.send(Told::Row(Box::new(row), Box::new(standing)));
+            let _ = outbox.send(GateEvent::Row(Box::new(row), Box::new(standing)));
             outbox.clone()
         };
         before.into_iter().for_each(|row| drop(say(row)));
@@ -87,7 +87,7 @@ impl StandIn {
                             let outbox = say(row);
                             left -= 1;
                             if left == 0 {
-                                let _ = outbox.send(Told::Halted(Doubt::Unknown));
+                                let _ = outbox.send(GateEvent::Halted(HaltReason::Unknown));
                                 return wake();
                             }
                         }
@@ -104,7 +104,7 @@ impl StandIn {
 }
 
 impl Desk for StandIn {
-    fn submit(&self, request: Request) -> Result<(), LedgerError> {
+    fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
         let _ = self.asked.send(Asked::Submit(request));
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Desk for StandIn {
         let _ = self.asked.send(Asked::Miss(release));
     }
 
-    fn hear(&self) -> Option<Told> {
+    fn hear(&self) -> Option<GateEvent> {
         self.told.try_recv().ok()
     }
 

@@ -4,7 +4,7 @@ use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{Time, Zone, known, midnight};
 
 /// Windows of whole months or days, from midnight to midnight in a time zone, for a [`Schedule`](super::Schedule):
@@ -114,7 +114,7 @@ impl Calendar {
             }
             if starts.len() > MOST_STARTS {
                 let remedy = "a time before which at most 1,000,000 windows start or end";
-                return Err(Invalid::new("until", Kind::TooLarge, remedy));
+                return Err(Invalid::new("until", InvalidKind::TooLarge, remedy));
             }
             number += each;
         }
@@ -128,11 +128,11 @@ impl Calendar {
             Unit::Day => ("days", MOST_DAYS, "from 1 to 36,525 days"),
         };
         match (self.each, self.over) {
-            (0, _) => Err(Invalid::new(field, Kind::Zero, remedy)),
-            (each, _) if each > most => Err(Invalid::new(field, Kind::TooLarge, remedy)),
-            (_, 0) => Err(Invalid::new("over", Kind::Zero, "a whole number above 0")),
+            (0, _) => Err(Invalid::new(field, InvalidKind::Zero, remedy)),
+            (each, _) if each > most => Err(Invalid::new(field, InvalidKind::TooLarge, remedy)),
+            (_, 0) => Err(Invalid::new("over", InvalidKind::Zero, "a whole number above 0")),
             (each, over) if over > most / each => {
-                Err(Invalid::new("over", Kind::TooLarge, "a window of at most a hundred years"))
+                Err(Invalid::new("over", InvalidKind::TooLarge, "a window of at most a hundred years"))
             }
             _ => Ok(()),
         }
@@ -165,7 +165,7 @@ fn local_day(rules: &TimeZone, field: &'static str, time: Time) -> Result<Date, 
     let written = (EARLIEST..=LATEST).contains(&time);
     let moment = Timestamp::from_microsecond(time).ok().filter(|_| written);
     let moment =
-        moment.ok_or_else(|| Invalid::new(field, Kind::TooLarge, "a time in the years 0 to 9999"))?;
+        moment.ok_or_else(|| Invalid::new(field, InvalidKind::TooLarge, "a time in the years 0 to 9999"))?;
     Ok(rules.to_datetime(moment).date())
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::calendar::Calendar;
 use super::ticks::Ticks;
 use crate::accounting::Interval;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{LIMIT, Span, Time};
 
 /// The windows of a statistic, numbered from zero in order of their end.
@@ -63,7 +63,11 @@ impl Schedule {
         let size = size.try_into().map_err(Into::into)?.as_microseconds();
         let step = step.try_into().map_err(Into::into)?.as_microseconds();
         if step > size {
-            return Err(Invalid::new("step", Kind::TooLarge, "a step that is no longer than the window"));
+            return Err(Invalid::new(
+                "step",
+                InvalidKind::TooLarge,
+                "a step that is no longer than the window",
+            ));
         }
         let last = until.unwrap_or(LIMIT);
         within_limit(from, last)?;
@@ -95,9 +99,11 @@ impl Schedule {
         let ticks =
             Ticks::listed(starts).filter(|ticks| ticks.panes() >= width).ok_or_else(|| match until {
                 Some(_) => no_room(),
-                None => {
-                    Invalid::new("from", Kind::TooLarge, "a time that leaves room for a window before 9999")
-                }
+                None => Invalid::new(
+                    "from",
+                    InvalidKind::TooLarge,
+                    "a time that leaves room for a window before 9999",
+                ),
             })?;
         Ok(Schedule::new(Rule::Calendar(calendar), ticks, 1, width, until.is_some()))
     }
@@ -220,14 +226,14 @@ impl Schedule {
 fn within_limit(from: Time, until: Time) -> Result<(), Invalid> {
     for (field, time) in [("from", from), ("until", until)] {
         if !(-LIMIT..=LIMIT).contains(&time) {
-            return Err(Invalid::new(field, Kind::TooLarge, "a time within 73,000 years of 1970"));
+            return Err(Invalid::new(field, InvalidKind::TooLarge, "a time within 73,000 years of 1970"));
         }
     }
     Ok(())
 }
 
 fn no_room() -> Invalid {
-    Invalid::new("until", Kind::TooSmall, "a time that leaves room for a window")
+    Invalid::new("until", InvalidKind::TooSmall, "a time that leaves room for a window")
 }
 
 /// The largest number that divides both, by Euclid.

@@ -7,17 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-type Version = u8;
-type Window = u8;
+type ModelVersion = u8;
+type ModelWindow = u8;
 
-const WINDOWS: Window = 3;
-const VERSIONS: Version = 2;
+const WINDOWS: ModelWindow = 3;
+const VERSIONS: ModelVersion = 2;
 /// The most runs of one life.
 const RUNS: u8 = 4;
 
 /// What is checked before a window is drawn and before a reservation is relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rules {
+struct ModelRules {
     /// The first window is among the parameters that a version is held to.
     start_is_bound: bool,
     /// A window at or before the settled frontier without a row is skipped.
@@ -35,7 +35,7 @@ enum Reservation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Row {
+enum ModelRow {
     /// The person counted in it or not.
     Sealed(bool),
     Skipped,
@@ -43,39 +43,39 @@ enum Row {
 
 /// What is sealed with the newest window: whose it is, how often the person has counted, and the settled frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct State {
-    version: Version,
+struct ModelState {
+    version: ModelVersion,
     counted: u8,
-    settled: Window,
+    settled: ModelWindow,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Run {
-    version: Version,
-    next: Window,
+struct ModelRun {
+    version: ModelVersion,
+    next: ModelWindow,
     /// The state that the run began with or sealed last, where it is of its version.
-    state: Option<State>,
+    state: Option<ModelState>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Life {
-    rows: BTreeMap<(Version, Window), Row>,
-    starts: BTreeMap<Version, Window>,
-    state: Option<State>,
-    reserved: BTreeSet<Version>,
+    rows: BTreeMap<(ModelVersion, ModelWindow), ModelRow>,
+    starts: BTreeMap<ModelVersion, ModelWindow>,
+    state: Option<ModelState>,
+    reserved: BTreeSet<ModelVersion>,
     spent: u8,
     runs: u8,
-    run: Option<Run>,
+    run: Option<ModelRun>,
 }
 
 impl Life {
     /// Whether the person counted in more windows than were paid for.
     fn is_undercharged(&self) -> bool {
-        let counted = self.rows.values().filter(|row| **row == Row::Sealed(true)).count();
+        let counted = self.rows.values().filter(|row| **row == ModelRow::Sealed(true)).count();
         counted > usize::from(self.spent)
     }
 
-    fn successors(&self, rules: Rules) -> Vec<Life> {
+    fn successors(&self, rules: ModelRules) -> Vec<Life> {
         let Some(run) = &self.run else { return self.starts_of_runs(rules) };
         let ended = Life { run: None, ..self.clone() };
         if run.next == WINDOWS {
@@ -84,7 +84,7 @@ impl Life {
         vec![ended, self.with_next_window(run, rules)]
     }
 
-    fn starts_of_runs(&self, rules: Rules) -> Vec<Life> {
+    fn starts_of_runs(&self, rules: ModelRules) -> Vec<Life> {
         if self.runs == RUNS {
             return Vec::new();
         }
@@ -99,13 +99,13 @@ impl Life {
             life.starts.insert(version, agreed);
             life.runs += 1;
             let state = self.state.filter(|state| state.version == version);
-            life.run = Some(Run { version, next: from, state });
+            life.run = Some(ModelRun { version, next: from, state });
             lives.push(life);
         }
         lives
     }
 
-    fn with_next_window(&self, run: &Run, rules: Rules) -> Life {
+    fn with_next_window(&self, run: &ModelRun, rules: ModelRules) -> Life {
         let (mut life, mut run) = (self.clone(), run.clone());
         let window = run.next;
         run.next += 1;
@@ -113,7 +113,7 @@ impl Life {
         let released = life.rows.contains_key(&(run.version, window));
         match passed && rules.passed_is_skipped {
             _ if released => {}
-            true => _ = life.rows.insert((run.version, window), Row::Skipped),
+            true => _ = life.rows.insert((run.version, window), ModelRow::Skipped),
             false => life.seal(&mut run, window, passed, rules.reservation),
         }
         life.run = Some(run);
@@ -121,7 +121,7 @@ impl Life {
     }
 
     /// Seals a window: the row, the charge and the state in one commit.
-    fn seal(&mut self, run: &mut Run, window: Window, passed: bool, reservation: Reservation) {
+    fn seal(&mut self, run: &mut ModelRun, window: ModelWindow, passed: bool, reservation: Reservation) {
         let before = run.state;
         let counted = before.map_or(0, |state| state.counted);
         // A window that is taken for released closes without a bound.
@@ -135,16 +135,16 @@ impl Life {
             self.reserved.insert(run.version);
             self.spent += 1;
         }
-        self.rows.insert((run.version, window), Row::Sealed(counts));
+        self.rows.insert((run.version, window), ModelRow::Sealed(counts));
         let settled = before.map_or(window, |state| state.settled.max(window));
         let state =
-            State { version: run.version, counted: counted.saturating_add(u8::from(counts)), settled };
+            ModelState { version: run.version, counted: counted.saturating_add(u8::from(counts)), settled };
         (run.state, self.state) = (Some(state), Some(state));
     }
 }
 
 /// Explores every life; how many there are, and whether some life is undercharged.
-fn explore(rules: Rules) -> (usize, bool) {
+fn explore(rules: ModelRules) -> (usize, bool) {
     let mut seen = HashSet::from([Life::default()]);
     let mut queue = VecDeque::from([Life::default()]);
     let mut undercharged = false;
@@ -159,16 +159,18 @@ fn explore(rules: Rules) -> (usize, bool) {
     (seen.len(), undercharged)
 }
 
-const RULES: Rules =
-    Rules { start_is_bound: true, passed_is_skipped: true, reservation: Reservation::BesideItsState };
+const RULES: ModelRules =
+    ModelRules { start_is_bound: true, passed_is_skipped: true, reservation: Reservation::BesideItsState };
 
 /// Refutes a person who counts in more windows than reservations paid for, over all orders of two versions, starts and ends of runs.
 #[test]
 fn no_order_of_versions_and_starts_is_undercharged() {
     // Either rule about earlier starts is enough by itself.
-    for rules in
-        [RULES, Rules { start_is_bound: false, ..RULES }, Rules { passed_is_skipped: false, ..RULES }]
-    {
+    for rules in [
+        RULES,
+        ModelRules { start_is_bound: false, ..RULES },
+        ModelRules { passed_is_skipped: false, ..RULES },
+    ] {
         let (lives, undercharged) = explore(rules);
         println!("{lives} lives: {rules:?}");
         assert!(!undercharged, "{rules:?}");
@@ -179,8 +181,8 @@ fn no_order_of_versions_and_starts_is_undercharged() {
 /// Refutes an exploration that would not have found the two breaks it is there for.
 #[test]
 fn conclusions_from_a_number_are_found_to_undercharge() {
-    let earlier_start = Rules { start_is_bound: false, passed_is_skipped: false, ..RULES };
-    let foreign_state = Rules { reservation: Reservation::Always, ..RULES };
+    let earlier_start = ModelRules { start_is_bound: false, passed_is_skipped: false, ..RULES };
+    let foreign_state = ModelRules { reservation: Reservation::Always, ..RULES };
     for rules in [earlier_start, foreign_state] {
         assert!(explore(rules).1, "{rules:?}");
     }

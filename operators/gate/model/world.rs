@@ -2,43 +2,43 @@
 
 use std::collections::HashSet;
 
-use super::{Flaw, Line, Name, Setting};
-use crate::gate::core::{Core, Delivery, Effect, Event, Outcome, Record};
-use crate::gate::doubt::Doubt;
+use super::{DrawId, Flaw, ModelName, Setting};
+use crate::gate::core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord};
+use crate::gate::doubt::HaltReason;
 use crate::ledger::ReleaseStatus;
 
-const REFUSAL: Line = 100;
-const TOMBSTONE: Line = 101;
+const REFUSAL: DrawId = 100;
+const TOMBSTONE: DrawId = 101;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Ledger {
+struct ModelLedger {
     fence: u8,
-    rows: Vec<Option<Record<Line>>>,
+    rows: Vec<Option<RowRecord<DrawId>>>,
     spent: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Process {
     generation: u8,
-    core: Core<Name, Line>,
+    core: Core<ModelName, DrawId>,
     /// Names that this process has asked for in this life.
     asked: usize,
     /// Names that it has drawn for in this life.
-    drawn: Vec<Name>,
-    todo: Vec<Effect<Name, Line>>,
+    drawn: Vec<ModelName>,
+    todo: Vec<Effect<ModelName, DrawId>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
-    ledger: Ledger,
+    ledger: ModelLedger,
     /// A second ledger with the same job and accounts, where the setting has one: another ledger behind the same pooler, or
     /// what one file becomes under its second name.
-    other: Option<Ledger>,
+    other: Option<ModelLedger>,
     /// The ledger before its last commit, until that is lost.
-    before: Option<Box<Ledger>>,
+    before: Option<Box<ModelLedger>>,
     processes: [Option<Process>; 2],
     /// Every line that was ever visible, sorted.
-    pub(super) sink: Vec<(Name, Line)>,
+    pub(super) sink: Vec<(ModelName, DrawId)>,
     draws: u8,
     crashes: u8,
     /// Some process has drawn twice for one name: it could have chosen between the draws.
@@ -56,7 +56,7 @@ pub(super) enum Violation {
 
 impl World {
     pub(super) fn new(setting: Setting) -> World {
-        let ledger = Ledger { fence: 0, rows: vec![None; 2], spent: 0 };
+        let ledger = ModelLedger { fence: 0, rows: vec![None; 2], spent: 0 };
         let two = matches!(setting.flaw, Flaw::TwoNames | Flaw::SwappedConnection | Flaw::SwapNoticed);
         World {
             other: two.then(|| ledger.clone()),
@@ -102,7 +102,7 @@ impl World {
         }
         let rolls = matches!(setting.flaw, Flaw::Rollback | Flaw::RollbackWithAnchor);
         if let (true, Some(before), [None, None]) = (rolls, &self.before, &self.processes) {
-            next.push(World { ledger: Ledger::clone(before), before: None, ..self.clone() });
+            next.push(World { ledger: ModelLedger::clone(before), before: None, ..self.clone() });
         }
         next
     }
@@ -154,10 +154,10 @@ impl World {
         let process = world.processes[index].as_mut().expect("only a running process acts");
         let event = match process.todo.remove(place) {
             Effect::Seal(name, _) | Effect::Lose(name) | Effect::Skip(name) => {
-                Event::Settled(name, Outcome::Aborted)
+                Event::Settled(name, CommitOutcome::Aborted)
             }
-            Effect::Recover(name) => Event::Settled(name, Outcome::Unknown),
-            _ => Event::Doubted(Doubt::Ledger),
+            Effect::Recover(name) => Event::Settled(name, CommitOutcome::Unknown),
+            _ => Event::Doubted(HaltReason::Ledger),
         };
         world.told(index, setting, event)
     }
@@ -190,7 +190,7 @@ impl World {
         }
         let rows = (0..).zip(&world.ledger.rows).filter_map(|(name, row)| Some((name, row.clone()?)));
         let waiting = rows.filter(|(_, row)| !row.delivered && !unstored(row, setting)).collect();
-        let ahead = |(name, line): &(Name, Line)| {
+        let ahead = |(name, line): &(ModelName, DrawId)| {
             world.ledger.rows[usize::from(*name)].as_ref().is_none_or(|row| row.line != *line)
         };
         let behind = setting.flaw == Flaw::RollbackWithAnchor && world.sink.iter().any(ahead);
@@ -204,7 +204,7 @@ impl World {
 
     /// A process hears an event. Nobody else can see whether it has, so it hears at once of what it did: to crash
     /// before hearing is to crash after.
-    fn told(mut self, index: usize, setting: Setting, event: Event<Name, Line>) -> World {
+    fn told(mut self, index: usize, setting: Setting, event: Event<ModelName, DrawId>) -> World {
         let process = self.processes[index].as_mut().expect("only a running process hears");
         let effects = process.core.step(event);
         for effect in &effects {
@@ -259,9 +259,9 @@ impl World {
             Effect::Recover(name) => {
                 let row = world.ledger.rows[usize::from(name)].clone();
                 let outcome = match row {
-                    _ if generation != world.ledger.fence => Outcome::Fenced,
-                    Some(row) => Outcome::Recorded(row),
-                    None => Outcome::Aborted,
+                    _ if generation != world.ledger.fence => CommitOutcome::Fenced,
+                    Some(row) => CommitOutcome::Recorded(row),
+                    None => CommitOutcome::Aborted,
                 };
                 vec![heard(world, Event::Settled(name, outcome))]
             }
@@ -274,15 +274,15 @@ impl World {
     /// The sealing transaction, with every way in which its answer may come back.
     fn written(
         self,
-        name: Name,
-        line: Option<Line>,
+        name: ModelName,
+        line: Option<DrawId>,
         generation: u8,
         setting: Setting,
-        heard: impl Fn(World, Event<Name, Line>) -> World,
+        heard: impl Fn(World, Event<ModelName, DrawId>) -> World,
     ) -> Vec<World> {
         let settled = |world, outcome| heard(world, Event::Settled(name, outcome));
         if generation != self.ledger.fence && !matches!(setting.flaw, Flaw::NoFence | Flaw::NoUniqueName) {
-            return vec![settled(self, Outcome::Fenced)];
+            return vec![settled(self, CommitOutcome::Fenced)];
         }
         let untouched = self.clone();
         let mut world = self;
@@ -290,7 +290,9 @@ impl World {
         let ledger = &mut world.ledger;
         let slot = &mut ledger.rows[usize::from(name)];
         let outcome = match slot {
-            Some(row) if unstored(row, setting) => Record { line: line.unwrap_or(TOMBSTONE), ..row.clone() },
+            Some(row) if unstored(row, setting) => {
+                RowRecord { line: line.unwrap_or(TOMBSTONE), ..row.clone() }
+            }
             Some(row) if setting.flaw != Flaw::NoUniqueName => row.clone(),
             _ => {
                 let fits = ledger.spent < setting.cap || setting.flaw == Flaw::BudgetOutsideTheTransaction;
@@ -306,27 +308,27 @@ impl World {
             }
         };
         let mut next = vec![
-            settled(world.clone(), Outcome::Recorded(outcome)),
-            settled(untouched.clone(), Outcome::Aborted),
-            settled(untouched, Outcome::Unknown),
+            settled(world.clone(), CommitOutcome::Recorded(outcome)),
+            settled(untouched.clone(), CommitOutcome::Aborted),
+            settled(untouched, CommitOutcome::Unknown),
         ];
         if setting.flaw == Flaw::UnknownMeansFailed {
             // The row is there; the process believes it is not, draws again, and publishes that.
             let line = world.draws;
             world.draws += 1;
-            next.push(settled(world, Outcome::Recorded(record(ReleaseStatus::Sealed, line))));
+            next.push(settled(world, CommitOutcome::Recorded(record(ReleaseStatus::Sealed, line))));
         } else {
-            next.push(settled(world, Outcome::Unknown));
+            next.push(settled(world, CommitOutcome::Unknown));
         }
         next
     }
 }
 
-fn record(fate: ReleaseStatus, line: Line) -> Record<Line> {
-    Record { fate, line, delivered: false }
+fn record(fate: ReleaseStatus, line: DrawId) -> RowRecord<DrawId> {
+    RowRecord { fate, line, delivered: false }
 }
 
 /// Whether this row holds a charge and nothing else.
-fn unstored(row: &Record<Line>, setting: Setting) -> bool {
+fn unstored(row: &RowRecord<DrawId>, setting: Setting) -> bool {
     setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == ReleaseStatus::Sealed
 }

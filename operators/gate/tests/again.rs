@@ -12,7 +12,7 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
     let draws: Arc<AtomicU32> = Arc::default();
     let (gate, desk) = open(&scratch);
     desk.seek(release(0));
-    assert!(matches!(desk.wait(), Some(Told::Absent(id)) if id == release(0).id()));
+    assert!(matches!(desk.wait(), Some(GateEvent::Absent(id)) if id == release(0).id()));
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     desk.submit(request(0, &draws)).unwrap();
     let first = row(&desk);
@@ -28,11 +28,11 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
     let once = opening(&scratch).delivery(Delivery::AtMostOnce);
     let (gate, desk) = at_a_desk(once.open().unwrap());
     desk.seek(release(0));
-    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(0)));
+    assert!(matches!(desk.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(0)));
     desk.submit(request(1, &draws)).unwrap();
     assert_eq!(row(&desk).release(), &release(1));
     desk.seek(release(1));
-    assert!(matches!(desk.wait(), Some(Told::Withheld(row)) if row.release() == &release(1)));
+    assert!(matches!(desk.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(1)));
     drop(gate);
     assert!(desk.wait().is_none());
     assert_eq!(draws.load(Ordering::Relaxed), 2);
@@ -54,7 +54,7 @@ fn what_is_asked_for_again_after_its_delivery_is_told_again() {
         let asked = Instant::now();
         loop {
             assert!(asked.elapsed().as_secs() < 20, "nothing was told");
-            let Some(Told::Row(told, _)) = desk.hear() else { continue };
+            let Some(GateEvent::Row(told, _)) = desk.hear() else { continue };
             if told.release() == first.release() {
                 assert_eq!(told.line(), first.line());
                 break;

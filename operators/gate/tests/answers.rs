@@ -52,7 +52,7 @@ struct Study {
     bundle: Arc<ReadyBundle>,
     version: Digest,
     gate: Gate,
-    desk: Desk,
+    desk: GateHandle,
     draws: Arc<AtomicU32>,
 }
 
@@ -87,7 +87,9 @@ impl Study {
             draws: Arc::clone(&self.draws),
         };
         let charge = Charge::Once { cost: self.bundle.cost().clone(), life };
-        self.desk.submit(Request { release: release.clone(), charge, sealable: Box::new(answer) }).unwrap();
+        self.desk
+            .submit(ReleaseRequest { release: release.clone(), charge, sealable: Box::new(answer) })
+            .unwrap();
         release
     }
 
@@ -126,13 +128,13 @@ impl Sealable for Answer {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
         self.draws.fetch_add(1, Ordering::Relaxed);
         let found = Found { matched: 1_000, terms: 0 };
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
         let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
-        Drawn { line: drawn.answer.tell(&head), state: drawn.state, note: None }
+        DrawResult { line: drawn.answer.tell(&head), state: drawn.state, note: None }
     }
 }
 
@@ -222,7 +224,7 @@ fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     drop(gate);
     let mut lines = Vec::new();
     while let Some(told) = desk.wait() {
-        if let Told::Row(row, _) = told {
+        if let GateEvent::Row(row, _) = told {
             lines.push(row.line().to_owned());
         }
     }

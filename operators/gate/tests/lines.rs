@@ -14,7 +14,7 @@ fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: ScratchPlace
     let (gate, desk) = open();
     for (window, text) in (0..).zip(texts) {
         let sealable = Box::new(move |_: &mut NoiseSource| text.to_owned());
-        desk.submit(Request { sealable, ..request(window, &Arc::default()) }).unwrap();
+        desk.submit(ReleaseRequest { sealable, ..request(window, &Arc::default()) }).unwrap();
     }
     let first = texts.map(|_| row(&desk));
     desk.delivered(&first[0]);

@@ -15,16 +15,16 @@ impl Sealable for Total {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut NoiseSource) -> Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut NoiseSource) -> DrawResult {
         let before = state.map_or(0, |state| i64::from_be_bytes(state.try_into().unwrap()));
         let total = before + self.0;
-        Drawn { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()), note: None }
+        DrawResult { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()), note: None }
     }
 }
 
-pub(super) fn total(window: i64, number: i64) -> Request {
+pub(super) fn total(window: i64, number: i64) -> ReleaseRequest {
     let draws = Arc::default();
-    Request { sealable: Box::new(Total(number)), ..request(window, &draws) }
+    ReleaseRequest { sealable: Box::new(Total(number)), ..request(window, &draws) }
 }
 
 fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: ScratchPlace) {
@@ -70,9 +70,9 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
         by_path.submit(total(window - 40, 1)).unwrap();
     }
     drop(gate);
-    let rows = |desk: &Desk| -> Vec<(u64, i64, Interval)> {
+    let rows = |desk: &GateHandle| -> Vec<(u64, i64, Interval)> {
         std::iter::from_fn(|| match desk.hear()? {
-            Told::Row(row, standing) => Some((standing.order, row.sequence(), row.release().window)),
+            GateEvent::Row(row, standing) => Some((standing.order, row.sequence(), row.release().window)),
             _ => None,
         })
         .collect()
@@ -110,9 +110,9 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
         by_path.submit(request(window, &Arc::default())).unwrap();
     }
     drop(gate);
-    let told = |desk: &Desk| -> Vec<u64> {
+    let told = |desk: &GateHandle| -> Vec<u64> {
         std::iter::from_fn(|| match desk.hear()? {
-            Told::Row(_, standing) => Some(standing.order),
+            GateEvent::Row(_, standing) => Some(standing.order),
             _ => None,
         })
         .collect()
@@ -145,7 +145,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
         let [by_path, by_hour] = desks.each_ref().map(|desk| -> Vec<u64> {
             let heard = std::iter::from_fn(|| desk.hear());
             heard
-                .map(|told| if let Told::Row(_, standing) = told { standing.order } else { panic!() })
+                .map(|told| if let GateEvent::Row(_, standing) = told { standing.order } else { panic!() })
                 .collect()
         });
         let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();
@@ -197,7 +197,7 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) 
     let gate = open();
     let desk = gate.desk(&name_of("other"), &parameters(), || ()).unwrap();
     desk.submit(total(1, 1)).unwrap();
-    assert!(matches!(desk.wait(), Some(Told::Halted(Doubt::Ledger))));
+    assert!(matches!(desk.wait(), Some(GateEvent::Halted(HaltReason::Ledger))));
     drop(gate);
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }

@@ -13,7 +13,7 @@ everywhere! {
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
 
-pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<Desk, LedgerError> {
+pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<GateHandle, LedgerError> {
     gate.desk(&name_of(name), &Digest::of(parameters), || ())
 }
 
@@ -55,7 +55,8 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlac
         let gate = opening(&scratch).version(version).open().unwrap();
         let desk = desk(&gate, "by_path", b"same").unwrap();
         for window in windows {
-            desk.submit(Request { release: versioned(window, version), ..request(window, &draws) }).unwrap();
+            desk.submit(ReleaseRequest { release: versioned(window, version), ..request(window, &draws) })
+                .unwrap();
             let row = row(&desk);
             lines.push(row.line().to_owned());
             // The last one's delivery stays unknown.
@@ -105,7 +106,7 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
-    let fate = |desk: &Desk, request: Request| {
+    let fate = |desk: &GateHandle, request: ReleaseRequest| {
         let id = request.release.id();
         desk.submit(request).unwrap();
         let row = row(desk);
@@ -129,12 +130,12 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     // A refusal settles what is before it as well.
     let dear = |window| {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
-        Request { charge: Charge::Cost(cost), ..request(window, &draws) }
+        ReleaseRequest { charge: Charge::Cost(cost), ..request(window, &draws) }
     };
     assert_eq!(fate(&desk, dear(9)).0, ReleaseStatus::Refused);
     assert_eq!(fate(&desk, request(8, &draws)).0, ReleaseStatus::Skipped);
     // Another version, another statistic and one of several answers have nothing settled.
-    let other = Request { release: versioned(3, 2), ..request(3, &draws) };
+    let other = ReleaseRequest { release: versioned(3, 2), ..request(3, &draws) };
     assert_eq!(fate(&desk, other), (ReleaseStatus::Sealed, true));
     let mut part = request(3, &draws);
     part.release.part = Some(Digest::of(b"an answer"));
@@ -176,18 +177,18 @@ fn a_gate_that_has_ended_refuses_desks_and_says_why(at: ScratchPlace) {
     // While the thread ends, and after it.
     for _ in 0..100 {
         let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
-        assert_eq!(trouble.to_string(), Doubt::Incomplete.to_string());
+        assert_eq!(trouble.to_string(), HaltReason::Incomplete.to_string());
     }
     drop(gate);
 
     let (gate, by_path) = open(&scratch);
     let sealable =
         Box::new(|_: &mut NoiseSource| -> String { panic!("a mechanism that panics, on purpose") });
-    by_path.submit(Request { sealable, ..request(0, &Arc::default()) }).unwrap();
+    by_path.submit(ReleaseRequest { sealable, ..request(0, &Arc::default()) }).unwrap();
     assert!(by_path.wait().is_none());
     for _ in 0..100 {
         let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
-        assert_eq!(trouble.to_string(), Doubt::Ended.to_string());
+        assert_eq!(trouble.to_string(), HaltReason::Ended.to_string());
     }
 }
 

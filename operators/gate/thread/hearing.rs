@@ -2,36 +2,36 @@
 
 use crossbeam_channel::Sender;
 
-use super::{Answer, Asked, Driver, Message};
+use super::{Driver, GateMessage, MemoryReply, PendingRequest};
 use crate::gate::core::{Delivery, Event};
 use crate::gate::desk::Listener;
-use crate::gate::doubt::Doubt;
+use crate::gate::doubt::HaltReason;
 use crate::gate::patience;
-use crate::gate::request::{Request, Told};
-use crate::gate::turns::Handed;
+use crate::gate::request::{GateEvent, ReleaseRequest};
+use crate::gate::turns::HandedRelease;
 use crate::gate::welcome::{self, Guest};
 use crate::ledger::{Digest, LedgerErrorKind, ReleaseId, Row};
 
 impl Driver {
-    pub(super) fn heard(&mut self, message: Message) -> Option<Event<Digest, String>> {
+    pub(super) fn heard(&mut self, message: GateMessage) -> Option<Event<Digest, String>> {
         match message {
-            Message::Wanted(request) => {
-                self.turns.queue(Handed::Wanted(request));
+            GateMessage::Wanted(request) => {
+                self.turns.queue(HandedRelease::Wanted(request));
                 None
             }
-            Message::Missed(release) => {
-                self.turns.queue(Handed::Missed(release));
+            GateMessage::Missed(release) => {
+                self.turns.queue(HandedRelease::Missed(release));
                 None
             }
-            Message::Sought(release) => self.sought(release),
-            Message::Delivered(id) => Some(Event::Delivered(id)),
-            Message::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
-            Message::Listening(_until_here) => {
+            GateMessage::Sought(release) => self.sought(release),
+            GateMessage::Delivered(id) => Some(Event::Delivered(id)),
+            GateMessage::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
+            GateMessage::Listening(_until_here) => {
                 self.listeners.listen();
                 None
             }
-            Message::Halt => Some(Event::Doubted(Doubt::Incomplete)),
-            Message::Close => {
+            GateMessage::Halt => Some(Event::Doubted(HaltReason::Incomplete)),
+            GateMessage::Close => {
                 self.listeners.listen();
                 None
             }
@@ -43,7 +43,7 @@ impl Driver {
         &mut self,
         guest: Guest,
         listener: Listener,
-        answer: &Sender<Answer>,
+        answer: &Sender<MemoryReply>,
     ) -> Option<Event<Digest, String>> {
         if self.core.is_halted() {
             // Whoever waits learns why from what is kept there.
@@ -57,7 +57,11 @@ impl Driver {
             let Guest { name, .. } = guest;
             // What another version has told is told again where nobody knows whether it was.
             let settled = |row: &Row| row.is_delivered() && row.release().version != own;
-            self.listeners.seat(name, listener, |told| !matches!(told, Told::Row(row, _) if settled(row)));
+            self.listeners.seat(
+                name,
+                listener,
+                |told| !matches!(told, GateEvent::Row(row, _) if settled(row)),
+            );
         }
         // Nobody may wait any more.
         let _ = answer.send(welcomed);
@@ -66,15 +70,18 @@ impl Driver {
 
     /// The event of a window whose time has passed.
     pub(super) fn missed(&mut self, release: ReleaseId) -> Event<Digest, String> {
-        Event::Missed(self.keep(Asked { release, charge: None, sealable: None, state: None }))
+        Event::Missed(self.keep(PendingRequest { release, charge: None, sealable: None, state: None }))
     }
 
-    pub(super) fn wanted(&mut self, Request { release, charge, sealable }: Request) -> Event<Digest, String> {
+    pub(super) fn wanted(
+        &mut self,
+        ReleaseRequest { release, charge, sealable }: ReleaseRequest,
+    ) -> Event<Digest, String> {
         // It has its row already, or it is skipped: windows of a version are drawn in the order of their ends.
         if self.is_passed(&release) {
             return self.missed(release);
         }
-        Event::Wanted(self.keep(Asked {
+        Event::Wanted(self.keep(PendingRequest {
             release,
             charge: Some(charge),
             sealable: Some(sealable),
@@ -94,18 +101,18 @@ impl Driver {
             return match self.core.delivery() {
                 Delivery::AtLeastOnce => self.tell(vec![row]),
                 Delivery::AtMostOnce => {
-                    self.listeners.tell(release.name, Told::Withheld(Box::new(row)));
+                    self.listeners.tell(release.name, GateEvent::Withheld(Box::new(row)));
                     None
                 }
             };
         }
         match patience::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&release)) {
             Ok(Some(_)) => {
-                let asked = Asked { release, charge: None, sealable: None, state: None };
+                let asked = PendingRequest { release, charge: None, sealable: None, state: None };
                 Some(Event::Wanted(self.keep(asked)))
             }
             Ok(None) => {
-                self.listeners.tell(release.name, Told::Absent(id));
+                self.listeners.tell(release.name, GateEvent::Absent(id));
                 None
             }
             Err(trouble) => Some(self.doubted(&trouble)),
@@ -113,7 +120,7 @@ impl Driver {
     }
 
     /// Keeps a request, unless its release is on its way already: then the first word about it counts.
-    fn keep(&mut self, asked: Asked) -> Digest {
+    fn keep(&mut self, asked: PendingRequest) -> Digest {
         let id = asked.release.id();
         if !self.core.holds(&id) {
             self.requests.insert(id, asked);

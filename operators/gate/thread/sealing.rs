@@ -1,8 +1,8 @@
 //! How a row comes to be: looked up, drawn where there is none, sealed, and read again where the answer was lost.
 
-use super::{Asked, Driver};
-use crate::gate::core::{Event, Outcome};
-use crate::gate::doubt::Doubt;
+use super::{Driver, PendingRequest};
+use crate::gate::core::{CommitOutcome, Event};
+use crate::gate::doubt::HaltReason;
 use crate::gate::{patience, welcome};
 use crate::ledger::{Digest, Ledger, LedgerErrorKind, ReleaseStatus, Row, Sealing, failpoint};
 use crate::noise::NoiseSource;
@@ -58,7 +58,7 @@ impl Driver {
     }
 
     pub(super) fn sealing(&self, id: Digest, fate: ReleaseStatus, line: String) -> Option<Sealing> {
-        let Asked { release, charge, state, .. } = self.requests.get(&id)?;
+        let PendingRequest { release, charge, state, .. } = self.requests.get(&id)?;
         let state = if fate == ReleaseStatus::Sealed { state.clone() } else { None };
         Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line, state })
     }
@@ -75,16 +75,16 @@ impl Driver {
         match self.ledger.seal(&self.claim, &sealings) {
             Ok(rows) => {
                 self.cause = None;
-                let settled = |(id, record)| Event::Settled(id, Outcome::Recorded(record));
+                let settled = |(id, record)| Event::Settled(id, CommitOutcome::Recorded(record));
                 rows.into_iter().map(|row| settled(self.known(row))).collect()
             }
             Err(trouble) => {
                 self.cause = Some(trouble.to_string());
                 let outcome = match trouble.kind() {
-                    LedgerErrorKind::Fenced => Outcome::Fenced,
-                    LedgerErrorKind::Busy => Outcome::Aborted,
-                    LedgerErrorKind::Doubt => return vec![Event::Doubted(Doubt::Ledger)],
-                    _ => Outcome::Unknown,
+                    LedgerErrorKind::Fenced => CommitOutcome::Fenced,
+                    LedgerErrorKind::Busy => CommitOutcome::Aborted,
+                    LedgerErrorKind::Doubt => return vec![Event::Doubted(HaltReason::Ledger)],
+                    _ => CommitOutcome::Unknown,
                 };
                 sealings.iter().map(|sealing| Event::Settled(sealing.release.id(), outcome.clone())).collect()
             }
@@ -101,7 +101,7 @@ impl Driver {
         match patience::ask_anew(&mut self.ledger, &self.claim, &releases, |_, rows| Ok(rows)) {
             Ok(rows) => {
                 let outcome = |row: Option<Row>| {
-                    row.map_or(Outcome::Aborted, |row| Outcome::Recorded(self.known(row).1))
+                    row.map_or(CommitOutcome::Aborted, |row| CommitOutcome::Recorded(self.known(row).1))
                 };
                 let outcomes = rows.into_iter().map(outcome);
                 ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Settled(id, outcome)).collect()

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::gate::core::Event;
-use crate::gate::doubt::Doubt;
+use crate::gate::doubt::HaltReason;
 use crate::gate::patience;
-use crate::gate::request::{Standing, Told};
+use crate::gate::request::{BudgetStatus, GateEvent};
 use crate::ledger::{Digest, Forecast, Ledger, LedgerError, LedgerErrorKind, Name, Row, failpoint};
 
 impl Driver {
@@ -35,7 +35,7 @@ impl Driver {
         let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
         if let Err(trouble) = noted {
             self.cause = Some(trouble.to_string());
-            return Some(Event::Doubted(Doubt::Unknown));
+            return Some(Event::Doubted(HaltReason::Unknown));
         }
         let forecasts = match self.foretell(&rows) {
             Ok(forecasts) => forecasts,
@@ -45,7 +45,7 @@ impl Driver {
             if row.generation < self.claim.generation()
                 && failpoint::reached("republish-mid", LedgerErrorKind::Unknown).is_err()
             {
-                return Some(Event::Doubted(Doubt::Unknown));
+                return Some(Event::Doubted(HaltReason::Unknown));
             }
             let (domain, window) = (row.release().domain.clone(), row.release().window);
             let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
@@ -55,9 +55,9 @@ impl Driver {
             };
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
-            let told = Told::Row(
+            let told = GateEvent::Row(
                 Box::new(row),
-                Box::new(Standing { domain, window, spent, cap, forecast, order: 0 }),
+                Box::new(BudgetStatus { domain, window, spent, cap, forecast, order: 0 }),
             );
             self.listeners.tell(name, told);
         }

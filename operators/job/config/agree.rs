@@ -3,13 +3,13 @@
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{TableNode, ConfigNode};
+use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::ranks;
 use super::release::{CostWords, NoiseKind, PriceSpec, ReleaseSpec};
 use super::running;
-use super::source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, check_field};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_field};
 use super::statistic::{KeysSpec, StatisticSpec};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
@@ -128,8 +128,8 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
 fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let person = matches!(protected, Protected::Person { .. });
     let place = node.at(&["bound"]);
-    let many_keys =
-        release.statistic.grouping().is_some() || matches!(release.statistic, StatisticSpec::Histogram { .. });
+    let many_keys = release.statistic.grouping().is_some()
+        || matches!(release.statistic, StatisticSpec::Histogram { .. });
     let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
     let many_records = !one_value && !matches!(release.statistic, StatisticSpec::People(_));
     // Where windows are added up, a person is bounded over all of them together.
@@ -228,8 +228,12 @@ fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
 
 /// A list of keys is public; the records are not.
 fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
-    let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else { return };
-    let (RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place)) = &source.records else {
+    let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else {
+        return;
+    };
+    let (RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place)) =
+        &source.records
+    else {
         return;
     };
     if matches!(place, SourcePlace::Files(path) if path == keys) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::span::{fixed, split};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{Span, in_words};
 
 /// How often a release has a window.
@@ -59,18 +59,18 @@ impl Every {
             _ => {
                 let span = fixed(text)?;
                 return match span.as_microseconds() {
-                    ..SHORTEST => Err(refuse(Kind::TooSmall, "a window of at least a second")),
+                    ..SHORTEST => Err(refuse(InvalidKind::TooSmall, "a window of at least a second")),
                     length if length > LONGEST_DAYS * DAY => {
-                        Err(refuse(Kind::TooLarge, "a window of at most ten years"))
+                        Err(refuse(InvalidKind::TooLarge, "a window of at most ten years"))
                     }
                     _ => Ok(Every::Span(span)),
                 };
             }
         };
         match u32::try_from(count) {
-            Ok(0) => Err(refuse(Kind::Zero, "a window of at least a second")),
+            Ok(0) => Err(refuse(InvalidKind::Zero, "a window of at least a second")),
             Ok(units) if count <= longest => Ok(Every::Calendar(units, unit)),
-            _ => Err(refuse(Kind::TooLarge, "a window of at most ten years")),
+            _ => Err(refuse(InvalidKind::TooLarge, "a window of at most ten years")),
         }
     }
 
@@ -161,19 +161,19 @@ mod tests {
     #[test]
     fn windows_of_a_microsecond_or_a_century_are_refused() {
         for (text, kind) in [
-            ("1 us", Kind::TooSmall),
-            ("999ms", Kind::TooSmall),
-            ("0 days", Kind::Zero),
-            ("0 h", Kind::Zero),
-            ("100 years", Kind::TooLarge),
-            ("11 years", Kind::TooLarge),
-            ("121 months", Kind::TooLarge),
-            ("3654 days", Kind::TooLarge),
-            ("87673 h", Kind::TooLarge),
-            ("99999999999 days", Kind::TooLarge),
-            ("monthly", Kind::Malformed),
-            ("", Kind::Malformed),
-            ("All", Kind::Malformed),
+            ("1 us", InvalidKind::TooSmall),
+            ("999ms", InvalidKind::TooSmall),
+            ("0 days", InvalidKind::Zero),
+            ("0 h", InvalidKind::Zero),
+            ("100 years", InvalidKind::TooLarge),
+            ("11 years", InvalidKind::TooLarge),
+            ("121 months", InvalidKind::TooLarge),
+            ("3654 days", InvalidKind::TooLarge),
+            ("87673 h", InvalidKind::TooLarge),
+            ("99999999999 days", InvalidKind::TooLarge),
+            ("monthly", InvalidKind::Malformed),
+            ("", InvalidKind::Malformed),
+            ("All", InvalidKind::Malformed),
         ] {
             assert_eq!(Every::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }

@@ -13,5 +13,7 @@ pub struct ResourceLimits {
 
 pub(super) fn read(node: ConfigNode<'_>) -> Option<ResourceLimits> {
     let fields = node.fields(&[], &["memory"])?;
-    Some(ResourceLimits { memory: fields.read("memory", |node| node.parsed_words(bytes(node.text()?), &SIZE_WORDS)) })
+    Some(ResourceLimits {
+        memory: fields.read("memory", |node| node.parsed_words(bytes(node.text()?), &SIZE_WORDS)),
+    })
 }

@@ -46,13 +46,13 @@ pub use every::{CalendarUnit, Every};
 pub use grammar::{JOB_FIELDS, JobField};
 pub use limits::ResourceLimits;
 pub use located::{Mistake, MistakeKind, Mistakes};
-pub use number::{QuantileFraction, ConfigNumber, BudgetShare};
+pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
 pub use privacy::{BudgetWords, Missing, Privacy, Protected};
-pub use ranks::{MaximumOf, GridSpec, QuantilesSpec};
+pub use ranks::{GridSpec, MaximumOf, QuantilesSpec};
 pub use release::{BoundSpec, CostWords, NoiseKind, PriceSpec, ReleaseSpec};
 pub use running::RunningSpec;
 pub(in crate::job) use source::MADE_UP;
-pub use source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, Synthetic, TimeField};
+pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
 pub use time::TimeFormat;
 pub(in crate::job) use told::{cost_fields, statistic_fields};
@@ -65,7 +65,7 @@ use crate::ledger::{AccountSpec, Name};
 use crate::time::{Span, Time, seconds};
 use agree::Tables;
 use located::{ConfigPage, Wrong};
-use node::{TableNode, ConfigNode};
+use node::{ConfigNode, TableNode};
 
 /// A job, as its file states it.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,6 +246,7 @@ fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {
         return node.refuse("no release", "at least one [[release]]");
     }
     // All are read before any is missed, so that each mistake is told.
-    let releases: Vec<Option<ReleaseSpec>> = nodes.into_iter().map(|node| release::read(node, beside)).collect();
+    let releases: Vec<Option<ReleaseSpec>> =
+        nodes.into_iter().map(|node| release::read(node, beside)).collect();
     releases.into_iter().collect()
 }

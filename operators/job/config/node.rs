@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::grammar;
 use super::located::{ConfigPage, Wrong, listed, quoted};
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::job::MistakeKind;
 use crate::words::meant;
 
@@ -150,7 +150,7 @@ impl<'a> ConfigNode<'a> {
         match Decimal::parse("number", text).map_err(|refused| refused.kind()).map(|decimal| decimal.to_u64())
         {
             Ok(Some(number)) if (least..=most).contains(&number) => Some(number),
-            Ok(Some(0)) => self.refuse(Kind::Zero.found(), range),
+            Ok(Some(0)) => self.refuse(InvalidKind::Zero.found(), range),
             Ok(_) => self.refuse(quoted(text), range),
             Err(kind) => self.refuse(kind.found(), range),
         }
@@ -209,7 +209,11 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// The fields of a table, of which there are these and no others.
-    pub(super) fn fields(&self, required: &[&'static str], optional: &[&'static str]) -> Option<TableNode<'a>> {
+    pub(super) fn fields(
+        &self,
+        required: &[&'static str],
+        optional: &[&'static str],
+    ) -> Option<TableNode<'a>> {
         let DeValue::Table(table) = self.value else {
             let known: Vec<&str> = required.iter().chain(optional).copied().collect();
             return self.mistyped(&format!("a table of {}", listed(&known)));

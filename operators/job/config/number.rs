@@ -6,7 +6,7 @@ use std::fmt;
 use dashu_int::IBig;
 
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::Point;
 
 /// A bound or an edge of public range, exactly as written: finite, within 2^53 of zero, and never a negative zero.
@@ -35,7 +35,7 @@ impl ConfigNumber {
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
             // Two signs.
-            Kind::Negative => refuse(Kind::Malformed),
+            InvalidKind::Negative => refuse(InvalidKind::Malformed),
             kind => refuse(kind),
         })?;
         let (written, power) = size.parts();
@@ -44,13 +44,17 @@ impl ConfigNumber {
         let kept = kept.trim_start_matches('0');
         match size.to_f64() {
             _ if kept.is_empty() => return Ok(ConfigNumber::ZERO),
-            size if size > LARGEST => return Err(refuse(Kind::TooLarge)),
-            size if size == 0.0 || size.is_subnormal() => return Err(refuse(Kind::Subnormal)),
+            size if size > LARGEST => return Err(refuse(InvalidKind::TooLarge)),
+            size if size == 0.0 || size.is_subnormal() => return Err(refuse(InvalidKind::Subnormal)),
             _ => {}
         }
         match kept.parse::<i128>() {
             Ok(digits) if kept.len() <= DIGITS => Ok(ConfigNumber { digits: sign * digits, power }),
-            _ => Err(Invalid::new("number", Kind::Malformed, "a plain decimal number of at most 36 digits")),
+            _ => Err(Invalid::new(
+                "number",
+                InvalidKind::Malformed,
+                "a plain decimal number of at most 36 digits",
+            )),
         }
     }
 
@@ -136,13 +140,15 @@ impl BudgetShare {
         let exponent = exponent + (digits.len() - kept.len()) as i32;
         let kept = kept.trim_start_matches('0');
         if kept.is_empty() {
-            return refuse(Kind::Zero);
+            return refuse(InvalidKind::Zero);
         }
-        let Ok(zeros) = u32::try_from(exponent + Self::DIGITS as i32) else { return refuse(Kind::TooSmall) };
+        let Ok(zeros) = u32::try_from(exponent + Self::DIGITS as i32) else {
+            return refuse(InvalidKind::TooSmall);
+        };
         let parts = 10u64.checked_pow(zeros).and_then(|unit| kept.parse::<u64>().ok()?.checked_mul(unit));
         match parts {
             Some(parts) if parts <= Self::WHOLE.0 => Ok(BudgetShare(parts)),
-            _ => refuse(Kind::TooLarge),
+            _ => refuse(InvalidKind::TooLarge),
         }
     }
 
@@ -174,9 +180,9 @@ impl QuantileFraction {
         let share = BudgetShare::of(decimal).map_err(|refused| refuse(refused.kind()))?;
         let unit = 10u64.pow(BudgetShare::DIGITS - Self::DIGITS);
         match u32::try_from(share.parts() / unit) {
-            _ if share.parts() % unit != 0 => Err(refuse(Kind::TooSmall)),
+            _ if share.parts() % unit != 0 => Err(refuse(InvalidKind::TooSmall)),
             Ok(millionths) if share < BudgetShare::WHOLE => Ok(QuantileFraction(millionths)),
-            _ => Err(refuse(Kind::TooLarge)),
+            _ => Err(refuse(InvalidKind::TooLarge)),
         }
     }
 
@@ -205,19 +211,19 @@ mod tests {
             assert_eq!((number, number.is_sign_negative()), (value, value < 0.0), "{text}");
         }
         for (text, kind) in [
-            ("-9223372036854775808", Kind::TooLarge),
-            ("9007199254740994", Kind::TooLarge),
-            ("inf", Kind::Infinite),
-            ("-inf", Kind::Infinite),
-            ("nan", Kind::Nan),
-            ("--1", Kind::Malformed),
-            ("+1", Kind::Malformed),
-            ("1_0", Kind::Malformed),
-            ("0x1", Kind::Malformed),
-            ("1e400", Kind::TooLarge),
-            ("5e-324", Kind::Subnormal),
-            ("1e-320", Kind::Subnormal),
-            ("1234567890123456789012345678901234567e-30", Kind::Malformed),
+            ("-9223372036854775808", InvalidKind::TooLarge),
+            ("9007199254740994", InvalidKind::TooLarge),
+            ("inf", InvalidKind::Infinite),
+            ("-inf", InvalidKind::Infinite),
+            ("nan", InvalidKind::Nan),
+            ("--1", InvalidKind::Malformed),
+            ("+1", InvalidKind::Malformed),
+            ("1_0", InvalidKind::Malformed),
+            ("0x1", InvalidKind::Malformed),
+            ("1e400", InvalidKind::TooLarge),
+            ("5e-324", InvalidKind::Subnormal),
+            ("1e-320", InvalidKind::Subnormal),
+            ("1234567890123456789012345678901234567e-30", InvalidKind::Malformed),
         ] {
             assert_eq!(ConfigNumber::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
@@ -253,12 +259,12 @@ mod tests {
         }
         assert_eq!(of("0.999999").unwrap().millionths(), 999_999);
         for (text, kind) in [
-            ("0", Kind::Zero),
-            ("1", Kind::TooLarge),
-            ("50", Kind::TooLarge),
-            ("0.9999999", Kind::TooSmall),
-            ("1e-7", Kind::TooSmall),
-            ("1e-30", Kind::TooSmall),
+            ("0", InvalidKind::Zero),
+            ("1", InvalidKind::TooLarge),
+            ("50", InvalidKind::TooLarge),
+            ("0.9999999", InvalidKind::TooSmall),
+            ("1e-7", InvalidKind::TooSmall),
+            ("1e-30", InvalidKind::TooSmall),
         ] {
             assert_eq!(of(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
@@ -266,19 +272,20 @@ mod tests {
 
     #[test]
     fn shares_are_read_exactly() {
-        let share =
-            |text: &str| BudgetShare::of(&Decimal::parse("share", text).unwrap()).map_err(|refused| refused.kind());
+        let share = |text: &str| {
+            BudgetShare::of(&Decimal::parse("share", text).unwrap()).map_err(|refused| refused.kind())
+        };
         assert_eq!(share("1"), Ok(BudgetShare::WHOLE));
         assert_eq!(share("1.000000000000000000000"), Ok(BudgetShare::WHOLE));
         assert_eq!(share("10e-1"), Ok(BudgetShare::WHOLE));
         assert_eq!(share("0.1"), Ok(BudgetShare(100_000_000_000_000_000)));
         assert_eq!(share("0.333333333333333333"), Ok(BudgetShare(333_333_333_333_333_333)));
         assert_eq!(share("1e-18"), Ok(BudgetShare(1)));
-        assert_eq!(share("0"), Err(Kind::Zero));
-        assert_eq!(share("1e-19"), Err(Kind::TooSmall));
-        assert_eq!(share("0.3333333333333333333"), Err(Kind::TooSmall));
-        assert_eq!(share("1.000000000000000001"), Err(Kind::TooLarge));
-        assert_eq!(share("2"), Err(Kind::TooLarge));
-        assert_eq!(share("1e300"), Err(Kind::TooLarge));
+        assert_eq!(share("0"), Err(InvalidKind::Zero));
+        assert_eq!(share("1e-19"), Err(InvalidKind::TooSmall));
+        assert_eq!(share("0.3333333333333333333"), Err(InvalidKind::TooSmall));
+        assert_eq!(share("1.000000000000000001"), Err(InvalidKind::TooLarge));
+        assert_eq!(share("2"), Err(InvalidKind::TooLarge));
+        assert_eq!(share("1e300"), Err(InvalidKind::TooLarge));
     }
 }

@@ -6,7 +6,7 @@ use super::node::ConfigNode;
 use super::span::{fixed, unit_words};
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, limit};
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{LedgerKey, Name};
 
 /// Who is protected, what is promised, and where the account is kept.
@@ -179,7 +179,7 @@ fn promise(text: &str) -> Result<Promise, Invalid> {
         _ => {
             let remedy =
                 "\"lifetime\", \"any\" with a span such as \"any 30 days\", or \"each\" such as \"each day\"";
-            Err(Invalid::new("promise", Kind::Malformed, remedy))
+            Err(Invalid::new("promise", InvalidKind::Malformed, remedy))
         }
     }
 }

@@ -6,8 +6,8 @@
 use dashu_int::{IBig, UBig};
 
 use super::located::Wrong;
-use super::node::{TableNode, ConfigNode};
-use super::number::{QuantileFraction, ConfigNumber};
+use super::node::{ConfigNode, TableNode};
+use super::number::{ConfigNumber, QuantileFraction};
 use super::privacy::{Privacy, Protected};
 use super::release::{NoiseKind, ReleaseSpec};
 use super::statistic::{StatisticSpec, measure, rising};

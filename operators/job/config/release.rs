@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{TableNode, ConfigNode};
+use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::running::{self, RunningSpec};
 use super::span::unit_words;

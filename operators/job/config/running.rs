@@ -5,7 +5,7 @@
 
 use super::every::Every;
 use super::located::{Wrong, listed};
-use super::node::{TableNode, ConfigNode};
+use super::node::{ConfigNode, TableNode};
 use super::release::{NoiseKind, ReleaseSpec};
 use super::statistic::StatisticSpec;
 use crate::accounting::running::Strategy;
@@ -65,9 +65,10 @@ impl StatisticSpec {
     /// Whether what a window has of it can be added up.
     pub(super) fn adds_up(&self) -> bool {
         match self {
-            StatisticSpec::Count(_) | StatisticSpec::People(_) | StatisticSpec::Sum(..) | StatisticSpec::Histogram { .. } => {
-                true
-            }
+            StatisticSpec::Count(_)
+            | StatisticSpec::People(_)
+            | StatisticSpec::Sum(..)
+            | StatisticSpec::Histogram { .. } => true,
             StatisticSpec::Mean(..) | StatisticSpec::Max { .. } | StatisticSpec::Quantile(..) => false,
         }
     }

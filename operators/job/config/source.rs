@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::located::Wrong;
-use super::node::{TableNode, ConfigNode};
+use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
 use super::span::{fixed, unit_words};
 use super::time::TimeFormat;
@@ -141,7 +141,8 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         return node.conflict("a second zone", "one zone, here or in time");
     }
     let zone = inner.or(outer).unwrap_or_else(Zone::utc);
-    let order = fields.read("order", |node| node.choose(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
+    let order = fields
+        .read("order", |node| node.choose(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
     let late = fields.read("late", late);
     let bad_lines = fields.read("bad", |node| {
         node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))

@@ -1,7 +1,7 @@
 //! Lengths of time and of memory as people write them: `10m`, `30 days`, `2 GB`.
 
 use super::located::listed;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Span;
 
 /// Units of fixed length, each with the words for it: the short one, one, several.
@@ -37,10 +37,12 @@ pub(super) fn split(text: &str) -> Result<(i64, &str), Invalid> {
     let (count, word) = text.split_at(digits);
     let word = if count.is_empty() { word } else { word.strip_prefix(' ').unwrap_or(word) };
     let kind = match count.parse() {
-        _ if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_alphabetic()) => Kind::Malformed,
+        _ if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
+            InvalidKind::Malformed
+        }
         Ok(count) => return Ok((count, word)),
         Err(_) if count.is_empty() => return Ok((1, word)),
-        Err(_) => Kind::TooLarge,
+        Err(_) => InvalidKind::TooLarge,
     };
     Err(Invalid::new("span", kind, "a whole number and a unit, such as \"10m\", \"30 days\" or \"2 weeks\""))
 }
@@ -60,11 +62,11 @@ fn unknown(word: &str) -> Invalid {
     if CALENDAR.contains(&word) {
         return Invalid::new(
             "span",
-            Kind::Malformed,
+            InvalidKind::Malformed,
             "a length that is always the same, such as \"30 days\"",
         );
     }
-    Invalid::new("span", Kind::Malformed, "a unit: ms, s, m, h, days or weeks")
+    Invalid::new("span", InvalidKind::Malformed, "a unit: ms, s, m, h, days or weeks")
 }
 
 /// Every word for a unit of time, and after them others that may stand beside one.
@@ -84,12 +86,13 @@ pub(super) fn bytes(text: &str) -> Result<u64, Invalid> {
     };
     let refuse = |kind| Invalid::new("memory", kind, remedy());
     let (count, word) = split(text).map_err(|refused| refuse(refused.kind()))?;
-    let (unit, _) = SIZES.iter().find(|(_, size)| *size == word).ok_or_else(|| refuse(Kind::Malformed))?;
+    let (unit, _) =
+        SIZES.iter().find(|(_, size)| *size == word).ok_or_else(|| refuse(InvalidKind::Malformed))?;
     match count.unsigned_abs().checked_mul(*unit) {
-        Some(0) => Err(refuse(Kind::Zero)),
+        Some(0) => Err(refuse(InvalidKind::Zero)),
         Some(bytes) if text.starts_with(|c: char| c.is_ascii_digit()) => Ok(bytes),
-        Some(_) => Err(refuse(Kind::Malformed)),
-        None => Err(refuse(Kind::TooLarge)),
+        Some(_) => Err(refuse(InvalidKind::Malformed)),
+        None => Err(refuse(InvalidKind::TooLarge)),
     }
 }
 
@@ -118,20 +121,20 @@ mod tests {
     #[test]
     fn what_is_no_length_is_refused() {
         for (text, kind) in [
-            ("", Kind::Malformed),
-            ("10", Kind::Malformed),
-            ("0m", Kind::Zero),
-            ("-5m", Kind::Malformed),
-            ("1.5h", Kind::Malformed),
-            ("1  day", Kind::Malformed),
-            (" 1 day", Kind::Malformed),
-            ("1 day ", Kind::Malformed),
-            ("1h30m", Kind::Malformed),
-            ("１m", Kind::Malformed),
-            ("1 month", Kind::Malformed),
-            ("10 M", Kind::Malformed),
-            ("99999999999999999999 s", Kind::TooLarge),
-            ("9223372036854775807 weeks", Kind::TooLarge),
+            ("", InvalidKind::Malformed),
+            ("10", InvalidKind::Malformed),
+            ("0m", InvalidKind::Zero),
+            ("-5m", InvalidKind::Malformed),
+            ("1.5h", InvalidKind::Malformed),
+            ("1  day", InvalidKind::Malformed),
+            (" 1 day", InvalidKind::Malformed),
+            ("1 day ", InvalidKind::Malformed),
+            ("1h30m", InvalidKind::Malformed),
+            ("１m", InvalidKind::Malformed),
+            ("1 month", InvalidKind::Malformed),
+            ("10 M", InvalidKind::Malformed),
+            ("99999999999999999999 s", InvalidKind::TooLarge),
+            ("9223372036854775807 weeks", InvalidKind::TooLarge),
         ] {
             assert_eq!(fixed(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
@@ -152,12 +155,12 @@ mod tests {
             assert_eq!(bytes(text).unwrap(), size, "{text}");
         }
         for (text, kind) in [
-            ("2", Kind::Malformed),
-            ("GB", Kind::Malformed),
-            ("2 gb", Kind::Malformed),
-            ("0 GB", Kind::Zero),
-            ("-1 GB", Kind::Malformed),
-            ("99999999999 TB", Kind::TooLarge),
+            ("2", InvalidKind::Malformed),
+            ("GB", InvalidKind::Malformed),
+            ("2 gb", InvalidKind::Malformed),
+            ("0 GB", InvalidKind::Zero),
+            ("-1 GB", InvalidKind::Malformed),
+            ("99999999999 TB", InvalidKind::TooLarge),
         ] {
             assert_eq!(bytes(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::located::Wrong;
-use super::node::{TableNode, ConfigNode};
+use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
-use super::ranks::{self, MaximumOf, GridSpec, QuantilesSpec};
+use super::ranks::{self, GridSpec, MaximumOf, QuantilesSpec};
 use crate::job::MistakeKind;
 
 /// What is published about a window.
@@ -239,7 +239,8 @@ pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumb
 }
 
 fn numbers(node: &ConfigNode<'_>) -> Option<Vec<ConfigNumber>> {
-    let read = |entry: &ConfigNode<'_>| entry.parsed(ConfigNumber::parse(entry.number("a number, without quotes")?));
+    let read =
+        |entry: &ConfigNode<'_>| entry.parsed(ConfigNumber::parse(entry.number("a number, without quotes")?));
     // All are read before any is missed, so that each mistake is told.
     let read: Vec<Option<ConfigNumber>> = node.list()?.iter().map(read).collect();
     read.into_iter().collect()

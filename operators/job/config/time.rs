@@ -6,7 +6,7 @@ use jiff::civil;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{self, Time};
 
 /// How a record's time is written.
@@ -43,7 +43,7 @@ impl TimeFormat {
             pattern if dates(pattern) => Ok(TimeFormat::Pattern(pattern.to_owned())),
             _ => {
                 let remedy = "unix, unix-ms, rfc3339, clf, or a pattern with day, month and year, such as \"%Y-%m-%d %H:%M\"";
-                Err(Invalid::new("format", Kind::Malformed, remedy))
+                Err(Invalid::new("format", InvalidKind::Malformed, remedy))
             }
         }
     }
@@ -80,7 +80,7 @@ fn dates(pattern: &str) -> bool {
 /// A moment in RFC 3339, exactly. A date alone is refused: a reader of the file would have to know in which zone.
 pub(super) fn moment(text: &str) -> Result<Time, Invalid> {
     let remedy = "a moment with its zone, to the microsecond, such as \"2003-05-01T00:00:00Z\"";
-    time::moment(text).ok_or_else(|| Invalid::new("moment", Kind::Malformed, remedy))
+    time::moment(text).ok_or_else(|| Invalid::new("moment", InvalidKind::Malformed, remedy))
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use super::privacy::{Missing, Protected};
-use super::ranks::{MaximumOf, GridSpec, QuantilesSpec};
+use super::ranks::{GridSpec, MaximumOf, QuantilesSpec};
 use super::release::{CostWords, PriceSpec, ReleaseSpec};
-use super::source::{RecordOrder, SourcePlace, RecordFormat, SourceSpec, Synthetic};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
 use super::statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
-use super::{Job, ConfigNumber, Privacy};
+use super::{ConfigNumber, Job, Privacy};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Time, in_words};
 
@@ -46,10 +46,12 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     };
     writeln!(f, "[source]\ntype = \"{kind}\"")?;
     match &source.records {
-        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => match place {
-            SourcePlace::Stdin => writeln!(f, "path = \"-\""),
-            SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
-        },
+        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
+            match place {
+                SourcePlace::Stdin => writeln!(f, "path = \"-\""),
+                SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
+            }
+        }
         RecordFormat::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
             writeln!(f, "people = {people}\nrows = {rows}\nkeys = {keys}")?;
             optional(f, "skew", skew.map(|skew| skew.to_string()))?;
@@ -147,7 +149,9 @@ pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'stat
     };
     match statistic {
         StatisticSpec::Count(grouping) | StatisticSpec::People(grouping) => grouped(grouping).into(),
-        StatisticSpec::Sum(measure, grouping) | StatisticSpec::Mean(measure, grouping) => measured(measure, grouping),
+        StatisticSpec::Sum(measure, grouping) | StatisticSpec::Mean(measure, grouping) => {
+            measured(measure, grouping)
+        }
         StatisticSpec::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
         StatisticSpec::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
         StatisticSpec::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),

@@ -18,7 +18,11 @@ pub(crate) struct Adding {
 
 impl Adding {
     /// Nothing where each window is told by itself.
-    pub(super) fn of(release: &ReleaseSpec, schedule: &Schedule, place: &str) -> Result<Option<Adding>, Refused> {
+    pub(super) fn of(
+        release: &ReleaseSpec,
+        schedule: &Schedule,
+        place: &str,
+    ) -> Result<Option<Adding>, Refused> {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
         if let Some(windows) = release.last() {

@@ -4,7 +4,7 @@ use super::steps::{self, Size};
 use super::{CellKey, Refused, delta_of, keys};
 use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
-use crate::job::config::{self, MaximumOf, MeasureSpec, ConfigNumber, ReleaseSpec, StatisticSpec};
+use crate::job::config::{self, ConfigNumber, MaximumOf, MeasureSpec, ReleaseSpec, StatisticSpec};
 use crate::mechanisms::{
     COUNTING, ContributionBound, Cut, Edges, Grid, Keys, Mean, PerPerson, Point, Quantile, Range, Total,
 };

@@ -6,7 +6,7 @@ use super::{Refused, Together};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
-use crate::job::config::{CostWords, Job, PriceSpec, BudgetShare};
+use crate::job::config::{BudgetShare, CostWords, Job, PriceSpec};
 
 /// What a window of each release costs, in the domain's currency.
 pub(super) fn costs(

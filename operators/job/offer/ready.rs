@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::{Asking, CellKey, Offer};
 use crate::accounting::{PrivacyCost, ReleaseCost};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{Job, NoiseKind};
 use crate::ledger::Digest;
 use crate::mechanisms::sealed::Sealed;
@@ -28,7 +28,7 @@ impl Law {
 
 /// What a job file says that its reader refuses.
 fn foreign() -> Invalid {
-    Invalid::new("noise", Kind::Mixed, "a law that this statistic has")
+    Invalid::new("noise", InvalidKind::Mixed, "a law that this statistic has")
 }
 
 impl Sealed for Law {}

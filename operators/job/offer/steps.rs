@@ -2,7 +2,7 @@
 
 use dashu_int::{IBig, UBig};
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::ConfigNumber;
 use crate::mechanisms::{Edges, Point, Range};
 
@@ -125,7 +125,7 @@ fn ten(power: i32) -> UBig {
 }
 
 fn too_wide(field: &'static str) -> Invalid {
-    Invalid::new(field, Kind::TooLarge, "numbers nearer to zero, or with fewer digits")
+    Invalid::new(field, InvalidKind::TooLarge, "numbers nearer to zero, or with fewer digits")
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use super::{CellKey, Offer};
 use crate::dataflow::{Failure, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
-    BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields, statistic_fields,
+    BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField,
+    cost_fields, statistic_fields,
 };
 use crate::ledger::{Charge, Ledger, VersionTerms};
 

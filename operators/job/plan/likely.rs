@@ -6,7 +6,7 @@
 
 use super::{Keys, Noise, Plan};
 use crate::accounting::PrivacyCost;
-use crate::job::config::{Job, PriceSpec, ReleaseSpec, BudgetShare, StatisticSpec};
+use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec, StatisticSpec};
 use crate::job::offer::Offer;
 
 /// A cell that needs more people than this is not likely to get them.

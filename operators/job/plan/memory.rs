@@ -24,7 +24,11 @@ const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
 /// A value among the largest of a key, of which there are up to twice as many as must be known.
 const LISTED: u64 = 8;
 
-pub(super) fn of(job: &Job, release: &ReleaseSpec, (schedule, largest): (&Schedule, Option<usize>)) -> Memory {
+pub(super) fn of(
+    job: &Job,
+    release: &ReleaseSpec,
+    (schedule, largest): (&Schedule, Option<usize>),
+) -> Memory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
     let most = u64::from(release.bound.keys.unwrap_or(1));
     // Which keys of a window count is a matter of former windows: until it closes, any of them may.
@@ -40,8 +44,8 @@ pub(super) fn of(job: &Job, release: &ReleaseSpec, (schedule, largest): (&Schedu
         _ => keys.saturating_mul(COUNTED),
     };
     let runs = person && release.running.is_some();
-    let by_key =
-        release.statistic.grouping().is_some() || matches!(release.statistic, StatisticSpec::Histogram { .. });
+    let by_key = release.statistic.grouping().is_some()
+        || matches!(release.statistic, StatisticSpec::Histogram { .. });
     let a_person = match person {
         true if runs && by_key => PERSON + PLACE,
         true => PERSON + PLACE + held,

@@ -1,6 +1,8 @@
 //! What a plan says in words.
 
-use crate::job::config::{MaximumOf, GridSpec, Job, ConfigNumber, Protected, QuantilesSpec, ReleaseSpec, StatisticSpec};
+use crate::job::config::{
+    ConfigNumber, GridSpec, Job, MaximumOf, Protected, QuantilesSpec, ReleaseSpec, StatisticSpec,
+};
 use crate::time::in_words;
 
 /// What is told of a window, or of several.
@@ -53,7 +55,9 @@ fn grid(grid: &GridSpec) -> String {
     // Sixteen to a doubling.
     match grid {
         GridSpec::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
-        GridSpec::Log(digits) => format!("numbers from 0 on, 4.5% apart, in steps of {}", ConfigNumber::power(-digits)),
+        GridSpec::Log(digits) => {
+            format!("numbers from 0 on, 4.5% apart, in steps of {}", ConfigNumber::power(-digits))
+        }
         GridSpec::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
         GridSpec::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
         GridSpec::List(answers) => format!("{} numbers that are listed", answers.len()),

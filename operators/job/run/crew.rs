@@ -39,8 +39,9 @@ impl Job {
         if let Some(Processes { addresses, insecure: false, .. }) = processes {
             addresses.iter().try_for_each(|address| private(address))?;
         }
-        if let RecordFormat::Csv(SourcePlace::Stdin) | RecordFormat::Jsonl(SourcePlace::Stdin) | RecordFormat::Combined(SourcePlace::Stdin) =
-            &self.source.records
+        if let RecordFormat::Csv(SourcePlace::Stdin)
+        | RecordFormat::Jsonl(SourcePlace::Stdin)
+        | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
             && crew.processes > 1
         {
             let message = "source.path: found \"-\" for several processes; give a file that all of them can read: of \

@@ -16,7 +16,7 @@ use crate::job::Job;
 use crate::job::offer::Offer;
 use crate::job::sources::Crew;
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::told::{Line, Says};
+use crate::told::{ReleaseLine, Says};
 
 /// The exact numbers of a demonstration, by offer.
 pub(crate) struct Demo {
@@ -44,7 +44,7 @@ impl Demo {
 
     fn line(&self, offer: usize, of: &Offer, window: Interval, line: &str) -> String {
         let Some(open) = line.strip_suffix('}') else { return line.to_owned() };
-        let exact = match (Line::read(line).map(|line| line.says), self.shown.get(offer)) {
+        let exact = match (ReleaseLine::read(line).map(|line| line.says), self.shown.get(offer)) {
             (Some(Says::Cell(cell)), Some(shown)) => shown.of(of, window, &cell),
             _ => None,
         };

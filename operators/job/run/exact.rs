@@ -9,7 +9,7 @@ use crate::dataflow::Exact;
 use crate::job::offer::{Asking, CellKey, Offer};
 use crate::job::sources::steps;
 use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, Summary, Tops, Values};
-use crate::told::{self, Key};
+use crate::told::{self, LineKey};
 
 /// Of one release. What it is not asked stays empty.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ impl<C: Summary + Clone> Both<C> {
 
 impl Shown {
     /// What is put behind a line's last field.
-    pub(super) fn of(&self, offer: &Offer, window: Interval, told: &told::Cell<'_>) -> Option<String> {
+    pub(super) fn of(&self, offer: &Offer, window: Interval, told: &told::CellLine<'_>) -> Option<String> {
         let key = offer.key_told_as(told.key.as_ref())?;
         let value = || steps(told.value?.as_bytes(), offer.point().count());
         match &offer.asking {
@@ -82,7 +82,7 @@ fn ranked(offer: &Offer, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) ->
 
 impl Offer {
     /// The key that is told so.
-    fn key_told_as(&self, told: Option<&Key<'_>>) -> Option<CellKey> {
+    fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
         match (&self.asking, told) {
             (_, None) => Some(CellKey::Whole),
             (Asking::Histogram(_, _, keys), Some(told)) => {

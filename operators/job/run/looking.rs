@@ -54,8 +54,9 @@ impl Job {
                 "--sample: found zero; give how many records to look at, such as 1000",
             ));
         }
-        if let RecordFormat::Csv(SourcePlace::Stdin) | RecordFormat::Jsonl(SourcePlace::Stdin) | RecordFormat::Combined(SourcePlace::Stdin) =
-            &self.source.records
+        if let RecordFormat::Csv(SourcePlace::Stdin)
+        | RecordFormat::Jsonl(SourcePlace::Stdin)
+        | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
         {
             let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
             return Err(Failure::configuration(message));

@@ -26,12 +26,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::bundle::bundles;
-use super::config::{Every, Job, SourcePlace, Protected, RecordFormat};
+use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
-use crate::gate::{Gate, Opening, Standing};
+use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
@@ -70,7 +70,7 @@ pub struct Onlooker {
 pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 
 /// What is called with a window's lines.
-pub type Told = Box<dyn FnMut(&str, &Standing) + Send>;
+pub type Told = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
 impl fmt::Debug for Onlooker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,7 +88,8 @@ impl Job {
     ///
     /// Where its records are made up.
     pub fn read_from(&mut self, path: &Path) -> Result<(), Failure> {
-        let place = if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
+        let place =
+            if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
         self.source.records = match &self.source.records {
             RecordFormat::Csv(_) => RecordFormat::Csv(place),
             RecordFormat::Jsonl(_) => RecordFormat::Jsonl(place),

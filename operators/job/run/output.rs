@@ -104,7 +104,8 @@ impl Job {
     fn own_files(&self, name: &Path) -> Vec<(&'static str, PathBuf)> {
         let privacy = &self.privacy;
         let mut own = vec![("the job", self.file.path().to_owned()), ("privacy.key", privacy.key.clone())];
-        if let RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) = &self.source.records
+        if let RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) =
+            &self.source.records
             && let SourcePlace::Files(source) = place
         {
             own.push(("source.path", source.clone()));

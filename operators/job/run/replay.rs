@@ -46,7 +46,7 @@ struct Ready {
 }
 
 /// What a demonstration was told, until its truth is known.
-type Kept = Arc<Mutex<Vec<(Row, Standing)>>>;
+type Kept = Arc<Mutex<Vec<(Row, BudgetStatus)>>>;
 
 impl Job {
     /// Runs the job over all of its input, which ends, and releases every window of its horizon then.
@@ -157,7 +157,7 @@ fn show(
     mut told: Option<Told>,
     offers: &[Offer],
     demo: Option<&Demo>,
-    kept: &[(Row, Standing)],
+    kept: &[(Row, BudgetStatus)],
 ) -> Result<(), Failure> {
     for (row, standing) in kept {
         let told_of = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dataflow::{Pulled, Source};
-use crate::job::config::{SourcePlace, RecordFormat};
+use crate::job::config::{RecordFormat, SourcePlace};
 use crate::job::offer::schedule;
 use crate::job::sources::{Group, Part};
 
@@ -11,8 +11,9 @@ const ROOM: Time = 3_700 * 86_400_000_000;
 
 /// The ends that the file leaves out, from the first and the last record.
 pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, Failure> {
-    if let RecordFormat::Csv(SourcePlace::Stdin) | RecordFormat::Jsonl(SourcePlace::Stdin) | RecordFormat::Combined(SourcePlace::Stdin) =
-        &job.source.records
+    if let RecordFormat::Csv(SourcePlace::Stdin)
+    | RecordFormat::Jsonl(SourcePlace::Stdin)
+    | RecordFormat::Combined(SourcePlace::Stdin) = &job.source.records
     {
         let message = "job.from, job.until: found nothing; give both: standard input is read once, so nobody can look \
                        which windows hold it";

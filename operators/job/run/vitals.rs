@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::dataflow::{Clock, Schedule, SystemClock};
-use crate::gate::Standing;
+use crate::gate::BudgetStatus;
 use crate::job::offer::Offer;
 use crate::job::sources::Progress;
 use crate::time::{Span, Time};
@@ -22,7 +22,7 @@ struct Known {
     progress: Option<Arc<Progress>>,
     /// How long the ledger took with the last window.
     ledger: Option<Duration>,
-    standing: Option<Standing>,
+    standing: Option<BudgetStatus>,
     told: u64,
 }
 
@@ -42,7 +42,7 @@ impl Vitals {
         self.lock().progress = Some(progress);
     }
 
-    pub(super) fn told(&self, standing: &Standing, ledger: Option<Duration>) {
+    pub(super) fn told(&self, standing: &BudgetStatus, ledger: Option<Duration>) {
         let mut known = self.lock();
         known.standing = Some(standing.clone());
         known.ledger = ledger.or(known.ledger);
@@ -82,7 +82,7 @@ impl fmt::Display for Vitals {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }
         match &known.standing {
-            Some(Standing { spent, cap, .. }) => write!(f, ", spent {spent} of {cap}"),
+            Some(BudgetStatus { spent, cap, .. }) => write!(f, ", spent {spent} of {cap}"),
             None => f.write_str(", nothing spent since it began"),
         }
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::{Format, table};
 use crate::canonical::{Canonical, Digest};
 use crate::ledger::LedgerError;
-use crate::told::{Line, Says};
+use crate::told::{ReleaseLine, Says};
 
 /// What a file holds.
 #[derive(Debug, Default)]
@@ -246,7 +246,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 fn heard_line(text: &str) -> Option<Heard> {
-    let Line { release, window, says, demo } = Line::read(text)?;
+    let ReleaseLine { release, window, says, demo } = ReleaseLine::read(text)?;
     let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
     let about = [release.into_owned(), end(window.start), end(window.end)];
     let word = match says {

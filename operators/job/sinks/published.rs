@@ -110,7 +110,7 @@ impl Unclosed {
 fn id_in(line: &[u8], format: Format) -> Option<Digest> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
     match format {
-        Format::Json => match crate::told::Line::read(text)?.says {
+        Format::Json => match crate::told::ReleaseLine::read(text)?.says {
             crate::told::Says::Cell(cell) => Digest::parse(&cell.id),
             _ => None,
         },

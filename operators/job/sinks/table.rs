@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use crate::told::{Cell, Line, Says};
+use crate::told::{CellLine, ReleaseLine, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
     q,tau,rank_error,total,strategy,ledger";
@@ -42,7 +42,7 @@ pub(super) const LEDGER: usize = 22;
 
 /// A line as a record with its end; `None` where it is no line of a release.
 pub(super) fn record(line: &str, demo: bool) -> Option<String> {
-    let Line { release, window, says, .. } = Line::read(line)?;
+    let ReleaseLine { release, window, says, .. } = ReleaseLine::read(line)?;
     let mut fields: [Cow<'_, str>; WIDTH] = std::array::from_fn(|_| "".into());
     let mut exact: [&str; 3] = [""; 3];
     let mut fill = |values: &mut dyn Iterator<Item = (usize, Cow<'_, str>)>| {
@@ -83,7 +83,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
 }
 
 /// From the key to the promise. Where there are several noises, they stand beside each other, with `;` between them.
-fn numbers<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 9] {
+fn numbers<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 9] {
     let joined = |parts: Vec<String>| Cow::Owned(parts.join("; "));
     let kinds = cell.noise.iter().map(|law| match &law.number {
         Some(number) => format!("{number} {}", law.kind),
@@ -103,7 +103,7 @@ fn numbers<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 9] {
 }
 
 /// Which quantile it is, and what is promised of its rank; of which windows a total is, and how it is noised.
-fn ranks<'a>(cell: &'a Cell<'_>) -> [Cow<'a, str>; 5] {
+fn ranks<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 5] {
     let tau = cell.noise.iter().find_map(|law| law.tau).map(|tau| tau.to_string());
     let error = cell.noise.iter().find_map(|law| law.rank_error());
     let strategy = cell.noise.iter().find_map(|law| law.strategy.as_deref());

@@ -26,7 +26,7 @@ use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
 use crate::dataflow::{Clock, Gone, Peers};
-use crate::job::config::{MADE_UP, SourcePlace, Protected, RecordFormat, SourceSpec};
+use crate::job::config::{MADE_UP, Protected, RecordFormat, SourcePlace, SourceSpec};
 
 /// Whether an input has an end.
 #[derive(Clone)]
@@ -202,8 +202,10 @@ pub(super) fn open_in(
     };
     let progress = Progress::of(total);
     let live = matches!(pace, Pace::Follow(_));
-    let texture =
-        Texture { sizes, columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()) };
+    let texture = Texture {
+        sizes,
+        columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()),
+    };
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..crew.threads).map(|_| bounded(WAITING)).unzip();
     // As many as can be on the way at once, so that none is lost.
     let (spare, back) = bounded(crew.threads * (WAITING + 2));
@@ -262,7 +264,9 @@ impl Reading {
     fn run(self) {
         let Reading { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
         let ended = match (pace, place) {
-            (Pace::Bounded, SourcePlace::Files(_)) => read_all(&files, &texture, &mut dealer, &progress, accord),
+            (Pace::Bounded, SourcePlace::Files(_)) => {
+                read_all(&files, &texture, &mut dealer, &progress, accord)
+            }
             (Pace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
             (Pace::Follow(clock), SourcePlace::Files(path)) if stream => {
                 follow_pipe(&path, &texture, &mut dealer, clock, &progress)
@@ -270,7 +274,9 @@ impl Reading {
             (Pace::Follow(clock), SourcePlace::Files(path)) => {
                 follow_files(&path, &texture, &mut dealer, clock, &progress, accord)
             }
-            (Pace::Follow(clock), SourcePlace::Stdin) => follow_input(&texture, &mut dealer, clock, &progress),
+            (Pace::Follow(clock), SourcePlace::Stdin) => {
+                follow_input(&texture, &mut dealer, clock, &progress)
+            }
         };
         if let Err(Stop::Gone(gone)) = ended {
             dealer.fate.fail(gone);

@@ -11,8 +11,8 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 
 use super::wanted::Cells;
-use crate::invalid::{Invalid, Kind};
-use crate::job::config::{MADE_UP as FIELDS, ConfigNumber, Synthetic};
+use crate::invalid::{Invalid, InvalidKind};
+use crate::job::config::{ConfigNumber, MADE_UP as FIELDS, Synthetic};
 use crate::time::{LIMIT, Time};
 use rhythm::Rhythm;
 use zipf::Zipf;
@@ -79,20 +79,20 @@ impl MadeUp {
     ) -> Result<MadeUp, Invalid> {
         for (field, count) in [("people", people), ("rows", rows), ("keys", keys)] {
             let kind = match count {
-                0 => Kind::Zero,
-                count if count > 1 << 40 => Kind::TooLarge,
+                0 => InvalidKind::Zero,
+                count if count > 1 << 40 => InvalidKind::TooLarge,
                 _ => continue,
             };
             return Err(Invalid::new(field, kind, "a number from 1 to 2^40"));
         }
         let skew = skew.map_or(SKEW, ConfigNumber::to_f64);
         if !(0.0..=10.0).contains(&skew) {
-            let kind = if skew < 0.0 { Kind::Negative } else { Kind::TooLarge };
+            let kind = if skew < 0.0 { InvalidKind::Negative } else { InvalidKind::TooLarge };
             return Err(Invalid::new("skew", kind, "a number from 0 to 10"));
         }
         let (from, until) = span.unwrap_or(SPAN);
         if from >= until || from < -LIMIT || until > LIMIT {
-            return Err(Invalid::new("until", Kind::TooSmall, "a time after from"));
+            return Err(Invalid::new("until", InvalidKind::TooSmall, "a time after from"));
         }
         Ok(MadeUp {
             people: Zipf::new(people, OF_PEOPLE * skew),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::survey::Survey;
 use super::told::LONGEST_ID;
 use crate::dataflow::Gone;
-use crate::job::config::{Missing, RecordOrder, Protected, RecordFormat, SourceSpec};
+use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;
 
 /// What a group of releases reads of a line.

@@ -101,20 +101,26 @@ fn what_cannot_be_had_is_named() {
         (refused.field().to_owned(), refused.kind())
     };
     let one = moved(1, 1);
-    assert_eq!(refused(Family::Gaussian, Spend::Pure(units("1")), &one), ("delta".into(), Kind::Missing));
+    assert_eq!(
+        refused(Family::Gaussian, Spend::Pure(units("1")), &one),
+        ("delta".into(), InvalidKind::Missing)
+    );
     assert_eq!(
         refused(Family::Gaussian, Spend::Rho(units("1")), &moved(1, (1 << 40) + 1)),
-        ("sensitivity".into(), Kind::TooLarge)
+        ("sensitivity".into(), InvalidKind::TooLarge)
     );
     assert_eq!(
         refused(Family::Laplace, Spend::Pure(units("1")), &moved(2, 1 << 63)),
-        ("sensitivity".into(), Kind::TooLarge)
+        ("sensitivity".into(), InvalidKind::TooLarge)
     );
     assert_eq!(
         refused(Family::Gaussian, Spend::Rho(units("1e-9")), &moved(1, 1 << 40)),
-        ("rho".into(), Kind::TooSmall)
+        ("rho".into(), InvalidKind::TooSmall)
     );
-    assert_eq!(refused(Family::Gaussian, Spend::Rho(BudgetUnits::ZERO), &one), ("rho".into(), Kind::Zero));
+    assert_eq!(
+        refused(Family::Gaussian, Spend::Rho(BudgetUnits::ZERO), &one),
+        ("rho".into(), InvalidKind::Zero)
+    );
     let record = Sensitivity::each(&ContributionBound::RECORD, 1).unwrap();
     assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
 }

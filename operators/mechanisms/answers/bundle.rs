@@ -15,7 +15,7 @@ use super::used::Used;
 use crate::accounting::bounded::{self, BoundedNoiseGoal, BoundedNoiseRequest, Fineness, NoiseShape};
 use crate::accounting::{Adjacency, Interval, PrivacyCost, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{ContributionBound, Drawn, Point};
 use crate::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
@@ -131,7 +131,7 @@ fn answers(refused: Invalid) -> Invalid {
 
 fn crowded() -> Invalid {
     let remedy = "fewer records a person, fewer answers, or more epsilon: the noise would reach too far";
-    Invalid::new("bound", Kind::TooLarge, remedy)
+    Invalid::new("bound", InvalidKind::TooLarge, remedy)
 }
 
 impl Sealed for BoundedNoise {}
@@ -146,7 +146,11 @@ impl Answers for BoundedNoise {
     /// calibrated for.
     fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
         let Some((epsilon, delta)) = self.spend else {
-            return Err(Invalid::new("epsilon", Kind::Missing, "epsilon and delta of all answers together"));
+            return Err(Invalid::new(
+                "epsilon",
+                InvalidKind::Missing,
+                "epsilon and delta of all answers together",
+            ));
         };
         let shares = Shares::new(self.answers, &self.shares)?;
         let asked =

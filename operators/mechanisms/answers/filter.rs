@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema::Schema;
 use super::value::{Row, Value};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The longest text of a filter in bytes, as it is asked and as it is told.
 const LONGEST: usize = 1 << 16;
@@ -78,7 +78,7 @@ impl Filter {
     pub fn parse(schema: &Schema, text: &str) -> Result<Filter, Invalid> {
         let program = read::read(schema, text)?;
         let Some(text) = told::tell(schema, &program) else {
-            return Err(Invalid::new("filter", Kind::TooLarge, "moments of the years 0 to 9999"));
+            return Err(Invalid::new("filter", InvalidKind::TooLarge, "moments of the years 0 to 9999"));
         };
         match text.len() {
             0..=LONGEST => Ok(Filter { program: program.into(), text: text.into() }),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::question::Question;
 use super::schema::Schema;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{self, Time};
 use crate::words::{listed, meant, quoted};
 
@@ -54,12 +54,12 @@ impl Schema {
         let asking = self.question(&analyst, &id, at);
         let refuse = |field: &'static str, kind, remedy| Err(Invalid::new(field, kind, remedy));
         match (members.find("count"), members.find("mean")) {
-            (Some(_), Some(_)) => refuse("question", Kind::Mixed, "either \"count\" or \"mean\""),
+            (Some(_), Some(_)) => refuse("question", InvalidKind::Mixed, "either \"count\" or \"mean\""),
             (None, None) => {
-                refuse("question", Kind::Missing, "\"count\", or \"mean\" with \"of\" and \"where\"")
+                refuse("question", InvalidKind::Missing, "\"count\", or \"mean\" with \"of\" and \"where\"")
             }
             (Some(_), None) if members.find("of").or(members.find("where")).is_some() => {
-                refuse("question", Kind::Mixed, "\"count\" alone: its filter says which records")
+                refuse("question", InvalidKind::Mixed, "\"count\" alone: its filter says which records")
             }
             (Some(_), None) => asking.count(&members.text("count", FILTER)?),
             (None, Some(_)) => {
@@ -81,10 +81,11 @@ impl<'a> Members<'a> {
     fn read(line: &'a str) -> Result<Members<'a>, Invalid> {
         let refuse = |kind, remedy: String| Invalid::new("question", kind, remedy);
         if line.len() > LONGEST {
-            return Err(refuse(Kind::TooLarge, format!("a line of at most {LONGEST} bytes")));
+            return Err(refuse(InvalidKind::TooLarge, format!("a line of at most {LONGEST} bytes")));
         }
         let Object(all) = serde_json::from_str(line).map_err(|wrong| {
-            let kind = if line.trim_ascii().is_empty() { Kind::Missing } else { Kind::Malformed };
+            let kind =
+                if line.trim_ascii().is_empty() { InvalidKind::Missing } else { InvalidKind::Malformed };
             let like = r#"one object of JSON, such as {"id":"q1","analyst":"ann","count":"age >= 18"};"#;
             refuse(kind, format!("{like} what is at column {} belongs to none", wrong.column()))
         })?;
@@ -94,10 +95,10 @@ impl<'a> Members<'a> {
                 let meant = meant(&name, &MEMBERS).map(|meant| format!(" (did you mean {meant}?)"));
                 let remedy =
                     format!("no {}: {} are known", quoted(&name), listed(&MEMBERS).replace(" or ", " and "));
-                return Err(refuse(Kind::Malformed, remedy + &meant.unwrap_or_default()));
+                return Err(refuse(InvalidKind::Malformed, remedy + &meant.unwrap_or_default()));
             };
             if members.find(known).is_some() {
-                return Err(refuse(Kind::Mixed, format!("\"{known}\" once")));
+                return Err(refuse(InvalidKind::Mixed, format!("\"{known}\" once")));
             }
             members.0.push((known, value));
         }
@@ -109,8 +110,8 @@ impl<'a> Members<'a> {
     }
 
     fn text(&self, name: &'static str, due: &'static str) -> Result<String, Invalid> {
-        let value = self.find(name).ok_or_else(|| Invalid::new(name, Kind::Missing, due))?;
-        serde_json::from_str(value.get()).map_err(|_| Invalid::new(name, Kind::Malformed, due))
+        let value = self.find(name).ok_or_else(|| Invalid::new(name, InvalidKind::Missing, due))?;
+        serde_json::from_str(value.get()).map_err(|_| Invalid::new(name, InvalidKind::Malformed, due))
     }
 
     /// The two ends of a range. Numbers are not read as floats, but as they are written.
@@ -118,8 +119,9 @@ impl<'a> Members<'a> {
         let refuse = |kind| {
             Invalid::new("of", kind, "the least and the largest value that count, such as [\"0\", \"99.50\"]")
         };
-        let value = self.find("of").ok_or_else(|| refuse(Kind::Missing))?;
-        let ends: Vec<&RawValue> = serde_json::from_str(value.get()).map_err(|_| refuse(Kind::Malformed))?;
+        let value = self.find("of").ok_or_else(|| refuse(InvalidKind::Missing))?;
+        let ends: Vec<&RawValue> =
+            serde_json::from_str(value.get()).map_err(|_| refuse(InvalidKind::Malformed))?;
         let end = |value: &RawValue| match value.get() {
             text if text.starts_with('"') => serde_json::from_str(text).ok(),
             number if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) => {
@@ -128,9 +130,9 @@ impl<'a> Members<'a> {
             _ => None,
         };
         match ends[..] {
-            [low, high] => end(low).zip(end(high)).ok_or_else(|| refuse(Kind::Malformed)),
-            [] => Err(refuse(Kind::Empty)),
-            _ => Err(refuse(Kind::Malformed)),
+            [low, high] => end(low).zip(end(high)).ok_or_else(|| refuse(InvalidKind::Malformed)),
+            [] => Err(refuse(InvalidKind::Empty)),
+            _ => Err(refuse(InvalidKind::Malformed)),
         }
     }
 }
@@ -215,58 +217,103 @@ mod tests {
         };
         let rest = |rest: &str| format!(r#"{{"id":"q","analyst":"a",{rest}}}"#);
         for (line, field, kind, words) in [
-            (String::new(), "question", Kind::Missing, "one object of JSON"),
-            ("[1]".into(), "question", Kind::Malformed, "one object of JSON, such as {\"id\""),
-            ("{".into(), "question", Kind::Malformed, "at column 1"),
-            (named("q", "a") + "{}", "question", Kind::Malformed, "one object of JSON"),
-            ("[".repeat(100_000), "question", Kind::Malformed, "one object of JSON"),
-            (rest(&format!("\"count\":{}", "[".repeat(100_000))), "question", Kind::Malformed, "one object"),
-            (rest(&"\"x\":1,".repeat(100_000)), "question", Kind::TooLarge, "at most 524288 bytes"),
-            (r#"{"analyst":"a","count":"all"}"#.into(), "id", Kind::Missing, "a text"),
-            (r#"{"id":"q","count":"all"}"#.into(), "analyst", Kind::Missing, "a text"),
-            (r#"{"id":7,"analyst":"a","count":"all"}"#.into(), "id", Kind::Malformed, "a text"),
-            (named("", "a"), "id", Kind::Missing, "1 to 128 printable characters"),
-            (named(&long, "a"), "id", Kind::TooLarge, "1 to 128 printable characters"),
-            (named("q", "a\u{202e}nn"), "analyst", Kind::Malformed, "1 to 128 printable characters"),
-            (named("q", "a\nb"), "analyst", Kind::Malformed, "1 to 128 printable characters"),
-            (rest(r#""count":"all","cuont":"all""#), "question", Kind::Malformed, "no \"cuont\": "),
-            (rest(r#""count":"all","cuont":"all""#), "question", Kind::Malformed, "(did you mean count?)"),
-            (rest(r#""count":"all","id":"r""#), "question", Kind::Mixed, "\"id\" once"),
-            (rest(r#""count":"all","mean":"age""#), "question", Kind::Mixed, "either \"count\" or \"mean\""),
-            (rest(r#""count":"all","where":"all""#), "question", Kind::Mixed, "\"count\" alone"),
-            (rest(r#""at":"2026-11-01""#), "question", Kind::Missing, "\"count\", or \"mean\""),
+            (String::new(), "question", InvalidKind::Missing, "one object of JSON"),
+            ("[1]".into(), "question", InvalidKind::Malformed, "one object of JSON, such as {\"id\""),
+            ("{".into(), "question", InvalidKind::Malformed, "at column 1"),
+            (named("q", "a") + "{}", "question", InvalidKind::Malformed, "one object of JSON"),
+            ("[".repeat(100_000), "question", InvalidKind::Malformed, "one object of JSON"),
+            (
+                rest(&format!("\"count\":{}", "[".repeat(100_000))),
+                "question",
+                InvalidKind::Malformed,
+                "one object",
+            ),
+            (rest(&"\"x\":1,".repeat(100_000)), "question", InvalidKind::TooLarge, "at most 524288 bytes"),
+            (r#"{"analyst":"a","count":"all"}"#.into(), "id", InvalidKind::Missing, "a text"),
+            (r#"{"id":"q","count":"all"}"#.into(), "analyst", InvalidKind::Missing, "a text"),
+            (r#"{"id":7,"analyst":"a","count":"all"}"#.into(), "id", InvalidKind::Malformed, "a text"),
+            (named("", "a"), "id", InvalidKind::Missing, "1 to 128 printable characters"),
+            (named(&long, "a"), "id", InvalidKind::TooLarge, "1 to 128 printable characters"),
+            (named("q", "a\u{202e}nn"), "analyst", InvalidKind::Malformed, "1 to 128 printable characters"),
+            (named("q", "a\nb"), "analyst", InvalidKind::Malformed, "1 to 128 printable characters"),
+            (rest(r#""count":"all","cuont":"all""#), "question", InvalidKind::Malformed, "no \"cuont\": "),
+            (
+                rest(r#""count":"all","cuont":"all""#),
+                "question",
+                InvalidKind::Malformed,
+                "(did you mean count?)",
+            ),
+            (rest(r#""count":"all","id":"r""#), "question", InvalidKind::Mixed, "\"id\" once"),
+            (
+                rest(r#""count":"all","mean":"age""#),
+                "question",
+                InvalidKind::Mixed,
+                "either \"count\" or \"mean\"",
+            ),
+            (rest(r#""count":"all","where":"all""#), "question", InvalidKind::Mixed, "\"count\" alone"),
+            (rest(r#""at":"2026-11-01""#), "question", InvalidKind::Missing, "\"count\", or \"mean\""),
             (
                 rest(r#""at":"today","count":"all""#),
                 "at",
-                Kind::Malformed,
+                InvalidKind::Malformed,
                 "a date or a moment with its zone",
             ),
-            (rest(r#""at":null,"count":"all""#), "at", Kind::Malformed, "a moment in double quotes"),
-            (rest(r#""count":"agee > 1""#), "filter", Kind::Malformed, "(did you mean age?)"),
-            (rest(r#""count":true"#), "count", Kind::Malformed, "a filter such as"),
-            (rest(r#""count":"""#), "filter", Kind::Missing, "\"all\" for every record"),
-            (rest(r#""mean":"age","of":[0,1]"#), "where", Kind::Missing, "a filter such as"),
-            (rest(r#""mean":"age","where":"all""#), "of", Kind::Missing, "the least and the largest"),
-            (rest(r#""mean":"age","of":[],"where":"all""#), "of", Kind::Empty, "the least and the largest"),
-            (rest(r#""mean":"age","of":[1,2,3],"where":"all""#), "of", Kind::Malformed, "the least"),
-            (rest(r#""mean":"age","of":[1,null],"where":"all""#), "of", Kind::Malformed, "the least"),
+            (rest(r#""at":null,"count":"all""#), "at", InvalidKind::Malformed, "a moment in double quotes"),
+            (rest(r#""count":"agee > 1""#), "filter", InvalidKind::Malformed, "(did you mean age?)"),
+            (rest(r#""count":true"#), "count", InvalidKind::Malformed, "a filter such as"),
+            (rest(r#""count":"""#), "filter", InvalidKind::Missing, "\"all\" for every record"),
+            (rest(r#""mean":"age","of":[0,1]"#), "where", InvalidKind::Missing, "a filter such as"),
+            (rest(r#""mean":"age","where":"all""#), "of", InvalidKind::Missing, "the least and the largest"),
+            (
+                rest(r#""mean":"age","of":[],"where":"all""#),
+                "of",
+                InvalidKind::Empty,
+                "the least and the largest",
+            ),
+            (rest(r#""mean":"age","of":[1,2,3],"where":"all""#), "of", InvalidKind::Malformed, "the least"),
+            (rest(r#""mean":"age","of":[1,null],"where":"all""#), "of", InvalidKind::Malformed, "the least"),
             (
                 rest(r#""mean":"age","of":[1,1],"where":"all""#),
                 "of",
-                Kind::TooSmall,
+                InvalidKind::TooSmall,
                 "the first below the second",
             ),
-            (rest(r#""mean":"age","of":[1,1.5],"where":"all""#), "of", Kind::TooSmall, "a whole number"),
-            (rest(r#""mean":"age","of":["","1"],"where":"all""#), "of", Kind::Missing, "a whole number"),
+            (
+                rest(r#""mean":"age","of":[1,1.5],"where":"all""#),
+                "of",
+                InvalidKind::TooSmall,
+                "a whole number",
+            ),
+            (
+                rest(r#""mean":"age","of":["","1"],"where":"all""#),
+                "of",
+                InvalidKind::Missing,
+                "a whole number",
+            ),
             (
                 rest(r#""mean":"agee","of":[0,1],"where":"all""#),
                 "mean",
-                Kind::Malformed,
+                InvalidKind::Malformed,
                 "(did you mean age?)",
             ),
-            (rest(r#""mean":"client","of":[0,1],"where":"all""#), "mean", Kind::Malformed, "nobody may ask"),
-            (rest(r#""mean":"country","of":[0,1],"where":"all""#), "mean", Kind::Mixed, "a field of numbers"),
-            (rest(r#""mean":"when","of":[0,1],"where":"all""#), "mean", Kind::Mixed, "a field of numbers"),
+            (
+                rest(r#""mean":"client","of":[0,1],"where":"all""#),
+                "mean",
+                InvalidKind::Malformed,
+                "nobody may ask",
+            ),
+            (
+                rest(r#""mean":"country","of":[0,1],"where":"all""#),
+                "mean",
+                InvalidKind::Mixed,
+                "a field of numbers",
+            ),
+            (
+                rest(r#""mean":"when","of":[0,1],"where":"all""#),
+                "mean",
+                InvalidKind::Mixed,
+                "a field of numbers",
+            ),
         ] {
             let refused = schema().question_line(&line, 0).unwrap_err();
             assert_eq!((refused.field(), refused.kind()), (field, kind), "{refused}");

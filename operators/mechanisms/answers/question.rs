@@ -123,10 +123,16 @@ impl<'a> Asking<'a> {
         let place = self.schema.place(field);
         let found = place.and_then(|place| Some((place, self.schema.fields().get(place)?)));
         let Some((place, found)) = found else {
-            return Err(refuse(invalid::Kind::Malformed, format!("a field {}", self.schema.unknown(field))));
+            return Err(refuse(
+                invalid::InvalidKind::Malformed,
+                format!("a field {}", self.schema.unknown(field)),
+            ));
         };
         if let Kind::Text | Kind::Time = found.kind() {
-            return Err(refuse(invalid::Kind::Mixed, "a field of numbers: only they have a mean".into()));
+            return Err(refuse(
+                invalid::InvalidKind::Mixed,
+                "a field of numbers: only they have a mean".into(),
+            ));
         }
         let end = |text| found.steps(text).map_err(|(kind, remedy)| Invalid::new("of", kind, remedy));
         let range = Range::new(end(low)?, end(high)?);
@@ -149,10 +155,10 @@ impl<'a> Asking<'a> {
     fn asked(self, asks: Asks, words: String, filter: &str) -> Result<Question, Invalid> {
         let named = |field: &'static str, name: &str| {
             let kind = match name.chars().count() {
-                0 => invalid::Kind::Missing,
+                0 => invalid::InvalidKind::Missing,
                 1..=NAME if printable(name) => return Ok(name.to_owned()),
-                1..=NAME => invalid::Kind::Malformed,
-                _ => invalid::Kind::TooLarge,
+                1..=NAME => invalid::InvalidKind::Malformed,
+                _ => invalid::InvalidKind::TooLarge,
             };
             Err(Invalid::new(field, kind, format!("1 to {NAME} printable characters")))
         };

@@ -65,18 +65,21 @@ impl Schema {
         let fields: Arc<[Field]> = fields.into_iter().take(FIELDS + 1).collect();
         let refuse = |kind, remedy: String| Err(Invalid::new("fields", kind, remedy));
         match fields.len() {
-            0 => return refuse(invalid::Kind::Empty, "at least one field".into()),
+            0 => return refuse(invalid::InvalidKind::Empty, "at least one field".into()),
             1..=FIELDS => {}
-            _ => return refuse(invalid::Kind::TooLarge, format!("at most {FIELDS} fields")),
+            _ => return refuse(invalid::InvalidKind::TooLarge, format!("at most {FIELDS} fields")),
         }
         for (place, field) in fields.iter().enumerate() {
             nameable("fields", &field.name)?;
             if matches!(field.kind, Kind::Decimal(19..)) {
                 let remedy = format!("the field {} at most 18 digits behind the point", quoted(&field.name));
-                return refuse(invalid::Kind::TooLarge, remedy);
+                return refuse(invalid::InvalidKind::TooLarge, remedy);
             }
             if fields.iter().take(place).any(|before| before.name == field.name) {
-                return refuse(invalid::Kind::Mixed, format!("the field {} once", quoted(&field.name)));
+                return refuse(
+                    invalid::InvalidKind::Mixed,
+                    format!("the field {} once", quoted(&field.name)),
+                );
             }
         }
         Ok(Schema { fields, persons: Arc::default() })
@@ -90,7 +93,7 @@ impl Schema {
         nameable("person", name)?;
         if self.place(name).is_some() {
             let remedy = "rows without the field that says whose a record is: nobody may ask about it";
-            return Err(Invalid::new("person", invalid::Kind::Mixed, remedy));
+            return Err(Invalid::new("person", invalid::InvalidKind::Mixed, remedy));
         }
         let persons = self.persons.iter().cloned().chain([name.into()]).collect();
         Ok(Schema { persons, ..self })
@@ -192,7 +195,7 @@ impl Field {
     }
 
     /// Reads a number exactly, in the field's steps; says what is wrong with it, and what would be right.
-    pub(super) fn steps(&self, text: &str) -> Result<i64, (invalid::Kind, String)> {
+    pub(super) fn steps(&self, text: &str) -> Result<i64, (invalid::InvalidKind, String)> {
         let digits = self.point().count();
         let due = || match digits {
             0 => "a whole number".to_owned(),
@@ -202,7 +205,9 @@ impl Field {
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
             // Two signs, or nothing but one.
-            invalid::Kind::Negative | invalid::Kind::Missing if sign < 0 => (invalid::Kind::Malformed, due()),
+            invalid::InvalidKind::Negative | invalid::InvalidKind::Missing if sign < 0 => {
+                (invalid::InvalidKind::Malformed, due())
+            }
             kind => (kind, due()),
         })?;
         let (written, power) = size.parts();
@@ -211,10 +216,10 @@ impl Field {
             return Ok(0);
         }
         let zeros = power + (written.len() - kept.len()) as i32 + digits;
-        let Ok(zeros) = u32::try_from(zeros) else { return Err((invalid::Kind::TooSmall, due())) };
+        let Ok(zeros) = u32::try_from(zeros) else { return Err((invalid::InvalidKind::TooSmall, due())) };
         let steps = kept.parse::<i128>().ok().zip(10i128.checked_pow(zeros));
         let steps = steps.and_then(|(kept, unit)| i64::try_from((sign * kept).checked_mul(unit)?).ok());
-        steps.ok_or_else(|| (invalid::Kind::TooLarge, format!("{}, below 2^63 of its steps", due())))
+        steps.ok_or_else(|| (invalid::InvalidKind::TooLarge, format!("{}, below 2^63 of its steps", due())))
     }
 }
 
@@ -237,10 +242,10 @@ pub(super) const RESERVED: [&str; 5] = ["all", "and", "in", "not", "or"];
 
 fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
     let kind = match name.chars().count() {
-        0 => invalid::Kind::Missing,
+        0 => invalid::InvalidKind::Missing,
         1..=NAME if printable(name) && !name.contains('`') => return Ok(()),
-        1..=NAME => invalid::Kind::Malformed,
-        _ => invalid::Kind::TooLarge,
+        1..=NAME => invalid::InvalidKind::Malformed,
+        _ => invalid::InvalidKind::TooLarge,
     };
     Err(Invalid::new(
         field,
@@ -277,20 +282,23 @@ mod tests {
         };
         let field = |name: &str| vec![Field::number(name)];
         for (fields, kind) in [
-            (vec![], invalid::Kind::Empty),
-            (field(""), invalid::Kind::Missing),
-            (field("a`b"), invalid::Kind::Malformed),
-            (field("a\nb"), invalid::Kind::Malformed),
-            (field(&"a".repeat(129)), invalid::Kind::TooLarge),
-            ([field("a"), vec![Field::text("a")]].concat(), invalid::Kind::Mixed),
-            (vec![Field::decimal("a", 19)], invalid::Kind::TooLarge),
-            ((0..1_025).flat_map(|place| field(&place.to_string())).collect(), invalid::Kind::TooLarge),
+            (vec![], invalid::InvalidKind::Empty),
+            (field(""), invalid::InvalidKind::Missing),
+            (field("a`b"), invalid::InvalidKind::Malformed),
+            (field("a\nb"), invalid::InvalidKind::Malformed),
+            (field(&"a".repeat(129)), invalid::InvalidKind::TooLarge),
+            ([field("a"), vec![Field::text("a")]].concat(), invalid::InvalidKind::Mixed),
+            (vec![Field::decimal("a", 19)], invalid::InvalidKind::TooLarge),
+            (
+                (0..1_025).flat_map(|place| field(&place.to_string())).collect(),
+                invalid::InvalidKind::TooLarge,
+            ),
         ] {
             assert_eq!(refused(fields), ("fields".to_owned(), kind));
         }
         let schema =
             Schema::new([Field::decimal("a b", 18), Field::text("größe"), Field::time("x")]).unwrap();
-        for (name, kind) in [("x", invalid::Kind::Mixed), ("", invalid::Kind::Missing)] {
+        for (name, kind) in [("x", invalid::InvalidKind::Mixed), ("", invalid::InvalidKind::Missing)] {
             let refused = schema.clone().of_person(name).unwrap_err();
             assert_eq!((refused.field(), refused.kind()), ("person", kind));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::used::Share;
 use crate::canonical::Digest;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The most analysts with a share of their own.
 const ANALYSTS: usize = 4_096;
@@ -21,20 +21,20 @@ impl Shares {
     pub(super) fn new(answers: u64, stated: &[(String, u64)]) -> Result<Shares, Invalid> {
         let refuse = |kind, remedy| Err(Invalid::new("share", kind, remedy));
         if stated.len() > ANALYSTS {
-            return refuse(Kind::TooLarge, "at most 4,096 analysts");
+            return refuse(InvalidKind::TooLarge, "at most 4,096 analysts");
         }
         let (mut named, mut all) = (BTreeMap::new(), 0u64);
         for (analyst, share) in stated {
             if *share == 0 {
-                return refuse(Kind::Zero, "at least one answer to each analyst");
+                return refuse(InvalidKind::Zero, "at least one answer to each analyst");
             }
             if named.insert(analyst.clone(), *share).is_some() {
-                return refuse(Kind::Mixed, "one share to each analyst");
+                return refuse(InvalidKind::Mixed, "one share to each analyst");
             }
             all = all.saturating_add(*share);
         }
         if all > answers {
-            return refuse(Kind::TooLarge, "shares that together are no more than the answers");
+            return refuse(InvalidKind::TooLarge, "shares that together are no more than the answers");
         }
         Ok(if named.is_empty() { Shares::Anybody(answers) } else { Shares::Named(named) })
     }

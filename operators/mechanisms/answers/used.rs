@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::canonical::Digest;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The format: this byte, then for each opening, in ascending order, its hash, how many shares it has in four bytes, and in
 /// eight bytes each how many answers are used of them. The most significant byte is the first.
@@ -39,14 +39,14 @@ impl Used {
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Used, Invalid> {
         let refuse = |kind, remedy| Err(Invalid::new("state", kind, remedy));
         if bytes.len() > LONGEST {
-            return refuse(Kind::TooLarge, "the state as it was sealed, of at most 2^20 bytes");
+            return refuse(InvalidKind::TooLarge, "the state as it was sealed, of at most 2^20 bytes");
         }
         let Some((&VERSION, rest)) = bytes.split_first() else {
-            return refuse(Kind::Malformed, "state that this version of the library wrote");
+            return refuse(InvalidKind::Malformed, "state that this version of the library wrote");
         };
         match openings(rest) {
             Some(openings) => Ok(Used(openings)),
-            None => refuse(Kind::Malformed, "the state as it was sealed"),
+            None => refuse(InvalidKind::Malformed, "the state as it was sealed"),
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(bytes: &[u8]) -> Result<Used, Kind> {
+    fn read(bytes: &[u8]) -> Result<Used, InvalidKind> {
         Used::from_bytes(bytes).map_err(|refused| refused.kind())
     }
 
@@ -139,20 +139,20 @@ mod tests {
     fn bytes_that_nobody_wrote_are_refused() {
         let whole = Used::none().after(&share(1, 0, 2, 9), 3).unwrap().to_bytes();
         for cut in (2..whole.len()).chain([0]) {
-            assert_eq!(read(&whole[..cut]), Err(Kind::Malformed), "cut to {cut}");
+            assert_eq!(read(&whole[..cut]), Err(InvalidKind::Malformed), "cut to {cut}");
         }
         let mut later = whole.clone();
         later[0] = 2;
-        assert_eq!(read(&later), Err(Kind::Malformed), "another version");
-        assert_eq!(read(&[&whole[..], &whole[1..]].concat()), Err(Kind::Malformed), "twice");
+        assert_eq!(read(&later), Err(InvalidKind::Malformed), "another version");
+        assert_eq!(read(&[&whole[..], &whole[1..]].concat()), Err(InvalidKind::Malformed), "twice");
         let higher = Used::none().after(&share(2, 0, 2, 9), 3).unwrap().to_bytes();
         assert!(read(&[&whole[..], &higher[1..]].concat()).is_ok());
-        assert_eq!(read(&[&higher[..], &whole[1..]].concat()), Err(Kind::Malformed), "out of order");
+        assert_eq!(read(&[&higher[..], &whole[1..]].concat()), Err(InvalidKind::Malformed), "out of order");
         let empty = [&b"\x01"[..], &[7; 32], &[0; 4]].concat();
-        assert_eq!(read(&empty), Err(Kind::Malformed), "an opening without a share");
+        assert_eq!(read(&empty), Err(InvalidKind::Malformed), "an opening without a share");
         let endless = [&b"\x01"[..], &[7; 32], &[0xff; 4]].concat();
-        assert_eq!(read(&endless), Err(Kind::Malformed), "more shares than bytes");
-        assert_eq!(read(&vec![1; LONGEST + 1]), Err(Kind::TooLarge));
+        assert_eq!(read(&endless), Err(InvalidKind::Malformed), "more shares than bytes");
+        assert_eq!(read(&vec![1; LONGEST + 1]), Err(InvalidKind::TooLarge));
     }
 
     // Refutes a share that is drawn on beyond its end, one that is drawn on for another, and a count that is forgotten.

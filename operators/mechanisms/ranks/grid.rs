@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dashu_int::UBig;
 
 use crate::canonical::Canonical;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// How many points of a log grid there are between a power of two and the next.
 const PER_DOUBLING: usize = 16;
@@ -75,7 +75,7 @@ impl Grid {
     /// Names `step` where it is zero or leaves more than 2^40 answers, and `grid` where it leaves fewer than two.
     pub fn linear(low: i64, high: i64, step: u64) -> Result<Grid, Invalid> {
         if step == 0 {
-            return Err(Invalid::new("step", Kind::Zero, "a number above 0"));
+            return Err(Invalid::new("step", InvalidKind::Zero, "a number above 0"));
         }
         let width = i128::from(high) - i128::from(low);
         match u128::try_from(width).map(|width| width / u128::from(step) + 1) {
@@ -83,7 +83,9 @@ impl Grid {
             Ok(top @ ..=MOST) => {
                 Ok(Grid { name: Name::Linear, points: Points::Even { low, step, top: top as u64 } })
             }
-            Ok(_) => Err(Invalid::new("step", Kind::TooSmall, "a step that leaves at most 2^40 answers")),
+            Ok(_) => {
+                Err(Invalid::new("step", InvalidKind::TooSmall, "a step that leaves at most 2^40 answers"))
+            }
         }
     }
 
@@ -94,7 +96,7 @@ impl Grid {
     pub fn list(points: impl IntoIterator<Item = i64>) -> Result<Grid, Invalid> {
         let points: Arc<[i64]> = points.into_iter().collect();
         if !points.windows(2).all(|pair| pair[0] < pair[1]) {
-            return Err(Invalid::new("grid", Kind::Mixed, "whole numbers, each above the one before"));
+            return Err(Invalid::new("grid", InvalidKind::Mixed, "whole numbers, each above the one before"));
         }
         if points.len() < 2 {
             return Err(few());
@@ -210,7 +212,7 @@ fn end(number: i128) -> i64 {
 }
 
 fn few() -> Invalid {
-    Invalid::new("grid", Kind::TooSmall, "at least two points, the first below the last")
+    Invalid::new("grid", InvalidKind::TooSmall, "at least two points, the first below the last")
 }
 
 #[cfg(test)]

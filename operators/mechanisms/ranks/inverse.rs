@@ -24,7 +24,7 @@ use super::largest::Largest;
 use super::monotone::Monotone;
 use super::share::{Rule, Share};
 use super::tops::{Ranked, Tops};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::UncheckedNoise;
@@ -65,7 +65,7 @@ pub(crate) fn tau(choice: &Choice, grid: &Grid, confidence: f64) -> Result<u64, 
     }
     Err(Invalid::new(
         "sensitivity",
-        Kind::TooLarge,
+        InvalidKind::TooLarge,
         "more budget: no more than 2^40 people could be told from noise",
     ))
 }

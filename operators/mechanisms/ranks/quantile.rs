@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::decimal::Decimal;
-use crate::invalid::{Invalid, Kind, positive};
+use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// The largest denominator: six digits behind the point.
 pub(super) const FINEST: u64 = 1_000_000;
@@ -34,15 +34,15 @@ impl Quantile {
     /// Names `q` unless the fraction is above 0 and below 1, and in lowest terms has a denominator of at most 10^6.
     pub fn of(numerator: u64, denominator: u64) -> Result<Quantile, Invalid> {
         if numerator == 0 {
-            return Err(refused(Kind::Zero));
+            return Err(refused(InvalidKind::Zero));
         }
         if numerator >= denominator {
-            return Err(refused(Kind::TooLarge));
+            return Err(refused(InvalidKind::TooLarge));
         }
         let divisor = greatest_common_divisor(numerator, denominator);
         let (numerator, denominator) = (numerator / divisor, denominator / divisor);
         if denominator > FINEST {
-            return Err(refused(Kind::Malformed));
+            return Err(refused(InvalidKind::Malformed));
         }
         Ok(Quantile { numerator, denominator })
     }
@@ -75,15 +75,15 @@ impl TryFrom<&Decimal> for Quantile {
     fn try_from(decimal: &Decimal) -> Result<Quantile, Invalid> {
         let (digits, exponent) = decimal.parts();
         if digits == "0" {
-            return Err(refused(Kind::Zero));
+            return Err(refused(InvalidKind::Zero));
         }
         if exponent >= 0 {
-            return Err(refused(Kind::TooLarge));
+            return Err(refused(InvalidKind::TooLarge));
         }
         // No digit at the end is zero: past 18 there is no short fraction either.
         let power = 10u64.checked_pow(exponent.unsigned_abs()).filter(|_| digits.len() <= 18);
         let (Some(power), Ok(digits)) = (power, digits.parse()) else {
-            return Err(refused(Kind::Malformed));
+            return Err(refused(InvalidKind::Malformed));
         };
         Quantile::of(digits, power)
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Quantile {
     }
 }
 
-fn refused(kind: Kind) -> Invalid {
+fn refused(kind: InvalidKind) -> Invalid {
     Invalid::new("q", kind, "a number above 0 and below 1 with at most 6 digits, such as 0.5 or 0.999")
 }
 
@@ -185,28 +185,31 @@ mod tests {
         let text = |text: &str| text.parse::<Quantile>().unwrap_err().kind();
         assert_eq!(
             (text("0"), text("0.0"), text("1"), text("1.5")),
-            (Kind::Zero, Kind::Zero, Kind::TooLarge, Kind::TooLarge)
+            (InvalidKind::Zero, InvalidKind::Zero, InvalidKind::TooLarge, InvalidKind::TooLarge)
         );
         assert_eq!(
             (text("-0.5"), text("0,5"), text(""), text("nan")),
-            (Kind::Negative, Kind::Malformed, Kind::Missing, Kind::Nan)
+            (InvalidKind::Negative, InvalidKind::Malformed, InvalidKind::Missing, InvalidKind::Nan)
         );
         assert_eq!(
             (text("0.1234567"), text("1e-40"), text("1e40")),
-            (Kind::Malformed, Kind::Malformed, Kind::TooLarge)
+            (InvalidKind::Malformed, InvalidKind::Malformed, InvalidKind::TooLarge)
         );
         let float = |float: f64| Quantile::try_from(float).unwrap_err().kind();
-        assert_eq!((float(0.0), float(1.0), float(f64::NAN)), (Kind::Zero, Kind::TooLarge, Kind::Nan));
+        assert_eq!(
+            (float(0.0), float(1.0), float(f64::NAN)),
+            (InvalidKind::Zero, InvalidKind::TooLarge, InvalidKind::Nan)
+        );
         assert_eq!(
             (float(1.0 / 3.0), float(1e-300), float(-0.5)),
-            (Kind::Malformed, Kind::Malformed, Kind::Negative)
+            (InvalidKind::Malformed, InvalidKind::Malformed, InvalidKind::Negative)
         );
         let of = |a, q| Quantile::of(a, q).unwrap_err().kind();
         assert_eq!(
             (of(0, 5), of(5, 5), of(1, 0), of(1, 1_000_001)),
-            (Kind::Zero, Kind::TooLarge, Kind::TooLarge, Kind::Malformed)
+            (InvalidKind::Zero, InvalidKind::TooLarge, InvalidKind::TooLarge, InvalidKind::Malformed)
         );
-        assert_eq!(of(u64::MAX - 1, u64::MAX), Kind::Malformed);
+        assert_eq!(of(u64::MAX - 1, u64::MAX), InvalidKind::Malformed);
         assert!(Quantile::of(1 << 40, 1 << 41).is_ok());
         assert_eq!("0.1234567".parse::<Quantile>().unwrap_err().field(), "q");
     }

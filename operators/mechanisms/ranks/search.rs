@@ -24,7 +24,7 @@ use super::aim::Aim;
 use super::largest::Largest;
 use super::monotone::Monotone;
 use super::tops::Tops;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
@@ -72,7 +72,7 @@ pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result
     let (mut low, mut high) = (0u64, (800.0 * scale).ceil().max(1.0) as u64);
     if high > LARGEST || beyond(high as f64) > each {
         let remedy = "more budget: no more than 2^40 people could be told from noise";
-        return Err(Invalid::new("sensitivity", Kind::TooLarge, remedy));
+        return Err(Invalid::new("sensitivity", InvalidKind::TooLarge, remedy));
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;

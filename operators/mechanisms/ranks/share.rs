@@ -4,7 +4,7 @@ use dashu_int::UBig;
 
 use super::super::spend::Spend;
 use super::choose::Choice;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{Decay, Ratio};
 
 /// By which rule an answer is chosen.
@@ -54,7 +54,7 @@ impl Share {
     /// # Errors
     /// Names `epsilon` where it is too small or too large for a table of weights.
     pub(super) fn choice(self, rule: Rule, step: u64, beside: u64) -> Result<Choice, Invalid> {
-        let small = || Invalid::new("epsilon", Kind::TooSmall, "more than 2^-19 for each choice");
+        let small = || Invalid::new("epsilon", InvalidKind::TooSmall, "more than 2^-19 for each choice");
         // Half of it in units of 2^-65, less what each further choice may cost by its rounding.
         let rounding = u128::from(beside.saturating_sub(1)) << (65 - Decay::ASIDE);
         let half = self.0.checked_sub(rounding).filter(|half| *half > 0).ok_or_else(small)?;
@@ -63,7 +63,7 @@ impl Share {
             Rule::PermuteAndFlip => {
                 let unit = u128::from(step).checked_mul(1 << 65);
                 let unit =
-                    unit.ok_or_else(|| Invalid::new("bound", Kind::Overflow, "fewer records a key"))?;
+                    unit.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))?;
                 Ok(Choice::Flip(Ratio::new(half, unit)?))
             }
         }
@@ -119,9 +119,9 @@ mod tests {
             |share: u128, beside| Share(share).choice(Rule::Exponential, 1, beside).unwrap_err().kind();
         assert_eq!(
             (kind(0, 1), kind(1 << 64, 1 << 31), kind(1 << 44, 1)),
-            (Kind::TooSmall, Kind::TooSmall, Kind::TooSmall)
+            (InvalidKind::TooSmall, InvalidKind::TooSmall, InvalidKind::TooSmall)
         );
-        assert_eq!(kind(u128::MAX, 1), Kind::TooLarge);
+        assert_eq!(kind(u128::MAX, 1), InvalidKind::TooLarge);
         assert!(Share(1).choice(Rule::PermuteAndFlip, u64::MAX, 1).is_err());
         assert!(Share(1).choice(Rule::PermuteAndFlip, 1_000_000 << 31, 1).is_ok());
     }

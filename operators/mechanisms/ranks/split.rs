@@ -39,7 +39,7 @@ use super::losses;
 use super::quantile::{FINEST, Quantile, greatest_common_divisor};
 use super::share::{Rule, Share};
 use super::ties;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
 /// How the quantiles of a key are chosen.
@@ -106,22 +106,22 @@ impl Splitting {
     pub(super) fn new(asked: &Asked<'_>) -> Result<Splitting, Invalid> {
         let Asked { quantiles, grid, rule, .. } = *asked;
         if !quantiles.windows(2).all(|pair| pair[0] < pair[1]) {
-            return Err(Invalid::new("q", Kind::Mixed, "quantiles in ascending order, each once"));
+            return Err(Invalid::new("q", InvalidKind::Mixed, "quantiles in ascending order, each once"));
         }
         if rule == Rule::PermuteAndFlip {
             if matches!(asked.spend, Spend::Rho(_)) {
-                return Err(Invalid::new("currency", Kind::Mixed, "pure epsilon to permute-and-flip"));
+                return Err(Invalid::new("currency", InvalidKind::Mixed, "pure epsilon to permute-and-flip"));
             }
             if grid.top() > Rule::FLIPPED {
                 return Err(Invalid::new(
                     "grid",
-                    Kind::TooLarge,
+                    InvalidKind::TooLarge,
                     "at most 65,536 points to permute-and-flip",
                 ));
             }
         }
         let shape = match quantiles {
-            [] => return Err(Invalid::new("q", Kind::Empty, "at least one quantile")),
+            [] => return Err(Invalid::new("q", InvalidKind::Empty, "at least one quantile")),
             [_] | [_, _] => apart(asked)?,
             _ if rule == Rule::PermuteAndFlip => apart(asked)?,
             _ => tree(asked)?,
@@ -164,7 +164,7 @@ impl Splitting {
     /// Names `confidence` unless it is above 0 and below 1, and where nothing can be promised at it.
     pub(super) fn accuracies(&self, confidence: f64) -> Result<Vec<Accuracy>, Invalid> {
         if !(confidence > 0.0 && confidence < 1.0) {
-            let kind = if confidence.is_nan() { Kind::Nan } else { Kind::Malformed };
+            let kind = if confidence.is_nan() { InvalidKind::Nan } else { InvalidKind::Malformed };
             return Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"));
         }
         let chance = (1.0 - confidence) / self.parts() as f64;
@@ -194,8 +194,9 @@ fn apart(asked: &Asked<'_>) -> Result<Shape, Invalid> {
 }
 
 fn tree(asked: &Asked<'_>) -> Result<Shape, Invalid> {
-    let many =
-        || Invalid::new("q", Kind::Mixed, "quantiles that have a denominator of at most 10^6 in common");
+    let many = || {
+        Invalid::new("q", InvalidKind::Mixed, "quantiles that have a denominator of at most 10^6 in common")
+    };
     let mut common = 1;
     for quantile in asked.quantiles {
         let denominator = quantile.denominator();
@@ -246,7 +247,7 @@ impl Planner<'_> {
 /// How far one person moves the losses of a quantile.
 fn step(asked: &Asked<'_>, quantile: Quantile) -> Result<u64, Invalid> {
     let step = asked.per_key.checked_mul(quantile.reach());
-    step.ok_or_else(|| Invalid::new("bound", Kind::Overflow, "fewer records a key"))
+    step.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))
 }
 
 /// Chooses a cut from `low` to `high`, both included, then those of the values on either side of it.
@@ -297,8 +298,13 @@ fn accuracy(
     least: u64,
     chance: f64,
 ) -> Result<Accuracy, Invalid> {
-    let unpromised =
-        || Invalid::new("confidence", Kind::TooLarge, "a lower confidence, a coarser grid or more to spend");
+    let unpromised = || {
+        Invalid::new(
+            "confidence",
+            InvalidKind::TooLarge,
+            "a lower confidence, a coarser grid or more to spend",
+        )
+    };
     let loss = choice.exceeded(cells, least, chance).ok_or_else(unpromised)?;
     let one = quantile.denominator();
     Ok(Accuracy { scale: choice.scale() / one as f64, rank_error: loss.div_ceil(one) })

@@ -13,7 +13,7 @@
 //! `n / 2^bits` are in each, with 20 bits one in a million.
 
 use super::grid::Grid;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
 /// The most cells, for the same reason as the most points of a grid.
@@ -32,7 +32,11 @@ const LEAST: u32 = 8;
 pub(super) fn bits(grid: &Grid) -> Result<u32, Invalid> {
     let fit = (MOST / grid.top()).checked_ilog2().unwrap_or(0);
     if fit < LEAST {
-        return Err(Invalid::new("grid", Kind::TooLarge, "at most 2^32 points for more than two quantiles"));
+        return Err(Invalid::new(
+            "grid",
+            InvalidKind::TooLarge,
+            "at most 2^32 points for more than two quantiles",
+        ));
     }
     Ok(fit.min(ENOUGH))
 }
@@ -78,7 +82,7 @@ mod tests {
         assert_eq!(top(1 << 20), Ok(20));
         assert_eq!(top((1 << 20) + 1), Ok(19));
         assert_eq!(top(1 << 32), Ok(8));
-        assert_eq!(top((1 << 32) + 1), Err(Kind::TooLarge));
+        assert_eq!(top((1 << 32) + 1), Err(InvalidKind::TooLarge));
         let grid = Grid::linear(1, 1 << 32, 1).unwrap();
         let cells = cells(&[i64::MIN, 1 << 32, i64::MAX], &grid, 8, &mut NoiseSource::seeded(2));
         assert!(cells[0] < 256 && cells.iter().all(|&cell| cell < MOST) && cells[1] >= MOST - 256);

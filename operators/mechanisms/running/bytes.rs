@@ -6,7 +6,7 @@ use super::ready::{Plan, Running};
 use super::state::{Kept, State};
 use super::{buffers, history, nodes};
 use crate::canonical::Digest;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 const VERSION: u8 = 1;
 
@@ -43,12 +43,12 @@ pub(super) fn numbers(state: &State, bytes: &mut Vec<u8>) {
 pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> {
     let refused = |kind| Invalid::new("state", kind, "what was written of a state of these parameters");
     let mut left = Left(written);
-    let short = || refused(Kind::Malformed);
+    let short = || refused(InvalidKind::Malformed);
     if left.array::<1>().ok_or_else(short)? != [VERSION] {
         return Err(short());
     }
     if Digest(left.array().ok_or_else(short)?) != running.parameters() {
-        return Err(refused(Kind::Mixed));
+        return Err(refused(InvalidKind::Mixed));
     }
     let state = left.state(running).ok_or_else(short)?;
     if left.is_empty() { Ok(state) } else { Err(short()) }

@@ -7,7 +7,7 @@ use super::bytes::{self, Left};
 use super::emerging::Emerging;
 use super::ready::Running;
 use super::state::State;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::known::Known;
 
@@ -49,9 +49,10 @@ impl<K: Key> Kept<K> {
     pub(super) fn read(running: &Running, listed: Option<&[K]>, bytes: &[u8]) -> Result<Kept<K>, Invalid> {
         let refused =
             |kind| Invalid::new("state", kind, "what this release has kept, or another name for it");
-        let (parameters, ticks, keys, mut left) = head(bytes).ok_or_else(|| refused(Kind::Malformed))?;
+        let (parameters, ticks, keys, mut left) =
+            head(bytes).ok_or_else(|| refused(InvalidKind::Malformed))?;
         if parameters != *running.parameters().bytes() {
-            return Err(refused(Kind::Mixed));
+            return Err(refused(InvalidKind::Mixed));
         }
         let keys = match listed {
             Some(keys) => keys.to_vec(),
@@ -63,7 +64,7 @@ impl<K: Key> Kept<K> {
             let emerging = Emerging::read(&mut left, ticks)?;
             left.is_empty().then_some(Kept { ticks, keys: keys?, emerging })
         };
-        parsed().ok_or_else(|| refused(Kind::Malformed))
+        parsed().ok_or_else(|| refused(InvalidKind::Malformed))
     }
 
     /// The keys that another version of a job made public, which are public still.

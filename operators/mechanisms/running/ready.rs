@@ -10,7 +10,7 @@ use super::{Untold, bytes};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Growth, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 
 /// By how much one protected unit moves the exact numbers, over all ticks together.
@@ -133,7 +133,7 @@ impl Running {
             Strategy::Fresh => Coefficients::single(),
             Strategy::Buffered | Strategy::Tree => {
                 let remedy = "square-root or fresh: the others are for totals so far";
-                return Err(Invalid::new("strategy", Kind::Mixed, remedy));
+                return Err(Invalid::new("strategy", InvalidKind::Mixed, remedy));
             }
         };
         let figures = running::over_last(width, 0.5)?;
@@ -156,7 +156,7 @@ impl Running {
         let figures = figures.strategies().iter().find(|figures| figures.strategy() == strategy);
         let (Some(figures), Some(growth)) = (figures, growth) else {
             let remedy = "another: the noise of this one would not fade";
-            return Err(Invalid::new("strategy", Kind::Missing, remedy));
+            return Err(Invalid::new("strategy", InvalidKind::Missing, remedy));
         };
         let draw = law.variance().to_f64().sqrt() / libm::exp2(f64::from(plan.bits()));
         let parameters = Canonical::new("discreet running 1")
@@ -294,5 +294,9 @@ fn priced(squared: &UBig, rho: BudgetUnits) -> Result<(u128, BudgetUnits), Inval
 }
 
 fn too_little() -> Invalid {
-    Invalid::new("rho", Kind::TooSmall, "more, or a smaller reach: noise is drawn up to a deviation of 2^52")
+    Invalid::new(
+        "rho",
+        InvalidKind::TooSmall,
+        "more, or a smaller reach: noise is drawn up to a deviation of 2^52",
+    )
 }

@@ -4,7 +4,7 @@ use proptest::prelude::{Strategy as _, any, prop, prop_assert, prop_assert_eq, p
 use super::*;
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{Strategy, buffered, buffers};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
 mod law;
@@ -197,17 +197,17 @@ fn parameters_that_cannot_be_are_named() {
     };
     let field = |field: &str, kind| (field.to_owned(), kind);
     let so_far = |strategy, horizon| Running::so_far(strategy, horizon, one(), rho(0.5));
-    assert_eq!(named(so_far(Strategy::SquareRoot, 4097)), field("horizon", Kind::TooLarge));
-    assert_eq!(named(so_far(Strategy::Tree, 0)), field("horizon", Kind::Zero));
-    assert_eq!(named(so_far(Strategy::Tree, (1 << 32) + 1)), field("horizon", Kind::TooLarge));
+    assert_eq!(named(so_far(Strategy::SquareRoot, 4097)), field("horizon", InvalidKind::TooLarge));
+    assert_eq!(named(so_far(Strategy::Tree, 0)), field("horizon", InvalidKind::Zero));
+    assert_eq!(named(so_far(Strategy::Tree, (1 << 32) + 1)), field("horizon", InvalidKind::TooLarge));
     let over = |strategy, width| Running::over_last(strategy, width, one(), rho(0.5));
-    assert_eq!(named(over(Strategy::Tree, 5)), field("strategy", Kind::Mixed));
-    assert_eq!(named(over(Strategy::Fresh, 16385)), field("width", Kind::TooLarge));
+    assert_eq!(named(over(Strategy::Tree, 5)), field("strategy", InvalidKind::Mixed));
+    assert_eq!(named(over(Strategy::Fresh, 16385)), field("width", InvalidKind::TooLarge));
     let spent = |rho| Running::so_far(Strategy::Buffered, 10, one(), rho);
-    assert_eq!(named(spent(BudgetUnits::ZERO)), field("rho", Kind::Zero));
-    assert_eq!(named(spent(BudgetUnits::from_bits(1))), field("rho", Kind::TooSmall));
-    assert_eq!(named(spent(BudgetUnits::UNBOUNDED)), field("rho", Kind::TooLarge));
-    assert_eq!(named(spent(rho(501.0))), field("rho", Kind::TooLarge));
+    assert_eq!(named(spent(BudgetUnits::ZERO)), field("rho", InvalidKind::Zero));
+    assert_eq!(named(spent(BudgetUnits::from_bits(1))), field("rho", InvalidKind::TooSmall));
+    assert_eq!(named(spent(BudgetUnits::UNBOUNDED)), field("rho", InvalidKind::TooLarge));
+    assert_eq!(named(spent(rho(501.0))), field("rho", InvalidKind::TooLarge));
     assert!(Reach::new(0, 1).is_err() && Reach::new(1, 0).is_err() && Reach::new((1 << 40) + 1, 1).is_err());
 }
 

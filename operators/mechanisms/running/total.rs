@@ -5,7 +5,7 @@ use std::fmt;
 use super::ready::{Reach, Running};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Strategy, StrategyChoice};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
@@ -77,13 +77,13 @@ impl<K: Key> RunningTotal<K> {
         let stated = total.stated();
         if stated.limits.windows().is_some() {
             let remedy = "no number of windows: a person is bounded over all of them together";
-            return Err(Invalid::new("windows", Kind::Mixed, remedy));
+            return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
         if matches!(span, Span::Last { .. }) && total.measure() == Measure::People {
             // Who comes in two windows is one person of both: no sum over windows knows that.
             let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
                               what each window has";
-            return Err(Invalid::new("over", Kind::Mixed, remedy));
+            return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
         }
         span.checked()?;
         Ok(RunningTotal { total, span, strategy: None })

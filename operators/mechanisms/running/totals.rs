@@ -13,7 +13,7 @@ use super::widths::Widths;
 use crate::accounting::running::tree;
 use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Answer, Each, Estimate, Noised, Telling};
 use crate::mechanisms::cut::Cut;
@@ -63,7 +63,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
         let Spend::Rho(rho) = asked.spend()? else {
             let remedy =
                 "rho, or epsilon with a delta: totals that are told at every window have Gaussian noise";
-            return Err(Invalid::new("delta", Kind::Missing, remedy));
+            return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
         };
         let (selecting, telling) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?))
         {

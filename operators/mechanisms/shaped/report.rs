@@ -3,7 +3,7 @@
 use super::whitened::Whitened;
 use crate::accounting::shape::{DataDomain, Shape};
 use crate::accounting::{self, BudgetUnits, Relation};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::gaussian_holds;
 use crate::noise::{self, NoiseDistribution, NoiseSource};
 
@@ -68,18 +68,19 @@ impl Report {
     pub fn of(domain: &DataDomain, shape: &Shape, rho: f64) -> Result<Report, Invalid> {
         if shape.relation() != Relation::Replace {
             let remedy = "a shape for one in place of another: who reports is known to be there";
-            return Err(Invalid::new("relation", Kind::Mixed, remedy));
+            return Err(Invalid::new("relation", InvalidKind::Mixed, remedy));
         }
         let whitened = Whitened::of(domain, shape, BITS)?;
         let length = whitened.l2_squared();
         let root = length.isqrt();
         let up = root + u128::from(root * root < length);
-        let up = u64::try_from(up).map_err(|_| Invalid::new("shape", Kind::TooLarge, "the domain's own"))?;
+        let up = u64::try_from(up)
+            .map_err(|_| Invalid::new("shape", InvalidKind::TooLarge, "the domain's own"))?;
         let price = accounting::DiscreteGaussianCost::for_rho(rho, up)?;
         let law = noise::DiscreteGaussian::with_sigma(price.sigma())?;
         if !gaussian_holds(BudgetUnits::at_most_float("rho", rho)?, length, law.variance()) {
             let remedy = "a larger number: no noise of 12 digits was found to keep within it";
-            return Err(Invalid::new("rho", Kind::TooSmall, remedy));
+            return Err(Invalid::new("rho", InvalidKind::TooSmall, remedy));
         }
         Ok(Report { whitened, price, law })
     }
@@ -123,7 +124,7 @@ impl Reports {
     pub fn add(&mut self, sent: &[i64]) -> Result<(), Invalid> {
         if sent.len() != self.sum.len() {
             let remedy = format!("{} numbers, as every report of this shape has", self.sum.len());
-            return Err(Invalid::new("report", Kind::Malformed, remedy));
+            return Err(Invalid::new("report", InvalidKind::Malformed, remedy));
         }
         // 2^63 reports of 2^63 fit.
         self.sum.iter_mut().zip(sent).for_each(|(sum, &entry)| *sum += i128::from(entry));
@@ -143,7 +144,7 @@ impl Reports {
     /// Names `reports` where there is none.
     pub fn mean(&self) -> Result<Reported, Invalid> {
         if self.people == 0 {
-            return Err(Invalid::new("reports", Kind::Empty, "at least one"));
+            return Err(Invalid::new("reports", InvalidKind::Empty, "at least one"));
         }
         let Report { whitened, price, .. } = &self.report;
         let people = self.people as f64;

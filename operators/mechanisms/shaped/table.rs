@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ball::squares;
 use super::whitened::whiten;
 use crate::accounting::shape::Matrix;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Points, their integers, and how far apart two of these are at most.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Table {
                 near.then(|| found.into_iter().map(|entry| (entry * step) as i64).collect())
             })
             .collect();
-        let other = || Invalid::new("shape", Kind::Mixed, "the shape of this very domain");
+        let other = || Invalid::new("shape", InvalidKind::Mixed, "the shape of this very domain");
         let whitened = whitened.ok_or_else(other)?;
         let apart = if alike {
             // Alike they stay where signs are all that tells them apart: no coordinate is mixed with another.

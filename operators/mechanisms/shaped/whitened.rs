@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::accounting::Relation;
 use crate::accounting::shape::{DataDomain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// Makes integer vectors of records, of which one person moves the sum by a known length at most; and a vector of the
 /// original coordinates of a sum to which noise was added.
@@ -43,11 +43,11 @@ impl Whitened {
     /// Names `bits` unless from 20 to 40, and `shape` if it is that of another domain.
     pub fn of(domain: &DataDomain, shape: &Shape, bits: u32) -> Result<Whitened, Invalid> {
         if !BITS.contains(&bits) {
-            let kind = if bits < *BITS.start() { Kind::TooSmall } else { Kind::TooLarge };
+            let kind = if bits < *BITS.start() { InvalidKind::TooSmall } else { InvalidKind::TooLarge };
             return Err(Invalid::new("bits", kind, "a whole number from 20 to 40"));
         }
         if shape.dimension() != domain.dimension() {
-            return Err(Invalid::new("shape", Kind::Mixed, "the shape of this very domain"));
+            return Err(Invalid::new("shape", InvalidKind::Mixed, "the shape of this very domain"));
         }
         let (factor, inverse) = shape.matrices();
         let relation = shape.relation();

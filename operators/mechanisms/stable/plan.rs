@@ -4,7 +4,7 @@ use super::good::Levels;
 use super::search::{Asked, Fixed, LEAST_SHARE, MARGIN, PEOPLE, SHARES};
 use super::threshold::{Counting, Test};
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Relation, ReleaseCost};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A stable mean of which everything but the data is settled.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl StableMean {
     ) -> Result<StableMean, Invalid> {
         let asked = Asked::new(dimension, epsilon, delta, relation)?;
         if people > PEOPLE {
-            return Err(Invalid::new("people", Kind::TooLarge, "at most 16777216"));
+            return Err(Invalid::new("people", InvalidKind::TooLarge, "at most 16777216"));
         }
         let tests = asked.tests()?;
         let least = people.saturating_sub(asked.missing());
@@ -73,7 +73,7 @@ impl StableMean {
         let Some((_, mean)) = best else {
             let needed = asked.least(&tests)?.saturating_add(asked.missing());
             let remedy = format!("at least {needed} people, or a larger epsilon or delta");
-            return Err(Invalid::new("people", Kind::TooSmall, remedy));
+            return Err(Invalid::new("people", InvalidKind::TooSmall, remedy));
         };
         Ok(mean)
     }

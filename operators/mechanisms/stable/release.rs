@@ -3,7 +3,7 @@
 use super::good::{Good, Pairs};
 use super::plan::StableMean;
 use super::search::PEOPLE;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 /// A public box of integers: what lies outside is moved to its side.
@@ -32,14 +32,14 @@ impl Extent {
     /// Names `extent` where there is no side, one is not below the other, or one is further from zero than 2^46.
     pub fn new(sides: Vec<(i64, i64)>) -> Result<Extent, Invalid> {
         if sides.is_empty() {
-            return Err(Invalid::new("extent", Kind::Empty, "a side for each axis"));
+            return Err(Invalid::new("extent", InvalidKind::Empty, "a side for each axis"));
         }
         for &(low, high) in &sides {
             if low < -FURTHEST || high > FURTHEST {
-                return Err(Invalid::new("extent", Kind::TooLarge, "sides from -2^46 to 2^46"));
+                return Err(Invalid::new("extent", InvalidKind::TooLarge, "sides from -2^46 to 2^46"));
             }
             if low >= high {
-                return Err(Invalid::new("extent", Kind::TooSmall, "an upper side above the lower"));
+                return Err(Invalid::new("extent", InvalidKind::TooSmall, "an upper side above the lower"));
             }
         }
         Ok(Extent { sides })
@@ -81,14 +81,18 @@ impl StableMean {
         noise: &mut NoiseSource,
     ) -> Result<Released, Invalid> {
         if extent.sides.len() != self.dimension {
-            return Err(Invalid::new("extent", Kind::Mixed, format!("{} sides", self.dimension)));
+            return Err(Invalid::new("extent", InvalidKind::Mixed, format!("{} sides", self.dimension)));
         }
         if !records.len().is_multiple_of(self.dimension) {
-            return Err(Invalid::new("records", Kind::Malformed, "a number for each axis of each record"));
+            return Err(Invalid::new(
+                "records",
+                InvalidKind::Malformed,
+                "a number for each axis of each record",
+            ));
         }
         let people = (records.len() / self.dimension) as u64;
         if self.counting.is_none() && !(self.least..=PEOPLE).contains(&people) {
-            let kind = if people > PEOPLE { Kind::TooLarge } else { Kind::TooSmall };
+            let kind = if people > PEOPLE { InvalidKind::TooLarge } else { InvalidKind::TooSmall };
             let remedy = format!("from {} to {PEOPLE} people", self.least);
             return Err(Invalid::new("people", kind, remedy));
         }
@@ -122,7 +126,7 @@ impl StableMean {
             "sides less than 2^29 apart, by a narrower box or coarser steps: on a wider one the grid of the answer is \
              coarser than the noise of {noise:.3e} deviations"
         );
-        Err(Invalid::new("extent", Kind::TooLarge, remedy))
+        Err(Invalid::new("extent", InvalidKind::TooLarge, remedy))
     }
 
     /// How many are kept: all where their number is public, and otherwise fewer by a shift and its noise. None where that is

@@ -3,7 +3,7 @@
 use super::good::Levels;
 use super::threshold::{Counting, Test};
 use crate::accounting::{Relation, convert};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// More people than this are not planned for: sums stay in 128 bits.
 pub(super) const PEOPLE: u64 = 1 << 24;
@@ -46,7 +46,7 @@ impl Asked {
         relation: Relation,
     ) -> Result<Asked, Invalid> {
         if dimension == 0 || dimension > DIMENSION {
-            let kind = if dimension == 0 { Kind::Zero } else { Kind::TooLarge };
+            let kind = if dimension == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
             return Err(Invalid::new("dimension", kind, "a whole number from 1 to 64"));
         }
         let most = convert::rho_within(epsilon, delta, f64::INFINITY)?;
@@ -115,7 +115,7 @@ impl Asked {
         let unreachable = || {
             Invalid::new(
                 "epsilon",
-                Kind::TooSmall,
+                InvalidKind::TooSmall,
                 "a larger epsilon or delta: no number of people reaches it here",
             )
         };

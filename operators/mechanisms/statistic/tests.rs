@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::accounting::Adjacency;
-use crate::invalid::Kind;
+use crate::invalid::InvalidKind;
 use crate::mechanisms::{Bound, Key};
 use crate::noise::NoiseSource;
 
@@ -56,7 +56,7 @@ fn a_sensitivity_beyond_128_bits_is_refused() {
     let everything = range(i64::MIN, i64::MAX);
     let all = limits(1 << 31, 1 << 31);
     let kind = |refused: Invalid| (refused.field().to_owned(), refused.kind());
-    let overflow = ("bound".to_owned(), Kind::Overflow);
+    let overflow = ("bound".to_owned(), InvalidKind::Overflow);
     assert_eq!(kind(Total::sum(everything, all, keys()).unwrap_err()), overflow);
     assert_eq!(kind(Mean::new(everything, all, keys()).unwrap_err()), overflow);
     assert_eq!(Total::count(all, keys()).unwrap().sensitivity().l2_squared(), 1 << 93);

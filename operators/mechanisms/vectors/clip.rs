@@ -1,6 +1,6 @@
 //! Where each coordinate of a vector is clipped to.
 
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::bound::Range;
 
 /// The most coordinates that a vector has.
@@ -28,9 +28,9 @@ impl Ranges {
         };
         let ranges = ranges.into_iter().enumerate().map(read).collect::<Result<Vec<Range>, _>>()?;
         let kind = match ranges.len() {
-            0 => Kind::Empty,
+            0 => InvalidKind::Empty,
             1..=MOST => return Ok(Ranges(ranges)),
-            _ => Kind::TooLarge,
+            _ => InvalidKind::TooLarge,
         };
         Err(Invalid::new("ranges", kind, "a range for each coordinate, from 1 to 256 of them"))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::found::FoundMean;
 use super::frame::Frame;
 use super::rows::Rows;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::ranks::{Bounds, Quantile};
@@ -61,7 +61,7 @@ impl Finding {
             // No nearer quantile is left: fewer records lie beyond these than their ranks may be off by.
             let remedy =
                 format!("at least {enough} records of a key in a window, a larger rho, or fewer numbers");
-            return Err(Invalid::new("people", Kind::TooSmall, remedy));
+            return Err(Invalid::new("people", InvalidKind::TooSmall, remedy));
         }
         Ok(Finding {
             bounds,
@@ -116,7 +116,7 @@ mod tests {
             Finding::new(&mean.people(people), spend)
         };
         let refused = asked(200).unwrap_err();
-        assert_eq!((refused.field(), refused.kind()), ("people", Kind::TooSmall));
+        assert_eq!((refused.field(), refused.kind()), ("people", InvalidKind::TooSmall));
         let enough: u64 = refused.remedy().split(' ').nth(2).unwrap().parse().unwrap();
         assert!((200..600).contains(&enough), "{enough}");
         assert_eq!(asked(enough - 1).unwrap_err().field(), "people");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::clip::Ranges;
 use super::rows::Rows;
 use crate::canonical::Canonical;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{ContributionBound, Range};
 use crate::mechanisms::cut::Cut;
@@ -58,7 +58,7 @@ impl<K: Key> FoundMean<K> {
     pub fn new(outer: &Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<FoundMean<K>, Invalid> {
         let Some(listed) = keys.listed() else {
             let remedy = "public keys: bounds are found for each of them, and a key that is still to be discovered has none";
-            return Err(Invalid::new("keys", Kind::Mixed, remedy));
+            return Err(Invalid::new("keys", InvalidKind::Mixed, remedy));
         };
         Ok(FoundMean {
             outer: outer.each().into(),

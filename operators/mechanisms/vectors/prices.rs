@@ -1,7 +1,7 @@
 //! What each number of a found mean may cost, in which steps it is counted, and the noise that this buys.
 
 use super::found::FoundMean;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::Additive;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::{UncheckedNoise, percent};
@@ -89,9 +89,9 @@ impl Prices {
         let (finding, following) = mean.percentages();
         let (finding, left) = spend.split(percent("finding", finding)?);
         let kind = match mean.stated_people() {
-            0 => Some(Kind::Zero),
+            0 => Some(InvalidKind::Zero),
             1..=MOST_PEOPLE => None,
-            _ => Some(Kind::TooLarge),
+            _ => Some(InvalidKind::TooLarge),
         };
         if let Some(kind) = kind {
             return Err(Invalid::new("people", kind, "a whole number from 1 to 2^40"));

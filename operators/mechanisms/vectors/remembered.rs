@@ -1,7 +1,7 @@
 //! What found means remember: the frame of each key that has one.
 
 use super::frame::Frame;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// The format: this byte, which is no other statistic's; then for each key, in their order, a 0 where nothing is known of it, or a 1 and the numbers of its frame
 /// ([`Frame::put`]).
@@ -21,9 +21,13 @@ pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
 /// Reads what [`to_bytes`] wrote, of so many keys and coordinates.
 pub(super) fn from_bytes(bytes: &[u8], keys: usize, dimension: usize) -> Result<Vec<Option<Frame>>, Invalid> {
     let Some((&VERSION, mut rest)) = bytes.split_first() else {
-        return Err(Invalid::new("state", Kind::Malformed, "state that this version of the library wrote"));
+        return Err(Invalid::new(
+            "state",
+            InvalidKind::Malformed,
+            "state that this version of the library wrote",
+        ));
     };
-    let malformed = || Invalid::new("state", Kind::Malformed, "the state as it was sealed");
+    let malformed = || Invalid::new("state", InvalidKind::Malformed, "the state as it was sealed");
     let mut frames = Vec::new();
     for _ in 0..keys {
         let (&known, after) = rest.split_first().ok_or_else(malformed)?;

@@ -6,7 +6,7 @@ use super::clip::Ranges;
 use super::rows::Rows;
 use crate::accounting::{Adjacency, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
 use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::keys::{Key, Keys};
@@ -43,13 +43,13 @@ impl<K: Key> StableVectors<K> {
         let Some(listed) = keys.listed() else {
             let remedy =
                 "public keys: a stable mean is tested as a whole, and a key that must be found is not";
-            return Err(Invalid::new("keys", Kind::Mixed, remedy));
+            return Err(Invalid::new("keys", InvalidKind::Mixed, remedy));
         };
         for (field, bound) in [("keys", limits.keys()), ("per_key", limits.per_key())] {
             if bound != 1 {
                 return Err(Invalid::new(
                     field,
-                    Kind::TooLarge,
+                    InvalidKind::TooLarge,
                     "1 to a stable mean: a person is one record",
                 ));
             }
@@ -158,7 +158,7 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
 
     fn ready(&self, vectors: &StableVectors<K>) -> Result<StableMeans<K>, Invalid> {
         let remedy = "how many people a window is expected to have";
-        let people = self.people.ok_or_else(|| Invalid::new("people", Kind::Missing, remedy))?;
+        let people = self.people.ok_or_else(|| Invalid::new("people", InvalidKind::Missing, remedy))?;
         let dimension = vectors.coordinates.len() as u64;
         let mean = StableMean::new(people, dimension, self.epsilon, self.delta, Relation::AddRemove)?;
         let neighbours = Adjacency { unit: vectors.limits.unit(), relation: Relation::AddRemove };
@@ -231,7 +231,11 @@ impl<K: Key> Ready for StableMeans<K> {
     }
 
     fn accepts(&self, _: &[u8]) -> Result<(), Invalid> {
-        Err(Invalid::new("state", Kind::Mixed, "none: a stable mean leaves nothing to the next window"))
+        Err(Invalid::new(
+            "state",
+            InvalidKind::Mixed,
+            "none: a stable mean leaves nothing to the next window",
+        ))
     }
 
     fn draw(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::mean::{BITS, Form, Shaped, VectorMean};
 use super::moments::Moments;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Coordinate, Each, Estimate, Noised};
 use crate::mechanisms::bound::Range;
@@ -104,7 +104,11 @@ fn shaped<K: Key>(
     confidence: f64,
 ) -> Result<(Sums, Option<f64>), Invalid> {
     if family != Family::Gaussian {
-        return Err(Invalid::new("noise", Kind::Mixed, "Gaussian noise to a domain: no other has its shape"));
+        return Err(Invalid::new(
+            "noise",
+            InvalidKind::Mixed,
+            "Gaussian noise to a domain: no other has its shape",
+        ));
     }
     // All whitened coordinates of a key together are one vector of this length.
     let length = u128::from(mean.limits().per_key()) << BITS;

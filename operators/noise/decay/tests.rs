@@ -113,9 +113,9 @@ fn what_cannot_be_kept_is_refused_by_name() {
         let refused = Decay::new(Ratio::new(numerator, denominator).unwrap(), step).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    assert_eq!(refused(1, (1 << 20) + 1, 1), ("epsilon".into(), Kind::TooSmall));
-    assert_eq!(refused((1 << 10) + 1, 1, 1), ("epsilon".into(), Kind::TooLarge));
-    assert_eq!(refused(1, 1, 0), ("step".into(), Kind::Zero));
+    assert_eq!(refused(1, (1 << 20) + 1, 1), ("epsilon".into(), InvalidKind::TooSmall));
+    assert_eq!(refused((1 << 10) + 1, 1, 1), ("epsilon".into(), InvalidKind::TooLarge));
+    assert_eq!(refused(1, 1, 0), ("step".into(), InvalidKind::Zero));
     assert!(Decay::new(Ratio::new(1, 1 << 20).unwrap(), u64::MAX).is_ok());
     assert!(Decay::new(Ratio::new(u128::MAX, u128::MAX - 1).unwrap(), u64::MAX).is_ok());
 }

@@ -2,7 +2,7 @@
 
 use super::draw::{grouped, percent, said};
 use super::ranks::Off;
-use crate::told::Cell;
+use crate::told::CellLine;
 
 /// In a demo, how far what was told is from what is so; otherwise how wide intervals are.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ const LOOKED_AT: usize = 100_000;
 const FINITE: f64 = 1e300;
 
 impl Errors {
-    pub(super) fn take(&mut self, cell: &Cell<'_>) {
+    pub(super) fn take(&mut self, cell: &CellLine<'_>) {
         let Some(value) = finite(cell.value) else { return };
         // A value that is found by its rank is off by people, and by nothing else that is promised.
         if cell.ranked().is_some() {

@@ -20,7 +20,7 @@ mod timeline;
 
 use model::Model;
 
-use crate::gate::Standing;
+use crate::gate::BudgetStatus;
 
 /// Stands at the beginning of every page and picture.
 const MARK: &str = "discreet report";
@@ -60,7 +60,7 @@ impl Report {
 
     /// Tells it the lines of a window, separated by `\n`: its cells and the line that closes it, or its one line; and how
     /// its budget stands there. What is no line of a release is passed over.
-    pub fn tell(&mut self, lines: &str, standing: Option<&Standing>) {
+    pub fn tell(&mut self, lines: &str, standing: Option<&BudgetStatus>) {
         lines.split('\n').for_each(|line| self.model.take(line));
         if let Some(standing) = standing {
             self.model.spend(standing);

@@ -10,7 +10,7 @@ use super::errors::{Errors, finite};
 use crate::accounting::PrivacyCost;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
-use crate::told::{Cell, Key, Law, Line, Ranked, Says, Window};
+use crate::told::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
 
 /// All that was told so far.
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ pub(super) struct NoiseNotes {
     /// The number, the kind and the scale of each.
     pub(super) noises: Vec<[String; 3]>,
     pub(super) q: Option<String>,
-    pub(super) ranked: Option<Ranked>,
+    pub(super) ranked: Option<RankInterval>,
     pub(super) confidence: String,
     pub(super) promise: String,
 }
@@ -140,7 +140,7 @@ const ROWS: usize = 1000;
 impl Model {
     /// Takes a line; what is none is passed over.
     pub(super) fn take(&mut self, line: &str) {
-        let Some(line) = Line::read(line) else { return };
+        let Some(line) = ReleaseLine::read(line) else { return };
         let place = self.releases.iter().position(|series| *series.name == *line.release);
         let place = place.unwrap_or_else(|| {
             self.releases
@@ -153,7 +153,7 @@ impl Model {
     }
 
     /// Takes what counts against a budget at a window.
-    pub(super) fn spend(&mut self, standing: &crate::gate::Standing) {
+    pub(super) fn spend(&mut self, standing: &crate::gate::BudgetStatus) {
         let (start, end) = (standing.window.start(), standing.window.end());
         if let Some(part) = part(&standing.spent, &standing.cap) {
             let kept = self.budget.spent.entry(end).or_insert((start, part));
@@ -180,7 +180,7 @@ fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
 }
 
 impl ReleaseSeries {
-    fn take(&mut self, line: &Line<'_>) {
+    fn take(&mut self, line: &ReleaseLine<'_>) {
         // A window that was told to its end is told again, to a new file.
         if self.known.contains(&ends(line.window)) {
             return;
@@ -203,7 +203,7 @@ impl ReleaseSeries {
     }
 
     /// The window that is told of; its cells come before the line that ends it.
-    fn window(&mut self, window: Window<'_>) -> usize {
+    fn window(&mut self, window: LineWindow<'_>) -> usize {
         let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
         match self.windows.last() {
             Some(last) if (last.start, last.end) == (start, end) => {}
@@ -212,7 +212,7 @@ impl ReleaseSeries {
         self.windows.len() - 1
     }
 
-    fn cell(&mut self, window: Window<'_>, cell: &Cell<'_>) {
+    fn cell(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
         let place = self.window(window);
         let laws = NoiseNotes {
             noises: cell.noise.iter().map(|law| noise(law, cell.q)).collect(),
@@ -229,7 +229,7 @@ impl ReleaseSeries {
             let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
             let [q, value, low, mut high, tally, truth, off] =
                 texts.map(|text| text.unwrap_or_default().to_owned());
-            if high.is_empty() && matches!(cell.ranked(), Some(Ranked::Largest(_))) {
+            if high.is_empty() && matches!(cell.ranked(), Some(RankInterval::Largest(_))) {
                 high.push_str(OPEN);
             }
             let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
@@ -249,8 +249,8 @@ impl ReleaseSeries {
         let q = cell.q.map(str::to_owned);
         let track = *self.places.entry([key.clone(), q.clone()]).or_insert_with(|| {
             let ordered = match &cell.key {
-                Some(Key::Number(_)) => true,
-                Some(Key::Text(text)) => is_bucket(text),
+                Some(LineKey::Number(_)) => true,
+                Some(LineKey::Text(text)) => is_bucket(text),
                 None => q.is_some(),
             };
             self.tracks.push(Track { key, q, ordered, points: Vec::new() });
@@ -262,7 +262,7 @@ impl ReleaseSeries {
     }
 }
 
-fn noise(law: &Law<'_>, q: Option<&str>) -> [String; 3] {
+fn noise(law: &CellNoise<'_>, q: Option<&str>) -> [String; 3] {
     let number = match (&law.number, q) {
         (Some(number), _) => number.clone().into_owned(),
         (None, Some(q)) => format!("q {q}"),
@@ -280,7 +280,7 @@ fn noise(law: &Law<'_>, q: Option<&str>) -> [String; 3] {
     [number, kind, law.scale().to_owned()]
 }
 
-fn ends(window: Window<'_>) -> [String; 2] {
+fn ends(window: LineWindow<'_>) -> [String; 2] {
     [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
 }
 

@@ -4,26 +4,26 @@
 use super::draw::{counted, grouped, percent};
 use super::errors::{ErrorMean, holds};
 use super::model::{NoiseNotes, ReleaseSeries};
-use crate::told::{Cell, Ranked};
+use crate::told::{CellLine, RankInterval};
 
 /// More promises than these are not read.
 const SAID: usize = 8;
 
 /// What is promised of the values of a release, in a sentence or two.
 pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
-    let ranked: Vec<(&NoiseNotes, Ranked)> =
+    let ranked: Vec<(&NoiseNotes, RankInterval)> =
         series.laws.iter().filter_map(|laws| Some((laws, laws.ranked?))).collect();
     let mut said: Vec<String> = Vec::new();
     for (laws, ranked) in &ranked {
         let words = match (ranked, &laws.q) {
-            (Ranked::Largest(people), _) => {
+            (RankInterval::Largest(people), _) => {
                 let place = ordinal(*people);
                 format!("each value is between the {place} largest and the largest, or one answer above it")
             }
-            (Ranked::Near(ranks), None) => {
+            (RankInterval::Near(ranks), None) => {
                 format!("the rank of each value is off by at most {ranks}")
             }
-            (Ranked::Near(ranks), Some(q)) => {
+            (RankInterval::Near(ranks), Some(q)) => {
                 format!("the rank of q {q} is off by at most {ranks}")
             }
         };
@@ -66,15 +66,15 @@ pub(super) struct Off {
 }
 
 impl Off {
-    pub(super) fn take(&mut self, cell: &Cell<'_>) {
+    pub(super) fn take(&mut self, cell: &CellLine<'_>) {
         let (Some(ranked), Some(off)) = (cell.ranked(), cell.off) else { return };
         let Ok(off) = off.parse::<u64>() else { return };
         self.mean.add(off as f64);
         self.most = self.most.max(off);
         // An answer beyond everybody is off by nobody, but its interval then holds nobody either.
         let within = match ranked {
-            Ranked::Largest(_) => holds(cell.low, cell.tally, cell.high),
-            Ranked::Near(_) => true,
+            RankInterval::Largest(_) => holds(cell.low, cell.tally, cell.high),
+            RankInterval::Near(_) => true,
         };
         self.kept += u64::from(within && off <= ranked.allowed());
     }

@@ -253,7 +253,7 @@ fn the_forecast_is_said_in_words() {
         };
         ledger.seal(&claim, &[sealing]).unwrap();
         let forecast = ledger.forecast(visits.name()).unwrap().into();
-        let standing = Standing {
+        let standing = BudgetStatus {
             domain: visits.name().clone(),
             window: day(from),
             spent: PrivacyCost::zcdp(0.01 * (from + 1) as f64).unwrap(),

@@ -11,7 +11,7 @@ use crate::dataflow::driver::Shared;
 use crate::dataflow::release::Release;
 use crate::dataflow::release::desk::Desk;
 use crate::dataflow::release::leaving::{SharedDesk, lock};
-use crate::gate::{Request, Standing, Told};
+use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
 use crate::invalid::Invalid;
 use crate::ledger::{self, Digest, Row};
 use crate::mechanisms::answers::{Found, Question};
@@ -32,7 +32,7 @@ pub(in crate::dataflow) trait Answering: 'static {
     fn release(&self, question: &Question) -> ledger::ReleaseId;
 
     /// What everybody has counted, with the mechanism that will noise it.
-    fn request(&self, posed: Posed, found: Found) -> Request;
+    fn request(&self, posed: Posed, found: Found) -> ReleaseRequest;
 }
 
 /// A question that is to be counted: of which version, and under which name its answer will stand.
@@ -69,7 +69,7 @@ impl fmt::Display for Unanswered {
 }
 
 /// A row, how its budget stands, and how long it took.
-type Outcome = (Row, Standing, Option<Duration>);
+type Outcome = (Row, BudgetStatus, Option<Duration>);
 
 /// What an operator is to do about a release.
 pub(super) enum Word {
@@ -154,16 +154,16 @@ impl<A: Answering> Clerk<A> {
             let heard = lock(&self.desk).hear();
             match heard {
                 None => return,
-                Some(Told::Halted(doubt)) => {
+                Some(GateEvent::Halted(doubt)) => {
                     let why = lock(&self.desk).why(doubt);
                     return self.shared.fail(why.into());
                 }
-                Some(Told::Absent(id)) => self.absent(id),
-                Some(Told::Withheld(row)) => {
+                Some(GateEvent::Absent(id)) => self.absent(id),
+                Some(GateEvent::Withheld(row)) => {
                     let id = row.release().id();
                     self.settle(id, Word::Drop(id));
                 }
-                Some(Told::Row(row, standing)) => {
+                Some(GateEvent::Row(row, standing)) => {
                     let id = row.release().id();
                     let took = match self.stages.get(&id) {
                         Some(Stage::Sealing(since)) => Some(since.elapsed()),

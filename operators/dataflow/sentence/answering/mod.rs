@@ -23,7 +23,7 @@ use crate::dataflow::driver::{Failure, Fed};
 use crate::dataflow::engine::{Scope, StreamVec, empty};
 use crate::dataflow::release::{Release, Unanswered, sealed, sought};
 use crate::gate::Gate;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::{Answers, Question, ReadyAnswers, Row, Schema};
 use crate::time::Time;
 
@@ -161,7 +161,7 @@ where
             people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
         if people.windows.skipping.is_some() {
             let remedy = "windows without it: a question waits until the version that it names is complete";
-            return Err(Invalid::new("skipping", Kind::Mixed, remedy).into());
+            return Err(Invalid::new("skipping", InvalidKind::Mixed, remedy).into());
         }
         let limits = *people.limits();
         let ready = mechanism.ready(&limits, &schema)?;

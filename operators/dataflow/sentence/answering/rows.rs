@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dataflow::bounding::{Cap, Few, Values};
 use crate::dataflow::sentence::question::Question;
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::{Row, Schema};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{ContributionBound, Sensitivity, Statistic, Tally};
@@ -24,12 +24,12 @@ impl Rows {
     pub(super) fn new(schema: Schema, limits: &ContributionBound) -> Result<Rows, Invalid> {
         if limits.keys() != 1 {
             let remedy = "1: questions have no keys, and of a person per_key records are kept";
-            return Err(Invalid::new("keys", Kind::TooLarge, remedy));
+            return Err(Invalid::new("keys", InvalidKind::TooLarge, remedy));
         }
         if limits.windows().is_some() {
             let remedy =
                 "no bound on windows: a bundle pays for its answers, whatever windows they are about";
-            return Err(Invalid::new("windows", Kind::Mixed, remedy));
+            return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
         let sensitivity = Sensitivity::each(limits, limits.per_key().into())?;
         Ok(Rows { version: Version { schema, sensitivity }, measure: Values::new() })

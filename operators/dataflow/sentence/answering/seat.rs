@@ -10,8 +10,8 @@ use crate::canonical::Canonical;
 use crate::dataflow::driver::Failure;
 use crate::dataflow::release::{Answering, Desk, Posed, Title, Waker};
 use crate::dataflow::windows::Schedule;
-use crate::gate::{self, Request, Sealable};
-use crate::invalid::{Invalid, Kind};
+use crate::gate::{self, ReleaseRequest, Sealable};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{self, Charge, Digest, Name, lines};
 use crate::mechanisms::answers::{Found, Question, ReadyAnswers, Schema};
 use crate::mechanisms::{ContributionBound, Head, Tellable};
@@ -45,7 +45,7 @@ pub(super) fn seated<R: ReadyAnswers>(
 ) -> Result<(Bundle<R>, Box<dyn Desk>, Waker), Failure> {
     if !schedule.is_bounded() {
         let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
-        return Err(Invalid::new("until", Kind::Missing, remedy).into());
+        return Err(Invalid::new("until", InvalidKind::Missing, remedy).into());
     }
     let domain = office.domain(domain, limits.unit())?;
     let life = schedule.life()?;
@@ -75,17 +75,21 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
     fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid> {
         if question.schema() != self.schema {
             let remedy = "a question that was checked against the fields of this stream";
-            return Err(Invalid::new("question", Kind::Mixed, remedy));
+            return Err(Invalid::new("question", InvalidKind::Mixed, remedy));
         }
         if !self.ready.serves(question.analyst()) {
-            return Err(Invalid::new("analyst", Kind::Mixed, "an analyst who has a share of the bundle"));
+            return Err(Invalid::new(
+                "analyst",
+                InvalidKind::Mixed,
+                "an analyst who has a share of the bundle",
+            ));
         }
         if question.at() < given {
             let remedy = "a time that the questions' source has not declared complete before it asks";
-            return Err(Invalid::new("at", Kind::TooSmall, remedy));
+            return Err(Invalid::new("at", InvalidKind::TooSmall, remedy));
         }
         newest(&self.schedule, self.late, question.at()).ok_or_else(|| {
-            Invalid::new("at", Kind::TooSmall, "a time at which the first window has closed, or later")
+            Invalid::new("at", InvalidKind::TooSmall, "a time at which the first window has closed, or later")
         })
     }
 
@@ -98,7 +102,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
         self.title.part(self.life, question.part())
     }
 
-    fn request(&self, posed: Posed, found: Found) -> Request {
+    fn request(&self, posed: Posed, found: Found) -> ReleaseRequest {
         let release = self.release(&posed.question);
         let version = self.schedule.window(posed.version).unwrap_or(self.life);
         let draw = Draw {
@@ -110,7 +114,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
             version,
             found,
         };
-        Request { release, charge: self.charge.clone(), sealable: Box::new(draw) }
+        ReleaseRequest { release, charge: self.charge.clone(), sealable: Box::new(draw) }
     }
 }
 
@@ -130,13 +134,13 @@ impl<R: ReadyAnswers> Sealable for Draw<R> {
         true
     }
 
-    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::Drawn {
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
         let Draw { ready, promise, release, opened, question, version, found } = *self;
         // That of this version was accepted when the desk was opened; another statistic's, under the same name, is no state.
         let state = state.filter(|state| ready.accepts(state).is_ok());
         let drawn = ready.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), lines::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::Drawn { line: drawn.answer.tell(&head), state: drawn.state, note: None }
+        gate::DrawResult { line: drawn.answer.tell(&head), state: drawn.state, note: None }
     }
 }

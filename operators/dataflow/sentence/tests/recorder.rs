@@ -10,7 +10,7 @@ use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Rel
 use crate::dataflow::driver::Shared;
 use crate::dataflow::release::{Desk, Wake};
 use crate::dataflow::sentence::office::{Office, Opened};
-use crate::gate::{Memory, Noted, Request, Standing, Told};
+use crate::gate::{BudgetStatus, GateEvent, Memory, Noted, ReleaseRequest};
 use crate::invalid::Invalid;
 use crate::ledger::{
     AccountSpec, Digest, Forecast, LedgerError, Name, ReleaseId, ReleaseStatus, Row, VersionTerms,
@@ -178,13 +178,13 @@ impl Office for Recorder {
 
 struct Recording {
     recorder: Recorder,
-    told: Mutex<VecDeque<Told>>,
+    told: Mutex<VecDeque<GateEvent>>,
     wake: Mutex<Wake>,
 }
 
 impl Recording {
     fn tell(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
-        let standing = Standing {
+        let standing = BudgetStatus {
             domain: release.domain.clone(),
             window: release.window,
             spent: PrivacyCost::zcdp(0.25).unwrap(),
@@ -194,14 +194,14 @@ impl Recording {
         };
         let row = crate::dataflow::tests::stand_in::row(release, fate, line);
         *self.recorder.answered.lock().unwrap() += 1;
-        self.told.lock().unwrap().push_back(Told::Row(Box::new(row), Box::new(standing)));
+        self.told.lock().unwrap().push_back(GateEvent::Row(Box::new(row), Box::new(standing)));
         (self.wake.lock().unwrap())();
     }
 }
 
 impl Desk for Recording {
-    fn submit(&self, request: Request) -> Result<(), LedgerError> {
-        let Request { release, charge, sealable } = request;
+    fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
+        let ReleaseRequest { release, charge, sealable } = request;
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
         if let Some(line) = row {
             self.tell(release, ReleaseStatus::Sealed, line);
@@ -254,7 +254,7 @@ impl Desk for Recording {
         match row {
             Some(line) => self.tell(release, ReleaseStatus::Sealed, line),
             None => {
-                self.told.lock().unwrap().push_back(Told::Absent(release.id()));
+                self.told.lock().unwrap().push_back(GateEvent::Absent(release.id()));
                 (self.wake.lock().unwrap())();
             }
         }
@@ -264,7 +264,7 @@ impl Desk for Recording {
         self.tell(release, ReleaseStatus::Skipped, "skipped".to_owned());
     }
 
-    fn hear(&self) -> Option<Told> {
+    fn hear(&self) -> Option<GateEvent> {
         self.told.lock().unwrap().pop_front()
     }
 

@@ -107,31 +107,34 @@ fn what_makes_no_calendar_is_named() {
     };
     let day = 86_400_000_000;
     let is = |field: &str, kind| (field.to_owned(), kind);
-    assert_eq!(refused(Calendar::months(0), 0, None), is("months", Kind::Zero));
-    assert_eq!(refused(Calendar::months(1_201), 0, None), is("months", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(0), 0, None), is("days", Kind::Zero));
-    assert_eq!(refused(Calendar::days(u32::MAX), 0, None), is("days", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(1).over(0), 0, None), is("over", Kind::Zero));
-    assert_eq!(refused(Calendar::months(600).over(3), 0, None), is("over", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(u32::MAX).over(u32::MAX), 0, None), is("days", Kind::TooLarge));
-    assert_eq!(refused(Calendar::months(1).in_zone("Europe/Bonn"), 0, None), is("zone", Kind::Malformed));
-    assert_eq!(refused(Calendar::days(1), 0, Some(day - 1)), is("until", Kind::TooSmall));
-    assert_eq!(refused(Calendar::days(1).over(2), 0, Some(2 * day - 1)), is("until", Kind::TooSmall));
-    assert_eq!(refused(Calendar::days(1), 0, Some(Time::MIN)), is("until", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(1), 0, Some(Time::MAX)), is("until", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(1), Time::MAX, None), is("from", Kind::TooLarge));
-    assert_eq!(refused(Calendar::days(1), Time::MIN, None), is("from", Kind::TooLarge));
-    assert_eq!(refused(Calendar::months(12), time("9999-06-01"), None), is("from", Kind::TooLarge));
+    assert_eq!(refused(Calendar::months(0), 0, None), is("months", InvalidKind::Zero));
+    assert_eq!(refused(Calendar::months(1_201), 0, None), is("months", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(0), 0, None), is("days", InvalidKind::Zero));
+    assert_eq!(refused(Calendar::days(u32::MAX), 0, None), is("days", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(1).over(0), 0, None), is("over", InvalidKind::Zero));
+    assert_eq!(refused(Calendar::months(600).over(3), 0, None), is("over", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(u32::MAX).over(u32::MAX), 0, None), is("days", InvalidKind::TooLarge));
+    assert_eq!(
+        refused(Calendar::months(1).in_zone("Europe/Bonn"), 0, None),
+        is("zone", InvalidKind::Malformed)
+    );
+    assert_eq!(refused(Calendar::days(1), 0, Some(day - 1)), is("until", InvalidKind::TooSmall));
+    assert_eq!(refused(Calendar::days(1).over(2), 0, Some(2 * day - 1)), is("until", InvalidKind::TooSmall));
+    assert_eq!(refused(Calendar::days(1), 0, Some(Time::MIN)), is("until", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(1), 0, Some(Time::MAX)), is("until", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(1), Time::MAX, None), is("from", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::days(1), Time::MIN, None), is("from", InvalidKind::TooLarge));
+    assert_eq!(refused(Calendar::months(12), time("9999-06-01"), None), is("from", InvalidKind::TooLarge));
     let (earliest, latest) = (time("0000-01-01"), time("9999-12-30"));
     let centuries = Calendar::months(1_200).in_zone("America/New_York");
     assert!(Schedule::calendar(&centuries, earliest, None).is_ok());
     assert!(Schedule::calendar(&centuries, 0, Some(latest)).is_ok());
-    assert_eq!(refused(centuries.clone(), earliest - 1, None), is("from", Kind::TooLarge));
-    assert_eq!(refused(centuries, 0, Some(latest + 1)), is("until", Kind::TooLarge));
+    assert_eq!(refused(centuries.clone(), earliest - 1, None), is("from", InvalidKind::TooLarge));
+    assert_eq!(refused(centuries, 0, Some(latest + 1)), is("until", InvalidKind::TooLarge));
     // A million starts fit, the first of them at `from`.
     let most = 999_999 * day;
     assert!(Schedule::calendar(&Calendar::days(1), 0, Some(most)).is_ok());
-    assert_eq!(refused(Calendar::days(1), 0, Some(most + day)), is("until", Kind::TooLarge));
+    assert_eq!(refused(Calendar::days(1), 0, Some(most + day)), is("until", InvalidKind::TooLarge));
     assert!(Schedule::calendar(&Calendar::months(1_200), 0, None).is_ok());
 }
 

@@ -207,18 +207,21 @@ fn what_is_out_of_range_is_refused_by_name() {
         (refused.field().to_owned(), refused.kind())
     };
     let one = limits(1);
-    assert_eq!(refused(BoundedNoise::bundle(5), one), ("epsilon".into(), Kind::Missing));
-    assert_eq!(refused(bundle(5).epsilon(0.0, 1e-6), one), ("epsilon".into(), Kind::Zero));
+    assert_eq!(refused(BoundedNoise::bundle(5), one), ("epsilon".into(), InvalidKind::Missing));
+    assert_eq!(refused(bundle(5).epsilon(0.0, 1e-6), one), ("epsilon".into(), InvalidKind::Zero));
     assert_eq!(refused(bundle(5).epsilon(1.0, 0.0), one).0, "delta");
-    assert_eq!(refused(bundle(0), one), ("answers".into(), Kind::Zero));
-    assert_eq!(refused(bundle(5).share("ann", 0), one), ("share".into(), Kind::Zero));
-    assert_eq!(refused(bundle(5).share("ann", 3).share("bob", 3), one), ("share".into(), Kind::TooLarge));
+    assert_eq!(refused(bundle(0), one), ("answers".into(), InvalidKind::Zero));
+    assert_eq!(refused(bundle(5).share("ann", 0), one), ("share".into(), InvalidKind::Zero));
+    assert_eq!(
+        refused(bundle(5).share("ann", 3).share("bob", 3), one),
+        ("share".into(), InvalidKind::TooLarge)
+    );
     assert_eq!(
         refused(bundle(5).share("ann", u64::MAX).share("bob", 3), one),
-        ("share".into(), Kind::TooLarge)
+        ("share".into(), InvalidKind::TooLarge)
     );
-    assert_eq!(refused(bundle(5).share("ann", 1).share("ann", 1), one), ("share".into(), Kind::Mixed));
-    assert_eq!(refused(bundle(5), limits(1 << 21)), ("bound".into(), Kind::TooLarge));
+    assert_eq!(refused(bundle(5).share("ann", 1).share("ann", 1), one), ("share".into(), InvalidKind::Mixed));
+    assert_eq!(refused(bundle(5), limits(1 << 21)), ("bound".into(), InvalidKind::TooLarge));
 }
 
 /// Refutes a parameter that two bundles may differ in without being told apart.

@@ -8,7 +8,7 @@
 
 use super::Test;
 use super::tokens::{Token, Tokens};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::schema::{self, Field, moment};
 use crate::time;
 
@@ -22,7 +22,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
                 return set(tokens, field, most);
             }
             match text {
-                true => Err(tokens.refuse(Kind::Mixed, "a set such as {\"DE\", \"AT\"}")),
+                true => Err(tokens.refuse(InvalidKind::Mixed, "a set such as {\"DE\", \"AT\"}")),
                 false => range(tokens, field),
             }
         }
@@ -38,7 +38,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
         }
         Token::Sign("<" | "<=" | ">" | ">=") if text => {
             let due = "=, != or in, for which of two texts is first depends on a language,";
-            Err(tokens.refuse(Kind::Mixed, due))
+            Err(tokens.refuse(InvalidKind::Mixed, due))
         }
         Token::Sign(sign @ ("<" | "<=" | ">" | ">=")) => {
             let sign = *sign;
@@ -53,17 +53,17 @@ pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
             };
             let test = low.zip(high).map(|(low, high)| Test::Within(low, high));
             test.ok_or_else(|| {
-                tokens.refuse_at(at, Kind::TooLarge, "a number beyond which there are others", "")
+                tokens.refuse_at(at, InvalidKind::TooLarge, "a number beyond which there are others", "")
             })
         }
-        _ if text => Err(tokens.refuse(Kind::Malformed, "=, != or in")),
-        _ => Err(tokens.refuse(Kind::Malformed, "=, !=, <, <=, >, >= or in")),
+        _ if text => Err(tokens.refuse(InvalidKind::Malformed, "=, != or in")),
+        _ => Err(tokens.refuse(InvalidKind::Malformed, "=, !=, <, <=, >, >= or in")),
     }
 }
 
 pub(super) fn too_many(tokens: &Tokens<'_>) -> Invalid {
     let due = "at most 4096 values to compare with, of which one more is";
-    tokens.refuse_at(tokens.at(), Kind::TooLarge, due, "")
+    tokens.refuse_at(tokens.at(), InvalidKind::TooLarge, due, "")
 }
 
 enum Value {
@@ -78,8 +78,10 @@ fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<Value, Invalid> {
             tokens.take()?;
             Ok(Value::Text(text))
         }
-        (schema::Kind::Text, Token::Number(_)) => Err(tokens.refuse(Kind::Mixed, "a text in double quotes")),
-        (schema::Kind::Text, _) => Err(tokens.refuse(Kind::Malformed, "a text in double quotes")),
+        (schema::Kind::Text, Token::Number(_)) => {
+            Err(tokens.refuse(InvalidKind::Mixed, "a text in double quotes"))
+        }
+        (schema::Kind::Text, _) => Err(tokens.refuse(InvalidKind::Malformed, "a text in double quotes")),
         _ => number(tokens, field).map(Value::Number),
     }
 }
@@ -91,7 +93,7 @@ fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
         (schema::Kind::Time, Token::Text(text)) => match time::at(text) {
             // It is told again, and by the clock of UTC it may be in another year.
             Ok(time) if moment(time).is_some() => time,
-            Ok(_) => return refuse(Kind::TooLarge, "a moment of the years 0 to 9999"),
+            Ok(_) => return refuse(InvalidKind::TooLarge, "a moment of the years 0 to 9999"),
             Err(refused) => return refuse(refused.kind(), refused.remedy()),
         },
         (schema::Kind::Number | schema::Kind::Decimal(_), Token::Number(text)) => match field.steps(text) {
@@ -100,8 +102,8 @@ fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
         },
         (kind, next) => {
             let wrong = match next {
-                Token::Text(_) | Token::Number(_) => Kind::Mixed,
-                _ => Kind::Malformed,
+                Token::Text(_) | Token::Number(_) => InvalidKind::Mixed,
+                _ => InvalidKind::Malformed,
             };
             let due = match kind {
                 schema::Kind::Time => {
@@ -121,16 +123,20 @@ fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
     let low = match tokens.next() {
         Token::Sign("..") => None,
         Token::Number(_) | Token::Text(_) => Some(number(tokens, field)?),
-        _ => return Err(tokens.refuse(Kind::Malformed, "a range such as 10..20 or a set such as {10, 20}")),
+        _ => {
+            return Err(
+                tokens.refuse(InvalidKind::Malformed, "a range such as 10..20 or a set such as {10, 20}")
+            );
+        }
     };
     if !tokens.takes("..")? {
-        return Err(tokens.refuse(Kind::Malformed, "the two points of a range"));
+        return Err(tokens.refuse(InvalidKind::Malformed, "the two points of a range"));
     }
     let at = tokens.at();
     let high = match tokens.next() {
         Token::Number(_) | Token::Text(_) => Some(number(tokens, field)?),
         _ if low.is_none() => {
-            return Err(tokens.refuse(Kind::Malformed, "the end of a range that has no beginning"));
+            return Err(tokens.refuse(InvalidKind::Malformed, "the end of a range that has no beginning"));
         }
         _ => None,
     };
@@ -141,7 +147,7 @@ fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
     let first = low.unwrap_or(i64::MIN);
     let empty = || {
         let due = "an end above its beginning, for a range holds the one and not the other,";
-        tokens.refuse_at(at, Kind::TooSmall, due, "")
+        tokens.refuse_at(at, InvalidKind::TooSmall, due, "")
     };
     last.filter(|last| first <= *last).map(|last| Test::Within(first, last)).ok_or_else(empty)
 }
@@ -149,7 +155,7 @@ fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
 /// A set without its first brace.
 fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Invalid> {
     if matches!(tokens.next(), Token::Sign("}")) {
-        return Err(tokens.refuse(Kind::Empty, "at least one value"));
+        return Err(tokens.refuse(InvalidKind::Empty, "at least one value"));
     }
     let (mut numbers, mut words) = (Vec::new(), Vec::new());
     loop {
@@ -164,7 +170,7 @@ fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Inva
             break;
         }
         if !tokens.takes(",")? {
-            return Err(tokens.refuse(Kind::Malformed, "a comma or the brace that ends the set"));
+            return Err(tokens.refuse(InvalidKind::Malformed, "a comma or the brace that ends the set"));
         }
     }
     numbers.sort_unstable();

@@ -12,7 +12,7 @@ use super::comparison;
 use super::order::{Join, Order};
 use super::tokens::{Token, Tokens};
 use super::{LONGEST, Step};
-use crate::invalid::{Invalid, Kind};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::Schema;
 use crate::words::meant;
 
@@ -44,7 +44,7 @@ pub(super) fn read(schema: &Schema, text: &str) -> Result<Vec<Step>, Invalid> {
     };
     if *reader.tokens.next() == Token::End {
         let remedy = "a condition such as \"age >= 18\", or \"all\" for every record";
-        return Err(Invalid::new("filter", Kind::Missing, remedy));
+        return Err(Invalid::new("filter", InvalidKind::Missing, remedy));
     }
     loop {
         reader.begin()?;
@@ -55,7 +55,7 @@ pub(super) fn read(schema: &Schema, text: &str) -> Result<Vec<Step>, Invalid> {
 }
 
 pub(super) fn too_long() -> Invalid {
-    Invalid::new("filter", Kind::TooLarge, format!("a text of at most {LONGEST} bytes"))
+    Invalid::new("filter", InvalidKind::TooLarge, format!("a text of at most {LONGEST} bytes"))
 }
 
 struct Reader<'a> {
@@ -80,27 +80,27 @@ impl Reader<'_> {
                     return self.count(1);
                 }
                 Token::Word("and" | "or" | "in") => {
-                    return Err(self.tokens.refuse(Kind::Malformed, "a condition"));
+                    return Err(self.tokens.refuse(InvalidKind::Malformed, "a condition"));
                 }
                 Token::Word(name) | Token::Name(name) => {
                     let Some(place) = self.schema.place(name) else {
                         let due = format!(" {}", self.schema.unknown(name));
                         return Err(self.tokens.refuse_at(
                             self.tokens.at(),
-                            Kind::Malformed,
+                            InvalidKind::Malformed,
                             "a field",
                             &due,
                         ));
                     };
                     return self.comparison(place);
                 }
-                _ => return Err(self.tokens.refuse(Kind::Malformed, "a condition")),
+                _ => return Err(self.tokens.refuse(InvalidKind::Malformed, "a condition")),
             };
             if self.depth == DEEPEST {
                 let due = format!(
                     "at most {DEEPEST} parentheses and \"not\"s within each other, of which one more is"
                 );
-                return Err(self.tokens.refuse_at(self.tokens.at(), Kind::Malformed, &due, ""));
+                return Err(self.tokens.refuse_at(self.tokens.at(), InvalidKind::Malformed, &due, ""));
             }
             self.depth += 1;
             self.open.push(opens);
@@ -147,7 +147,7 @@ impl Reader<'_> {
                     if self.open.last() != Some(&Open::Parenthesis) {
                         return Err(self
                             .tokens
-                            .refuse(Kind::Malformed, "no parenthesis that ends and did not begin"));
+                            .refuse(InvalidKind::Malformed, "no parenthesis that ends and did not begin"));
                     }
                     self.close();
                     self.tokens.take()?;
@@ -160,7 +160,7 @@ impl Reader<'_> {
                     }
                     return Err(self
                         .tokens
-                        .refuse(Kind::Malformed, "the parenthesis that ends what one began,"));
+                        .refuse(InvalidKind::Malformed, "the parenthesis that ends what one began,"));
                 }
                 next => {
                     let meant = match next {
@@ -168,7 +168,7 @@ impl Reader<'_> {
                         _ => None,
                     };
                     let due = meant.unwrap_or("\"and\", \"or\", or the end");
-                    return Err(self.tokens.refuse(Kind::Malformed, due));
+                    return Err(self.tokens.refuse(InvalidKind::Malformed, due));
                 }
             }
             self.tokens.take()?;

@@ -111,73 +111,97 @@ fn what_is_absent_passes_nothing() {
 fn what_is_wrong_is_said_where_it_is() {
     let fields = "age, price, when, country or `order total`";
     for (text, kind, words) in [
-        ("", Kind::Missing, "a condition such as \"age >= 18\", or \"all\" for every record"),
-        (" \n", Kind::Missing, "a condition such as"),
-        ("agee = 1", Kind::Malformed, "a field at column 1 in place of \"agee\", which is no field: "),
-        ("agee = 1", Kind::Malformed, &format!("{fields} (did you mean age?)")),
-        ("all and  x = 1", Kind::Malformed, "a field at column 10 in place of \"x\", which is no field"),
-        ("é = 1", Kind::Malformed, "column 1 in place of \"é\""),
-        ("\"é\" = 1", Kind::Malformed, "a condition at column 1 in place of a text"),
-        ("country = \"é\" & all", Kind::Malformed, "a word of a filter at column 15 in place of \"&\""),
+        ("", InvalidKind::Missing, "a condition such as \"age >= 18\", or \"all\" for every record"),
+        (" \n", InvalidKind::Missing, "a condition such as"),
+        ("agee = 1", InvalidKind::Malformed, "a field at column 1 in place of \"agee\", which is no field: "),
+        ("agee = 1", InvalidKind::Malformed, &format!("{fields} (did you mean age?)")),
+        (
+            "all and  x = 1",
+            InvalidKind::Malformed,
+            "a field at column 10 in place of \"x\", which is no field",
+        ),
+        ("é = 1", InvalidKind::Malformed, "column 1 in place of \"é\""),
+        ("\"é\" = 1", InvalidKind::Malformed, "a condition at column 1 in place of a text"),
+        (
+            "country = \"é\" & all",
+            InvalidKind::Malformed,
+            "a word of a filter at column 15 in place of \"&\"",
+        ),
         (
             "client = \"me\"",
-            Kind::Malformed,
+            InvalidKind::Malformed,
             "a field at column 1 in place of \"client\", of which nobody may ask, for it says whose a record is: age",
         ),
-        ("age = \"18\"", Kind::Mixed, "a number at column 7 in place of a text"),
-        ("age = old", Kind::Malformed, "a number at column 7 in place of \"old\""),
-        ("age = 1.5", Kind::TooSmall, "a whole number at column 7"),
-        ("age = 1_000", Kind::Malformed, "a whole number at column 7"),
-        ("age = 0x10", Kind::Malformed, "a whole number at column 7"),
-        ("age = --1", Kind::Malformed, "a whole number at column 7"),
-        ("age = 9223372036854775808", Kind::TooLarge, "a whole number, below 2^63 of its steps at column 7"),
-        ("age > 9223372036854775807", Kind::TooLarge, "a number beyond which there are others at column 7"),
-        ("age < -9223372036854775808", Kind::TooLarge, "a number beyond which there are others at column 7"),
-        ("price = 1.234", Kind::TooSmall, "a number of at most 2 digits behind the point at column 9"),
-        ("country = 7", Kind::Mixed, "a text in double quotes at column 11 in place of a number"),
-        ("country = DE", Kind::Malformed, "a text in double quotes at column 11 in place of \"DE\""),
-        ("country = 'DE'", Kind::Malformed, "a text in double quotes at column 11"),
+        ("age = \"18\"", InvalidKind::Mixed, "a number at column 7 in place of a text"),
+        ("age = old", InvalidKind::Malformed, "a number at column 7 in place of \"old\""),
+        ("age = 1.5", InvalidKind::TooSmall, "a whole number at column 7"),
+        ("age = 1_000", InvalidKind::Malformed, "a whole number at column 7"),
+        ("age = 0x10", InvalidKind::Malformed, "a whole number at column 7"),
+        ("age = --1", InvalidKind::Malformed, "a whole number at column 7"),
+        (
+            "age = 9223372036854775808",
+            InvalidKind::TooLarge,
+            "a whole number, below 2^63 of its steps at column 7",
+        ),
+        (
+            "age > 9223372036854775807",
+            InvalidKind::TooLarge,
+            "a number beyond which there are others at column 7",
+        ),
+        (
+            "age < -9223372036854775808",
+            InvalidKind::TooLarge,
+            "a number beyond which there are others at column 7",
+        ),
+        ("price = 1.234", InvalidKind::TooSmall, "a number of at most 2 digits behind the point at column 9"),
+        ("country = 7", InvalidKind::Mixed, "a text in double quotes at column 11 in place of a number"),
+        ("country = DE", InvalidKind::Malformed, "a text in double quotes at column 11 in place of \"DE\""),
+        ("country = 'DE'", InvalidKind::Malformed, "a text in double quotes at column 11"),
         (
             "country < \"DE\"",
-            Kind::Mixed,
+            InvalidKind::Mixed,
             "=, != or in, for which of two texts is first depends on a language",
         ),
-        ("country in \"A\"..\"B\"", Kind::Mixed, "a set such as {\"DE\", \"AT\"} at column 12"),
-        ("country = \"DE", Kind::Malformed, "a text that ends with the double quote"),
-        ("country = \"\\x\"", Kind::Malformed, "a text with the escapes of JSON"),
-        ("`age = 1", Kind::Malformed, "a name that ends with the backquote"),
-        ("when > 2026-11-01", Kind::Mixed, "a moment in double quotes, such as \"2026-11-01\""),
-        ("when > \"soon\"", Kind::Malformed, "a date or a moment with its zone"),
+        ("country in \"A\"..\"B\"", InvalidKind::Mixed, "a set such as {\"DE\", \"AT\"} at column 12"),
+        ("country = \"DE", InvalidKind::Malformed, "a text that ends with the double quote"),
+        ("country = \"\\x\"", InvalidKind::Malformed, "a text with the escapes of JSON"),
+        ("`age = 1", InvalidKind::Malformed, "a name that ends with the backquote"),
+        ("when > 2026-11-01", InvalidKind::Mixed, "a moment in double quotes, such as \"2026-11-01\""),
+        ("when > \"soon\"", InvalidKind::Malformed, "a date or a moment with its zone"),
         (
             "when = \"0000-01-01T00:00:00+01:00\"",
-            Kind::TooLarge,
+            InvalidKind::TooLarge,
             "a moment of the years 0 to 9999 at column 8",
         ),
-        ("when <= \"9999-12-30T22:00:00Z\"", Kind::TooLarge, "moments of the years 0 to 9999"),
-        ("country in {}", Kind::Empty, "at least one value at column 13"),
-        ("age in {1 2}", Kind::Malformed, "a comma or the brace that ends the set at column 11"),
-        ("age in 20..10", Kind::TooSmall, "an end above its beginning"),
-        ("age in 10..10", Kind::TooSmall, "at column 12"),
+        ("when <= \"9999-12-30T22:00:00Z\"", InvalidKind::TooLarge, "moments of the years 0 to 9999"),
+        ("country in {}", InvalidKind::Empty, "at least one value at column 13"),
+        ("age in {1 2}", InvalidKind::Malformed, "a comma or the brace that ends the set at column 11"),
+        ("age in 20..10", InvalidKind::TooSmall, "an end above its beginning"),
+        ("age in 10..10", InvalidKind::TooSmall, "at column 12"),
         (
             "age in ..",
-            Kind::Malformed,
+            InvalidKind::Malformed,
             "the end of a range that has no beginning at column 10 in place of the end",
         ),
-        ("age in 10", Kind::Malformed, "the two points of a range at column 10 in place of the end"),
-        ("age in", Kind::Malformed, "a range such as 10..20 or a set such as {10, 20}"),
-        ("age", Kind::Malformed, "=, !=, <, <=, >, >= or in at column 4 in place of the end"),
-        ("age == 1", Kind::Malformed, "a number at column 6 in place of \"=\""),
-        ("age = 1 age = 2", Kind::Malformed, "\"and\", \"or\", or the end at column 9 in place of \"age\""),
-        ("age = 1 AND age = 2", Kind::Malformed, "and at column 9 in place of \"AND\""),
-        ("age = 1 and", Kind::Malformed, "a condition at column 12 in place of the end"),
-        ("or age = 1", Kind::Malformed, "a condition at column 1 in place of \"or\""),
+        ("age in 10", InvalidKind::Malformed, "the two points of a range at column 10 in place of the end"),
+        ("age in", InvalidKind::Malformed, "a range such as 10..20 or a set such as {10, 20}"),
+        ("age", InvalidKind::Malformed, "=, !=, <, <=, >, >= or in at column 4 in place of the end"),
+        ("age == 1", InvalidKind::Malformed, "a number at column 6 in place of \"=\""),
+        (
+            "age = 1 age = 2",
+            InvalidKind::Malformed,
+            "\"and\", \"or\", or the end at column 9 in place of \"age\"",
+        ),
+        ("age = 1 AND age = 2", InvalidKind::Malformed, "and at column 9 in place of \"AND\""),
+        ("age = 1 and", InvalidKind::Malformed, "a condition at column 12 in place of the end"),
+        ("or age = 1", InvalidKind::Malformed, "a condition at column 1 in place of \"or\""),
         (
             "(age = 1",
-            Kind::Malformed,
+            InvalidKind::Malformed,
             "the parenthesis that ends what one began, at column 9 in place of the end",
         ),
-        ("age = 1)", Kind::Malformed, "no parenthesis that ends and did not begin at column 8"),
-        ("()", Kind::Malformed, "a condition at column 2 in place of \")\""),
+        ("age = 1)", InvalidKind::Malformed, "no parenthesis that ends and did not begin at column 8"),
+        ("()", InvalidKind::Malformed, "a condition at column 2 in place of \")\""),
     ] {
         let refused = refused(text);
         assert_eq!((refused.field(), refused.kind()), ("filter", kind), "{text}: {refused}");
@@ -202,7 +226,10 @@ fn depth_and_length_are_bounded() {
             );
         }
         let refused = nested(open, 1_000_000, close).unwrap_err();
-        assert_eq!((refused.kind(), refused.remedy()), (Kind::TooLarge, "a text of at most 65536 bytes"));
+        assert_eq!(
+            (refused.kind(), refused.remedy()),
+            (InvalidKind::TooLarge, "a text of at most 65536 bytes")
+        );
     }
     let set = |count: usize| {
         let numbers: Vec<String> = (0..count).map(|number| number.to_string()).collect();
@@ -210,7 +237,7 @@ fn depth_and_length_are_bounded() {
     };
     assert!(Filter::parse(&schema(), &set(4_096)).is_ok());
     let too_many = refused(&set(4_097));
-    assert_eq!(too_many.kind(), Kind::TooLarge);
+    assert_eq!(too_many.kind(), InvalidKind::TooLarge);
     assert!(too_many.remedy().contains("at most 4096 values"), "{too_many}");
     assert!(refused(&format!("{} or age = 1", set(4_096))).remedy().contains("at most 4096 values"));
     let chain = |count: usize| vec!["age=1"; count].join(" or ");

@@ -69,7 +69,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Says that something else is due in place of the next word.
-    pub(super) fn refuse(&self, kind: invalid::Kind, due: &str) -> Invalid {
+    pub(super) fn refuse(&self, kind: invalid::InvalidKind, due: &str) -> Invalid {
         let found = match &self.next {
             Token::Word(word) | Token::Name(word) => quoted(word),
             Token::Number(_) => "a number".to_owned(),
@@ -81,7 +81,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Says what is due at a place.
-    pub(super) fn refuse_at(&self, at: usize, kind: invalid::Kind, due: &str, found: &str) -> Invalid {
+    pub(super) fn refuse_at(&self, at: usize, kind: invalid::InvalidKind, due: &str, found: &str) -> Invalid {
         let before = self.text.get(..at).unwrap_or(self.text);
         let column = before.chars().count() + 1;
         Invalid::new("filter", kind, format!("{due} at column {column}{found}"))
@@ -118,7 +118,7 @@ impl<'a> Tokens<'a> {
             '\'' => Err(self.malformed("a text in double quotes")),
             _ => {
                 let found = format!(" in place of {}", quoted(first.encode_utf8(&mut [0; 4])));
-                Err(self.refuse_at(self.at, invalid::Kind::Malformed, "a word of a filter", &found))
+                Err(self.refuse_at(self.at, invalid::InvalidKind::Malformed, "a word of a filter", &found))
             }
         }
     }
@@ -143,7 +143,7 @@ impl<'a> Tokens<'a> {
     }
 
     fn malformed(&self, due: &str) -> Invalid {
-        self.refuse_at(self.at, invalid::Kind::Malformed, due, "")
+        self.refuse_at(self.at, invalid::InvalidKind::Malformed, due, "")
     }
 }
 

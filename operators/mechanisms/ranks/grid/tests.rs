@@ -117,15 +117,18 @@ fn a_grid_of_too_little_or_too_much_is_refused_by_name() {
         let refused = Grid::try_from(grid).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    assert_eq!(refused(Grid::linear(0, 5, 0)), ("step".into(), Kind::Zero));
-    assert_eq!(refused(Grid::linear(i64::MIN, i64::MAX, (1 << 24) - 1)), ("step".into(), Kind::TooSmall));
+    assert_eq!(refused(Grid::linear(0, 5, 0)), ("step".into(), InvalidKind::Zero));
+    assert_eq!(
+        refused(Grid::linear(i64::MIN, i64::MAX, (1 << 24) - 1)),
+        ("step".into(), InvalidKind::TooSmall)
+    );
     for grid in
         [Grid::linear(0, 4, 5), Grid::linear(5, 4, 1), Grid::linear(i64::MAX, i64::MIN, 1), Grid::list([3])]
     {
-        assert_eq!(refused(grid), ("grid".into(), Kind::TooSmall));
+        assert_eq!(refused(grid), ("grid".into(), InvalidKind::TooSmall));
     }
-    assert_eq!(refused(Grid::list([1, 1])), ("grid".into(), Kind::Mixed));
-    assert_eq!(refused(Grid::list([2, 1])), ("grid".into(), Kind::Mixed));
+    assert_eq!(refused(Grid::list([1, 1])), ("grid".into(), InvalidKind::Mixed));
+    assert_eq!(refused(Grid::list([2, 1])), ("grid".into(), InvalidKind::Mixed));
 }
 
 // Refutes a parameter that is left out of what a release is named by.

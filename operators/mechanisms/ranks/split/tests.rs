@@ -297,26 +297,29 @@ fn what_cannot_be_planned_is_refused_by_name() {
         (refused.field().to_owned(), refused.kind())
     };
     let (exponential, flip) = (Rule::Exponential, Rule::PermuteAndFlip);
-    assert_eq!(refused(&[], &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Empty));
+    assert_eq!(refused(&[], &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Empty));
     let twice = of(&[(1, 2), (1, 2)]);
-    assert_eq!(refused(&twice, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
+    assert_eq!(refused(&twice, &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Mixed));
     let primes = of(&[(1, 997), (1, 991), (1, 3)]);
-    assert_eq!(refused(&primes, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
+    assert_eq!(refused(&primes, &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Mixed));
     let strange = of(&[(1, 997), (1, 991), (1, 2)]);
-    assert_eq!(refused(&strange, &small, 1, exponential, pure(1.0)), ("q".into(), Kind::Mixed));
-    assert_eq!(refused(&deciles(), &wide, 1, exponential, pure(1.0)), ("grid".into(), Kind::TooLarge));
-    assert_eq!(refused(&half, &wide, 1, flip, pure(1.0)), ("grid".into(), Kind::TooLarge));
-    assert_eq!(refused(&half, &small, 1, flip, rho(1.0)), ("currency".into(), Kind::Mixed));
-    assert_eq!(refused(&half, &small, 1, exponential, pure(1e-7)), ("epsilon".into(), Kind::TooSmall));
-    assert_eq!(refused(&half, &small, 0, exponential, pure(1.0)), ("step".into(), Kind::Zero));
+    assert_eq!(refused(&strange, &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Mixed));
+    assert_eq!(refused(&deciles(), &wide, 1, exponential, pure(1.0)), ("grid".into(), InvalidKind::TooLarge));
+    assert_eq!(refused(&half, &wide, 1, flip, pure(1.0)), ("grid".into(), InvalidKind::TooLarge));
+    assert_eq!(refused(&half, &small, 1, flip, rho(1.0)), ("currency".into(), InvalidKind::Mixed));
+    assert_eq!(refused(&half, &small, 1, exponential, pure(1e-7)), ("epsilon".into(), InvalidKind::TooSmall));
+    assert_eq!(refused(&half, &small, 0, exponential, pure(1.0)), ("step".into(), InvalidKind::Zero));
     assert_eq!(
         refused(&of(&[(2, 5)]), &small, u64::MAX, exponential, pure(1.0)),
-        ("bound".into(), Kind::Overflow)
+        ("bound".into(), InvalidKind::Overflow)
     );
     let plan = plan(&half, &wide, 1, exponential, pure(1.0)).unwrap();
     let kind = |confidence| plan.accuracies(confidence).unwrap_err().kind();
-    assert_eq!((kind(0.0), kind(1.0), kind(f64::NAN)), (Kind::Malformed, Kind::Malformed, Kind::Nan));
-    assert_eq!(kind(1.0 - 1e-12), Kind::TooLarge);
+    assert_eq!(
+        (kind(0.0), kind(1.0), kind(f64::NAN)),
+        (InvalidKind::Malformed, InvalidKind::Malformed, InvalidKind::Nan)
+    );
+    assert_eq!(kind(1.0 - 1e-12), InvalidKind::TooLarge);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::accounting::running;
-use crate::invalid::Kind;
+use crate::invalid::InvalidKind;
 use crate::mechanisms::running::totals::Source;
 use crate::mechanisms::{
     Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Range, Ready, RunningTotal, RunningTotals,
@@ -180,7 +180,7 @@ fn what_is_kept_is_read_whole_or_not_at_all() {
     assert!(drawn.answer.cells()[0].1.value().abs() < 60, "a total of nobody");
     let listed = ready(Keys::public([1]).unwrap(), SO_FAR, 0.5);
     assert_eq!(listed.inherits(&state), Ok(None));
-    assert_eq!(listed.accepts(&state).unwrap_err().kind(), Kind::Mixed);
+    assert_eq!(listed.accepts(&state).unwrap_err().kind(), InvalidKind::Mixed);
 }
 
 #[test]

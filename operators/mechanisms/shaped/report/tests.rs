@@ -115,14 +115,14 @@ fn what_makes_no_report_is_refused_by_name() {
         (refused.field().to_owned(), refused.kind())
     };
     let comes = shape(&domain, Relation::AddRemove);
-    assert_eq!(refused(Report::of(&domain, &comes, 1.0)), ("relation".to_owned(), Kind::Mixed));
+    assert_eq!(refused(Report::of(&domain, &comes, 1.0)), ("relation".to_owned(), InvalidKind::Mixed));
     assert_eq!(refused(Report::of(&DataDomain::reaching(&[1.0]).unwrap(), &shapes, 1.0)).0, "shape");
     for (rho, kind) in [
-        (0.0, Kind::Zero),
-        (-1.0, Kind::Negative),
-        (f64::NAN, Kind::Nan),
-        (f64::INFINITY, Kind::Infinite),
-        (501.0, Kind::TooLarge),
+        (0.0, InvalidKind::Zero),
+        (-1.0, InvalidKind::Negative),
+        (f64::NAN, InvalidKind::Nan),
+        (f64::INFINITY, InvalidKind::Infinite),
+        (501.0, InvalidKind::TooLarge),
     ] {
         assert_eq!(refused(Report::of(&domain, &shapes, rho)), ("rho".to_owned(), kind));
     }

@@ -4,7 +4,7 @@ use super::super::search::{Asked, shape_cost};
 use super::super::threshold::Test;
 use super::*;
 use crate::accounting::{PrivacyCost, convert};
-use crate::invalid::Kind;
+use crate::invalid::InvalidKind;
 
 #[test]
 fn the_shape_costs_no_less_than_at_any_order() {
@@ -40,7 +40,7 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
         for (dimension, epsilon, target) in [(1, 2.5, 1e-6), (5, 1.0, 1e-6), (2, 8.0, 1e-9)] {
             let least = StableMean::least_people(dimension, epsilon, target, relation).unwrap();
             let fewer = StableMean::new(least - 100, dimension, epsilon, target, relation).unwrap_err();
-            assert_eq!((fewer.field(), fewer.kind()), ("people", Kind::TooSmall));
+            assert_eq!((fewer.field(), fewer.kind()), ("people", InvalidKind::TooSmall));
             for people in [least, 4 * least] {
                 let mean = StableMean::new(people, dimension, epsilon, target, relation).unwrap();
                 let PrivacyCost::Zcdp { rho, delta, omega } = mean.cost().amount() else { panic!() };

@@ -3,7 +3,7 @@
 use super::super::ASSUMED;
 use super::super::release::{Passed, Released};
 use super::*;
-use crate::invalid::Kind;
+use crate::invalid::InvalidKind;
 
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
@@ -18,9 +18,9 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert_eq!(field(0, 2, 1.0, 1e-6), "people");
     assert_eq!(field(100, 2, 1.0, 1e-6), "people");
     assert_eq!(field(1 << 25, 2, 1.0, 1e-6), "people");
-    assert_eq!(Extent::new(vec![]).unwrap_err().kind(), Kind::Empty);
-    assert_eq!(Extent::new(vec![(3, 3)]).unwrap_err().kind(), Kind::TooSmall);
-    assert_eq!(Extent::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), Kind::TooLarge);
+    assert_eq!(Extent::new(vec![]).unwrap_err().kind(), InvalidKind::Empty);
+    assert_eq!(Extent::new(vec![(3, 3)]).unwrap_err().kind(), InvalidKind::TooSmall);
+    assert_eq!(Extent::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), InvalidKind::TooLarge);
     let (people, mean) = cheap(2);
     let refused = |records: &[i64], extent: &Extent| {
         mean.release(records, extent, &mut NoiseSource::seeded(1)).unwrap_err().field().to_owned()

@@ -76,16 +76,26 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     // Of a box of 2^41 steps the grid was 4 where the noise was said to be some thousandth.
     for (side, fits) in [(1i64 << 27, true), (1 << 31, false), (1 << 40, false)] {
         let ready = STABLE.ready(&vectors(side)).map(|_| ()).map_err(field);
-        assert_eq!(ready, if fits { Ok(()) } else { Err(("extent".into(), Kind::TooLarge)) }, "{side}");
+        assert_eq!(
+            ready,
+            if fits { Ok(()) } else { Err(("extent".into(), InvalidKind::TooLarge)) },
+            "{side}"
+        );
     }
-    assert_eq!(field(of(Bound::keys(1), Keys::discover(1e-6)).unwrap_err()), ("keys".into(), Kind::Mixed));
-    assert_eq!(field(of(Bound::keys(2), keys()).unwrap_err()), ("keys".into(), Kind::TooLarge));
-    assert_eq!(field(of(Bound::keys(1).per_key(2), keys()).unwrap_err()), ("per_key".into(), Kind::TooLarge));
+    assert_eq!(
+        field(of(Bound::keys(1), Keys::discover(1e-6)).unwrap_err()),
+        ("keys".into(), InvalidKind::Mixed)
+    );
+    assert_eq!(field(of(Bound::keys(2), keys()).unwrap_err()), ("keys".into(), InvalidKind::TooLarge));
+    assert_eq!(
+        field(of(Bound::keys(1).per_key(2), keys()).unwrap_err()),
+        ("per_key".into(), InvalidKind::TooLarge)
+    );
     let wide = StableVectors::new(Ranges::new([(0, i64::MAX)]).unwrap(), limits(), keys()).unwrap_err();
     assert_eq!(wide.field(), "extent");
     let ready = |stable: Stable| field(stable.ready(&vectors(10)).unwrap_err());
-    assert_eq!(ready(Stable::epsilon(4.0, 1e-6)), ("people".into(), Kind::Missing));
-    assert_eq!(ready(STABLE.people(1_000)), ("people".into(), Kind::TooSmall));
+    assert_eq!(ready(Stable::epsilon(4.0, 1e-6)), ("people".into(), InvalidKind::Missing));
+    assert_eq!(ready(STABLE.people(1_000)), ("people".into(), InvalidKind::TooSmall));
     assert_eq!(ready(Stable { epsilon: f64::NAN, ..STABLE }).0, "epsilon");
     let mean = STABLE.ready(&vectors(10)).unwrap();
     assert_eq!(mean.cost().amount(), mean.plan().cost().amount(), "the test and the count are paid for");

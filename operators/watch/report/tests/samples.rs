@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::accounting::{Interval, PrivacyCost};
-use crate::gate::Standing;
+use crate::gate::BudgetStatus;
 use crate::ledger::lines::window;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
@@ -92,8 +92,8 @@ pub(super) fn refused(release: &str, span: Interval) -> String {
     )
 }
 
-pub(super) fn standing(span: Interval, part: f64) -> Standing {
-    Standing {
+pub(super) fn standing(span: Interval, part: f64) -> BudgetStatus {
+    BudgetStatus {
         domain: Name::new("domain", "reviews").unwrap(),
         window: span,
         spent: PrivacyCost::zcdp(0.0322 * part).unwrap(),

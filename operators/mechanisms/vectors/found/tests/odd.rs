@@ -84,7 +84,7 @@ fn state_that_nobody_wrote_is_refused() {
     let accepts =
         |state: &[u8]| ready.accepts(state).map_err(|refused| (refused.field().to_owned(), refused.kind()));
     assert_eq!((accepts(&good), accepts(&[3, 0])), (Ok(()), Ok(())));
-    let refused = Err(("state".to_owned(), Kind::Malformed));
+    let refused = Err(("state".to_owned(), InvalidKind::Malformed));
     let torn = [
         &[][..],
         &[1, 0],
@@ -185,21 +185,28 @@ fn what_is_out_of_range_is_named() {
     let outer = cube(2, 0, 10);
     let limits = Bound::keys(1).checked().unwrap();
     let discovered = FoundMean::<u32>::new(&outer, limits, Keys::discover(1e-6)).unwrap_err();
-    assert_eq!((discovered.field(), discovered.kind()), ("keys", Kind::Mixed));
+    assert_eq!((discovered.field(), discovered.kind()), ("keys", InvalidKind::Mixed));
     let refused = |mean: FoundMean<()>, mechanism: Gaussian| {
         let refused = mechanism.ready(&mean).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     let (mean, gaussian) = (whole(&outer), Gaussian::rho(0.1));
     let named = |field: &str, kind| (field.to_owned(), kind);
-    assert_eq!(refused(mean.clone().people(0), gaussian.clone()), named("people", Kind::Zero));
-    assert_eq!(refused(mean.clone().people(u64::MAX), gaussian.clone()), named("people", Kind::TooLarge));
-    assert_eq!(refused(mean.clone().finding(100), gaussian.clone()), named("finding", Kind::TooLarge));
-    assert_eq!(refused(mean.clone().following(0), gaussian.clone()), named("following", Kind::Zero));
-    assert_eq!(refused(mean.clone(), gaussian.counting(0)), named("counting", Kind::Zero));
-    assert_eq!(refused(mean.clone(), Gaussian::rho(1e-15)).1, Kind::TooSmall);
+    assert_eq!(refused(mean.clone().people(0), gaussian.clone()), named("people", InvalidKind::Zero));
+    assert_eq!(
+        refused(mean.clone().people(u64::MAX), gaussian.clone()),
+        named("people", InvalidKind::TooLarge)
+    );
+    assert_eq!(refused(mean.clone().finding(100), gaussian.clone()), named("finding", InvalidKind::TooLarge));
+    assert_eq!(refused(mean.clone().following(0), gaussian.clone()), named("following", InvalidKind::Zero));
+    assert_eq!(refused(mean.clone(), gaussian.counting(0)), named("counting", InvalidKind::Zero));
+    assert_eq!(refused(mean.clone(), Gaussian::rho(1e-15)).1, InvalidKind::TooSmall);
     assert_eq!(refused(mean, Gaussian::rho(0.1).confidence(1.0)).0, "confidence");
-    assert_eq!(Ranges::new(Vec::<(i64, i64)>::new()).unwrap_err().kind(), Kind::Empty, "no coordinates");
+    assert_eq!(
+        Ranges::new(Vec::<(i64, i64)>::new()).unwrap_err().kind(),
+        InvalidKind::Empty,
+        "no coordinates"
+    );
     // What is so long takes coarser steps; and in the end none.
     let many = |per_key| {
         let limits = Bound::keys(1).per_key(per_key).checked().unwrap();
