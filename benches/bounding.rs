@@ -22,7 +22,7 @@ use std::fs;
 use std::hash::BuildHasherDefault;
 use std::hint::black_box;
 
-use discreet::dataflow::bounding::{Cap, Chooser, Count, Each, Identity, Table};
+use discreet::dataflow::bounding::{Cap, ContributionSelector, Count, Identity, PersonTable, RecordTotals};
 use hash::Fast;
 
 const WINDOW: usize = 500_000;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut lines = Vec::new();
     for (people, label) in [(10_000, "10k"), (100_000, "100k"), (1_000_000, "1m")] {
         let windows = events(people);
-        let mut table = Table::new(Chooser::new([7; 32]), Cap::new(4, 2)?, Count);
+        let mut table = PersonTable::new(ContributionSelector::new([7; 32]), Cap::new(4, 2)?, Count);
         let [floor, bounded, short] = measure(
             &windows,
             [
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let windows = events(100_000);
-    let mut each = Each::new(Chooser::new([7; 32]), None);
+    let mut each = RecordTotals::new(ContributionSelector::new([7; 32]), None);
     let [floor, record] = measure(
         &windows,
         [&mut |window: &[(u64, u32)]| count(window.iter().map(|(_, key)| *key)), &mut |window: &[(
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             window.iter().map(|(person, key)| (format!("person-{person}"), format!("/page/{key}"))).collect()
         })
         .collect();
-    let mut table = Table::new(Chooser::new([7; 32]), Cap::new(4, 2)?, Count);
+    let mut table = PersonTable::new(ContributionSelector::new([7; 32]), Cap::new(4, 2)?, Count);
     let [floor, bounded] = measure(
         &texts,
         [
@@ -101,7 +101,7 @@ fn count<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) {
     black_box(counts.len());
 }
 
-fn bound<P, K>(table: &mut Table<P, K, Count>, window: &[(P, K)])
+fn bound<P, K>(table: &mut PersonTable<P, K, Count>, window: &[(P, K)])
 where
     P: Identity + Eq + Clone,
     K: Identity + Ord + Clone,

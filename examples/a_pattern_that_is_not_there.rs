@@ -104,7 +104,7 @@ fn rule(heads: impl Iterator<Item = f64>, people: u64) -> Vec<bool> {
 impl Source for Analyst {
     type Record = Question;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < self.asked {
             return Ok(Pulled::Idle);
@@ -114,7 +114,7 @@ impl Source for Analyst {
         }
         let questions = self.questions(&told);
         let questions =
-            questions.map_err(|refused| Gone::refused("the analyst").because(refused.to_string()))?;
+            questions.map_err(|refused| SourceError::refused("the analyst").because(refused.to_string()))?;
         self.asked += questions.len();
         batch.extend(questions);
         Ok(Pulled::More)

@@ -21,7 +21,7 @@ struct Changes(std::vec::IntoIter<(Vec<Change>, Pulled)>);
 impl Source for Changes {
     type Record = Change;
 
-    fn pull(&mut self, batch: &mut Vec<Change>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Change>) -> Result<Pulled, SourceError> {
         let Some((changes, pulled)) = self.0.next() else { return Ok(Pulled::End) };
         batch.extend(changes);
         Ok(pulled)

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::fs::remove_dir_all(&directory)?)
 }
 
-fn tell(release: &Release) -> std::io::Result<()> {
+fn tell(release: &LeavingRelease) -> std::io::Result<()> {
     println!("{:.112}..  {} of {}", release.line(), release.standing().spent, release.standing().cap);
     Ok(())
 }
@@ -50,7 +50,7 @@ struct Hours(u64, Time);
 impl Source for Hours {
     type Record = (u64, Time);
 
-    fn pull(&mut self, batch: &mut Vec<(u64, Time)>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<(u64, Time)>) -> Result<Pulled, SourceError> {
         let Hours(own, hour) = *self;
         batch.extend((0..500).map(|visit| (visit % 200 * 2 + own, hour * HOUR)));
         self.1 += 1;

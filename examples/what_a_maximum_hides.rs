@@ -55,7 +55,7 @@ What to say beside such numbers:
 - All of it holds 99 times in 100. What is wrong the hundredth time may be so by any amount; more confidence costs more people.";
 
 /// What was told, what is promised of it, and the truth, which a real release never shows.
-fn tell(release: &Release) -> std::io::Result<()> {
+fn tell(release: &LeavingRelease) -> std::io::Result<()> {
     for line in release.line().lines() {
         let told: Value = serde_json::from_str(line)?;
         let (name, value) =

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use discreet::accounting::PrivacyCost;
-use discreet::dataflow::{All, Config, Deliver, Plan, Title, execute};
+use discreet::dataflow::{All, Config, Deliver, StatisticSchedule, Title, execute};
 use discreet::gate::{Gate, Opening};
 use discreet::ledger::{AccountSpec, Digest, Ledger, Name, ReleaseStatus};
 
@@ -186,7 +186,7 @@ fn a_job_with_other_parameters_needs_a_new_version() {
                         _ => Digest::of_version(gate.version(), &Digest::of(parameters)),
                     };
                     let name = Name::new("release", name).unwrap();
-                    let plan = Plan::new(Title { version, name, ..title() }, schedule(), People);
+                    let plan = StatisticSchedule::new(Title { version, name, ..title() }, schedule(), People);
                     let records = feeds.stream(scope, All::of([3, 14]));
                     let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
                     parts.release_unproved_for_tests_of_the_library_itself(&gate, plan).deliver(|_| Ok(()));

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use discreet::dataflow::{Gone, Pulled, Source};
+use discreet::dataflow::{Pulled, Source, SourceError};
 use discreet::mechanisms::BoundedNoise;
 use discreet::mechanisms::answers::{Columns, Field, Question, Row, Schema, Steps, Value};
 use discreet::prelude::*;
@@ -68,7 +68,7 @@ struct Analyst {
 impl Source for Analyst {
     type Record = Question;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
         if self.told.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use discreet::dataflow::{BATCH, Gone, Pulled, Source};
+use discreet::dataflow::{BATCH, Pulled, Source, SourceError};
 use discreet::time::Time;
 
 /// How many windows there are.
@@ -89,7 +89,7 @@ pub(crate) struct Part {
 impl Source for Part {
     type Record = Event;
 
-    fn pull(&mut self, batch: &mut Vec<Event>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Event>) -> Result<Pulled, SourceError> {
         if self.epoch == WINDOWS * EPOCHS {
             return Ok(Pulled::End);
         }

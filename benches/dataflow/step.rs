@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
 use discreet::dataflow::{
-    BATCH, Config, Deliver, Gone, Plan, Pulled, Schedule, Source, Statistic, Title, execute,
+    BATCH, Config, Deliver, Pulled, Schedule, Source, SourceError, StatisticSchedule, Title, WindowStatistic,
+    execute,
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{AccountSpec, Charge, Digest, Ledger, Name};
@@ -62,7 +63,7 @@ fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Er
     let feeding = Arc::clone(&fed);
     let finished = execute(Config::threads(1)?, move |worker, feeds| {
         let schedule = Schedule::tumbling(Span::microseconds(1), 0, Some(WINDOWS as Time))?;
-        let plan = Plan::new(title.clone(), schedule, Sums { slow, cost: cost.clone() });
+        let plan = StatisticSchedule::new(title.clone(), schedule, Sums { slow, cost: cost.clone() });
         worker.dataflow(|scope| {
             let turns = Turns { turn: 0, start, fed: Arc::clone(&feeding) };
             // A batch is a part by the time it reaches worker 0.
@@ -86,7 +87,7 @@ struct Turns {
 impl Source for Turns {
     type Record = Time;
 
-    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, SourceError> {
         let window = self.turn / BATCHES_A_WINDOW;
         if window == WINDOWS {
             *self.fed.lock().unwrap_or_else(PoisonError::into_inner) = self.start.elapsed();
@@ -105,7 +106,7 @@ struct Sums {
     cost: ReleaseCost,
 }
 
-impl Statistic for Sums {
+impl WindowStatistic for Sums {
     type Part = i64;
     type Tally = i64;
 

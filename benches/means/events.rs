@@ -6,7 +6,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use discreet::dataflow::{BATCH, Gone, Pulled, Source};
+use discreet::dataflow::{BATCH, Pulled, Source, SourceError};
 use discreet::time::Time;
 
 /// From the start of one window to the start of the next: ten minutes.
@@ -75,7 +75,7 @@ pub(crate) struct Part<const D: usize> {
 impl<const D: usize> Source for Part<D> {
     type Record = Event<D>;
 
-    fn pull(&mut self, batch: &mut Vec<Event<D>>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Event<D>>) -> Result<Pulled, SourceError> {
         if self.at == self.end {
             return Ok(Pulled::End);
         }

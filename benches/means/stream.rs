@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use discreet::accounting::shape::DataDomain as Vectors;
 use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
-use discreet::dataflow::bounding::{Cap, Chooser, Kept, Table, Values};
+use discreet::dataflow::bounding::{Cap, ContributionSelector, KeptRecords, PersonTable, Values};
 use discreet::dataflow::{Config, Deliver, Fed, execute};
 use discreet::gate::Gate;
 use discreet::ledger::{AccountSpec, Ledger, Name};
@@ -68,8 +68,9 @@ pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result
 /// What a worker holds of a window until it closes, if it is alone. A mean whose bounds are found, or that is stable, then has the
 /// numbers of all people once more, with those that are whitened or told apart.
 fn held<const D: usize>(events: &Events<D>) -> Result<usize, Box<dyn Error>> {
-    let kept = Kept::new(Values::<[i64; D]>::new());
-    let table: Table<u64, (), _> = Table::new(Chooser::new([7; 32]), Cap::new(1, 1)?, kept);
+    let kept = KeptRecords::new(Values::<[i64; D]>::new());
+    let table: PersonTable<u64, (), _> =
+        PersonTable::new(ContributionSelector::new([7; 32]), Cap::new(1, 1)?, kept);
     let mut table = table.only([()].into());
     for event in events.each() {
         table.add(event.person, &(), (event.person, event.values));

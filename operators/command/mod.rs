@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use discreet::dataflow::{Failure, Finished};
+use discreet::dataflow::{Finished, RunError};
 use discreet::job::{Mistake, Mistakes};
 use discreet::ledger::{LedgerError, LedgerErrorKind};
 use discreet::{Decimal, Invalid};
@@ -234,8 +234,8 @@ impl From<Invalid> for Refusal {
     }
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
+impl From<RunError> for Refusal {
+    fn from(failure: RunError) -> Refusal {
         Refusal { message: failure.to_string(), code: failure.exit_code() }
     }
 }

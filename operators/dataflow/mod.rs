@@ -192,22 +192,23 @@ mod tests;
 mod windows;
 
 pub use driver::{
-    All, BATCH, Config, External, Failure, FailureKind, Fed, Feeds, Finished, Gone, Pulled, Source, Stop,
-    Word, Worker, announce_end, execute,
+    All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Pulled, RunError, Source, SourceError,
+    Stop, Worker, WorkerDeclaration, announce_end, execute,
 };
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, Peers};
 pub use engine::{Scope, StreamVec, Travels};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
-pub use release::{Deliver, Release, Unanswered};
+pub use release::{Deliver, LeavingRelease, Unanswered};
 #[doc(hidden)]
-pub use release::{Plan, Statistic, Title};
+pub use release::{StatisticSchedule, Title, WindowStatistic};
 pub use sentence::{
-    Accumulated, Answering, Asked, Averaged, Averaging, Bounded, Changing, Counting, Grouping, MeanOf, Named,
-    NamedRecords, Naming, Once, Owned, People, Person, Private, Question, Ranking, Records, Replies,
-    Searching, Summing, TakesBack, Tallied, Unit, Unnamed, Unplaced, Vector, Windowed,
+    Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, Changing, CountingByKey, GroupingKey,
+    KeyedAggregation, MeanOf, Named, NamedRecords, Naming, Once, Owned, People, Person, Private,
+    ProtectedUnit, Ranking, Records, Replies, Searching, SumsByKey, TakesBack, Tallied, Unnamed, Unplaced,
+    Vector, Windowed,
 };
 #[cfg(feature = "cli")]
-pub(crate) use sentence::{CHOICE, Everything, Exact, Terms, charge, terms};
+pub(crate) use sentence::{CHOICE, Everything, ExactCells, Terms, charge, terms};
 pub use windows::{Calendar, Clock, Schedule, SystemClock};

@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, unbounded};
 use proptest::prelude::*;
 use timely::dataflow::operators::Inspect;
 
-use super::release::{Desk, Waker, release};
+use super::release::{ReleaseBackend, Waker, release};
 use super::*;
 use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use crate::gate::Sealable;
@@ -31,7 +31,7 @@ use stand_in::{Delivered, StandIn, row};
 /// How much there is, told without noise.
 pub(super) struct Counts;
 
-impl Statistic for Counts {
+impl WindowStatistic for Counts {
     type Part = i64;
     type Tally = i64;
 
@@ -70,7 +70,7 @@ impl Script {
 impl Source for Script {
     type Record = (Time, i64);
 
-    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
         let Some((records, pulled)) = self.0.pop_front() else { return Ok(Pulled::End) };
         batch.extend(records);
         Ok(pulled)
@@ -99,7 +99,7 @@ impl Ears {
         &self,
         records: Fed<'scope, (Time, i64)>,
         schedule: &Schedule,
-        plan: Plan<Counts>,
+        plan: StatisticSchedule<Counts>,
         before: Vec<Row>,
         answers: usize,
     ) {
@@ -119,17 +119,17 @@ impl Ears {
 }
 
 /// A stand-in on worker 0.
-fn at_desk<S: Statistic>(
+fn at_desk<S: WindowStatistic>(
     parts: &Fed<'_, (u64, S::Part)>,
-    plan: Plan<S>,
+    plan: StatisticSchedule<S>,
     before: Vec<Row>,
     answers: usize,
     delivered: Delivered,
-) -> Option<(Plan<S>, Box<dyn Desk>, Waker)> {
+) -> Option<(StatisticSchedule<S>, Box<dyn ReleaseBackend>, Waker)> {
     (parts.stream.scope().index() == 0).then(|| {
         let waker = Waker::default();
         let desk = StandIn::new(waker.wake(), before, answers, delivered);
-        (plan, Box::new(desk) as Box<dyn Desk>, waker)
+        (plan, Box::new(desk) as Box<dyn ReleaseBackend>, waker)
     })
 }
 
@@ -139,13 +139,13 @@ fn run(
     schedule: Schedule,
     late: Option<i64>,
     config: impl FnOnce(Config) -> Config,
-) -> (Result<Finished, Failure>, Ears) {
+) -> (Result<Finished, RunError>, Ears) {
     let ears = Ears::default();
     let listening = ears.clone();
     let workers = scripts.len();
     let ended = execute(config(Config::threads(workers).unwrap()), move |worker, feeds| {
         let script = scripts[worker.index()].clone();
-        let mut plan = Plan::new(title("visits"), schedule.clone(), Counts);
+        let mut plan = StatisticSchedule::new(title("visits"), schedule.clone(), Counts);
         if let Some(late) = late {
             plan = plan.late(Span::microseconds(late))?;
         }

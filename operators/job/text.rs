@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::packed::{ROOM, packed, unpacked};
-use crate::dataflow::bounding::{Identity, Mixer, Sink};
+use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 
 /// A text. Up to 23 bytes lie in place, in three words that are hashed and compared at once; longer ones are shared. Its
 /// order is that of its bytes. Prints as `<private>`.
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Text {
 
 /// As a `String` is written.
 impl Identity for Text {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         let text = self.text();
         (text.len() as u64).write(sink);
         sink.bytes(text.as_bytes());
@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dataflow::bounding::Chooser;
+    use crate::dataflow::bounding::ContributionSelector;
 
     #[test]
     fn long_ones_are_shared() {
@@ -162,7 +162,7 @@ mod tests {
     // Refutes a hash that padding could make alike, or that takes a text for the beginning of another.
     #[test]
     fn what_differs_in_a_byte_or_in_length_has_another_hash() {
-        let chooser = Chooser::new([7; 32]);
+        let chooser = ContributionSelector::new([7; 32]);
         let mut hashes = HashSet::new();
         for length in 0..30 {
             for text in ["\0".repeat(length), "a".repeat(length), "\0".repeat(length) + "a"] {

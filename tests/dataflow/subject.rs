@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::dataflow::{
-    All, Config, Deliver, Failure, Fed, Feeds, Finished, Gone, Plan, Pulled, Release, Schedule, Source,
-    Statistic, StreamVec, Title, Worker, execute,
+    All, Config, Deliver, Fed, Feeds, Finished, LeavingRelease, Pulled, RunError, Schedule, Source,
+    SourceError, StatisticSchedule, StreamVec, Title, WindowStatistic, Worker, execute,
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Name};
@@ -29,7 +29,7 @@ pub(crate) fn schedule() -> Schedule {
 
 pub(crate) struct People;
 
-impl Statistic for People {
+impl WindowStatistic for People {
     type Part = i64;
     type Tally = i64;
 
@@ -56,14 +56,14 @@ impl Statistic for People {
 /// Gives a record a turn, and then does as it is told.
 struct Acting {
     turns: u32,
-    then: fn() -> Result<Pulled, Gone>,
+    then: fn() -> Result<Pulled, SourceError>,
     said: bool,
 }
 
 impl Source for Acting {
     type Record = Time;
 
-    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Time>) -> Result<Pulled, SourceError> {
         batch.push(i64::from(self.turns) % 60);
         if !std::mem::replace(&mut self.said, true) {
             return Ok(Pulled::Complete(9));
@@ -76,17 +76,23 @@ impl Source for Acting {
     }
 }
 
-fn acting(then: fn() -> Result<Pulled, Gone>) -> Acting {
+fn acting(then: fn() -> Result<Pulled, SourceError>) -> Acting {
     Acting { turns: 300, then, said: false }
 }
 
-pub(crate) fn released<'scope>(records: Fed<'scope, Time>, gate: &Gate) -> StreamVec<'scope, Time, Release> {
+pub(crate) fn released<'scope>(
+    records: Fed<'scope, Time>,
+    gate: &Gate,
+) -> StreamVec<'scope, Time, LeavingRelease> {
     let parts = records.flat_map(|time| schedule().holding(time).map(|window| (window, 1)));
-    parts.release_unproved_for_tests_of_the_library_itself(gate, Plan::new(title(), schedule(), People))
+    parts.release_unproved_for_tests_of_the_library_itself(
+        gate,
+        StatisticSchedule::new(title(), schedule(), People),
+    )
 }
 
 /// Every release is a line of the file `out`, and of the standard output.
-fn write_down(releases: StreamVec<'_, Time, Release>, out: PathBuf) {
+fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, out: PathBuf) {
     releases.deliver(move |release| {
         use std::io::Write;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
@@ -99,7 +105,12 @@ fn write_down(releases: StreamVec<'_, Time, Release>, out: PathBuf) {
 }
 
 /// Worker 0 has the whole input, and ends it well; what goes wrong goes wrong at the last worker.
-pub(crate) fn job(config: Config, task: String, directory: PathBuf, gate: Gate) -> Result<Finished, Failure> {
+pub(crate) fn job(
+    config: Config,
+    task: String,
+    directory: PathBuf,
+    gate: Gate,
+) -> Result<Finished, RunError> {
     execute(config, move |worker: &mut Worker, feeds: &mut Feeds| {
         let (first, last) = (worker.index() == 0, worker.index() + 1 == worker.peers());
         let out = directory.join("out");
@@ -121,9 +132,9 @@ pub(crate) fn job(config: Config, task: String, directory: PathBuf, gate: Gate) 
             let records = if task == "whole" || task == "poor" || (first && task != "waits") {
                 feeds.stream(scope, All::of((0..60).filter(move |_| first)))
             } else {
-                let then: fn() -> Result<Pulled, Gone> = match task.as_str() {
-                    "errs" => || Err(Gone::lost("part 2")),
-                    "refuses" => || Err(Gone::refused("part 2, line 7")),
+                let then: fn() -> Result<Pulled, SourceError> = match task.as_str() {
+                    "errs" => || Err(SourceError::lost("part 2")),
+                    "refuses" => || Err(SourceError::refused("part 2, line 7")),
                     "goes back" => || Ok(Pulled::Complete(8)),
                     "panics" => || panic!("the record was 47"),
                     _ => || Ok(Pulled::Idle),

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use discreet::accounting::PrivacyCost;
-use discreet::dataflow::{All, Config, Deliver, Fed, Release, StreamVec, execute};
+use discreet::dataflow::{All, Config, Deliver, Fed, LeavingRelease, StreamVec, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
 use discreet::time::Time;
@@ -19,7 +19,7 @@ type Alone = (u32, Time);
 fn told(
     cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
-    sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, Release>
+    sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, LeavingRelease>
     + Send
     + Sync
     + 'static,

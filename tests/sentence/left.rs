@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use discreet::dataflow::{
-    All, Deliver, Failure, Fed, Finished, Gone, Pulled, Release, Source, StreamVec, execute,
+    All, Deliver, Fed, Finished, LeavingRelease, Pulled, RunError, Source, SourceError, StreamVec, execute,
 };
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Keys, Laplace};
@@ -32,13 +32,13 @@ fn visits(worker: usize) -> impl Iterator<Item = Visit> + Clone {
 struct Acting {
     said: bool,
     out: PathBuf,
-    then: fn() -> Result<Pulled, Gone>,
+    then: fn() -> Result<Pulled, SourceError>,
 }
 
 impl Source for Acting {
     type Record = Visit;
 
-    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, SourceError> {
         if !std::mem::replace(&mut self.said, true) {
             batch.extend(visits(1));
             return Ok(Pulled::Complete(COMPLETE));
@@ -53,7 +53,7 @@ fn told(out: &Path) -> usize {
     out.lines().filter(|line| line.contains("\"closed\"")).count()
 }
 
-fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope, Time, Release> {
+fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope, Time, LeavingRelease> {
     visits
         .protect(|visit| visit.0)
         .tumbling(span(10), |visit| visit.3)
@@ -63,7 +63,7 @@ fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope
         .release(gate, "visits", Laplace::epsilon(80.0))
 }
 
-pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, Failure> {
+pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, RunError> {
     let threads = if std::env::var_os("HOSTS").is_some() { 1 } else { 2 };
     let (config, gate) = cast(&directory, threads);
     execute(config, move |worker, feeds| {
@@ -104,8 +104,8 @@ pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, Failur
             if !last {
                 return write_down(released(feeds.stream(scope, All::of(visits(0))), &gate), &directory);
             }
-            let then: fn() -> Result<Pulled, Gone> = match task.as_str() {
-                "gone" => || Err(Gone::lost("part 2")),
+            let then: fn() -> Result<Pulled, SourceError> = match task.as_str() {
+                "gone" => || Err(SourceError::lost("part 2")),
                 "panics" => || panic!("the visit was 47"),
                 _ => || Ok(Pulled::Idle),
             };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use discreet::dataflow::{
-    All, Config, Deliver, Failure, Fed, Finished, Gone, Pulled, Release, Source, StreamVec, execute,
+    All, Config, Deliver, Fed, Finished, LeavingRelease, Pulled, RunError, Source, SourceError, StreamVec,
+    execute,
 };
 use discreet::gate::Gate;
 use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
@@ -57,7 +58,7 @@ fn answers<'scope>(
     visits: Fed<'scope, Visit>,
     questions: Fed<'scope, Question>,
     gate: &Gate,
-) -> StreamVec<'scope, Time, Release> {
+) -> StreamVec<'scope, Time, LeavingRelease> {
     let people = visits.protect(|visit| visit.0).tumbling(span(20), |visit| visit.3).between(0, HORIZON);
     people
         .bound(Bound::keys(1))
@@ -66,7 +67,7 @@ fn answers<'scope>(
         .releases
 }
 
-fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<Finished, Failure> {
+fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<Finished, RunError> {
     execute(config, move |worker, feeds| {
         let (own, peers) = (worker.index(), worker.peers());
         let asked = questions(&words).into_iter().skip(own).step_by(peers);
@@ -83,7 +84,7 @@ fn row(visit: &Visit) -> Row {
     Row::new([Value::Number(visit.2), Value::Text(format!("/{}", visit.1).into())])
 }
 
-pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, Failure> {
+pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let (config, gate) = cast(&directory, 1);
     job(config, gate, words.to_owned(), directory)
 }
@@ -165,7 +166,7 @@ struct Analyst {
 impl Source for Analyst {
     type Record = Question;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
         if self.told.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use discreet::accounting::{Omega, PrivacyCost};
-use discreet::dataflow::{Failure, Finished, Gone, Pulled, Source, execute};
+use discreet::dataflow::{Finished, Pulled, RunError, Source, SourceError, execute};
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
 
@@ -47,7 +47,7 @@ struct Visits {
 impl Source for Visits {
     type Record = Visit;
 
-    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, SourceError> {
         if self.next == WINDOWS {
             return Ok(Pulled::End);
         }
@@ -62,7 +62,7 @@ impl Source for Visits {
 }
 
 /// `workers first last`: from which window on they are given visits, and which is the last that is complete.
-pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, Failure> {
+pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let detail: Vec<Time> = detail.split(' ').map(|number| number.parse().unwrap()).collect();
     let [workers, first, last] = detail.try_into().unwrap();
     let (config, gate) = cast(&directory, workers as usize);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use discreet::accounting::{Omega, PrivacyCost};
-use discreet::dataflow::{Failure, Finished, Gone, Pulled, Source, execute};
+use discreet::dataflow::{Finished, Pulled, RunError, Source, SourceError, execute};
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
 
@@ -41,7 +41,7 @@ struct Visits {
 impl Source for Visits {
     type Record = Visit;
 
-    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, SourceError> {
         if self.next == WINDOWS {
             return Ok(Pulled::End);
         }
@@ -51,7 +51,7 @@ impl Source for Visits {
     }
 }
 
-pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, Failure> {
+pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let (config, gate) = cast(&directory, detail.parse().unwrap());
     execute(config, move |worker, feeds| {
         let source = Visits { worker: worker.index(), workers: worker.peers(), next: 0 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use discreet::accounting::{Omega, PrivacyCost};
-use discreet::dataflow::{Config, Deliver, Gone, Pulled, Release, Source, StreamVec};
+use discreet::dataflow::{Config, Deliver, LeavingRelease, Pulled, Source, SourceError, StreamVec};
 use discreet::gate::Gate;
 use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::time::{Span, Time};
@@ -135,7 +135,7 @@ pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
 }
 
 /// Every release and its closing line are lines of the file `out`. A release is a word of the standard output, too.
-pub(crate) fn write_down(releases: StreamVec<'_, Time, Release>, directory: &Path) {
+pub(crate) fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, directory: &Path) {
     let out = directory.join("out");
     releases.deliver(move |release| {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
@@ -159,7 +159,7 @@ impl Script {
 impl Source for Script {
     type Record = Visit;
 
-    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, SourceError> {
         let Some((records, pulled)) = self.0.next() else { return Ok(Pulled::End) };
         batch.extend(records);
         Ok(pulled)

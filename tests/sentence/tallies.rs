@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use discreet::dataflow::{Config, Failure, Finished, Pulled, Schedule, execute};
+use discreet::dataflow::{Config, Finished, Pulled, RunError, Schedule, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Keys, Laplace};
 use discreet::time::Time;
@@ -105,7 +105,13 @@ impl History {
     }
 }
 
-fn job(config: Config, gate: Gate, seed: u64, bound: Bound, directory: PathBuf) -> Result<Finished, Failure> {
+fn job(
+    config: Config,
+    gate: Gate,
+    seed: u64,
+    bound: Bound,
+    directory: PathBuf,
+) -> Result<Finished, RunError> {
     let history = History::new(seed);
     execute(config, move |worker, feeds| {
         let part = history.part(worker.index(), worker.peers());
@@ -134,7 +140,7 @@ fn job(config: Config, gate: Gate, seed: u64, bound: Bound, directory: PathBuf) 
 }
 
 /// `seed workers wide`, or not so wide.
-pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, Failure> {
+pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let [seed, workers, bound] = detail.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let (config, gate) = cast(&directory, workers.parse().unwrap());
     job(config, gate, seed.parse().unwrap(), if bound == "wide" { WIDE } else { TIGHT }, directory)

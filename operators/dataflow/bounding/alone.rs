@@ -2,14 +2,14 @@
 //! operators that hold each person's records themselves.
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::identity::Identity;
 use super::rule::{Keyed, Rule};
 
 /// What is held of a record.
 pub(in crate::dataflow) fn held<P: Identity, R: Rule>(
     rule: &R,
-    chooser: &Chooser,
+    chooser: &ContributionSelector,
     person: &P,
     value: R::Value,
 ) -> R::Held {

@@ -12,7 +12,7 @@ use super::mixer::Mixer;
 /// ([`Key::derive`](crate::ledger::Key::derive)) and must not change while a window is open, or a person could be given
 /// two choices.
 #[derive(Clone)]
-pub struct Chooser {
+pub struct ContributionSelector {
     secret: [u8; 32],
     persons: Mixer,
     keys: Mixer,
@@ -21,22 +21,22 @@ pub struct Chooser {
     routes: Mixer,
 }
 
-impl Chooser {
+impl ContributionSelector {
     /// From 32 secret bytes.
-    pub fn new(secret: [u8; 32]) -> Chooser {
+    pub fn new(secret: [u8; 32]) -> ContributionSelector {
         let [persons, keys, choices, records] = mixers(CHOICES, &secret);
         let [routes] = mixers(ROUTES, &secret);
-        Chooser { secret, persons, keys, choices, records, routes }
+        ContributionSelector { secret, persons, keys, choices, records, routes }
     }
 
     /// One that chooses otherwise in this window, so that it is not the same of a person's keys that are always left
     /// out. Persons are still sent to the same workers.
     ///
     /// Not where windows overlap and share their panes: those need one choice.
-    pub fn within(&self, window: i64) -> Chooser {
+    pub fn within(&self, window: i64) -> ContributionSelector {
         let secret = *blake3::keyed_hash(&self.secret, &window.to_le_bytes()).as_bytes();
         let [persons, keys, choices, records] = mixers(CHOICES, &secret);
-        Chooser { secret, persons, keys, choices, records, routes: self.routes.clone() }
+        ContributionSelector { secret, persons, keys, choices, records, routes: self.routes.clone() }
     }
 
     /// Which worker a person belongs to, modulo the number of workers.
@@ -98,7 +98,7 @@ fn mixers<const N: usize>(context: &str, secret: &[u8; 32]) -> [Mixer; N] {
     std::array::from_fn(|_| Mixer::new(std::array::from_fn(|_| word())))
 }
 
-impl fmt::Debug for Chooser {
+impl fmt::Debug for ContributionSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<secret>")
     }
@@ -112,7 +112,7 @@ mod tests {
     // Choices are a format too: a restart in an open window must choose as before.
     #[test]
     fn what_is_chosen_never_changes() {
-        let chooser = Chooser::new([7; 32]);
+        let chooser = ContributionSelector::new([7; 32]);
         let person = chooser.person(&42u64);
         let choice = chooser.choice(person, chooser.key(&"a key".to_owned()));
         let window = chooser.within(600).choice(person, 1);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_window_chooses_anew_but_sends_nobody_elsewhere() {
-        let chooser = Chooser::new([7; 32]);
+        let chooser = ContributionSelector::new([7; 32]);
         let [one, other] = [chooser.within(0), chooser.within(600)];
         assert_ne!(one.choice(1, 2), other.choice(1, 2));
         assert_ne!(one.choice(1, 2), chooser.choice(1, 2));
@@ -147,7 +147,7 @@ mod tests {
     // Refutes a choice that ignores the person, or the key: 8 keys, 4 kept, 20,000 persons.
     #[test]
     fn every_key_has_the_same_chance_with_everybody() {
-        let chooser = Chooser::new([1; 32]);
+        let chooser = ContributionSelector::new([1; 32]);
         let mut kept = [0u32; 8];
         for person in 0..20_000u64 {
             let hash = chooser.person(&person);
@@ -164,7 +164,7 @@ mod tests {
     // Refutes routes that share their low bits with what tables use.
     #[test]
     fn persons_of_one_worker_fill_every_part_of_a_table() {
-        let chooser = Chooser::new([1; 32]);
+        let chooser = ContributionSelector::new([1; 32]);
         let mut parts = [0u32; PARTS];
         for person in (0..100_000u64).filter(|person| chooser.route(person).is_multiple_of(4)) {
             parts[part_of(chooser.person(&person))] += 1;

@@ -3,22 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::identity::Identity;
-use super::names::Names;
+use super::names::KeyNumbers;
 
 /// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever adds it bounds
 /// what it adds there. Prints as `<private>`.
-pub struct Each<K, T> {
-    chooser: Chooser,
-    names: Names<K>,
+pub struct RecordTotals<K, T> {
+    chooser: ContributionSelector,
+    names: KeyNumbers<K>,
     totals: Vec<T>,
 }
 
-impl<K: Identity + Ord + Clone, T: Default> Each<K, T> {
+impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
     /// No record yet. Where keys are listed, records of others are left out.
-    pub fn new(chooser: Chooser, only: Option<Arc<[K]>>) -> Each<K, T> {
-        Each { names: Names::new(&chooser, only), chooser, totals: Vec::new() }
+    pub fn new(chooser: ContributionSelector, only: Option<Arc<[K]>>) -> RecordTotals<K, T> {
+        RecordTotals { names: KeyNumbers::new(&chooser, only), chooser, totals: Vec::new() }
     }
 
     /// Adds a record to the total of its key.
@@ -32,7 +32,7 @@ impl<K: Identity + Ord + Clone, T: Default> Each<K, T> {
     }
 
     /// Takes in what another pane of the same window has.
-    pub fn merge(&mut self, other: &Each<K, T>, join: impl Fn(&mut T, &T)) {
+    pub fn merge(&mut self, other: &RecordTotals<K, T>, join: impl Fn(&mut T, &T)) {
         for (number, total) in other.totals.iter().enumerate() {
             self.add(other.names.key(number as u32), |ours| join(ours, total));
         }
@@ -49,7 +49,7 @@ impl<K: Identity + Ord + Clone, T: Default> Each<K, T> {
     }
 
     /// Forgets everything but its memory, and hashes by this chooser from now on.
-    pub fn choose_by(&mut self, chooser: Chooser) {
+    pub fn choose_by(&mut self, chooser: ContributionSelector) {
         self.chooser = chooser;
         self.totals.clear();
         self.names.clear(&self.chooser);
@@ -61,7 +61,7 @@ impl<K: Identity + Ord + Clone, T: Default> Each<K, T> {
     }
 }
 
-impl<K, T> fmt::Debug for Each<K, T> {
+impl<K, T> fmt::Debug for RecordTotals<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

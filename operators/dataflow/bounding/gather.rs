@@ -3,17 +3,17 @@
 use std::cmp::Ordering;
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::identity::Identity;
 use super::index::Index;
-use super::names::Names;
-use super::part::{Fresh, Part, Row};
+use super::names::KeyNumbers;
+use super::part::{Fresh, PanePart, PersonRow};
 use super::rule::{Keyed, Rule, keep};
 
 /// The work space of one table: nothing in it outlives a call but memory.
 pub(super) struct Gather<P, R: Rule> {
     index: Index,
-    rows: Vec<Row<P>>,
+    rows: Vec<PersonRow<P>>,
     held: Vec<Keyed<R::Held>>,
     /// What came, and the number of the row that each belongs to.
     items: Vec<Keyed<R::Held>>,
@@ -25,11 +25,11 @@ pub(super) struct Gather<P, R: Rule> {
 }
 
 /// What decides about a group.
-struct Rules<'a, K, R> {
-    chooser: &'a Chooser,
+struct GroupRules<'a, K, R> {
+    chooser: &'a ContributionSelector,
     cap: Cap,
     rule: &'a R,
-    names: &'a Names<K>,
+    names: &'a KeyNumbers<K>,
 }
 
 impl<P: Identity + Eq, R: Rule> Gather<P, R> {
@@ -49,13 +49,13 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     /// Cuts every person of a part down to what may still count.
     pub(super) fn settle<K: Identity + Ord + Clone>(
         &mut self,
-        part: &mut Part<P, R>,
-        chooser: &Chooser,
+        part: &mut PanePart<P, R>,
+        chooser: &ContributionSelector,
         cap: Cap,
         rule: &R,
-        names: &Names<K>,
+        names: &KeyNumbers<K>,
     ) {
-        let rules = Rules { chooser, cap, rule, names };
+        let rules = GroupRules { chooser, cap, rule, names };
         // The old rows go to the work space, and new ones take the place of what was left there.
         self.take(part, &rules);
         part.heap = 0;
@@ -76,14 +76,14 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     /// Calls `count` with every person of whom something is left, and leaves the part empty.
     pub(super) fn close<K: Identity + Ord + Clone>(
         &mut self,
-        part: &mut Part<P, R>,
-        chooser: &Chooser,
+        part: &mut PanePart<P, R>,
+        chooser: &ContributionSelector,
         cap: Cap,
         rule: &R,
-        names: &Names<K>,
+        names: &KeyNumbers<K>,
         mut count: impl FnMut(&P, &[Keyed<R::Held>]),
     ) {
-        let rules = Rules { chooser, cap, rule, names };
+        let rules = GroupRules { chooser, cap, rule, names };
         self.take(part, &rules);
         self.each_person(&rules, |row, group, choices| {
             let left = rule.cancel(group);
@@ -97,7 +97,7 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     }
 
     /// Numbers the persons of a part and takes everything out of it.
-    fn take<K: Identity + Ord + Clone>(&mut self, part: &mut Part<P, R>, rules: &Rules<'_, K, R>) {
+    fn take<K: Identity + Ord + Clone>(&mut self, part: &mut PanePart<P, R>, rules: &GroupRules<'_, K, R>) {
         std::mem::swap(&mut self.rows, &mut part.rows);
         std::mem::swap(&mut self.held, &mut part.held);
         let Gather { index, rows, held, items, rows_of, .. } = self;
@@ -112,7 +112,7 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             let next = rows.len() as u32;
             let found = index.find_or_insert(slot, next, |at| rows[at as usize].person == person);
             found.unwrap_or_else(|| {
-                rows.push(Row { person, slot, end: 0 });
+                rows.push(PersonRow { person, slot, end: 0 });
                 next
             })
         };
@@ -120,7 +120,7 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             rows_of.push(row_of(person, slot));
             items.push(keyed);
         }
-        let Rules { chooser, rule, names, .. } = rules;
+        let GroupRules { chooser, rule, names, .. } = rules;
         for Fresh { person, slot, key, value } in part.fresh.drain(..) {
             let choice = || chooser.choice(chooser.person(&person), names.hash(key));
             items.push(Keyed { key, held: rule.hold(chooser, choice, value) });
@@ -131,8 +131,8 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     /// Calls `finish` with each row and all that is held of the person, settled.
     fn each_person<K: Identity + Ord + Clone>(
         &mut self,
-        rules: &Rules<'_, K, R>,
-        mut finish: impl FnMut(Row<P>, &mut [Keyed<R::Held>], &mut Vec<(u64, u32)>),
+        rules: &GroupRules<'_, K, R>,
+        mut finish: impl FnMut(PersonRow<P>, &mut [Keyed<R::Held>], &mut Vec<(u64, u32)>),
     ) {
         let Gather { rows, items, rows_of, sorted, ends, choices, .. } = self;
         ends.clear();
@@ -169,14 +169,14 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     pub(super) fn bytes(&self) -> usize {
         let things = self.held.capacity() + self.items.capacity() + self.sorted.capacity();
         self.index.bytes()
-            + self.rows.capacity() * size_of::<Row<P>>()
+            + self.rows.capacity() * size_of::<PersonRow<P>>()
             + things * size_of::<Keyed<R::Held>>()
             + (self.rows_of.capacity() + self.ends.capacity()) * size_of::<u32>()
             + self.choices.capacity() * size_of::<(u64, u32)>()
     }
 }
 
-impl<K: Identity + Ord + Clone, R: Rule> Rules<'_, K, R> {
+impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
     /// Moves the keys of a person that come first in the order of choice to the front, at most the cap, of a group in
     /// which the things of one key are neighbours. How many things those are.
     #[inline]

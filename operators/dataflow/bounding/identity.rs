@@ -12,7 +12,7 @@ use crate::mechanisms::{Bucket, Key};
 /// why texts and lists write their length first. `std::hash` promises neither from one build to the next.
 pub trait Identity: Sized {
     /// Writes the bytes.
-    fn write<S: Sink>(&self, sink: &mut S);
+    fn write<S: IdentitySink>(&self, sink: &mut S);
 
     /// Reads what was written and moves `bytes` on behind it, or finds something else there.
     fn read(bytes: &mut &[u8]) -> Option<Self>;
@@ -29,12 +29,12 @@ pub trait Identity: Sized {
 }
 
 /// Where identities are written to.
-pub trait Sink {
+pub trait IdentitySink {
     /// Takes these bytes in, after all that came before.
     fn bytes(&mut self, bytes: &[u8]);
 }
 
-impl Sink for Vec<u8> {
+impl IdentitySink for Vec<u8> {
     fn bytes(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
@@ -85,7 +85,7 @@ macro_rules! wide_integers {
 wide_integers!(u128, i128);
 
 impl Identity for bool {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         u8::from(*self).write(sink);
     }
 
@@ -99,7 +99,7 @@ impl Identity for bool {
 }
 
 impl Identity for char {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         u32::from(*self).write(sink);
     }
 
@@ -109,7 +109,7 @@ impl Identity for char {
 }
 
 impl Identity for String {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         (self.len() as u64).write(sink);
         sink.bytes(self.as_bytes());
     }
@@ -125,7 +125,7 @@ impl Identity for String {
 }
 
 impl<T: Identity> Identity for Vec<T> {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         (self.len() as u64).write(sink);
         for item in self {
             item.write(sink);
@@ -144,7 +144,7 @@ impl<T: Identity> Identity for Vec<T> {
 }
 
 impl Identity for IpAddr {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         match self {
             IpAddr::V4(address) => (4u8, *address).write(sink),
             IpAddr::V6(address) => (6u8, *address).write(sink),
@@ -161,7 +161,7 @@ impl Identity for IpAddr {
 }
 
 impl Identity for Ipv4Addr {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         self.octets().write(sink);
     }
 
@@ -171,7 +171,7 @@ impl Identity for Ipv4Addr {
 }
 
 impl Identity for Ipv6Addr {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         self.octets().write(sink);
     }
 
@@ -181,7 +181,7 @@ impl Identity for Ipv6Addr {
 }
 
 impl<T: Identity> Identity for Option<T> {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         self.is_some().write(sink);
         if let Some(value) = self {
             value.write(sink);
@@ -198,7 +198,7 @@ impl<T: Identity> Identity for Option<T> {
 }
 
 impl<T: Identity, const N: usize> Identity for [T; N] {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         for item in self {
             item.write(sink);
         }
@@ -248,7 +248,7 @@ tuples!((A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E), (A, B, C, D, E, F
 
 /// Two ends, written as the key writes them.
 impl Identity for Bucket {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         sink.bytes(&self.to_bytes());
     }
 
@@ -260,7 +260,7 @@ impl Identity for Bucket {
 
 /// Its kind, and what there is of it.
 impl Identity for Value {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         match self {
             Value::None => 0u8.write(sink),
             Value::Number(number) => (1u8, *number).write(sink),
@@ -290,7 +290,7 @@ impl Identity for Value {
 
 /// As a list of its values.
 impl Identity for Row {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         (self.values().len() as u64).write(sink);
         self.values().iter().for_each(|value| value.write(sink));
     }
@@ -306,7 +306,7 @@ impl Identity for Row {
 
 /// Nobody, nothing: for tables over one key.
 impl Identity for () {
-    fn write<S: Sink>(&self, _: &mut S) {}
+    fn write<S: IdentitySink>(&self, _: &mut S) {}
 
     fn read(_: &mut &[u8]) -> Option<Self> {
         Some(())

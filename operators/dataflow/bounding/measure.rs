@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::cap::Cap;
 use super::identity::Identity;
-use super::records::Kept;
+use super::records::KeptRecords;
 use super::rule::Rule;
-use super::totals::{Count, Sum, Summed};
+use super::totals::{Count, PersonSum, Sum};
 
 /// A statistic of one person's records in one key.
 pub trait Measure: Clone {
@@ -54,7 +54,7 @@ impl Measure for Count {
 
 impl Measure for Sum {
     type Value = i64;
-    type Share = Summed;
+    type Share = PersonSum;
     type Plain = Sum;
     // The clip bounds the sum, so all records are in it.
     const CUTS: bool = false;
@@ -68,14 +68,14 @@ impl Measure for Sum {
         value
     }
 
-    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> Summed {
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> PersonSum {
         let (mut counted, mut sum) = (0u32, 0i128);
         for (&value, copies) in records {
             counted = capped(cap, [counted.into(), copies].into_iter());
             // A net multiplicity can be huge; the order is fixed, so a sum that saturates is the same everywhere.
             sum = sum.saturating_add(copies.saturating_mul(value.into()));
         }
-        Summed { records: counted, sum: self.clip(sum) }
+        PersonSum { records: counted, sum: self.clip(sum) }
     }
 }
 
@@ -110,11 +110,11 @@ impl<V> Clone for Values<V> {
 impl<V: Identity + Ord + Clone> Measure for Values<V> {
     type Value = V;
     type Share = Few<V>;
-    type Plain = Kept<Self>;
+    type Plain = KeptRecords<Self>;
     const CUTS: bool = true;
 
-    fn plain(&self) -> Kept<Self> {
-        Kept::new(self.clone())
+    fn plain(&self) -> KeptRecords<Self> {
+        KeptRecords::new(self.clone())
     }
 
     fn bring(value: V, hash: impl FnOnce(&V) -> u64) -> (u64, V) {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::identity::{Identity, Sink};
+use super::identity::{Identity, IdentitySink};
 
 /// One keyed hash function. Prints as `<secret>`.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl Sip {
     }
 }
 
-impl Sink for Sip {
+impl IdentitySink for Sip {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         let held = self.length % 8;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::identity::Identity;
 use super::index::Index;
 
 /// The keys of a table, numbered as they come. Numbers never leave a table; which key got which makes no difference.
 #[derive(Clone)]
-pub(super) struct Names<K> {
+pub(super) struct KeyNumbers<K> {
     keys: Vec<K>,
     hashes: Vec<u64>,
     index: Index,
@@ -17,17 +17,17 @@ pub(super) struct Names<K> {
     listed: Option<Arc<[K]>>,
 }
 
-impl<K: Identity + Ord + Clone> Names<K> {
-    pub(super) fn new(chooser: &Chooser, listed: Option<Arc<[K]>>) -> Names<K> {
+impl<K: Identity + Ord + Clone> KeyNumbers<K> {
+    pub(super) fn new(chooser: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
         let index = Index::default();
-        let mut names = Names { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
+        let mut names = KeyNumbers { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
         names.clear(chooser);
         names
     }
 
     /// The number of a key; none for one that is not listed, where keys are.
     #[inline]
-    pub(super) fn number(&mut self, chooser: &Chooser, key: &K) -> Option<u32> {
+    pub(super) fn number(&mut self, chooser: &ContributionSelector, key: &K) -> Option<u32> {
         let hash = chooser.key(key);
         if self.listed.is_some() {
             return self.index.find(hash as u32, |at| self.keys[at as usize] == *key);
@@ -64,7 +64,7 @@ impl<K: Identity + Ord + Clone> Names<K> {
     }
 
     /// Forgets every key that is not listed. Hashes are this chooser's from now on.
-    pub(super) fn clear(&mut self, chooser: &Chooser) {
+    pub(super) fn clear(&mut self, chooser: &ContributionSelector) {
         self.keys.clear();
         self.hashes.clear();
         self.index.reset(0);

@@ -1,7 +1,7 @@
 //! One number of each person in a key: the greatest of their values, their sum, or how many records there are.
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::measure::Measure;
 use super::rule::{Keyed, Rule, combine};
 use crate::mechanisms::PerPerson;
@@ -18,7 +18,7 @@ impl Rule for Own {
     type Share = i128;
 
     #[inline]
-    fn hold(&self, _: &Chooser, _: impl FnOnce() -> u64, value: i64) -> i128 {
+    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, value: i64) -> i128 {
         self.0.of(value, 1)
     }
 

@@ -33,26 +33,26 @@ pub(super) struct Fresh<P, V> {
 }
 
 /// A person of whom something is held.
-pub(super) struct Row<P> {
+pub(super) struct PersonRow<P> {
     pub(super) person: P,
     pub(super) slot: u32,
     /// Where what is held of the person ends; it begins where that of the row before ends.
     pub(super) end: u32,
 }
 
-pub(super) struct Part<P, R: Rule> {
+pub(super) struct PanePart<P, R: Rule> {
     pub(super) fresh: Vec<Fresh<P, R::Value>>,
     /// What another table held: person, slot, thing.
     pub(super) brought: Vec<(P, u32, Keyed<R::Held>)>,
-    pub(super) rows: Vec<Row<P>>,
+    pub(super) rows: Vec<PersonRow<P>>,
     pub(super) held: Vec<Keyed<R::Held>>,
     /// What persons and values hold beside their own size.
     pub(super) heap: usize,
 }
 
-impl<P, R: Rule> Part<P, R> {
-    pub(super) fn new() -> Part<P, R> {
-        Part { fresh: Vec::new(), brought: Vec::new(), rows: Vec::new(), held: Vec::new(), heap: 0 }
+impl<P, R: Rule> PanePart<P, R> {
+    pub(super) fn new() -> PanePart<P, R> {
+        PanePart { fresh: Vec::new(), brought: Vec::new(), rows: Vec::new(), held: Vec::new(), heap: 0 }
     }
 
     /// Has as much come as is held? Then gathering costs a constant a record, and memory is at most twice what is held.
@@ -62,7 +62,7 @@ impl<P, R: Rule> Part<P, R> {
     }
 
     /// Each person with what is held.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Row<P>, &[Keyed<R::Held>])> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&PersonRow<P>, &[Keyed<R::Held>])> {
         let mut start = 0;
         self.rows.iter().map(move |row| {
             let held = &self.held[start..row.end as usize];
@@ -86,7 +86,7 @@ impl<P, R: Rule> Part<P, R> {
     pub(super) fn bytes(&self) -> usize {
         self.fresh.capacity() * size_of::<Fresh<P, R::Value>>()
             + self.brought.capacity() * size_of::<(P, u32, Keyed<R::Held>)>()
-            + self.rows.capacity() * size_of::<Row<P>>()
+            + self.rows.capacity() * size_of::<PersonRow<P>>()
             + self.held.capacity() * size_of::<Keyed<R::Held>>()
             + self.heap
     }

@@ -34,7 +34,7 @@ impl fmt::Debug for Partial {
 }
 
 /// A rule whose shares add up to a [`Partial`].
-pub trait Additive: Rule {
+pub trait AdditiveRule: Rule {
     /// One person's share of a key.
     fn partial(share: Self::Share) -> Partial;
 }

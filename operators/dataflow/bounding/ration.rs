@@ -20,7 +20,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// What is kept of a person is a function of the person's own records, and so is the ration: of one person more or less, all
 /// others keep theirs.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Ration<P, K> {
+pub struct LifetimeContribution<P, K> {
     keys: u32,
     each: u64,
     // In the order of persons and keys, so that what is written is the same everywhere.
@@ -29,14 +29,14 @@ pub struct Ration<P, K> {
 
 /// What a person may still bring to a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingContribution {
     /// So much; above zero.
     pub amount: u64,
     /// Whether it is the first that the person brings there.
     pub first: bool,
 }
 
-impl fmt::Debug for Left {
+impl fmt::Debug for RemainingContribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -45,28 +45,29 @@ impl fmt::Debug for Left {
 /// The first byte of what is written.
 const FORMAT: u8 = 1;
 
-impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
+impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<P, K> {
     /// Nobody has brought anything yet, and nobody will bring more than `each` to a key, nor to more keys than that.
     ///
     /// # Errors
     ///
     /// Names `keys` where it is zero or above 2^31, and `each` where it is zero.
-    pub fn new(keys: u64, each: u64) -> Result<Ration<P, K>, Invalid> {
+    pub fn new(keys: u64, each: u64) -> Result<LifetimeContribution<P, K>, Invalid> {
         if each == 0 {
             return Err(Invalid::new("each", InvalidKind::Zero, "a whole number above 0"));
         }
-        Ok(Ration { keys: within("keys", keys)?, each, people: BTreeMap::new() })
+        Ok(LifetimeContribution { keys: within("keys", keys)?, each, people: BTreeMap::new() })
     }
 
     /// What the person may still bring to the key: nothing, where the person has used it up, or has other keys.
-    pub fn left(&self, person: &P, key: &K) -> Option<Left> {
+    pub fn left(&self, person: &P, key: &K) -> Option<RemainingContribution> {
         let brought = self.people.get(person).map_or(&[][..], |keys| keys);
         match brought.binary_search_by(|(known, _)| known.cmp(key)) {
             Ok(at) => {
                 let amount = self.each.saturating_sub(brought[at].1);
-                (amount > 0).then_some(Left { amount, first: false })
+                (amount > 0).then_some(RemainingContribution { amount, first: false })
             }
-            Err(_) => (brought.len() < self.keys as usize).then_some(Left { amount: self.each, first: true }),
+            Err(_) => (brought.len() < self.keys as usize)
+                .then_some(RemainingContribution { amount: self.each, first: true }),
         }
     }
 
@@ -110,7 +111,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
     ///
     /// Names `state` where it is of another format or of other limits, torn, or not what anybody writes; the message says
     /// nothing of what stands there.
-    pub fn read(&self, bytes: &[u8]) -> Result<Ration<P, K>, Invalid> {
+    pub fn read(&self, bytes: &[u8]) -> Result<LifetimeContribution<P, K>, Invalid> {
         let refused = || {
             Invalid::new(
                 "state",
@@ -123,11 +124,11 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
         if rest.is_empty() { Ok(ration) } else { Err(refused()) }
     }
 
-    fn parse(&self, bytes: &mut &[u8]) -> Option<Ration<P, K>> {
+    fn parse(&self, bytes: &mut &[u8]) -> Option<LifetimeContribution<P, K>> {
         if u8::read(bytes)? != FORMAT || <(u32, u64)>::read(bytes)? != (self.keys, self.each) {
             return None;
         }
-        let mut ration = Ration { people: BTreeMap::new(), ..*self };
+        let mut ration = LifetimeContribution { people: BTreeMap::new(), ..*self };
         for _ in 0..u64::read(bytes)? {
             let person = P::read(bytes)?;
             let count = u32::read(bytes)?;
@@ -151,7 +152,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> Ration<P, K> {
     }
 }
 
-impl<P, K> fmt::Debug for Ration<P, K> {
+impl<P, K> fmt::Debug for LifetimeContribution<P, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -162,11 +163,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ration() -> Ration<u32, String> {
-        Ration::new(2, 5).unwrap()
+    fn ration() -> LifetimeContribution<u32, String> {
+        LifetimeContribution::new(2, 5).unwrap()
     }
 
-    fn left(ration: &Ration<u32, String>, key: &str) -> Option<(u64, bool)> {
+    fn left(ration: &LifetimeContribution<u32, String>, key: &str) -> Option<(u64, bool)> {
         ration.left(&7, &key.to_owned()).map(|left| (left.amount, left.first))
     }
 
@@ -187,7 +188,8 @@ mod tests {
 
     #[test]
     fn limits_of_nothing_are_refused() {
-        let refused = |keys, each| Ration::<u32, u32>::new(keys, each).unwrap_err().field().to_owned();
+        let refused =
+            |keys, each| LifetimeContribution::<u32, u32>::new(keys, each).unwrap_err().field().to_owned();
         assert_eq!((refused(0, 1), refused(1, 0)), ("keys".into(), "each".into()));
     }
 
@@ -198,9 +200,12 @@ mod tests {
             ration.note(&person, &key.to_owned(), amount);
         }
         let bytes = ration.write();
-        let empty = Ration::new(2, 5).unwrap();
+        let empty = LifetimeContribution::new(2, 5).unwrap();
         assert_eq!(empty.read(&bytes), Ok(ration));
-        for other in [Ration::<u32, String>::new(3, 5).unwrap(), Ration::new(2, 6).unwrap()] {
+        for other in [
+            LifetimeContribution::<u32, String>::new(3, 5).unwrap(),
+            LifetimeContribution::new(2, 6).unwrap(),
+        ] {
             assert!(other.read(&bytes).is_err(), "of other limits");
         }
         for length in 0..bytes.len() {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::identity::Identity;
 use super::measure::Measure;
 use super::rule::{Keyed, Rule, keep, shorten};
@@ -13,13 +13,13 @@ use super::rule::{Keyed, Rule, keep, shorten};
 /// A record that is held: its place among the person's records of the key, what decides where places are equal, and what
 /// it brought.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ranked<I, V> {
+pub struct RankedRecord<I, V> {
     rank: u64,
     identity: I,
     value: V,
 }
 
-impl<I, V> fmt::Debug for Ranked<I, V> {
+impl<I, V> fmt::Debug for RankedRecord<I, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -31,30 +31,30 @@ impl<I, V> fmt::Debug for Ranked<I, V> {
 /// identity that differs from record to record makes a fair choice; a record's own value makes one of which all equal
 /// records are part, or none as long as others are lower.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept<M> {
+pub struct KeptRecords<M> {
     measure: M,
 }
 
-impl<M> Kept<M> {
+impl<M> KeptRecords<M> {
     /// This, of records without an id.
-    pub const fn new(measure: M) -> Kept<M> {
-        Kept { measure }
+    pub const fn new(measure: M) -> KeptRecords<M> {
+        KeptRecords { measure }
     }
 }
 
-impl<M: Measure> Rule for Kept<M> {
+impl<M: Measure> Rule for KeptRecords<M> {
     type Value = (u64, M::Value);
-    type Held = Ranked<(), M::Value>;
+    type Held = RankedRecord<(), M::Value>;
     type Share = M::Share;
 
     fn hold(
         &self,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (record, value): Self::Value,
     ) -> Self::Held {
         // Where two hashes are equal the lower value is kept, and equal values may stand for each other.
-        Ranked { rank: chooser.rank(choice(), record), identity: (), value }
+        RankedRecord { rank: chooser.rank(choice(), record), identity: (), value }
     }
 
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
@@ -104,16 +104,16 @@ impl<I, M: Clone> Clone for Identified<I, M> {
 
 impl<I: Identity + Ord + Clone, M: Measure> Rule for Identified<I, M> {
     type Value = (I, M::Value);
-    type Held = Ranked<I, M::Value>;
+    type Held = RankedRecord<I, M::Value>;
     type Share = M::Share;
 
     fn hold(
         &self,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (identity, value): Self::Value,
     ) -> Self::Held {
-        Ranked { rank: chooser.rank(choice(), chooser.record(&identity)), identity, value }
+        RankedRecord { rank: chooser.rank(choice(), chooser.record(&identity)), identity, value }
     }
 
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
@@ -191,7 +191,7 @@ impl<I, M: Clone> Clone for Net<I, M> {
 /// A record with its multiplicity so far.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Netted<I, V> {
-    record: Ranked<I, V>,
+    record: RankedRecord<I, V>,
     // 2^64 changes of 64 bits fit.
     copies: i128,
 }
@@ -210,12 +210,12 @@ impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {
 
     fn hold(
         &self,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (identity, value, change): Self::Value,
     ) -> Self::Held {
         let rank = chooser.rank(choice(), chooser.record(&identity));
-        Netted { record: Ranked { rank, identity, value }, copies: change.into() }
+        Netted { record: RankedRecord { rank, identity, value }, copies: change.into() }
     }
 
     fn settle(&self, _: Cap, group: &mut [Keyed<Self::Held>]) -> usize {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 
 /// Something held of a person, with the number of its key. Prints as `<private>`, as all that is held does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,12 @@ pub trait Rule: Clone {
     const HOLDS_ALL: bool = false;
 
     /// What is held of one record; `choice` gives the place of its key.
-    fn hold(&self, chooser: &Chooser, choice: impl FnOnce() -> u64, value: Self::Value) -> Self::Held;
+    fn hold(
+        &self,
+        chooser: &ContributionSelector,
+        choice: impl FnOnce() -> u64,
+        value: Self::Value,
+    ) -> Self::Held;
 
     /// Brings the things of one key together, combines them, and gives up what cannot count any more. What is left is moved
     /// to the front; how much that is.

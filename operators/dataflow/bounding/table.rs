@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::cap::Cap;
-use super::chooser::Chooser;
+use super::chooser::ContributionSelector;
 use super::gather::Gather;
 use super::identity::Identity;
-use super::names::Names;
-use super::part::{Fresh, PARTS, Part, part_of, slot_of};
-use super::partial::{Additive, Partial};
+use super::names::KeyNumbers;
+use super::part::{Fresh, PARTS, PanePart, part_of, slot_of};
+use super::partial::{AdditiveRule, Partial};
 use super::rule::{Keyed, Rule};
 
 /// What is held of the persons of one pane, or of one window, on one worker. Prints as `<private>`.
@@ -25,43 +25,43 @@ use super::rule::{Keyed, Rule};
 /// assert_eq!(counts, [("/".to_owned(), 3)]);
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
-pub struct Table<P, K, R: Rule> {
-    chooser: Chooser,
+pub struct PersonTable<P, K, R: Rule> {
+    chooser: ContributionSelector,
     cap: Cap,
     rule: R,
-    names: Names<K>,
+    names: KeyNumbers<K>,
     /// When so many keys have names, those that nobody has any more are forgotten.
     names_limit: usize,
-    parts: Box<[Part<P, R>; PARTS]>,
+    parts: Box<[PanePart<P, R>; PARTS]>,
     gather: Gather<P, R>,
 }
 
 /// Below so many names nobody looks which of them are still needed. In tests few, so that it happens there.
 const NAMES: usize = if cfg!(test) { 12 } else { 1 << 16 };
 
-impl<P, K, R> Table<P, K, R>
+impl<P, K, R> PersonTable<P, K, R>
 where
     P: Identity + Eq + Clone,
     K: Identity + Ord + Clone,
     R: Rule,
 {
     /// An empty table.
-    pub fn new(chooser: Chooser, cap: Cap, rule: R) -> Table<P, K, R> {
-        Table {
+    pub fn new(chooser: ContributionSelector, cap: Cap, rule: R) -> PersonTable<P, K, R> {
+        PersonTable {
             cap,
             rule,
-            names: Names::new(&chooser, None),
+            names: KeyNumbers::new(&chooser, None),
             chooser,
             names_limit: NAMES,
-            parts: Box::new(std::array::from_fn(|_| Part::new())),
+            parts: Box::new(std::array::from_fn(|_| PanePart::new())),
             gather: Gather::new(),
         }
     }
 
     /// Lets nothing in but these keys: what is listed is public, so a record of another key takes no place from its
     /// person's others.
-    pub fn only(mut self, keys: Arc<[K]>) -> Table<P, K, R> {
-        self.names = Names::new(&self.chooser, Some(keys));
+    pub fn only(mut self, keys: Arc<[K]>) -> PersonTable<P, K, R> {
+        self.names = KeyNumbers::new(&self.chooser, Some(keys));
         self
     }
 
@@ -100,9 +100,9 @@ where
     /// Takes in all that another table of the same window holds: another pane, or another worker's.
     ///
     /// Both must have been made with one chooser, cap, rule and list of keys. The other one stays as it is.
-    pub fn merge(&mut self, other: &Table<P, K, R>) {
+    pub fn merge(&mut self, other: &PersonTable<P, K, R>) {
         let mut numbers = vec![u32::MAX; other.names.len()];
-        let mut number = |names: &mut Names<K>, theirs: u32| {
+        let mut number = |names: &mut KeyNumbers<K>, theirs: u32| {
             let ours = &mut numbers[theirs as usize];
             if *ours == u32::MAX {
                 *ours = names.number(&self.chooser, other.names.key(theirs)).unwrap_or(theirs);
@@ -155,7 +155,7 @@ where
     ) -> Vec<(K, T)> {
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
-        let Table { chooser, cap, rule, names, parts, gather, .. } = self;
+        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
         for part in parts.iter_mut() {
             gather.close(part, chooser, *cap, rule, names, |person, group| {
                 if !admit(person) {
@@ -179,7 +179,7 @@ where
     ) -> Vec<(K, T)> {
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
-        let Table { chooser, cap, rule, names, parts, gather, .. } = self;
+        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
         for part in parts.iter_mut() {
             gather.close(part, chooser, *cap, rule, names, |person, group| {
                 let place = chooser.person(person);
@@ -226,8 +226,8 @@ where
     /// # Panics
     ///
     /// Unless it is empty: what it holds was chosen.
-    pub fn choose_by(&mut self, chooser: Chooser) {
-        assert!(self.parts.iter().all(Part::is_empty), "a table in use keeps its chooser");
+    pub fn choose_by(&mut self, chooser: ContributionSelector) {
+        assert!(self.parts.iter().all(PanePart::is_empty), "a table in use keeps its chooser");
         self.chooser = chooser;
         self.names.clear(&self.chooser);
     }
@@ -237,13 +237,13 @@ where
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.parts)
-            + self.parts.iter().map(Part::bytes).sum::<usize>()
+            + self.parts.iter().map(PanePart::bytes).sum::<usize>()
             + self.gather.bytes()
             + self.names.bytes()
     }
 
     fn settle(&mut self, at: usize) {
-        let Table { chooser, cap, rule, names, parts, gather, .. } = self;
+        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
         gather.settle(&mut parts[at], chooser, *cap, rule, names);
     }
 
@@ -257,7 +257,7 @@ where
             self.names_limit = usize::MAX;
             return;
         }
-        let old = std::mem::replace(&mut self.names, Names::new(&self.chooser, None));
+        let old = std::mem::replace(&mut self.names, KeyNumbers::new(&self.chooser, None));
         let mut numbers = vec![u32::MAX; old.len()];
         for part in self.parts.iter_mut() {
             for keyed in &mut part.held {
@@ -272,11 +272,11 @@ where
     }
 }
 
-impl<P, K, R> Table<P, K, R>
+impl<P, K, R> PersonTable<P, K, R>
 where
     P: Identity + Eq + Clone,
     K: Identity + Ord + Clone,
-    R: Additive,
+    R: AdditiveRule,
 {
     /// Ends the window as [`close`](Table::close) does, with totals of people, records and sums.
     pub fn totals(&mut self, admit: impl FnMut(&P) -> bool) -> Vec<(K, Partial)> {
@@ -284,7 +284,7 @@ where
     }
 }
 
-impl<P, K, R: Rule> fmt::Debug for Table<P, K, R> {
+impl<P, K, R: Rule> fmt::Debug for PersonTable<P, K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

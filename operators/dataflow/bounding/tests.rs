@@ -76,14 +76,14 @@ pub(super) fn caps(random: &mut Random) -> Cap {
     Cap::new(random.pick(&[1, 2, 3, 5, 20]), random.pick(&[1, 2, 7, 1000])).unwrap()
 }
 
-pub(super) fn chooser(random: &mut Random) -> Chooser {
-    Chooser::new([random.below(256) as u8; 32])
+pub(super) fn chooser(random: &mut Random) -> ContributionSelector {
+    ContributionSelector::new([random.below(256) as u8; 32])
 }
 
 /// Gives shuffled records to as many tables as there happen to be, merges them in a random tree, and closes the last.
 pub(super) fn tallied<P, K, R, T>(
     random: &mut Random,
-    new: impl Fn() -> Table<P, K, R>,
+    new: impl Fn() -> PersonTable<P, K, R>,
     mut records: Vec<(P, K, R::Value)>,
     mut add: impl FnMut(&mut T, R::Share),
 ) -> Vec<(K, T)>
@@ -94,7 +94,7 @@ where
     T: Default,
 {
     random.shuffle(&mut records);
-    let mut tables: Vec<Table<P, K, R>> = (0..1 + random.below(4)).map(|_| new()).collect();
+    let mut tables: Vec<PersonTable<P, K, R>> = (0..1 + random.below(4)).map(|_| new()).collect();
     for (person, key, value) in records {
         let at = random.below(tables.len());
         tables[at].add(person, &key, value);
@@ -109,7 +109,7 @@ where
 
 /// What is kept: all that a person did, sorted as the chooser says, and cut.
 pub(super) fn kept<P: Identity + Ord + Clone, K: Identity + Ord + Clone>(
-    chooser: &Chooser,
+    chooser: &ContributionSelector,
     cap: Cap,
     records: &[Record<P, K>],
 ) -> BTreeMap<P, BTreeMap<K, Vec<Record<P, K>>>> {
@@ -138,7 +138,7 @@ pub(super) fn kept<P: Identity + Ord + Clone, K: Identity + Ord + Clone>(
 pub(super) struct Twin(pub(super) u32);
 
 impl Identity for Twin {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         self.0.write(sink);
     }
 

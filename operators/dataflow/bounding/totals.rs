@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::cap::Cap;
-use super::chooser::Chooser;
-use super::partial::{Additive, Partial};
+use super::chooser::ContributionSelector;
+use super::partial::{AdditiveRule, Partial};
 use super::rule::{Keyed, Rule, combine};
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -20,7 +20,7 @@ impl Rule for Count {
     type Share = u32;
 
     #[inline]
-    fn hold(&self, _: &Chooser, _: impl FnOnce() -> u64, (): ()) -> u32 {
+    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, (): ()) -> u32 {
         1
     }
 
@@ -46,14 +46,14 @@ pub struct Sum {
 
 /// What one person brings to the sum of a key. Prints as `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Summed {
+pub struct PersonSum {
     /// How many records, at most `per_key`.
     pub records: u32,
     /// The sum of *all* their values, clipped.
     pub sum: i64,
 }
 
-impl fmt::Debug for Summed {
+impl fmt::Debug for PersonSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -80,12 +80,12 @@ impl Sum {
 
 /// A sum on the way. Prints as `<private>`.
 #[derive(Clone, Copy)]
-pub struct Summing {
+pub struct PartialSum {
     records: u32,
     sum: i128,
 }
 
-impl fmt::Debug for Summing {
+impl fmt::Debug for PartialSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -93,39 +93,39 @@ impl fmt::Debug for Summing {
 
 impl Rule for Sum {
     type Value = i64;
-    type Held = Summing;
-    type Share = Summed;
+    type Held = PartialSum;
+    type Share = PersonSum;
 
     #[inline]
-    fn hold(&self, _: &Chooser, _: impl FnOnce() -> u64, value: i64) -> Summing {
-        Summing { records: 1, sum: value.into() }
+    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, value: i64) -> PartialSum {
+        PartialSum { records: 1, sum: value.into() }
     }
 
     #[inline]
-    fn settle(&self, cap: Cap, group: &mut [Keyed<Summing>]) -> usize {
+    fn settle(&self, cap: Cap, group: &mut [Keyed<PartialSum>]) -> usize {
         // 2^64 values of 64 bits fit 128; wrapping would still be the same in every order.
-        combine(group, |a, b| Summing {
+        combine(group, |a, b| PartialSum {
             records: a.records.saturating_add(b.records).min(cap.per_key()),
             sum: a.sum.wrapping_add(b.sum),
         })
     }
 
-    fn share(&self, _: Cap, run: &[Keyed<Summing>]) -> Summed {
+    fn share(&self, _: Cap, run: &[Keyed<PartialSum>]) -> PersonSum {
         let sum = run.iter().fold(0i128, |sum, keyed| sum.wrapping_add(keyed.held.sum));
-        Summed { records: run.iter().map(|keyed| keyed.held.records).sum(), sum: self.clip(sum) }
+        PersonSum { records: run.iter().map(|keyed| keyed.held.records).sum(), sum: self.clip(sum) }
     }
 }
 
-impl Additive for Count {
+impl AdditiveRule for Count {
     #[inline]
     fn partial(records: u32) -> Partial {
         Partial { people: 1, records: records.into(), sum: 0 }
     }
 }
 
-impl Additive for Sum {
+impl AdditiveRule for Sum {
     #[inline]
-    fn partial(share: Summed) -> Partial {
+    fn partial(share: PersonSum) -> Partial {
         Partial { people: 1, records: share.records.into(), sum: share.sum.into() }
     }
 }

@@ -19,7 +19,7 @@ use crate::invalid::{Invalid, InvalidKind};
 ///
 /// One person takes the bytes of the identity and 4 more when written, and in memory about half as much again as the type and 4 bytes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Used<P> {
+pub struct WindowAdmission<P> {
     windows: u32,
     // In the order of persons, so that what is written is the same everywhere.
     people: BTreeMap<P, u32>,
@@ -28,14 +28,14 @@ pub struct Used<P> {
 /// The first byte of what is written.
 const FORMAT: u8 = 1;
 
-impl<P: Identity + Ord + Clone> Used<P> {
+impl<P: Identity + Ord + Clone> WindowAdmission<P> {
     /// Nobody has counted yet, and nobody will in more than so many windows.
     ///
     /// # Errors
     ///
     /// Names `windows` where it is zero or above 2^31.
-    pub fn new(windows: u64) -> Result<Used<P>, Invalid> {
-        Ok(Used { windows: within("windows", windows)?, people: BTreeMap::new() })
+    pub fn new(windows: u64) -> Result<WindowAdmission<P>, Invalid> {
+        Ok(WindowAdmission { windows: within("windows", windows)?, people: BTreeMap::new() })
     }
 
     /// Does the person count in the window that is being closed? To be asked once for each window.
@@ -62,7 +62,7 @@ impl<P: Identity + Ord + Clone> Used<P> {
 
     /// Joins what several workers know of the same windows. A person belongs to one of them; one that both know has used
     /// what both say together.
-    pub fn merge(&mut self, other: Used<P>) {
+    pub fn merge(&mut self, other: WindowAdmission<P>) {
         for (person, theirs) in other.people {
             let used = self.people.entry(person).or_insert(0);
             *used = used.saturating_add(theirs).min(self.windows);
@@ -100,7 +100,7 @@ impl<P: Identity + Ord + Clone> Used<P> {
     ///
     /// Names `state` where it is of another format, torn, or not what anybody writes; the message says nothing of what
     /// stands there.
-    pub fn read(bytes: &[u8]) -> Result<Used<P>, Invalid> {
+    pub fn read(bytes: &[u8]) -> Result<WindowAdmission<P>, Invalid> {
         let refused =
             || Invalid::new("state", InvalidKind::Malformed, "the windows used, as this version writes them");
         let mut rest = bytes;
@@ -108,11 +108,11 @@ impl<P: Identity + Ord + Clone> Used<P> {
         if rest.is_empty() { Ok(used) } else { Err(refused()) }
     }
 
-    fn parse(bytes: &mut &[u8]) -> Option<Used<P>> {
+    fn parse(bytes: &mut &[u8]) -> Option<WindowAdmission<P>> {
         if u8::read(bytes)? != FORMAT {
             return None;
         }
-        let mut used = Used::new(u32::read(bytes)?.into()).ok()?;
+        let mut used = WindowAdmission::new(u32::read(bytes)?.into()).ok()?;
         for _ in 0..u64::read(bytes)? {
             let (person, windows) = <(P, u32)>::read(bytes)?;
             let in_order = used.people.last_key_value().is_none_or(|(last, _)| *last < person);
@@ -125,7 +125,7 @@ impl<P: Identity + Ord + Clone> Used<P> {
     }
 }
 
-impl<P> fmt::Debug for Used<P> {
+impl<P> fmt::Debug for WindowAdmission<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

@@ -7,9 +7,9 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::connect::{Sockets, connect};
-use super::failure::Failure;
+use super::failure::RunError;
 use super::peers::Peers;
-use super::shared::{Shared, Stop};
+use super::shared::{ProcessShared, Stop};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::Digest;
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Cluster {
 /// A run whose processes have found together, and that has not begun.
 pub(crate) struct Joined {
     pub(super) config: Config,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProcessShared>,
     pub(super) peers: Option<Arc<Peers>>,
     /// The connections for records.
     pub(super) sockets: Vec<Option<TcpStream>>,
@@ -154,8 +154,8 @@ impl Config {
     }
 
     /// Finds the other processes, where there are some; `None` where the run was stopped before all had come.
-    pub(crate) fn join(self) -> Result<Option<Joined>, Failure> {
-        let shared = Shared::new(self.stop.clone());
+    pub(crate) fn join(self) -> Result<Option<Joined>, RunError> {
+        let shared = ProcessShared::new(self.stop.clone());
         let Some(cluster) = &self.cluster else {
             return Ok(Some(Joined { config: self, shared, peers: None, sockets: Vec::new() }));
         };

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::config::Cluster;
-use super::failure::{Failure, FailureKind};
+use super::failure::{FailureKind, RunError};
 use super::shared::Stop;
 
 /// Between two tries.
@@ -56,17 +56,17 @@ pub(super) fn connect(
     cluster: &Arc<Cluster>,
     threads: usize,
     stop: &Stop,
-) -> Result<Option<Sockets>, Failure> {
+) -> Result<Option<Sockets>, RunError> {
     let (began, deadline) = (Instant::now(), Instant::now() + cluster.within);
     let own = &cluster.addresses[cluster.process];
     // Bound before anything waits, so that those who come early find the door.
     let listener = TcpListener::bind(own.as_str())
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| Failure::configuration(format!("hosts: cannot listen on {own}: {error}")))?;
+        .map_err(|error| RunError::configuration(format!("hosts: cannot listen on {own}: {error}")))?;
 
     let none = || cluster.addresses.iter().map(|_| None).collect::<Vec<Option<TcpStream>>>();
     let mut sockets = Sockets { records: none(), control: none() };
-    let over = Over(Arc::default());
+    let over = ConnectGuard(Arc::default());
     let called = call_all(cluster, threads, deadline, &over.0)?;
     let (mut others, mut noticed) = (0u64, false);
     while let Some(missing) = sockets.missing(cluster.process) {
@@ -80,7 +80,7 @@ pub(super) fn connect(
         }
         if Instant::now() > deadline {
             let unlike = if others > 0 { format!("; one has come that {UNLIKE}") } else { String::new() };
-            return Err(Failure::configuration(format!("hosts: {name} has not come in time{unlike}")));
+            return Err(RunError::configuration(format!("hosts: {name} has not come in time{unlike}")));
         }
         if !noticed && began.elapsed() > SILENCE {
             let left = deadline.saturating_duration_since(Instant::now()).as_secs();
@@ -111,21 +111,21 @@ pub(super) fn connect(
     Ok(Some(sockets))
 }
 
-fn gone_before(cluster: &Cluster, peer: usize) -> Failure {
+fn gone_before(cluster: &Cluster, peer: usize) -> RunError {
     let message = format!("{} has ended before it could join; see what it said", cluster.name(peer));
-    Failure::new(FailureKind::Peer, message)
+    RunError::new(FailureKind::Peer, message)
 }
 
 /// Stops calling once it is dropped.
-struct Over(Arc<AtomicBool>);
+struct ConnectGuard(Arc<AtomicBool>);
 
-impl Drop for Over {
+impl Drop for ConnectGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-type Called = Result<(usize, u64, TcpStream), Failure>;
+type Called = Result<(usize, u64, TcpStream), RunError>;
 
 /// Calls every process that comes before this one, each on a thread, so that the end of one is not missed while another
 /// is waited for.
@@ -134,7 +134,7 @@ fn call_all(
     threads: usize,
     deadline: Instant,
     over: &Arc<AtomicBool>,
-) -> Result<Receiver<Called>, Failure> {
+) -> Result<Receiver<Called>, RunError> {
     let (sender, called) = unbounded();
     for peer in 0..cluster.process {
         let (cluster, over, sender) = (Arc::clone(cluster), Arc::clone(over), sender.clone());
@@ -152,7 +152,7 @@ fn call_all(
         thread::Builder::new()
             .name("discreet-call".into())
             .spawn(calling)
-            .map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+            .map_err(|error| RunError::configuration(format!("threads: {error}")))?;
     }
     Ok(called)
 }
@@ -164,17 +164,17 @@ fn call(
     (peer, kind): (usize, u64),
     deadline: Instant,
     over: &AtomicBool,
-) -> Result<TcpStream, Failure> {
+) -> Result<TcpStream, RunError> {
     let name = cluster.name(peer);
     loop {
         match greet(cluster, threads, (peer, kind), deadline) {
             Ok(stream) => return Ok(stream),
             // It will say nothing else next time.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(Failure::configuration(format!("hosts: {name} {UNLIKE}")));
+                return Err(RunError::configuration(format!("hosts: {name} {UNLIKE}")));
             }
             Err(error) if Instant::now() > deadline || over.load(Ordering::SeqCst) => {
-                return Err(Failure::configuration(format!("hosts: no answer from {name}: {error}")));
+                return Err(RunError::configuration(format!("hosts: no answer from {name}: {error}")));
             }
             Err(_) => thread::sleep(PAUSE),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
+use super::failure::RunError;
 use super::feed::{Fed, Pump, Turn, went_back};
 use super::shared::Context;
 use crate::dataflow::engine::{
@@ -35,7 +35,7 @@ pub(crate) enum Said {
     Ended,
 }
 
-type Input = InputHandle<Time, CapacityContainerBuilder<Vec<Saying>>>;
+type ExternalInput = InputHandle<Time, CapacityContainerBuilder<Vec<Saying>>>;
 
 /// What has been declared on this worker.
 pub(crate) struct Control {
@@ -63,20 +63,20 @@ impl Control {
 /// One worker's word on an external stream. A partition is declared by one worker, the one that reads it.
 ///
 /// Dropping it before [`finish`](Word::finish) abandons the input: nothing is completed by that, and the run ends.
-pub struct Word {
+pub struct WorkerDeclaration {
     control: Rc<RefCell<Control>>,
     context: Rc<Context>,
 }
 
-impl fmt::Debug for Word {
+impl fmt::Debug for WorkerDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Word").field("declared", &self.control.borrow().declared).finish_non_exhaustive()
     }
 }
 
-impl Word {
-    pub(crate) fn new(control: Rc<RefCell<Control>>, context: Rc<Context>) -> Word {
-        Word { control, context }
+impl WorkerDeclaration {
+    pub(crate) fn new(control: Rc<RefCell<Control>>, context: Rc<Context>) -> WorkerDeclaration {
+        WorkerDeclaration { control, context }
     }
 
     /// Declares that everything of a partition which is in time for a window that closes at or before `time` was sent.
@@ -120,17 +120,19 @@ impl Word {
     }
 }
 
-impl Drop for Word {
+impl Drop for WorkerDeclaration {
     fn drop(&mut self) {
         if !self.control.borrow().finished {
-            self.context.shared.fail(Failure::abandoned("an external input was left before it was finished"));
+            self.context
+                .shared
+                .fail(RunError::abandoned("an external input was left before it was finished"));
         }
     }
 }
 
 /// The other side of a [`Word`]: takes the stream that it is about.
 pub struct External {
-    input: Rc<RefCell<Input>>,
+    input: Rc<RefCell<ExternalInput>>,
     context: Rc<Context>,
     partitions: usize,
     peers: usize,
@@ -144,7 +146,7 @@ impl fmt::Debug for External {
 
 impl External {
     pub(crate) fn new(
-        input: Rc<RefCell<Input>>,
+        input: Rc<RefCell<ExternalInput>>,
         context: Rc<Context>,
         partitions: usize,
         peers: usize,
@@ -165,7 +167,7 @@ impl External {
         let here = scope.index() == 0;
         builder.build(move |mut capabilities| {
             let mut capability = capabilities.pop().filter(|_| here);
-            let mut table = Table::new(self.partitions, self.peers);
+            let mut table = DeclaredTable::new(self.partitions, self.peers);
             move |frontiers: &[MutableAntichain<Time>]| {
                 sayings.for_each(|_, batch| {
                     for saying in batch.drain(..) {
@@ -193,23 +195,23 @@ fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: boo
 }
 
 /// What all workers have declared.
-struct Table {
+struct DeclaredTable {
     /// Who declares a partition, and up to when.
     partitions: Vec<Option<(usize, Time)>>,
     /// Workers that may still say something.
     speaking: usize,
 }
 
-impl Table {
-    fn new(partitions: usize, peers: usize) -> Table {
-        Table { partitions: vec![None; partitions], speaking: peers }
+impl DeclaredTable {
+    fn new(partitions: usize, peers: usize) -> DeclaredTable {
+        DeclaredTable { partitions: vec![None; partitions], speaking: peers }
     }
 
-    fn hear(&mut self, (worker, said): Saying) -> Result<(), Failure> {
+    fn hear(&mut self, (worker, said): Saying) -> Result<(), RunError> {
         match said {
             Said::Complete(partition, time) => match &mut self.partitions[partition] {
                 Some((owner, _)) if *owner != worker => {
-                    return Err(Failure::abandoned("two workers declare the same partition"));
+                    return Err(RunError::abandoned("two workers declare the same partition"));
                 }
                 declared => *declared = Some((worker, time)),
             },
@@ -220,7 +222,7 @@ impl Table {
             }
         }
         if self.speaking == 0 && self.partitions.contains(&None) {
-            return Err(Failure::abandoned("a partition of an external input was never declared"));
+            return Err(RunError::abandoned("a partition of an external input was never declared"));
         }
         Ok(())
     }
@@ -237,17 +239,17 @@ impl Table {
 /// Carries what is declared on this worker into the dataflow.
 pub(crate) struct Wire {
     control: Rc<RefCell<Control>>,
-    input: Rc<RefCell<Input>>,
+    input: Rc<RefCell<ExternalInput>>,
 }
 
 impl Wire {
-    pub(crate) fn new(control: Rc<RefCell<Control>>, input: Rc<RefCell<Input>>) -> Wire {
+    pub(crate) fn new(control: Rc<RefCell<Control>>, input: Rc<RefCell<ExternalInput>>) -> Wire {
         Wire { control, input }
     }
 }
 
 impl Pump for Wire {
-    fn turn(&mut self, context: &Context, _: bool) -> Result<Turn, Failure> {
+    fn turn(&mut self, context: &Context, _: bool) -> Result<Turn, RunError> {
         let mut control = self.control.borrow_mut();
         let mut input = self.input.borrow_mut();
         // As with a source of the library's own: the end of time comes after what was declared is settled.

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::source::Gone;
+use super::source::SourceError;
 use crate::gate::HaltReason;
 use crate::invalid::Invalid;
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
 /// Why a run ended before its inputs did. Nothing incomplete was sealed, and starting it again is safe.
 #[derive(Debug)]
-pub struct Failure {
+pub struct RunError {
     kind: FailureKind,
     message: String,
     /// Whether all processes of a cluster end by it, each with the same words and code.
@@ -37,31 +37,31 @@ pub enum FailureKind {
     Peer,
 }
 
-impl Failure {
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), of_all: false }
+impl RunError {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> RunError {
+        RunError { kind, message: message.into(), of_all: false }
     }
 
     /// The processes of a cluster have found out together that their inputs differ.
-    pub(crate) fn of_all(message: impl Into<String>) -> Failure {
-        Failure { of_all: true, ..Failure::new(FailureKind::Refused, message) }
+    pub(crate) fn of_all(message: impl Into<String>) -> RunError {
+        RunError { of_all: true, ..RunError::new(FailureKind::Refused, message) }
     }
 
     pub(crate) fn is_of_all(&self) -> bool {
         self.of_all
     }
 
-    pub(crate) fn abandoned(message: impl Into<String>) -> Failure {
-        Failure::new(FailureKind::Abandoned, message)
+    pub(crate) fn abandoned(message: impl Into<String>) -> RunError {
+        RunError::new(FailureKind::Abandoned, message)
     }
 
-    pub(crate) fn configuration(message: impl Into<String>) -> Failure {
-        Failure::new(FailureKind::Configuration, message)
+    pub(crate) fn configuration(message: impl Into<String>) -> RunError {
+        RunError::new(FailureKind::Configuration, message)
     }
 
     /// A sink did not take a release.
-    pub(crate) fn sink(error: &std::io::Error) -> Failure {
-        Failure::new(FailureKind::Sink, format!("sink: {error}"))
+    pub(crate) fn sink(error: &std::io::Error) -> RunError {
+        RunError::new(FailureKind::Sink, format!("sink: {error}"))
     }
 
     /// What ended the run.
@@ -81,50 +81,50 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for RunError {}
 
-impl From<Invalid> for Failure {
-    fn from(invalid: Invalid) -> Failure {
-        Failure::configuration(invalid.to_string())
+impl From<Invalid> for RunError {
+    fn from(invalid: Invalid) -> RunError {
+        RunError::configuration(invalid.to_string())
     }
 }
 
-impl From<LedgerError> for Failure {
-    fn from(trouble: LedgerError) -> Failure {
+impl From<LedgerError> for RunError {
+    fn from(trouble: LedgerError) -> RunError {
         let kind = match trouble.kind() {
             LedgerErrorKind::Refused => FailureKind::Configuration,
             _ => FailureKind::Ledger,
         };
-        Failure::new(kind, trouble.to_string())
+        RunError::new(kind, trouble.to_string())
     }
 }
 
-impl From<Gone> for Failure {
-    fn from(gone: Gone) -> Failure {
+impl From<SourceError> for RunError {
+    fn from(gone: SourceError) -> RunError {
         if gone.is_of_all() {
-            return Failure::of_all(gone.to_string());
+            return RunError::of_all(gone.to_string());
         }
         let kind = if gone.is_refused() { FailureKind::Refused } else { FailureKind::Gone };
-        Failure::new(kind, gone.to_string())
+        RunError::new(kind, gone.to_string())
     }
 }
 
-impl From<HaltReason> for Failure {
-    fn from(doubt: HaltReason) -> Failure {
-        Failure::new(FailureKind::Ledger, doubt.to_string())
+impl From<HaltReason> for RunError {
+    fn from(doubt: HaltReason) -> RunError {
+        RunError::new(FailureKind::Ledger, doubt.to_string())
     }
 }
 
 /// What the closure that builds the dataflows could not go on without.
-impl From<Box<dyn std::error::Error + Send + Sync>> for Failure {
-    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Failure {
-        Failure::abandoned(error.to_string())
+impl From<Box<dyn std::error::Error + Send + Sync>> for RunError {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> RunError {
+        RunError::abandoned(error.to_string())
     }
 }
 

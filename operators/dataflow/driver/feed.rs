@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::external::{Control, External, Word};
-use super::failure::Failure;
+use super::external::{Control, External, WorkerDeclaration};
+use super::failure::RunError;
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
@@ -57,13 +57,13 @@ impl Feeds {
     /// # Errors
     ///
     /// If there are no partitions.
-    pub fn external(&mut self, partitions: usize) -> Result<(Word, External), Invalid> {
+    pub fn external(&mut self, partitions: usize) -> Result<(WorkerDeclaration, External), Invalid> {
         if partitions == 0 {
             return Err(Invalid::new("partitions", InvalidKind::Zero, "a number above 0"));
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
-        let word = Word::new(Rc::clone(&control), Rc::clone(&self.context));
+        let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
         let external = External::new(Rc::clone(&input), self.context.of_an_input(), partitions, self.peers);
         self.pumps.push(Box::new(super::external::Wire::new(control, input)));
         Ok((word, external))
@@ -73,7 +73,7 @@ impl Feeds {
 /// What the driver does with an input.
 pub(crate) trait Pump {
     /// Takes what is there, unless the dataflow is behind (`may_pull`), and says how that went.
-    fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, Failure>;
+    fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError>;
 }
 
 /// How a turn went.
@@ -105,7 +105,7 @@ enum Phase {
 }
 
 impl<S: Source> Pump for Tap<S> {
-    fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, Failure> {
+    fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError> {
         match self.phase {
             Phase::Flowing if may_pull => self.pull(),
             Phase::Ended if context.is_settled_before(self.declared) => {
@@ -120,7 +120,7 @@ impl<S: Source> Pump for Tap<S> {
 }
 
 impl<S: Source> Tap<S> {
-    fn pull(&mut self) -> Result<Turn, Failure> {
+    fn pull(&mut self) -> Result<Turn, RunError> {
         let pulled = self.source.pull(&mut self.batch)?;
         let moved = !self.batch.is_empty();
         self.input.send_batch(&mut self.batch);
@@ -140,8 +140,8 @@ impl<S: Source> Tap<S> {
     }
 }
 
-pub(crate) fn went_back() -> Failure {
-    Failure::abandoned("a source declared less complete than it had declared before")
+pub(crate) fn went_back() -> RunError {
+    RunError::abandoned("a source declared less complete than it had declared before")
 }
 
 /// A stream that is complete where its feed says so, and nowhere else.

@@ -18,14 +18,14 @@ pub use config::Config;
 #[cfg(feature = "cli")]
 pub(crate) use config::Joined;
 pub use connect::announce_end;
-pub use external::{External, Word};
-pub use failure::{Failure, FailureKind, Finished};
+pub use external::{External, WorkerDeclaration};
+pub use failure::{FailureKind, Finished, RunError};
 pub(super) use faults::draws_for_a_dataflow;
 pub use feed::{Fed, Feeds};
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
 pub use run::execute;
 pub use shared::Stop;
-pub(super) use shared::{Context, Shared};
-pub use source::{All, BATCH, Gone, Pulled, Source};
+pub(super) use shared::{Context, ProcessShared};
+pub use source::{All, BATCH, Pulled, Source, SourceError};
 pub use worker::Worker;

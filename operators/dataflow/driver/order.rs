@@ -17,9 +17,9 @@ use crate::time::Time;
 
 /// The turns of the releases of one input.
 #[derive(Default)]
-pub(crate) struct SubmissionOrder(RefCell<Vec<Entry>>);
+pub(crate) struct SubmissionOrder(RefCell<Vec<OrderEntry>>);
 
-struct Entry {
+struct OrderEntry {
     job: Name,
     name: Name,
     at_end: bool,
@@ -29,9 +29,9 @@ struct Entry {
     wake: Box<dyn Fn()>,
 }
 
-impl Entry {
-    fn comes_before(&self, other: &Entry) -> bool {
-        let key = |entry: &Entry| entry.next.map(|next| (entry.at_end, next, entry.name.clone()));
+impl OrderEntry {
+    fn comes_before(&self, other: &OrderEntry) -> bool {
+        let key = |entry: &OrderEntry| entry.next.map(|next| (entry.at_end, next, entry.name.clone()));
         match (key(self), key(other)) {
             (Some(own), Some(others)) => own < others,
             (own, _) => own.is_some(),
@@ -50,7 +50,7 @@ impl SubmissionOrder {
         wake: Box<dyn Fn()>,
     ) -> usize {
         let mut entries = self.0.borrow_mut();
-        entries.push(Entry { job, name, at_end, next, waits: false, wake });
+        entries.push(OrderEntry { job, name, at_end, next, waits: false, wake });
         entries.len() - 1
     }
 
@@ -79,7 +79,7 @@ impl SubmissionOrder {
     }
 }
 
-fn is_first(entries: &[Entry], place: usize) -> bool {
+fn is_first(entries: &[OrderEntry], place: usize) -> bool {
     let own = &entries[place];
     entries.iter().filter(|other| other.job == own.job).all(|other| !other.comes_before(own))
 }

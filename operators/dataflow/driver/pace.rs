@@ -18,7 +18,7 @@ const UNANSWERED: u64 = 5;
 /// From whom, to whom.
 type Ping = (usize, usize);
 
-pub(crate) struct Pace {
+pub(crate) struct ReadPace {
     input: Option<InputHandle<u64, CapacityContainerBuilder<Vec<Ping>>>>,
     answered: Rc<RefCell<Vec<u64>>>,
     worker: usize,
@@ -26,9 +26,9 @@ pub(crate) struct Pace {
     turns: u64,
 }
 
-impl Pace {
+impl ReadPace {
     /// Builds the dataflow that carries the messages; on every worker, after all others.
-    pub(crate) fn new(worker: &mut Engine) -> Pace {
+    pub(crate) fn new(worker: &mut Engine) -> ReadPace {
         let answered = Rc::new(RefCell::new(vec![0; worker.peers()]));
         let count = Rc::clone(&answered);
         let mut input = InputHandle::new();
@@ -54,7 +54,7 @@ impl Pace {
                     });
                 });
         });
-        Pace { input: Some(input), answered, worker: worker.index(), sent: 0, turns: 0 }
+        ReadPace { input: Some(input), answered, worker: worker.index(), sent: 0, turns: 0 }
     }
 
     /// Whether some worker is so far behind that nothing more should be sent.

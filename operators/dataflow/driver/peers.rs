@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::config::Cluster;
-use super::failure::{Failure, FailureKind};
+use super::failure::{FailureKind, RunError};
 use super::faults;
-use super::shared::Shared;
+use super::shared::ProcessShared;
 
 /// How often a process says that it runs.
 const PULSE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ const LONGEST_REASON: usize = 4 << 10;
 
 /// What a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FrameKind {
     /// The process runs.
     Alive = 0,
     /// What the sources of the process have read, in their own words.
@@ -50,9 +50,9 @@ enum Kind {
     Done = 4,
 }
 
-impl Kind {
-    fn of(byte: u8) -> Option<Kind> {
-        [Kind::Alive, Kind::Note, Kind::Stop, Kind::Failed, Kind::Done]
+impl FrameKind {
+    fn of(byte: u8) -> Option<FrameKind> {
+        [FrameKind::Alive, FrameKind::Note, FrameKind::Stop, FrameKind::Failed, FrameKind::Done]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -61,7 +61,7 @@ impl Kind {
 /// The other processes of a job.
 pub(crate) struct Peers {
     cluster: Arc<Cluster>,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     links: Vec<Option<Link>>,
     began: Instant,
     /// Set once this process has said how it ends.
@@ -89,10 +89,10 @@ impl Peers {
     /// Begins to listen to all other processes, on one connection each.
     pub(super) fn start(
         cluster: Arc<Cluster>,
-        shared: Arc<Shared>,
+        shared: Arc<ProcessShared>,
         sockets: Vec<Option<TcpStream>>,
-    ) -> Result<Arc<Peers>, Failure> {
-        let broken = |error: io::Error| Failure::configuration(format!("hosts: {error}"));
+    ) -> Result<Arc<Peers>, RunError> {
+        let broken = |error: io::Error| RunError::configuration(format!("hosts: {error}"));
         let (sender, notes) = unbounded();
         let (mut links, mut readers) = (Vec::new(), Vec::new());
         for (peer, socket) in sockets.into_iter().enumerate() {
@@ -130,7 +130,7 @@ impl Peers {
     /// Sends a note to all others.
     #[cfg(feature = "cli")]
     pub(crate) fn tell(&self, note: &[u8]) {
-        self.say(Kind::Note, note);
+        self.say(FrameKind::Note, note);
     }
 
     /// The notes of the others, each with its process. One taker gets all of them.
@@ -140,7 +140,7 @@ impl Peers {
     }
 
     /// Says to all others how this process ends: once, and nothing after it.
-    pub(crate) fn leave(&self, failure: Option<&Failure>) {
+    pub(crate) fn leave(&self, failure: Option<&RunError>) {
         if self.left.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -148,10 +148,10 @@ impl Peers {
             Some(failure) => {
                 let mut reason = vec![failure.exit_code(), u8::from(failure.is_of_all())];
                 reason.extend(failure.to_string().bytes().take(LONGEST_REASON));
-                self.say(Kind::Failed, &reason);
+                self.say(FrameKind::Failed, &reason);
             }
-            None if self.shared.is_stopped() => self.say(Kind::Stop, &[]),
-            None => self.say(Kind::Done, &[]),
+            None if self.shared.is_stopped() => self.say(FrameKind::Stop, &[]),
+            None => self.say(FrameKind::Done, &[]),
         }
         for link in self.links.iter().flatten() {
             let writer = link.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +160,7 @@ impl Peers {
         }
     }
 
-    fn say(&self, kind: Kind, bytes: &[u8]) {
+    fn say(&self, kind: FrameKind, bytes: &[u8]) {
         for link in self.links.iter().flatten() {
             link.say(kind, bytes);
         }
@@ -171,17 +171,17 @@ impl Peers {
     }
 
     /// Acts on what a process said; false where it says nothing more.
-    fn hear(&self, peer: usize, kind: Kind, bytes: Vec<u8>, notes: &Sender<(usize, Vec<u8>)>) -> bool {
+    fn hear(&self, peer: usize, kind: FrameKind, bytes: Vec<u8>, notes: &Sender<(usize, Vec<u8>)>) -> bool {
         match kind {
-            Kind::Alive => true,
-            Kind::Note => notes.send((peer, bytes)).is_ok(),
-            Kind::Done => false,
-            Kind::Stop => {
+            FrameKind::Alive => true,
+            FrameKind::Note => notes.send((peer, bytes)).is_ok(),
+            FrameKind::Done => false,
+            FrameKind::Stop => {
                 faults::expect_connections_to_break();
                 self.shared.stop_with_the_others();
                 false
             }
-            Kind::Failed => {
+            FrameKind::Failed => {
                 self.fail(ended(&self.name(peer), &bytes));
                 false
             }
@@ -189,7 +189,7 @@ impl Peers {
     }
 
     /// Ends this run for what became of another process.
-    fn fail(&self, failure: Failure) {
+    fn fail(&self, failure: RunError) {
         // A run that is over has its outcome.
         if !self.left.load(Ordering::SeqCst) && !self.shared.is_over() {
             faults::expect_connections_to_break();
@@ -199,7 +199,7 @@ impl Peers {
 }
 
 impl Link {
-    fn say(&self, kind: Kind, bytes: &[u8]) {
+    fn say(&self, kind: FrameKind, bytes: &[u8]) {
         let mut frame = vec![kind as u8];
         frame.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
         frame.extend(bytes);
@@ -213,21 +213,21 @@ impl Link {
 }
 
 /// What is known of the end of a process, from the bytes that it sent.
-fn ended(name: &str, bytes: &[u8]) -> Failure {
+fn ended(name: &str, bytes: &[u8]) -> RunError {
     let (code, of_all, reason) = match bytes {
         [code, of_all, reason @ ..] => (*code, *of_all == 1, String::from_utf8_lossy(reason)),
         _ => (70, false, "".into()),
     };
     // What all processes found out together each of them says in the same words.
     if of_all {
-        return Failure::of_all(reason.into_owned());
+        return RunError::of_all(reason.into_owned());
     }
-    Failure::new(FailureKind::Peer, format!("{name} has ended with exit code {code}: {reason}"))
+    RunError::new(FailureKind::Peer, format!("{name} has ended with exit code {code}: {reason}"))
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), RunError> {
     let spawned = thread::Builder::new().name(name.into()).spawn(work);
-    spawned.map(drop).map_err(|error| Failure::configuration(format!("threads: {error}")))
+    spawned.map(drop).map_err(|error| RunError::configuration(format!("threads: {error}")))
 }
 
 /// Listens to one process until it has said how it ends, or is gone.
@@ -246,18 +246,18 @@ fn listen(peers: &Weak<Peers>, peer: usize, mut reader: TcpStream, notes: &Sende
             }
             Err(_) => {
                 let message = format!("{} is gone; start all processes again", peers.name(peer));
-                return peers.fail(Failure::new(FailureKind::Peer, message));
+                return peers.fail(RunError::new(FailureKind::Peer, message));
             }
         }
     }
 }
 
-fn read_frame(reader: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
+fn read_frame(reader: &mut impl Read) -> io::Result<(FrameKind, Vec<u8>)> {
     let mut head = [0; 5];
     reader.read_exact(&mut head)?;
     let [kind, length @ ..] = head;
     let length = u32::from_be_bytes(length) as usize;
-    let kind = Kind::of(kind).filter(|_| length <= LONGEST).ok_or(io::ErrorKind::InvalidData)?;
+    let kind = FrameKind::of(kind).filter(|_| length <= LONGEST).ok_or(io::ErrorKind::InvalidData)?;
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes)?;
     Ok((kind, bytes))
@@ -278,7 +278,7 @@ fn pulse(peers: &Weak<Peers>) {
                 let Some(link) = link else { continue };
                 let quiet = Duration::from_millis(now.saturating_sub(link.heard.load(Ordering::SeqCst)));
                 if silence.is_time_to_speak(quiet) {
-                    link.say(Kind::Alive, &[]);
+                    link.say(FrameKind::Alive, &[]);
                 }
                 if let Some(text) = silence.notice(quiet) {
                     peers.notice(&format!("{} {text}", peers.name(peer)));
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_frame_is_of_a_known_kind_and_length() {
         let frame = |bytes: &[u8]| read_frame(&mut &bytes[..]).map_err(|error| error.kind());
-        assert_eq!(frame(&[1, 0, 0, 0, 2, 7, 8]), Ok((Kind::Note, vec![7, 8])));
+        assert_eq!(frame(&[1, 0, 0, 0, 2, 7, 8]), Ok((FrameKind::Note, vec![7, 8])));
         assert_eq!(frame(&[9, 0, 0, 0, 0]), Err(io::ErrorKind::InvalidData));
         assert_eq!(frame(&[1, 255, 255, 255, 255]), Err(io::ErrorKind::InvalidData));
         assert_eq!(frame(&[1, 0, 0, 0, 2, 7]), Err(io::ErrorKind::UnexpectedEof));

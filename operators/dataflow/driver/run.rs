@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::config::{Config, Joined};
-use super::failure::{Failure, Finished};
+use super::failure::{Finished, RunError};
 use super::faults;
 use super::feed::{Feeds, Turn};
-use super::pace::Pace;
-use super::shared::{Context, Shared};
+use super::pace::ReadPace;
+use super::shared::{Context, ProcessShared};
 use super::worker::Worker;
 use crate::dataflow::engine::{
     AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, WorkerConfig,
@@ -43,8 +43,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// memory, and other processes of the job cannot go on without it.
 pub fn execute(
     config: Config,
-    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
-) -> Result<Finished, Failure> {
+    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
+) -> Result<Finished, RunError> {
     match config.join()? {
         Some(joined) => joined.execute(build),
         None => Ok(Finished::stopped()),
@@ -55,8 +55,8 @@ impl Joined {
     /// As [`execute`], of processes that have found together.
     pub(crate) fn execute(
         self,
-        build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
-    ) -> Result<Finished, Failure> {
+        build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
+    ) -> Result<Finished, RunError> {
         let peers = self.peers().cloned();
         let ended = run(self, build);
         // Where it went well, it has said so.
@@ -69,8 +69,8 @@ impl Joined {
 
 fn run(
     joined: Joined,
-    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), Failure> + Send + Sync + 'static,
-) -> Result<Finished, Failure> {
+    build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
+) -> Result<Finished, RunError> {
     faults::end_the_process_on_panic();
     let Joined { config: Config { threads, cluster, .. }, shared, peers, sockets } = joined;
     let (builders, connections) = match (cluster, &peers) {
@@ -86,7 +86,7 @@ fn run(
     let nothing: Box<dyn Any + Send> = Box::new(());
     let workers = initialize_from(builders, nothing, move |allocator| {
         let engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
-        let mut run = Run::new(&engine, Arc::clone(&inside));
+        let mut run = WorkerRun::new(&engine, Arc::clone(&inside));
         let mut worker = Worker::new(engine);
         let built = build(&mut worker, &mut run.feeds);
         if let Err(failure) = built.and_then(|()| run.drive(worker.engine())) {
@@ -99,7 +99,7 @@ fn run(
             mem::forget(worker);
         }
     });
-    let workers = workers.map_err(|error| Failure::configuration(format!("workers: {error}")))?;
+    let workers = workers.map_err(|error| RunError::configuration(format!("workers: {error}")))?;
     // A worker that panicked has ended the process.
     drop(workers.join());
 
@@ -139,8 +139,8 @@ impl Connections {
         sockets: Vec<Option<TcpStream>>,
         process: usize,
         threads: usize,
-    ) -> Result<(Vec<AllocatorBuilder>, Connections), Failure> {
-        let broken = |error: std::io::Error| Failure::configuration(format!("hosts: {error}"));
+    ) -> Result<(Vec<AllocatorBuilder>, Connections), RunError> {
+        let broken = |error: std::io::Error| RunError::configuration(format!("hosts: {error}"));
         let ours: Result<Vec<_>, _> = sockets.iter().flatten().map(TcpStream::try_clone).collect();
         let ours = ours.map_err(broken)?;
         let local = in_process(threads);
@@ -152,7 +152,7 @@ impl Connections {
     }
 
     /// Waits until everybody has said goodbye; false where the run ends otherwise before that.
-    fn close(&mut self, shared: &Shared) -> bool {
+    fn close(&mut self, shared: &ProcessShared) -> bool {
         let (said, goodbye) = bounded::<()>(0);
         let threads = self.threads.take();
         let waiting = std::thread::Builder::new().name("discreet-goodbye".into()).spawn(move || {
@@ -182,23 +182,23 @@ impl Connections {
 }
 
 /// One worker's part of a run.
-struct Run {
+struct WorkerRun {
     feeds: Feeds,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     /// Whether all inputs were closed, and every dataflow has ended.
     is_over: bool,
 }
 
-impl Run {
-    fn new(engine: &Engine, shared: Arc<Shared>) -> Run {
+impl WorkerRun {
+    fn new(engine: &Engine, shared: Arc<ProcessShared>) -> WorkerRun {
         let context = Context::new(Arc::clone(&shared));
         let feeds = Feeds::new(context, engine.index(), engine.peers());
-        Run { feeds, shared, is_over: false }
+        WorkerRun { feeds, shared, is_over: false }
     }
 
-    fn drive(&mut self, engine: &mut Engine) -> Result<(), Failure> {
+    fn drive(&mut self, engine: &mut Engine) -> Result<(), RunError> {
         // Last, so that in a step it answers after the others have taken what is there.
-        let mut pace = Pace::new(engine);
+        let mut pace = ReadPace::new(engine);
         while !self.shared.has_failed() {
             if self.shared.is_stopped() {
                 self.drain(engine);
@@ -220,7 +220,7 @@ impl Run {
     }
 
     /// Gives every input a turn. `Over` once all of them are.
-    fn feed(&mut self, pace: &mut Pace) -> Result<Turn, Failure> {
+    fn feed(&mut self, pace: &mut ReadPace) -> Result<Turn, RunError> {
         let may_pull = !pace.is_behind();
         let mut all = Turn::Over;
         for pump in &mut self.feeds.pumps {

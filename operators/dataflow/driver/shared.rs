@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::failure::{Failure, Finished};
+use super::failure::{Finished, RunError};
 use super::order::SubmissionOrder;
 use crate::dataflow::engine::Probe;
 use crate::ledger::{Name, ReleaseStatus};
@@ -35,12 +35,12 @@ impl Stop {
 }
 
 /// Of one process, for all of its workers.
-pub(crate) struct Shared {
+pub(crate) struct ProcessShared {
     stop: Stop,
     /// Whether another process was asked to stop, and this one by it.
     stopped_with_others: AtomicBool,
     failed: AtomicBool,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<RunError>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
     told: [AtomicU64; 4],
     /// Windows that the gate has not answered for.
@@ -49,9 +49,9 @@ pub(crate) struct Shared {
     leaving: Arc<()>,
 }
 
-impl Shared {
-    pub(crate) fn new(stop: Stop) -> Arc<Shared> {
-        Arc::new(Shared {
+impl ProcessShared {
+    pub(crate) fn new(stop: Stop) -> Arc<ProcessShared> {
+        Arc::new(ProcessShared {
             stop,
             stopped_with_others: AtomicBool::new(false),
             failed: AtomicBool::new(false),
@@ -65,7 +65,7 @@ impl Shared {
 
     /// Ends the run. The first reason stands: it is noted before gates halt, as another worker may hear from its gate that it
     /// did, and give that for a reason. Gates halt before any worker acts on it, so that nothing incomplete is sealed.
-    pub(crate) fn fail(&self, failure: Failure) {
+    pub(crate) fn fail(&self, failure: RunError) {
         lock(&self.failure).get_or_insert(failure);
         for halt in lock(&self.halts).iter() {
             halt();
@@ -77,7 +77,7 @@ impl Shared {
         self.failed.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn take_failure(&self) -> Option<Failure> {
+    pub(crate) fn take_failure(&self) -> Option<RunError> {
         lock(&self.failure).take()
     }
 
@@ -141,7 +141,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Of one worker, for its driver and for every stream that is fed by it.
 pub(crate) struct Context {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ProcessShared>,
     /// One for each operator that releases: how far everything is settled, durably.
     probes: Rc<RefCell<Vec<Settling>>>,
     /// The statistics that are released here, by job and name.
@@ -151,7 +151,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(shared: Arc<Shared>) -> Rc<Context> {
+    pub(crate) fn new(shared: Arc<ProcessShared>) -> Rc<Context> {
         let (probes, names, order) = Default::default();
         Rc::new(Context { shared, probes, names, order })
     }
@@ -163,13 +163,13 @@ impl Context {
     }
 
     /// Takes a name for a statistic, once.
-    pub(crate) fn name(&self, job: Name, name: &str) -> Result<Name, Failure> {
+    pub(crate) fn name(&self, job: Name, name: &str) -> Result<Name, RunError> {
         let name = Name::new("release", name)?;
         if self.names.borrow_mut().insert((job, name.clone())) {
             return Ok(name);
         }
         let message = format!("release {name}: found two of that name; give each statistic of a job its own");
-        Err(Failure::configuration(message))
+        Err(RunError::configuration(message))
     }
 
     /// A probe of an operator that releases its windows as they close, or, with `at_end`, once every input has ended.

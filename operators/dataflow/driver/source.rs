@@ -21,7 +21,7 @@ pub trait Source: 'static {
     /// # Errors
     ///
     /// If the input is gone or cannot be accepted. Nothing is completed by that, and the job ends.
-    fn pull(&mut self, batch: &mut Vec<Self::Record>) -> Result<Pulled, Gone>;
+    fn pull(&mut self, batch: &mut Vec<Self::Record>) -> Result<Pulled, SourceError>;
 }
 
 /// How things stand after a pull.
@@ -42,34 +42,34 @@ pub enum Pulled {
 ///
 /// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct SourceError {
     refused: bool,
     of_all: bool,
     place: String,
     why: Option<String>,
 }
 
-impl Gone {
+impl SourceError {
     /// What was read from cannot be read any more.
-    pub fn lost(place: impl Into<String>) -> Gone {
-        Gone { refused: false, of_all: false, place: place.into(), why: None }
+    pub fn lost(place: impl Into<String>) -> SourceError {
+        SourceError { refused: false, of_all: false, place: place.into(), why: None }
     }
 
     /// What was read cannot be accepted: it is out of its declared order, or not decodable past its declared limit.
-    pub fn refused(place: impl Into<String>) -> Gone {
-        Gone { refused: true, of_all: false, place: place.into(), why: None }
+    pub fn refused(place: impl Into<String>) -> SourceError {
+        SourceError { refused: true, of_all: false, place: place.into(), why: None }
     }
 
     /// Processes that share the work read different things there. Each of them finds it out, and ends by it.
     #[cfg(feature = "cli")]
-    pub(crate) fn differs(place: impl Into<String>) -> Gone {
-        Gone { of_all: true, ..Gone::refused(place) }
+    pub(crate) fn differs(place: impl Into<String>) -> SourceError {
+        SourceError { of_all: true, ..SourceError::refused(place) }
     }
 
     /// With what is wrong there, and what to do about it: "what; remedy".
     #[must_use]
-    pub fn because(self, why: impl Into<String>) -> Gone {
-        Gone { why: Some(why.into()), ..self }
+    pub fn because(self, why: impl Into<String>) -> SourceError {
+        SourceError { why: Some(why.into()), ..self }
     }
 
     pub(crate) fn is_of_all(&self) -> bool {
@@ -82,7 +82,7 @@ impl Gone {
     }
 }
 
-impl fmt::Display for Gone {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.refused { "the input was refused" } else { "the source is gone" };
         match &self.why {
@@ -92,7 +92,7 @@ impl fmt::Display for Gone {
     }
 }
 
-impl std::error::Error for Gone {}
+impl std::error::Error for SourceError {}
 
 /// A bounded input: the records of an iterator, and then the declaration that these were all.
 #[derive(Clone)]
@@ -116,7 +116,7 @@ impl<I> fmt::Debug for All<I> {
 impl<I: Iterator<Item: Clone + 'static> + 'static> Source for All<I> {
     type Record = I::Item;
 
-    fn pull(&mut self, batch: &mut Vec<I::Item>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<I::Item>) -> Result<Pulled, SourceError> {
         let before = batch.len();
         batch.extend(self.records.by_ref().take(BATCH));
         Ok(if batch.len() - before < BATCH { Pulled::End } else { Pulled::More })

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::leaving::Release;
+use super::leaving::LeavingRelease;
 use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
 use crate::time::Time;
 
@@ -10,19 +10,22 @@ use crate::time::Time;
 pub trait Deliver {
     /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be lost; an error
     /// ends the run, and the release is told again by the next process.
-    fn deliver(self, sink: impl FnMut(&Release) -> io::Result<()> + 'static);
+    fn deliver(self, sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static);
 }
 
 /// Gives releases to somebody who says of each, later and elsewhere, what became of it.
 #[cfg(feature = "cli")]
-pub(crate) fn hand_over(releases: StreamVec<'_, Time, Release>, mut take: impl FnMut(Release) + 'static) {
+pub(crate) fn hand_over(
+    releases: StreamVec<'_, Time, LeavingRelease>,
+    mut take: impl FnMut(LeavingRelease) + 'static,
+) {
     releases.sink(Pipeline, "HandOver", move |(input, _)| {
         input.for_each(|_, batch| batch.drain(..).for_each(&mut take));
     });
 }
 
-impl Deliver for StreamVec<'_, Time, Release> {
-    fn deliver(self, mut sink: impl FnMut(&Release) -> io::Result<()> + 'static) {
+impl Deliver for StreamVec<'_, Time, LeavingRelease> {
+    fn deliver(self, mut sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static) {
         self.sink(Pipeline, "Deliver", move |(input, _)| {
             input.for_each(|_, batch| {
                 for release in batch.drain(..) {

@@ -7,7 +7,7 @@ use crate::ledger::{LedgerError, ReleaseId, Row};
 pub(crate) type Wake = Box<dyn Fn() + Send>;
 
 /// One statistic's place at the gate. Nothing here waits.
-pub(crate) trait Desk: Send {
+pub(crate) trait ReleaseBackend: Send {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError>;
     /// What has a row is told; of the rest, that it is absent.
     fn seek(&self, release: ReleaseId);
@@ -21,7 +21,7 @@ pub(crate) trait Desk: Send {
     }
 }
 
-impl Desk for gate::GateHandle {
+impl ReleaseBackend for gate::GateHandle {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
         gate::GateHandle::submit(self, request)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::statistic::{Statistic, Title};
+use super::statistic::{Title, WindowStatistic};
 use crate::accounting::Interval;
 use crate::dataflow::windows::Schedule;
 use crate::gate::ReleaseRequest;
@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 const AT_THE_GATE: usize = 1_024;
 
 /// The windows of one statistic, on their way. `Outcome` is what the gate says of one.
-pub(crate) struct Docket<S: Statistic, Outcome> {
+pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     statistic: S,
     title: Title,
     schedule: Schedule,
@@ -35,21 +35,21 @@ pub(crate) struct Docket<S: Statistic, Outcome> {
 }
 
 /// What to say to the gate.
-pub(crate) enum Word {
+pub(crate) enum WindowAction {
     Submit(ReleaseRequest),
     Miss(ReleaseId),
 }
 
-impl<S: Statistic, Outcome> Docket<S, Outcome> {
+impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
     pub(crate) fn new(
         statistic: S,
         title: Title,
         schedule: Schedule,
         (late, patience): (Option<Span>, Option<Span>),
         at_end: bool,
-    ) -> Docket<S, Outcome> {
+    ) -> WindowQueue<S, Outcome> {
         let length = |span: Span| span.as_microseconds();
-        Docket {
+        WindowQueue {
             statistic,
             title,
             schedule,
@@ -84,7 +84,7 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
         complete: Option<Time>,
         now: Option<Time>,
         is_turn: impl Fn(Time) -> bool,
-    ) -> Option<Word> {
+    ) -> Option<WindowAction> {
         loop {
             // Inputs that vanished have completed nothing.
             let complete = complete?;
@@ -114,11 +114,11 @@ impl<S: Statistic, Outcome> Docket<S, Outcome> {
             self.waiting.insert(number, None);
             self.numbers.insert(id, number);
             if missed {
-                return Some(Word::Miss(release));
+                return Some(WindowAction::Miss(release));
             }
             let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
             let sealable = self.statistic.seal(window, tally);
-            return Some(Word::Submit(ReleaseRequest {
+            return Some(WindowAction::Submit(ReleaseRequest {
                 release,
                 charge: self.statistic.charge(window),
                 sealable,

@@ -4,15 +4,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::desk::Desk;
+use super::desk::ReleaseBackend;
 use crate::accounting::Interval;
-use crate::dataflow::driver::{Failure, Shared};
+use crate::dataflow::driver::{ProcessShared, RunError};
 use crate::gate::BudgetStatus;
 use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 
 /// A row of the ledger on its way to a sink: the one form in which anything leaves.
 #[derive(Clone)]
-pub struct Release {
+pub struct LeavingRelease {
     row: Arc<Row>,
     standing: Arc<BudgetStatus>,
     /// How long the gate took, where it was asked for here.
@@ -23,24 +23,24 @@ pub struct Release {
 /// What a release needs to say what became of it.
 struct Ticket {
     desk: SharedDesk,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     /// Held until the release is dropped.
     _leaving: Arc<()>,
 }
 
 /// A desk at which releases say, from wherever they are, what became of them.
-pub(super) type SharedDesk = Arc<Mutex<Box<dyn Desk>>>;
+pub(super) type SharedDesk = Arc<Mutex<Box<dyn ReleaseBackend>>>;
 
-impl Release {
+impl LeavingRelease {
     /// A row that leaves now, with how its budget stands and how long it took.
     pub(super) fn new(
         (row, standing, took): (Row, BudgetStatus, Option<Duration>),
         desk: &SharedDesk,
-        shared: &Arc<Shared>,
-    ) -> Release {
+        shared: &Arc<ProcessShared>,
+    ) -> LeavingRelease {
         let ticket =
             Ticket { desk: Arc::clone(desk), shared: Arc::clone(shared), _leaving: shared.leaving() };
-        Release { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
+        LeavingRelease { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
     }
 
     /// The name under which it stands in the ledger.
@@ -103,7 +103,7 @@ impl Release {
 
     /// Says that its sink did not take it, which ends the run.
     pub(crate) fn refused_by_sink(&self, error: &std::io::Error) {
-        self.ticket.shared.fail(Failure::sink(error));
+        self.ticket.shared.fail(RunError::sink(error));
     }
 
     pub(crate) fn is_run_over(&self) -> bool {
@@ -112,19 +112,19 @@ impl Release {
 }
 
 /// All lines of its window.
-impl fmt::Display for Release {
+impl fmt::Display for LeavingRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.row.lines())
     }
 }
 
-impl fmt::Debug for Release {
+impl fmt::Debug for LeavingRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Release").field(&self.row).finish()
     }
 }
 
 /// Every call at a desk leaves it whole.
-pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn Desk>> {
+pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,10 +11,10 @@ mod statistic;
 pub use deliver::Deliver;
 #[cfg(feature = "cli")]
 pub(crate) use deliver::hand_over;
-pub(super) use desk::{Desk, Wake};
-pub use leaving::Release;
-pub use operator::Plan;
+pub(super) use desk::{ReleaseBackend, Wake};
+pub use leaving::LeavingRelease;
+pub use operator::StatisticSchedule;
 pub(super) use operator::{Waker, release};
 pub use questions::Unanswered;
-pub(in crate::dataflow) use questions::{Answering, Posed, sealed, sought};
-pub use statistic::{Statistic, Title};
+pub(in crate::dataflow) use questions::{Posed, QueryAnswering, sealed, sought};
+pub use statistic::{Title, WindowStatistic};

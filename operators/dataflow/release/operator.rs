@@ -11,11 +11,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::desk::{Desk, Wake};
-use super::docket::{Docket, Word};
-use super::leaving::{Release, SharedDesk, lock};
-use super::statistic::{Statistic, Title};
-use crate::dataflow::driver::{Context, Failure, Fed, Shared, draws_for_a_dataflow};
+use super::desk::{ReleaseBackend, Wake};
+use super::docket::{WindowAction, WindowQueue};
+use super::leaving::{LeavingRelease, SharedDesk, lock};
+use super::statistic::{Title, WindowStatistic};
+use crate::dataflow::driver::{Context, Fed, ProcessShared, RunError, draws_for_a_dataflow};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Probing, StreamVec, SyncActivator, Travels,
@@ -28,7 +28,7 @@ use crate::time::{Span, Time};
 
 /// A statistic, and which windows of it are released when.
 #[doc(hidden)]
-pub struct Plan<S> {
+pub struct StatisticSchedule<S> {
     title: Title,
     schedule: Schedule,
     statistic: S,
@@ -37,7 +37,7 @@ pub struct Plan<S> {
     at_end: bool,
 }
 
-impl<S> fmt::Debug for Plan<S> {
+impl<S> fmt::Debug for StatisticSchedule<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
             .field("title", &self.title)
@@ -47,10 +47,10 @@ impl<S> fmt::Debug for Plan<S> {
     }
 }
 
-impl<S: Statistic> Plan<S> {
+impl<S: WindowStatistic> StatisticSchedule<S> {
     /// Every window of the schedule, as soon as it is complete.
-    pub fn new(title: Title, schedule: Schedule, statistic: S) -> Plan<S> {
-        Plan { title, schedule, statistic, late: None, skipping: None, at_end: false }
+    pub fn new(title: Title, schedule: Schedule, statistic: S) -> StatisticSchedule<S> {
+        StatisticSchedule { title, schedule, statistic, late: None, skipping: None, at_end: false }
     }
 
     pub(in crate::dataflow) fn of(
@@ -58,9 +58,9 @@ impl<S: Statistic> Plan<S> {
         windows: &Windows,
         schedule: Schedule,
         statistic: S,
-    ) -> Plan<S> {
+    ) -> StatisticSchedule<S> {
         let Windows { late, skipping, at_end, .. } = windows.clone();
-        Plan { title, schedule, statistic, late, skipping, at_end }
+        StatisticSchedule { title, schedule, statistic, late, skipping, at_end }
     }
 
     /// Windows stay open for so long after their end.
@@ -68,7 +68,10 @@ impl<S: Statistic> Plan<S> {
     /// # Errors
     ///
     /// If it is no span.
-    pub fn late(mut self, late: impl TryInto<Span, Error: Into<Invalid>>) -> Result<Plan<S>, Invalid> {
+    pub fn late(
+        mut self,
+        late: impl TryInto<Span, Error: Into<Invalid>>,
+    ) -> Result<StatisticSchedule<S>, Invalid> {
         self.late = Some(late.try_into().map_err(Into::into)?);
         Ok(self)
     }
@@ -82,14 +85,14 @@ impl<S: Statistic> Plan<S> {
         mut self,
         clock: Arc<dyn Clock>,
         after: impl TryInto<Span, Error: Into<Invalid>>,
-    ) -> Result<Plan<S>, Invalid> {
+    ) -> Result<StatisticSchedule<S>, Invalid> {
         self.skipping = Some((clock, after.try_into().map_err(Into::into)?));
         Ok(self)
     }
 }
 
 /// A row, how its budget stands, and how long it took.
-type Outcome = (Row, BudgetStatus, Option<Duration>);
+type ReleaseOutcome = (Row, BudgetStatus, Option<Duration>);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For tests and benches
@@ -98,11 +101,11 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at a time below
     /// the window's end and its lateness. The run fails where the gate refuses a [desk](Gate::desk).
     #[doc(hidden)]
-    pub fn release_unproved_for_tests_of_the_library_itself<S: Statistic<Part = P>>(
+    pub fn release_unproved_for_tests_of_the_library_itself<S: WindowStatistic<Part = P>>(
         self,
         gate: &Gate,
-        plan: Plan<S>,
-    ) -> StreamVec<'scope, Time, Release> {
+        plan: StatisticSchedule<S>,
+    ) -> StreamVec<'scope, Time, LeavingRelease> {
         let Title { name, version, .. } = plan.title.clone();
         let at_end = plan.at_end;
         let shared = Arc::clone(&self.context.shared);
@@ -110,12 +113,12 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
         let waker = Waker::default();
         let desk = (self.stream.scope().index() == 0).then(|| {
             if gate.is_elsewhere() {
-                shared.fail(Failure::configuration("ledger: the process that holds worker 0 must open it"));
+                shared.fail(RunError::configuration("ledger: the process that holds worker 0 must open it"));
             }
             gate.desk(&name, &version, waker.wake())
         });
         let at_desk = desk.and_then(|desk| match desk {
-            Ok(desk) => Some((plan, Box::new(desk) as Box<dyn Desk>, waker)),
+            Ok(desk) => Some((plan, Box::new(desk) as Box<dyn ReleaseBackend>, waker)),
             Err(trouble) => {
                 shared.fail(trouble.into());
                 None
@@ -149,17 +152,17 @@ impl Waker {
 
 /// Releases a statistic where its desk is, on worker 0; with `at_end`, which the plan on worker 0 says too, no window
 /// before every input has ended.
-pub(crate) fn release<'scope, S: Statistic>(
+pub(crate) fn release<'scope, S: WindowStatistic>(
     parts: Fed<'scope, (u64, S::Part)>,
     at_end: bool,
-    at_desk: Option<(Plan<S>, Box<dyn Desk>, Waker)>,
-) -> StreamVec<'scope, Time, Release> {
+    at_desk: Option<(StatisticSchedule<S>, Box<dyn ReleaseBackend>, Waker)>,
+) -> StreamVec<'scope, Time, LeavingRelease> {
     let Fed { stream, context } = parts;
     let scope = stream.scope();
     let mut builder = OperatorBuilder::new("Release".to_owned(), scope);
     let mut input = builder.new_input(stream, Exchange::new(|_: &(u64, S::Part)| 0));
-    let (releases, release_stream) = builder.new_output::<Vec<Release>>();
-    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<Release>>>::from(releases);
+    let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
 
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
@@ -170,7 +173,8 @@ pub(crate) fn release<'scope, S: Statistic>(
     let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
         let wake = Box::new(move || turn.activate());
-        let mut clerk = at_desk.map(|(plan, desk, _)| Clerk::new(plan, desk, own, wake, capabilities.pop()));
+        let mut clerk =
+            at_desk.map(|(plan, desk, _)| ReleaseSequencer::new(plan, desk, own, wake, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -199,10 +203,10 @@ pub(crate) fn release<'scope, S: Statistic>(
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What the operator does on worker 0.
-struct Clerk<S: Statistic> {
-    docket: Docket<S, Outcome>,
+struct ReleaseSequencer<S: WindowStatistic> {
+    docket: WindowQueue<S, ReleaseOutcome>,
     desk: SharedDesk,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     context: Rc<Context>,
     /// Its place in the order in which windows of this input are handed in.
     place: usize,
@@ -214,21 +218,21 @@ struct Clerk<S: Statistic> {
 }
 
 /// Where releases go, at this capability.
-type Tell<'a> = dyn FnMut(&Capability<Time>, Release) + 'a;
+type Tell<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
 
-impl<S: Statistic> Clerk<S> {
+impl<S: WindowStatistic> ReleaseSequencer<S> {
     fn new(
-        plan: Plan<S>,
-        desk: Box<dyn Desk>,
+        plan: StatisticSchedule<S>,
+        desk: Box<dyn ReleaseBackend>,
         context: Rc<Context>,
         wake: Box<dyn Fn()>,
         capability: Option<Capability<Time>>,
-    ) -> Clerk<S> {
-        let Plan { title, schedule, statistic, late, skipping, at_end, .. } = plan;
+    ) -> ReleaseSequencer<S> {
+        let StatisticSchedule { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, patience) = skipping.unzip();
         let name = (title.job.clone(), title.name.clone());
-        let docket = Docket::new(statistic, title, schedule, (late, patience), at_end);
-        Clerk {
+        let docket = WindowQueue::new(statistic, title, schedule, (late, patience), at_end);
+        ReleaseSequencer {
             place: context.order.join(name, at_end, docket.next_close(), wake),
             docket,
             desk: Arc::new(Mutex::new(desk)),
@@ -293,8 +297,8 @@ impl<S: Statistic> Clerk<S> {
             && let Some(word) = self.docket.next(complete, now, |close| order.is_turn(place, close))
         {
             match word {
-                Word::Miss(release) => lock(&self.desk).miss(release),
-                Word::Submit(request) => {
+                WindowAction::Miss(release) => lock(&self.desk).miss(release),
+                WindowAction::Submit(request) => {
                     self.asked.insert(request.release.id(), Instant::now());
                     if let Err(trouble) = lock(&self.desk).submit(request) {
                         self.shared.fail(trouble.into());
@@ -305,9 +309,14 @@ impl<S: Statistic> Clerk<S> {
         order.advance(place, self.docket.next_close());
     }
 
-    fn leave(&self, capability: &Capability<Time>, (row, standing, took): Outcome, tell: &mut Tell<'_>) {
+    fn leave(
+        &self,
+        capability: &Capability<Time>,
+        (row, standing, took): ReleaseOutcome,
+        tell: &mut Tell<'_>,
+    ) {
         self.shared.tell(row.fate());
-        tell(capability, Release::new((row, standing, took), &self.desk, &self.shared));
+        tell(capability, LeavingRelease::new((row, standing, took), &self.desk, &self.shared));
     }
 
     /// How long nothing has to be looked at.

@@ -10,7 +10,7 @@ use crate::dataflow::engine::Travels;
 ///
 /// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made for; what
 /// arrives here is already bounded.
-pub trait Statistic: 'static {
+pub trait WindowStatistic: 'static {
     /// What one worker knows of a window.
     type Part: Travels;
     /// What all of them know: exact, and private until it is sealed.

@@ -10,10 +10,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::question::{Grouping, Question};
-use super::unit::{Person, Unit};
+use super::question::{Aggregation, GroupingKey};
+use super::unit::{Person, ProtectedUnit};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Identity, Left, Ration, Used};
+use crate::dataflow::bounding::{Identity, LifetimeContribution, RemainingContribution, WindowAdmission};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::ContributionBound;
 use crate::time::Time;
@@ -22,9 +22,9 @@ use crate::time::Time;
 #[derive(Clone)]
 pub(super) enum Tab<P, K> {
     /// In how many windows.
-    Windows(Used<P>),
+    Windows(WindowAdmission<P>),
     /// How much, of each key.
-    Life(Ration<P, K>),
+    Life(LifetimeContribution<P, K>),
 }
 
 impl<P, K> fmt::Debug for Tab<P, K> {
@@ -33,9 +33,9 @@ impl<P, K> fmt::Debug for Tab<P, K> {
     }
 }
 
-impl<P: Person, K: Grouping> Tab<P, K> {
+impl<P: Person, K: GroupingKey> Tab<P, K> {
     /// Before the first window: nothing, where windows do not depend on each other.
-    pub(super) fn new<D, U: Unit<D, Person = P>, Q: Question<Key = K>>(
+    pub(super) fn new<D, U: ProtectedUnit<D, Person = P>, Q: Aggregation<Key = K>>(
         _: &U,
         question: &Q,
         limits: &ContributionBound,
@@ -43,8 +43,8 @@ impl<P: Person, K: Grouping> Tab<P, K> {
         match question.over_life() {
             // A record has no other windows.
             Some(_) if U::IS_A_RECORD => Ok(None),
-            Some(each) => Ok(Some(Tab::Life(Ration::new(limits.keys(), each)?))),
-            None => Ok(limits.windows().map(Used::new).transpose()?.map(Tab::Windows)),
+            Some(each) => Ok(Some(Tab::Life(LifetimeContribution::new(limits.keys(), each)?))),
+            None => Ok(limits.windows().map(WindowAdmission::new).transpose()?.map(Tab::Windows)),
         }
     }
 
@@ -104,7 +104,7 @@ impl<P: Person, K: Grouping> Tab<P, K> {
     pub(super) fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
         match self {
             Tab::Windows(used) => {
-                let read = Used::read(bytes)?;
+                let read = WindowAdmission::read(bytes)?;
                 (read.windows() == used.windows()).then_some(Tab::Windows(read)).ok_or_else(odd)
             }
             Tab::Life(ration) => Ok(Tab::Life(ration.read(bytes)?)),
@@ -160,7 +160,7 @@ impl fmt::Debug for Restored {
     }
 }
 
-impl<P: Person, K: Grouping> Admission<P, K> {
+impl<P: Person, K: GroupingKey> Admission<P, K> {
     pub(super) fn new(tab: Tab<P, K>) -> Admission<P, K> {
         Admission { tab, through: Time::MIN, admitted: Admitted::default() }
     }
@@ -178,7 +178,11 @@ impl<P: Person, K: Grouping> Admission<P, K> {
         let Admission { tab, through, admitted } = self;
         // It was counted before this process began, or comes too late to be: its row is told again or it is skipped, and
         // what is tallied now is told to nobody.
-        Closing(if window.end() <= *through { Counted::Nobody } else { Counted::Left(tab, admitted) })
+        Closing(if window.end() <= *through {
+            AdmissionItem::Nobody
+        } else {
+            AdmissionItem::Left(tab, admitted)
+        })
     }
 
     /// What the window that was closed last has counted.
@@ -189,9 +193,9 @@ impl<P: Person, K: Grouping> Admission<P, K> {
 
 /// A window that is being closed, and who counts in it.
 #[expect(missing_debug_implementations, reason = "it is private")]
-pub struct Closing<'a, P, K>(Counted<'a, P, K>);
+pub struct Closing<'a, P, K>(AdmissionItem<'a, P, K>);
 
-enum Counted<'a, P, K> {
+enum AdmissionItem<'a, P, K> {
     /// Everybody: windows do not depend on each other.
     Everybody,
     /// Those to whom former windows have left something.
@@ -200,22 +204,22 @@ enum Counted<'a, P, K> {
     Nobody,
 }
 
-impl<P: Person, K: Grouping> Closing<'_, P, K> {
+impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
     pub(super) fn of_everybody() -> Self {
-        Closing(Counted::Everybody)
+        Closing(AdmissionItem::Everybody)
     }
 
     /// Whether a person is bounded over all windows together.
     pub(super) fn is_over_life(&self) -> bool {
-        matches!(self.0, Counted::Left(Tab::Life(_), _))
+        matches!(self.0, AdmissionItem::Left(Tab::Life(_), _))
     }
 
     /// Whether the person counts in this window.
     pub(super) fn admits(&mut self, person: &P) -> bool {
         let (used, admitted) = match &mut self.0 {
-            Counted::Left(Tab::Windows(used), admitted) => (used, admitted),
-            Counted::Everybody | Counted::Left(Tab::Life(_), _) => return true,
-            Counted::Nobody => return false,
+            AdmissionItem::Left(Tab::Windows(used), admitted) => (used, admitted),
+            AdmissionItem::Everybody | AdmissionItem::Left(Tab::Life(_), _) => return true,
+            AdmissionItem::Nobody => return false,
         };
         let admits = used.admit(person);
         if admits {
@@ -226,8 +230,8 @@ impl<P: Person, K: Grouping> Closing<'_, P, K> {
     }
 
     /// Lets something of a person count in a key, if anything is left to the person there: `add` says how much it was.
-    pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(Left) -> u64) {
-        let Counted::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
+    pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(RemainingContribution) -> u64) {
+        let AdmissionItem::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
         let Some(left) = ration.left(person, key) else { return };
         let amount = add(left);
         ration.note(person, key, amount);
@@ -250,7 +254,7 @@ mod tests {
     // before those that were settled, too.
     #[test]
     fn nobody_counts_in_a_window_that_was_counted_before() {
-        let tab = Tab::<u64, u32>::Windows(Used::new(1).unwrap());
+        let tab = Tab::<u64, u32>::Windows(WindowAdmission::new(1).unwrap());
         let mut admission = Admission::new(tab);
         admission.restore(Restored::Through(0, 30));
         for start in [0, 10, 20] {
@@ -259,7 +263,7 @@ mod tests {
         assert!(admission.of(window(30)).admits(&1));
         assert!(!admission.of(window(40)).admits(&1));
 
-        let mut admission = Admission::new(Tab::<u64, u32>::Life(Ration::new(1, 5).unwrap()));
+        let mut admission = Admission::new(Tab::<u64, u32>::Life(LifetimeContribution::new(1, 5).unwrap()));
         admission.restore(Restored::Through(0, 30));
         let mut closing = admission.of(window(20));
         // Then who counts is asked as if windows did not depend on each other.

@@ -6,13 +6,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::question::{Asked, Averaging, Counting, Grouping, Question, Summing, Terms};
+use super::question::{
+    Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey, Terms,
+};
 use super::ranking::Ranking;
 use super::searching::Searching;
 use super::tallied::Tallied;
-use super::unit::{Batches, People, Unit};
+use super::unit::{Batches, People, ProtectedUnit};
 use super::window::Windowed;
-use crate::dataflow::bounding::{Chooser, Count, Sum};
+use crate::dataflow::bounding::{ContributionSelector, Count, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{
     Bucket, ContributionBound, Edges, Grid, Keys, Largest, Maximum, Mean, Monotone, PerPerson, Quantile,
@@ -41,26 +43,26 @@ use crate::time::Time;
 /// visits.bound(Bound::keys(3)).map(|visit| (visit.0 % 2, visit.1)).count();
 /// # }
 /// ```
-pub struct Bounded<'scope, D, U: Unit<D>, T> {
+pub struct Bounded<'scope, D, U: ProtectedUnit<D>, T> {
     windowed: Rc<Windowed<'scope, D, U, T>>,
     limits: ContributionBound,
     gathered: Rc<OnceCell<Batches<'scope, U::Item>>>,
 }
 
-impl<D, U: Unit<D>, T> Clone for Bounded<'_, D, U, T> {
+impl<D, U: ProtectedUnit<D>, T> Clone for Bounded<'_, D, U, T> {
     fn clone(&self) -> Self {
         let windowed = Rc::clone(&self.windowed);
         Bounded { windowed, limits: self.limits, gathered: Rc::clone(&self.gathered) }
     }
 }
 
-impl<D, U: Unit<D>, T> fmt::Debug for Bounded<'_, D, U, T> {
+impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Bounded<'_, D, U, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl<'scope, D, U: Unit<D>, T> Deref for Bounded<'scope, D, U, T> {
+impl<'scope, D, U: ProtectedUnit<D>, T> Deref for Bounded<'scope, D, U, T> {
     type Target = Windowed<'scope, D, U, T>;
 
     fn deref(&self) -> &Self::Target {
@@ -68,7 +70,7 @@ impl<'scope, D, U: Unit<D>, T> Deref for Bounded<'scope, D, U, T> {
     }
 }
 
-impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
+impl<'scope, D, U: ProtectedUnit<D>, T> Bounded<'scope, D, U, T> {
     pub(super) fn new(
         windowed: Windowed<'scope, D, U, T>,
         limits: ContributionBound,
@@ -81,12 +83,12 @@ impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
     }
 
     /// The records, each at the worker that bounds its person. The first statistic lays the way, and the others share it.
-    pub(super) fn gathered(&self, chooser: &Chooser) -> Batches<'scope, U::Item> {
+    pub(super) fn gathered(&self, chooser: &ContributionSelector) -> Batches<'scope, U::Item> {
         self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), chooser)).clone()
     }
 
     /// Any question, by these keys and values.
-    pub(crate) fn ask<Q: Question, G, V>(
+    pub(crate) fn ask<Q: Aggregation, G, V>(
         self,
         key: G,
         value: V,
@@ -99,29 +101,29 @@ impl<'scope, D, U: Unit<D>, T> Bounded<'scope, D, U, T> {
 impl<'scope, D, U, T> Bounded<'scope, D, U, T>
 where
     D: 'static,
-    U: Unit<D>,
+    U: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
     /// How many records each key has, at most `per_key` of one person.
     ///
     /// One person more or less moves at most `keys` counts of a window, each by at most `per_key`; one record, one count
     /// by 1.
-    pub fn count_by<K: Grouping, G: Fn(&D) -> K + 'static>(
+    pub fn count_by<K: GroupingKey, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Counting<K>, G, impl Fn(&D) + 'static> {
+    ) -> Tallied<'scope, D, U, T, CountingByKey<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
         let question = keys
             .and_then(|keys| Total::count(self.limits, keys))
-            .map(|statistic| Asked { statistic, measure: Count });
+            .map(|statistic| KeyedAggregation { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }
 
     /// How many records there are. One person more or less moves it by at most `per_key`; one record, by 1.
     pub fn count(
         self,
-    ) -> Tallied<'scope, D, U, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static> {
+    ) -> Tallied<'scope, D, U, T, CountingByKey<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static> {
         self.count_by(|_: &D| (), Keys::whole())
     }
 
@@ -130,17 +132,17 @@ where
     ///
     /// One person more or less moves at most `keys` sums of a window, each by at most the farther end of the range from
     /// zero; one record, one sum.
-    pub fn sum_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+    pub fn sum_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
         value: V,
         range: impl TryInto<Range, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Summing<K>, G, V> {
+    ) -> Tallied<'scope, D, U, T, SumsByKey<K>, G, V> {
         let limits = self.limits;
         let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
             let measure = Sum::clipped(range.low(), range.high())?;
-            Ok(Asked { statistic: Total::sum(range, limits, keys)?, measure })
+            Ok(KeyedAggregation { statistic: Total::sum(range, limits, keys)?, measure })
         });
         self.ask(key, value, question)
     }
@@ -151,7 +153,7 @@ where
         self,
         value: V,
         range: impl TryInto<Range, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Summing<()>, impl Fn(&D) + 'static, V> {
+    ) -> Tallied<'scope, D, U, T, SumsByKey<()>, impl Fn(&D) + 'static, V> {
         self.sum_by(|_: &D| (), Keys::whole(), value, range)
     }
 
@@ -159,7 +161,7 @@ where
     ///
     /// It is told as a noised sum over a noised count. One person more or less moves at most `keys` of each: a count by at
     /// most `per_key`, and a sum, taken from the middle of the range, by at most `per_key` times half its width.
-    pub fn mean_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+    pub fn mean_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
@@ -168,7 +170,7 @@ where
     ) -> Tallied<'scope, D, U, T, Averaging<K>, G, V> {
         let limits = self.limits;
         let question = both(keys.try_into(), range.try_into()).and_then(|(keys, range)| {
-            Ok(Asked { statistic: Mean::new(range, limits, keys)?, measure: Terms(range) })
+            Ok(KeyedAggregation { statistic: Mean::new(range, limits, keys)?, measure: Terms(range) })
         });
         self.ask(key, value, question)
     }
@@ -186,7 +188,7 @@ where
     ///
     /// Values are not bounded, and the largest is told too small by design: by how many people, its line says. One person
     /// more or less moves at most `keys` of them; however many records a person leaves, it is one value.
-    pub fn max_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
+    pub fn max_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
@@ -211,7 +213,7 @@ where
     /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the number of people
     /// who must leave for it to fall, in at most `keys` keys. That holds if the function is monotone: of one of your own it
     /// is your word, and its lines say so.
-    pub fn monotone_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, F: Monotone>(
+    pub fn monotone_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, F: Monotone>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
@@ -239,7 +241,7 @@ where
     ///
     /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point by at most
     /// `per_key`.
-    pub fn quantile_by<K: Grouping, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
+    pub fn quantile_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
@@ -274,7 +276,7 @@ where
         self,
         value: V,
         edges: impl TryInto<Edges, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, U, T, Counting<Bucket>, impl Fn(&D) -> Bucket + 'static, impl Fn(&D) + 'static>
+    ) -> Tallied<'scope, D, U, T, CountingByKey<Bucket>, impl Fn(&D) -> Bucket + 'static, impl Fn(&D) + 'static>
     {
         let edges = edges.try_into().map_err(Into::into);
         let question = edges.clone().and_then(|edges: Edges| Total::count(self.limits, edges.keys()));
@@ -284,33 +286,33 @@ where
             Some(edges) => edges.bucket(value(record)),
             None => Bucket::EVERY,
         };
-        self.ask(bucket, |_: &D| (), question.map(|statistic| Asked { statistic, measure: Count }))
+        self.ask(bucket, |_: &D| (), question.map(|statistic| KeyedAggregation { statistic, measure: Count }))
     }
 }
 
 impl<'scope, D, P, F, N, T> Bounded<'scope, D, People<P, F, N>, T>
 where
     D: 'static,
-    People<P, F, N>: Unit<D>,
+    People<P, F, N>: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
     /// How many people each key has. One person more or less moves at most `keys` of them, by 1 each, whatever `per_key` is.
-    pub fn people_by<K: Grouping, G: Fn(&D) -> K + 'static>(
+    pub fn people_by<K: GroupingKey, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
-    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<K>, G, impl Fn(&D) + 'static> {
+    ) -> Tallied<'scope, D, People<P, F, N>, T, CountingByKey<K>, G, impl Fn(&D) + 'static> {
         let keys = keys.try_into().map_err(Into::into);
         let question = keys
             .and_then(|keys| Total::people(self.limits, keys))
-            .map(|statistic| Asked { statistic, measure: Count });
+            .map(|statistic| KeyedAggregation { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }
 
     /// How many people there are. One person more or less moves it by 1.
     pub fn people(
         self,
-    ) -> Tallied<'scope, D, People<P, F, N>, T, Counting<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static>
+    ) -> Tallied<'scope, D, People<P, F, N>, T, CountingByKey<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static>
     {
         self.people_by(|_: &D| (), Keys::whole())
     }

@@ -6,9 +6,9 @@
 
 use super::admission::{Admission, Closing, Restored};
 use super::panes::Panes;
-use super::question::Question;
+use super::question::Aggregation;
 use super::told::Portion;
-use super::unit::{Batches, Unit};
+use super::unit::{Batches, ProtectedUnit};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Pipeline, StreamVec, Travels,
@@ -17,7 +17,7 @@ use crate::mechanisms::{Statistic, Tally};
 use crate::time::Time;
 
 /// What travels of a question.
-pub(super) type Part<Q> = <<<Q as Question>::Statistic as Statistic>::Tally as Tally>::Part;
+pub(super) type AggregationPart<Q> = <<<Q as Aggregation>::Statistic as Statistic>::Tally as Tally>::Part;
 
 /// Who counts in which windows, and what is told of that at first.
 pub(super) type Counters<'scope, P, K> = (Admission<P, K>, StreamVec<'scope, Time, Restored>);
@@ -27,12 +27,12 @@ pub(super) fn bounded<'scope, D, U, Q, T, G, V>(
     records: Batches<'scope, U::Item>,
     mut panes: Panes<D, U, Q, T, G, V>,
     counters: Option<Counters<'scope, U::Person, Q::Key>>,
-) -> StreamVec<'scope, Time, (u64, Portion<Part<Q>>)>
+) -> StreamVec<'scope, Time, (u64, Portion<AggregationPart<Q>>)>
 where
     D: 'static,
-    U: Unit<D>,
-    Q: Question,
-    Part<Q>: Travels,
+    U: ProtectedUnit<D>,
+    Q: Aggregation,
+    AggregationPart<Q>: Travels,
     T: Fn(&D) -> Time + 'static,
     G: Fn(&D) -> Q::Key + 'static,
     V: Fn(&D) -> <Q::Measure as crate::dataflow::bounding::Measure>::Value + 'static,
@@ -46,7 +46,7 @@ where
         }
         None => (None, None),
     };
-    let (output, stream) = builder.new_output::<Vec<(u64, Portion<Part<Q>>)>>();
+    let (output, stream) = builder.new_output::<Vec<(u64, Portion<AggregationPart<Q>>)>>();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
 
     builder.build(move |mut capabilities| {

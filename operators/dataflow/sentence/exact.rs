@@ -8,15 +8,15 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::{Admission, Tab};
-use super::bounder::{Part, bounded};
-use super::panes::{Panes, Reading};
-use super::question::{Grouping, Question};
+use super::bounder::{AggregationPart, bounded};
+use super::panes::{Panes, RecordReading};
+use super::question::{Aggregation, GroupingKey};
 use super::tallied::Tallied;
 use super::told::Portion;
-use super::unit::Unit;
+use super::unit::ProtectedUnit;
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Cap, Chooser, Measure, Sum, Summed};
-use crate::dataflow::driver::Failure;
+use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, PersonSum, Sum};
+use crate::dataflow::driver::RunError;
 use crate::dataflow::engine::{Exchange, Operator, ToStream, Travels};
 use crate::invalid::Invalid;
 use crate::mechanisms::{Cell, Cells, ContributionBound, Statistic, Summary, Tally, Total};
@@ -24,20 +24,20 @@ use crate::time::Time;
 
 /// The cells, or other summaries, of every window of a statistic in which something is.
 #[derive(Debug)]
-pub(crate) struct Exact<K, C = Cell>(Arc<Mutex<Tallies<K, C>>>);
+pub(crate) struct ExactCells<K, C = Cell>(Arc<Mutex<Tallies<K, C>>>);
 
 /// By start and end of the window.
 type Tallies<K, C> = BTreeMap<(Time, Time), BTreeMap<K, C>>;
 
-impl<K, C> Clone for Exact<K, C> {
+impl<K, C> Clone for ExactCells<K, C> {
     fn clone(&self) -> Self {
-        Exact(Arc::clone(&self.0))
+        ExactCells(Arc::clone(&self.0))
     }
 }
 
-impl<K: Ord, C: Summary + Clone> Exact<K, C> {
-    pub(crate) fn new() -> Exact<K, C> {
-        Exact(Arc::new(Mutex::new(BTreeMap::new())))
+impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
+    pub(crate) fn new() -> ExactCells<K, C> {
+        ExactCells(Arc::new(Mutex::new(BTreeMap::new())))
     }
 
     /// What is known of a key in a window: nothing, where nobody has it.
@@ -74,9 +74,9 @@ impl<K: Ord, C: Summary + Clone> Exact<K, C> {
 impl<'scope, D, U, T, Q, G, V> Tallied<'scope, D, U, T, Q, G, V>
 where
     D: 'static,
-    U: Unit<D>,
-    Q: Question<Key: Grouping>,
-    Part<Q>: Travels,
+    U: ProtectedUnit<D>,
+    Q: Aggregation<Key: GroupingKey>,
+    AggregationPart<Q>: Travels,
     T: Fn(&D) -> Time + 'static,
     G: Fn(&D) -> Q::Key + 'static,
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
@@ -92,17 +92,17 @@ where
         &self,
         secret: [u8; 32],
         within: Option<&ContributionBound>,
-        into: Exact<Q::Key, C>,
-    ) -> Result<(), Failure>
+        into: ExactCells<Q::Key, C>,
+    ) -> Result<(), RunError>
     where
         Q::Statistic: Statistic<Tally = Cells<Q::Key, C>>,
     {
         let people = &self.bounded;
         let schedule =
-            people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
-        let chooser = Chooser::new(secret);
+            people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
+        let chooser = ContributionSelector::new(secret);
         let scope = people.items.stream.scope();
-        let reading = Reading {
+        let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
             key: Rc::clone(&self.key),
@@ -119,7 +119,7 @@ where
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule.clone(), late));
         let parts = bounded(people.gathered(&chooser), panes, counters);
-        type Sent<Q> = (u64, Portion<Part<Q>>);
+        type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
             input.for_each(|_, batch| {
                 for (number, portion) in batch.drain(..) {
@@ -143,7 +143,7 @@ pub(crate) struct Everything<K> {
     measure: Sum,
 }
 
-impl<K: Grouping> Everything<K> {
+impl<K: GroupingKey> Everything<K> {
     /// For these keys.
     pub(crate) fn new(keys: crate::mechanisms::Keys<K>) -> Result<Everything<K>, Invalid> {
         let measure = Sum::clipped(i64::MIN, i64::MAX)?;
@@ -151,7 +151,7 @@ impl<K: Grouping> Everything<K> {
     }
 }
 
-impl<K: Grouping> Question for Everything<K> {
+impl<K: GroupingKey> Aggregation for Everything<K> {
     type Key = K;
     type Measure = Sum;
     type Statistic = Total<K>;
@@ -169,7 +169,7 @@ impl<K: Grouping> Question for Everything<K> {
         self.total.listed()
     }
 
-    fn add(&self, total: &mut Cell, Summed { records, sum }: Summed) {
+    fn add(&self, total: &mut Cell, PersonSum { records, sum }: PersonSum) {
         total.add(&Cell::of_a_demo(1, records.into(), sum.into()));
     }
 

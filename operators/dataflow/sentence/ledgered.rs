@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::{Admitted, Restored, Tab, odd};
-use super::question::Grouping;
+use super::question::GroupingKey;
 use super::unit::Person;
 use crate::accounting::Interval;
 use crate::canonical::Canonical;
-use crate::dataflow::bounding::Chooser;
+use crate::dataflow::bounding::ContributionSelector;
 use crate::gate::{Memory, Noted};
 use crate::invalid::Invalid;
 use crate::ledger::Digest;
@@ -52,9 +52,9 @@ impl Pages {
 }
 
 /// What is known of all persons, where windows are sealed. Windows come in the order of their end.
-pub(super) struct Ledgered<P, K>(Arc<Mutex<Known<P, K>>>);
+pub(super) struct Ledgered<P, K>(Arc<Mutex<KnownWindow<P, K>>>);
 
-struct Known<P, K> {
+struct KnownWindow<P, K> {
     tab: Tab<P, K>,
     through: Time,
     /// What windows have counted that is not in the tab yet.
@@ -66,11 +66,11 @@ struct Known<P, K> {
     /// What is in the tab and in no note that was surely sealed.
     unsealed: Vec<u8>,
     /// What will be so when the note that was handed out last is sealed.
-    handed: Option<Handed>,
+    handed: Option<HandedWindow>,
 }
 
 #[derive(Clone, Copy)]
-struct Handed {
+struct HandedWindow {
     pages: Pages,
     whole: usize,
     added: usize,
@@ -89,7 +89,7 @@ const WHOLE: u8 = 1;
 /// So much is added before anybody thinks of writing the whole. In tests little, so that it happens there.
 const ENOUGH: usize = if cfg!(test) { 256 } else { 1 << 16 };
 
-impl<P: Person, K: Grouping> Ledgered<P, K> {
+impl<P: Person, K: GroupingKey> Ledgered<P, K> {
     /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all that there are.
     pub(super) fn new(empty: Tab<P, K>, former: Option<Pages>, memory: Option<&Memory>) -> Ledgered<P, K> {
         let noted = memory.and_then(|memory| memory.notes.last()).map_or(0, |(place, _)| place + 1);
@@ -136,12 +136,12 @@ impl<P: Person, K: Grouping> Ledgered<P, K> {
 
     fn of(tab: Tab<P, K>, through: Time, pages: Pages, [whole, added]: [usize; 2]) -> Ledgered<P, K> {
         let (waiting, unsealed) = (BTreeMap::new(), Vec::new());
-        let known = Known { tab, through, waiting, pages, whole, added, unsealed, handed: None };
+        let known = KnownWindow { tab, through, waiting, pages, whole, added, unsealed, handed: None };
         Ledgered(Arc::new(Mutex::new(known)))
     }
 
     /// What the workers are told at first.
-    pub(super) fn restored(&self, chooser: &Chooser, peers: usize) -> Vec<Restored> {
+    pub(super) fn restored(&self, chooser: &ContributionSelector, peers: usize) -> Vec<Restored> {
         let known = self.lock();
         let mut told: Vec<Restored> =
             (0..peers as u64).map(|worker| Restored::Through(worker, known.through)).collect();
@@ -163,12 +163,12 @@ impl<P: Person, K: Grouping> Ledgered<P, K> {
     }
 
     /// Every call leaves it whole.
-    fn lock(&self) -> MutexGuard<'_, Known<P, K>> {
+    fn lock(&self) -> MutexGuard<'_, KnownWindow<P, K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<P: Person, K: Grouping> Known<P, K> {
+impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
     fn sealed(&mut self, window: Interval, kept: Option<Pages>) -> (Pages, Option<Noted>) {
         // A window that was refused or lost has sealed nothing: what it counted is told again.
         if let Some(handed) = self.handed.take().filter(|handed| kept == Some(handed.pages)) {
@@ -196,7 +196,7 @@ impl<P: Person, K: Grouping> Known<P, K> {
             ([&[ADDS], &self.unsealed[..]].concat(), self.pages, self.whole, added)
         };
         let pages = before.with(&text);
-        self.handed = Some(Handed { pages, whole, added });
+        self.handed = Some(HandedWindow { pages, whole, added });
         (pages, Some(Noted { place: self.pages.next, since: pages.since, text }))
     }
 }
@@ -207,12 +207,12 @@ mod tests {
 
     use super::*;
     use crate::dataflow::bounding::tests::Random;
-    use crate::dataflow::bounding::{Identity, Ration};
+    use crate::dataflow::bounding::{Identity, LifetimeContribution};
 
     type Notes = Vec<(i64, Zeroizing<Vec<u8>>)>;
 
     fn empty() -> Tab<u64, u32> {
-        Tab::Life(Ration::new(3, 1 << 40).unwrap())
+        Tab::Life(LifetimeContribution::new(3, 1 << 40).unwrap())
     }
 
     fn counted(random: &mut Random) -> Admitted {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bounded::Bounded;
-use super::question::{Grouping, Question};
+use super::question::{Aggregation, GroupingKey};
 use super::tallied::Tallied;
-use super::unit::Unit;
+use super::unit::ProtectedUnit;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::dataflow::bounding::{Few, Identity, Values};
 use crate::dataflow::engine::Travels;
@@ -21,14 +21,14 @@ pub trait Vector: AsRef<[i64]> + Identity + Ord + Clone + 'static {}
 impl<V: AsRef<[i64]> + Identity + Ord + Clone + 'static> Vector for V {}
 
 /// Means of vectors, of which it is not yet said what bounds them. Prints as `<private>`.
-pub struct MeanOf<'scope, D, U: Unit<D>, T, K, G, V> {
+pub struct MeanOf<'scope, D, U: ProtectedUnit<D>, T, K, G, V> {
     bounded: Bounded<'scope, D, U, T>,
     keys: Result<Keys<K>, Invalid>,
     key: G,
     value: V,
 }
 
-impl<D, U: Unit<D>, T, K, G, V> fmt::Debug for MeanOf<'_, D, U, T, K, G, V> {
+impl<D, U: ProtectedUnit<D>, T, K, G, V> fmt::Debug for MeanOf<'_, D, U, T, K, G, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -37,7 +37,7 @@ impl<D, U: Unit<D>, T, K, G, V> fmt::Debug for MeanOf<'_, D, U, T, K, G, V> {
 impl<'scope, D, U, T> Bounded<'scope, D, U, T>
 where
     D: 'static,
-    U: Unit<D>,
+    U: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
     /// The mean of several numbers of each record, with one count for all of them. Another word must say what bounds them:
@@ -68,7 +68,7 @@ where
     }
 
     /// The same of each key.
-    pub fn mean_of_by<K: Grouping, G: Fn(&D) -> K + 'static, C: Vector, V: Fn(&D) -> C + 'static>(
+    pub fn mean_of_by<K: GroupingKey, G: Fn(&D) -> K + 'static, C: Vector, V: Fn(&D) -> C + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
@@ -81,9 +81,9 @@ where
 impl<'scope, D, U, T, K, G, V, C> MeanOf<'scope, D, U, T, K, G, V>
 where
     D: 'static,
-    U: Unit<D>,
+    U: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
-    K: Grouping,
+    K: GroupingKey,
     G: Fn(&D) -> K + 'static,
     V: Fn(&D) -> C + 'static,
     C: Vector,
@@ -165,7 +165,7 @@ where
         mean: impl FnOnce(Keys<K>) -> Result<S, Invalid>,
     ) -> Tallied<'scope, D, U, T, Averaged<S, C>, G, V>
     where
-        Averaged<S, C>: Question,
+        Averaged<S, C>: Aggregation,
     {
         let MeanOf { bounded, keys, key, value } = self;
         bounded.ask(key, value, keys.and_then(mean).map(Averaged::new))
@@ -185,7 +185,7 @@ impl<S, C> Averaged<S, C> {
     }
 }
 
-impl<S: Vectors<Key: Grouping, Known: Travels>, C: Vector> Question for Averaged<S, C> {
+impl<S: Vectors<Key: GroupingKey, Known: Travels>, C: Vector> Aggregation for Averaged<S, C> {
     type Key = S::Key;
     type Measure = Values<C>;
     type Statistic = S;

@@ -30,7 +30,7 @@ pub use answering::{Answering, Owned, Replies, TakesBack};
 pub(crate) use binding::{charge, terms};
 pub use bounded::Bounded;
 #[cfg(feature = "cli")]
-pub(crate) use exact::{Everything, Exact};
+pub(crate) use exact::{Everything, ExactCells};
 pub use mean_of::{Averaged, MeanOf, Vector};
 pub use naming::{Changing, Named, Naming, Once, Unnamed};
 #[cfg(feature = "cli")]
@@ -38,10 +38,10 @@ pub(crate) use office::CHOICE;
 pub use protect::{Private, Unplaced};
 #[cfg(feature = "cli")]
 pub(crate) use question::Terms;
-pub use question::{Asked, Averaging, Counting, Grouping, Question, Summing};
+pub use question::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
 pub use ranking::Ranking;
 pub use running::Accumulated;
 pub use searching::Searching;
 pub use tallied::Tallied;
-pub use unit::{NamedRecords, People, Person, Records, Unit};
+pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
 pub use window::Windowed;

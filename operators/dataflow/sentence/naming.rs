@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use crate::dataflow::bounding::{Chooser, Identified, Identity, Measure, Net, Rule};
+use crate::dataflow::bounding::{ContributionSelector, Identified, Identity, Measure, Net, Rule};
 use crate::dataflow::engine::Travels;
 use crate::time::Time;
 
@@ -29,7 +29,7 @@ pub trait Naming<D>: Clone + 'static {
     /// A record as the rule takes it.
     fn bring<M: Measure>(
         &self,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         item: &Self::Item,
         time: Time,
         value: M::Value,
@@ -57,7 +57,7 @@ impl<D: Travels + Clone> Naming<D> for Unnamed {
     #[inline]
     fn bring<M: Measure>(
         &self,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         _: &D,
         time: Time,
         value: M::Value,
@@ -102,7 +102,13 @@ where
         Identified::new(measure.clone())
     }
 
-    fn bring<M: Measure>(&self, _: &Chooser, item: &D, _: Time, value: M::Value) -> (I, M::Value) {
+    fn bring<M: Measure>(
+        &self,
+        _: &ContributionSelector,
+        item: &D,
+        _: Time,
+        value: M::Value,
+    ) -> (I, M::Value) {
         ((self.id)(item), value)
     }
 }
@@ -124,7 +130,7 @@ impl<D: Travels + Clone> Naming<D> for Once {
         Identified::new(measure.clone())
     }
 
-    fn bring<M: Measure>(&self, _: &Chooser, _: &D, _: Time, value: M::Value) -> ((), M::Value) {
+    fn bring<M: Measure>(&self, _: &ContributionSelector, _: &D, _: Time, value: M::Value) -> ((), M::Value) {
         ((), value)
     }
 }
@@ -154,7 +160,7 @@ impl<D: Travels + Clone + Identity + Ord> Naming<D> for Changing {
 
     fn bring<M: Measure>(
         &self,
-        _: &Chooser,
+        _: &ContributionSelector,
         (record, _, change): &Self::Item,
         _: Time,
         value: M::Value,

@@ -3,8 +3,8 @@
 use zeroize::Zeroizing;
 
 use crate::accounting::PrivacyUnit;
-use crate::dataflow::driver::Shared;
-use crate::dataflow::release::{Desk, Wake};
+use crate::dataflow::driver::ProcessShared;
+use crate::dataflow::release::{ReleaseBackend, Wake};
 use crate::gate::{Gate, Memory};
 use crate::ledger::{AccountSpec, Digest, LedgerError, Name, VersionTerms};
 
@@ -12,12 +12,12 @@ use crate::ledger::{AccountSpec, Digest, LedgerError, Name, VersionTerms};
 pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
 
 /// A desk, and what was kept for its statistic.
-pub(super) type Opened = (Box<dyn Desk>, Option<Memory>);
+pub(super) type Opened = (Box<dyn ReleaseBackend>, Option<Memory>);
 
 /// Where releases are paid for and sealed.
-pub(super) trait Office {
+pub(super) trait StatisticBackend {
     /// Is halted when the run fails, and refuses to be elsewhere than worker 0 is.
-    fn answers_for(&self, shared: &Shared);
+    fn answers_for(&self, shared: &ProcessShared);
 
     fn job(&self) -> Name;
 
@@ -36,8 +36,8 @@ pub(super) trait Office {
 /// The gate.
 pub(super) struct AtGate<'a>(pub(super) &'a Gate);
 
-impl Office for AtGate<'_> {
-    fn answers_for(&self, shared: &Shared) {
+impl StatisticBackend for AtGate<'_> {
+    fn answers_for(&self, shared: &ProcessShared) {
         shared.on_failure(Box::new(self.0.halter()));
     }
 

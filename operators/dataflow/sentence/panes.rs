@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::admission::Closing;
-use super::question::Question;
-use super::unit::{Brought, Pane, Unit};
+use super::question::Aggregation;
+use super::unit::{Pane, ProtectedUnit, RecordContribution};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Cap, Chooser};
+use crate::dataflow::bounding::{Cap, ContributionSelector};
 use crate::dataflow::windows::Schedule;
 use crate::mechanisms::Key;
 use crate::time::Time;
 
 /// How a statistic reads records.
-pub(super) struct Reading<D, U, T, G, V> {
+pub(super) struct RecordReading<D, U, T, G, V> {
     pub(super) unit: Rc<U>,
     pub(super) time: Rc<T>,
     pub(super) key: Rc<G>,
@@ -27,11 +27,11 @@ pub(super) struct Reading<D, U, T, G, V> {
 }
 
 /// What one worker holds of one statistic.
-pub(super) struct Panes<D, U: Unit<D>, Q: Question, T, G, V> {
-    reading: Reading<D, U, T, G, V>,
+pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
+    reading: RecordReading<D, U, T, G, V>,
     question: Q,
     cap: Cap,
-    chooser: Chooser,
+    chooser: ContributionSelector,
     schedule: Schedule,
     late: i64,
     /// By pane, and by the first of its windows that it counts in.
@@ -45,7 +45,7 @@ pub(super) struct Panes<D, U: Unit<D>, Q: Question, T, G, V> {
 }
 
 /// The number of a window, and what this worker knows of it.
-pub(super) type Closed<Q> = (u64, Vec<(<Q as Question>::Key, <Q as Question>::Total)>);
+pub(super) type Closed<Q> = (u64, Vec<(<Q as Aggregation>::Key, <Q as Aggregation>::Total)>);
 
 /// A moment of the source, a stretch of event time, and where records of it go that came at that moment.
 struct Last {
@@ -57,17 +57,17 @@ struct Last {
 
 impl<D, U, Q, T, G, V> Panes<D, U, Q, T, G, V>
 where
-    U: Unit<D>,
-    Q: Question,
+    U: ProtectedUnit<D>,
+    Q: Aggregation,
     T: Fn(&D) -> Time,
     G: Fn(&D) -> Q::Key,
     V: Fn(&D) -> <Q::Measure as crate::dataflow::bounding::Measure>::Value,
 {
     pub(super) fn new(
-        reading: Reading<D, U, T, G, V>,
+        reading: RecordReading<D, U, T, G, V>,
         question: Q,
         cap: Cap,
-        chooser: Chooser,
+        chooser: ContributionSelector,
         (schedule, late): (Schedule, i64),
     ) -> Self {
         let last = Last { given: Time::MIN, first: 0, span: 0..0, pane: None };
@@ -101,7 +101,7 @@ where
                 continue;
             }
             let value = (self.reading.value)(record);
-            let brought = Brought { time, key: &key, value };
+            let brought = RecordContribution { time, key: &key, value };
             self.reading.unit.add(&mut self.panes[pane], &self.question, &self.chooser, item, brought);
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::naming::{Changing, Named, Once, Unnamed};
-use super::unit::{NamedRecords, People, Person, Records, Unit};
+use super::unit::{NamedRecords, People, Person, ProtectedUnit, Records};
 use super::window::Windowed;
 use crate::dataflow::bounding::Identity;
 use crate::dataflow::driver::Fed;
@@ -34,12 +34,12 @@ use crate::time::{Moment, Span, Time};
 /// visits.protect(|visit| visit.0).map(|visit| (7, visit.1));
 /// # }
 /// ```
-pub struct Private<'scope, D, U: Unit<D>> {
+pub struct Private<'scope, D, U: ProtectedUnit<D>> {
     pub(super) items: Fed<'scope, U::Item>,
     pub(super) unit: U,
 }
 
-impl<D, U: Unit<D>> fmt::Debug for Private<'_, D, U> {
+impl<D, U: ProtectedUnit<D>> fmt::Debug for Private<'_, D, U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -103,7 +103,7 @@ impl<'scope, D: Travels + Clone> Private<'scope, D, Records> {
     }
 }
 
-impl<'scope, D, U: Unit<D>> Private<'scope, D, U> {
+impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
     /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` tells when a record
     /// happened; it decides nothing but its window.
     pub fn tumbling<T: Fn(&D) -> Time + 'static>(
@@ -167,19 +167,19 @@ impl<'scope, D, U: Unit<D>> Private<'scope, D, U> {
 /// A stream that will be cut into windows once it is said which of them exist. That is public, and never a matter of
 /// records: it is the same for neighbours. Nothing here panics; what cannot be a window is refused at the end of the
 /// sentence.
-pub struct Unplaced<'scope, D, U: Unit<D>, T> {
+pub struct Unplaced<'scope, D, U: ProtectedUnit<D>, T> {
     private: Private<'scope, D, U>,
     time: Rc<T>,
     schedule: Box<dyn FnOnce(Time, Option<Time>) -> Result<Schedule, Invalid>>,
 }
 
-impl<D, U: Unit<D>, T> fmt::Debug for Unplaced<'_, D, U, T> {
+impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Unplaced<'_, D, U, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl<'scope, D, U: Unit<D>, T> Unplaced<'scope, D, U, T> {
+impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
     /// The windows that lie wholly between two moments, such as `"2026-11-01"` and `"2026-11-02"`.
     pub fn between(self, from: impl Moment, until: impl Moment) -> Windowed<'scope, D, U, T> {
         let ends = from.moment().and_then(|from| Ok((from, Some(until.moment()?))));

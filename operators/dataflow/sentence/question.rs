@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::bounding::{self, Cap, Count, Identity, Kept, Left, Measure, Rule, Sum};
+use crate::dataflow::bounding::{
+    self, Cap, Count, Identity, KeptRecords, Measure, RemainingContribution, Rule, Sum,
+};
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
 use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Tally, Total};
 
 /// What a statistic may be grouped by: a number, a text, nothing.
-pub trait Grouping: Key + Identity {}
+pub trait GroupingKey: Key + Identity {}
 
-impl<K: Key + Identity> Grouping for K {}
+impl<K: Key + Identity> GroupingKey for K {}
 
 /// A statistic as the operators see it.
-pub trait Question: Clone + 'static {
+pub trait Aggregation: Clone + 'static {
     /// What it is grouped by.
-    type Key: Grouping;
+    type Key: GroupingKey;
     /// What it reads of a person's records in a key.
     type Measure: Measure;
     /// What it asks.
@@ -61,7 +63,7 @@ pub trait Question: Clone + 'static {
         &self,
         total: &mut Self::Total,
         share: <Self::Measure as Measure>::Share,
-        _left: Left,
+        _left: RemainingContribution,
     ) -> u64 {
         self.add(total, share);
         u64::MAX
@@ -76,24 +78,24 @@ pub trait Question: Clone + 'static {
 
 /// A question that is answered by a cell a key: what is asked, and what is read for it.
 #[derive(Clone, Debug)]
-pub struct Asked<S, M> {
+pub struct KeyedAggregation<S, M> {
     pub(crate) statistic: S,
     pub(crate) measure: M,
 }
 
 /// Records, or people, by key.
-pub type Counting<K> = Asked<Total<K>, Count>;
+pub type CountingByKey<K> = KeyedAggregation<Total<K>, Count>;
 
 /// Sums by key.
-pub type Summing<K> = Asked<Total<K>, Sum>;
+pub type SumsByKey<K> = KeyedAggregation<Total<K>, Sum>;
 
 /// Means by key.
-pub type Averaging<K> = Asked<Mean<K>, Terms>;
+pub type Averaging<K> = KeyedAggregation<Mean<K>, Terms>;
 
 /// A statistic of which each person's share of a key is a cell.
-pub trait Shared: Statistic<Tally = Cells<Self::Key>> + Clone {
+pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
     /// What it is grouped by.
-    type Key: Grouping;
+    type Key: GroupingKey;
 
     /// The only keys it is told for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
@@ -122,33 +124,33 @@ macro_rules! shared {
 shared!(Total, Mean);
 
 /// A measure of records, and of a sum over them.
-pub trait Summed: Measure {
+pub trait SummedMeasure: Measure {
     /// Both.
     fn both(share: Self::Share) -> (u32, i128);
 }
 
-impl Summed for Count {
+impl SummedMeasure for Count {
     #[inline]
     fn both(records: u32) -> (u32, i128) {
         (records, 0)
     }
 }
 
-impl Summed for Sum {
+impl SummedMeasure for Sum {
     #[inline]
-    fn both(share: bounding::Summed) -> (u32, i128) {
+    fn both(share: bounding::PersonSum) -> (u32, i128) {
         (share.records, share.sum.into())
     }
 }
 
-impl Summed for Terms {
+impl SummedMeasure for Terms {
     #[inline]
     fn both(share: (u32, i128)) -> (u32, i128) {
         share
     }
 }
 
-impl<S: Shared, M: Summed + 'static> Question for Asked<S, M> {
+impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregation<S, M> {
     type Key = S::Key;
     type Measure = M;
     type Statistic = S;
@@ -190,14 +192,14 @@ pub struct Terms(pub(crate) Range);
 impl Measure for Terms {
     type Value = i64;
     type Share = (u32, i128);
-    type Plain = Kept<Terms>;
+    type Plain = KeptRecords<Terms>;
     const CUTS: bool = true;
 
-    fn plain(&self) -> Kept<Terms> {
-        Kept::new(*self)
+    fn plain(&self) -> KeptRecords<Terms> {
+        KeptRecords::new(*self)
     }
 
-    fn bring(value: i64, hash: impl FnOnce(&i64) -> u64) -> <Kept<Terms> as Rule>::Value {
+    fn bring(value: i64, hash: impl FnOnce(&i64) -> u64) -> <KeptRecords<Terms> as Rule>::Value {
         (hash(&value), value)
     }
 

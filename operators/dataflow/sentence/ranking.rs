@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::question::{Grouping, Question};
+use super::question::{Aggregation, GroupingKey};
 use crate::dataflow::bounding;
 use crate::mechanisms::{Quantiles, Summary, Values};
 
@@ -13,13 +13,13 @@ pub struct Ranking<K> {
     measure: bounding::Values<i64>,
 }
 
-impl<K: Grouping> Ranking<K> {
+impl<K: GroupingKey> Ranking<K> {
     pub(crate) fn new(quantiles: Quantiles<K>) -> Ranking<K> {
         Ranking { quantiles, measure: bounding::Values::new() }
     }
 }
 
-impl<K: Grouping> Question for Ranking<K> {
+impl<K: GroupingKey> Aggregation for Ranking<K> {
     type Key = K;
     type Measure = bounding::Values<i64>;
     type Statistic = Quantiles<K>;

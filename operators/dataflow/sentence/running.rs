@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use super::question::{Asked, Grouping, Question, Summed};
+use super::question::{Aggregation, GroupingKey, KeyedAggregation, SummedMeasure};
 use super::tallied::Tallied;
-use super::unit::Unit;
+use super::unit::ProtectedUnit;
 use crate::accounting::running::Strategy;
-use crate::dataflow::bounding::{Cap, Left};
+use crate::dataflow::bounding::{Cap, RemainingContribution};
 use crate::dataflow::windows::Schedule;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Span, Tally, Total};
 
 /// Totals over windows, by key.
-pub type Accumulated<K, M> = Asked<RunningTotal<K>, M>;
+pub type Accumulated<K, M> = KeyedAggregation<RunningTotal<K>, M>;
 
 /// A total whose windows are added up, told at every window and paid for once.
 ///
 /// What is bounded is what a person brings to *all* windows together, for a person is in every total from then on: `keys` keys in
 /// all, and in each `per_key` records, or a sum no farther from zero than its range, or the person once. Which records those are is a
 /// matter of the windows' order, and inside a window of the keyed hash that decides everywhere.
-impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
-    Tallied<'scope, D, U, T, Asked<Total<K>, M>, G, V>
+impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'static, G, V>
+    Tallied<'scope, D, U, T, KeyedAggregation<Total<K>, M>, G, V>
 {
     /// At every window the total of all windows so far, up to the last that there is.
     ///
@@ -71,27 +71,29 @@ impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
 
     fn over(self, span: Result<Span, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         let overlaps = self.bounded.windows.schedule.as_ref().is_some_and(Schedule::overlaps);
-        self.asked(|Asked { statistic, measure }| {
+        self.asked(|KeyedAggregation { statistic, measure }| {
             if overlaps {
                 let remedy = "windows side by side, and over_last for totals of several";
                 return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
             }
-            Ok(Asked { statistic: RunningTotal::new(statistic, span?)?, measure })
+            Ok(KeyedAggregation { statistic: RunningTotal::new(statistic, span?)?, measure })
         })
     }
 }
 
-impl<'scope, D, U: Unit<D>, T, K: Grouping, M: Summed + 'static, G, V>
+impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'static, G, V>
     Tallied<'scope, D, U, T, Accumulated<K, M>, G, V>
 {
     /// Noised by this strategy, and not by the best: to compare, or because a tree is simpler to audit.
     #[must_use]
     pub fn by(self, strategy: Strategy) -> Self {
-        self.asked(|Asked { statistic, measure }| Ok(Asked { statistic: statistic.by(strategy), measure }))
+        self.asked(|KeyedAggregation { statistic, measure }| {
+            Ok(KeyedAggregation { statistic: statistic.by(strategy), measure })
+        })
     }
 }
 
-impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
+impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, M> {
     type Key = K;
     type Measure = M;
     type Statistic = RunningTotal<K>;
@@ -118,14 +120,14 @@ impl<K: Grouping, M: Summed + 'static> Question for Accumulated<K, M> {
     /// Of who is in one window alone.
     #[inline]
     fn add(&self, total: &mut Cell, share: M::Share) {
-        self.add_left(total, share, Left { amount: self.statistic.each(), first: true });
+        self.add_left(total, share, RemainingContribution { amount: self.statistic.each(), first: true });
     }
 
     fn over_life(&self) -> Option<u64> {
         Some(self.statistic.each())
     }
 
-    fn add_left(&self, total: &mut Cell, share: M::Share, left: Left) -> u64 {
+    fn add_left(&self, total: &mut Cell, share: M::Share, left: RemainingContribution) -> u64 {
         let (records, sum) = M::both(share);
         let (cell, used) = self.statistic.contribution(records.into(), sum, left.amount, left.first);
         total.add(&cell);

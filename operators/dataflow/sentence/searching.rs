@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::question::{Grouping, Question};
+use super::question::{Aggregation, GroupingKey};
 use crate::dataflow::bounding::{Cap, Own};
 use crate::invalid::Invalid;
 use crate::mechanisms::{ContributionBound, Largest, Monotone, Summary, Tops};
@@ -15,14 +15,14 @@ pub struct Searching<K, F> {
     most: usize,
 }
 
-impl<K: Grouping, F: Monotone> Searching<K, F> {
+impl<K: GroupingKey, F: Monotone> Searching<K, F> {
     pub(crate) fn new(largest: Largest<K, F>) -> Searching<K, F> {
         let measure = Own(largest.each());
         Searching { largest, measure, most: usize::MAX }
     }
 }
 
-impl<K: Grouping, F: Monotone> Question for Searching<K, F> {
+impl<K: GroupingKey, F: Monotone> Aggregation for Searching<K, F> {
     type Key = K;
     type Measure = Own;
     type Statistic = Largest<K, F>;

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use super::admission::{Admission, Restored, Tab};
 use super::binding::{charge, terms};
 use super::bounded::Bounded;
-use super::bounder::{Part, bounded};
+use super::bounder::{AggregationPart, bounded};
 use super::ledgered::Ledgered;
-use super::office::{AtGate, Office};
-use super::panes::{Panes, Reading};
-use super::question::Question;
-use super::told::{Portion, Remembered, Telling};
-use super::unit::Unit;
+use super::office::{AtGate, StatisticBackend};
+use super::panes::{Panes, RecordReading};
+use super::question::Aggregation;
+use super::told::{Portion, PreparedRelease, Remembered};
+use super::unit::ProtectedUnit;
 use crate::accounting::Promise;
-use crate::dataflow::bounding::{Chooser, Measure};
-use crate::dataflow::driver::{Failure, Fed};
+use crate::dataflow::bounding::{ContributionSelector, Measure};
+use crate::dataflow::driver::{Fed, RunError};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
-use crate::dataflow::release::{Plan, Release, Title, Waker, release};
+use crate::dataflow::release::{LeavingRelease, StatisticSchedule, Title, Waker, release};
 use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
@@ -41,7 +41,7 @@ use crate::time::{Time, in_words};
 /// visits.bound(Bound::keys(1)).count().inspect(|count| println!("{count:?}"));
 /// # }
 /// ```
-pub struct Tallied<'scope, D, U: Unit<D>, T, Q, G, V> {
+pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     pub(super) bounded: Bounded<'scope, D, U, T>,
     pub(super) key: Rc<G>,
     pub(super) value: Rc<V>,
@@ -51,13 +51,13 @@ pub struct Tallied<'scope, D, U: Unit<D>, T, Q, G, V> {
     stated: Option<VersionTerms>,
 }
 
-impl<D, U: Unit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
+impl<D, U: ProtectedUnit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl<D, U: Unit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
+impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
     fn clone(&self) -> Self {
         Tallied {
             bounded: self.bounded.clone(),
@@ -70,7 +70,7 @@ impl<D, U: Unit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
     }
 }
 
-impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G, V> {
+impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D, U, T, Q, G, V> {
     pub(super) fn new(
         bounded: Bounded<'scope, D, U, T>,
         key: G,
@@ -82,7 +82,7 @@ impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G,
     }
 
     /// The same, of another question.
-    pub(super) fn asked<R: Question>(
+    pub(super) fn asked<R: Aggregation>(
         self,
         question: impl FnOnce(Q) -> Result<R, Invalid>,
     ) -> Tallied<'scope, D, U, T, R, G, V> {
@@ -108,9 +108,9 @@ impl<'scope, D, U: Unit<D>, T, Q: Question, G, V> Tallied<'scope, D, U, T, Q, G,
 impl<'scope, D, U, T, Q, G, V> Tallied<'scope, D, U, T, Q, G, V>
 where
     D: 'static,
-    U: Unit<D>,
-    Q: Question,
-    Part<Q>: Travels,
+    U: ProtectedUnit<D>,
+    Q: Aggregation,
+    AggregationPart<Q>: Travels,
     T: Fn(&D) -> Time + 'static,
     G: Fn(&D) -> Q::Key + 'static,
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
@@ -125,7 +125,7 @@ where
     /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a failure of
     /// [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So it is where the same version of
     /// a job asks for the same statistic with other parameters. Nothing here panics.
-    pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, Release>
+    pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
         X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
     {
@@ -135,10 +135,10 @@ where
     /// As [`release`](Self::release), wherever what is released is sealed.
     pub(super) fn release_at<X>(
         self,
-        office: &dyn Office,
+        office: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
-    ) -> StreamVec<'scope, Time, Release>
+    ) -> StreamVec<'scope, Time, LeavingRelease>
     where
         X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
     {
@@ -155,11 +155,11 @@ where
 
     fn opened<X>(
         self,
-        office: &dyn Office,
+        office: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
-    ) -> Result<StreamVec<'scope, Time, Release>, Failure>
+    ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
     where
         X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
     {
@@ -168,16 +168,16 @@ where
             return Err(refused.into());
         }
         let schedule =
-            people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+            people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
         let ready = mechanism.ready(question.statistic())?;
         let largest = ready.largest();
         let name = people.items.context.name(office.job(), name)?;
-        let chooser = Chooser::new(*office.secret());
+        let chooser = ContributionSelector::new(*office.secret());
         let tab = Tab::new(&*people.unit, &question, &limits)?;
 
         // Worker 0 alone has a desk, and knows what was kept.
-        let seated = || -> Result<_, Failure> {
+        let seated = || -> Result<_, RunError> {
             let domain = office.domain(domain.as_deref(), limits.unit())?;
             let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
             domain.counts(charge.cost())?;
@@ -219,7 +219,7 @@ where
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
             let promise = domain.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
-            let telling = Telling {
+            let telling = PreparedRelease {
                 ready,
                 title: title.clone(),
                 promise,
@@ -227,7 +227,7 @@ where
                 schedule: schedule.clone(),
                 counters,
             };
-            let plan = Plan::of(title, &people.windows, schedule.clone(), telling);
+            let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), telling);
             Ok(((plan, desk, waker), restored))
         };
         let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
@@ -241,7 +241,7 @@ where
 
         let counters = tab.map(|tab| (Admission::new(tab), told_once(scope, restored.unwrap_or_default())));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let reading = Reading {
+        let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
             key,
@@ -255,9 +255,9 @@ where
         let cap = question.cap(&limits)?;
         let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule, late));
         let parts = bounded(people.gathered(&chooser), panes, counters);
-        let parts: Fed<'scope, (u64, Portion<Part<Q>>)> =
+        let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<Telling<X::Ready, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
+        Ok(release::<PreparedRelease<X::Ready, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
     }
 }
 

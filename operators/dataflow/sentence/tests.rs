@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::accounting::Interval;
 use crate::dataflow::bounding::tests::{Random, VALUES};
-use crate::dataflow::bounding::{Cap, Chooser, Rule, Table};
+use crate::dataflow::bounding::{Cap, ContributionSelector, PersonTable, Rule};
 use crate::dataflow::*;
 use crate::mechanisms::{Bound, Gaussian, Keys};
 use crate::time::{Span, Time};
@@ -45,7 +45,7 @@ impl<R> Script<R> {
 impl<R: Clone + 'static> Source for Scripted<R> {
     type Record = R;
 
-    fn pull(&mut self, batch: &mut Vec<R>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<R>) -> Result<Pulled, SourceError> {
         let Some((records, pulled)) = self.0.next() else { return Ok(Pulled::End) };
         batch.extend(records);
         Ok(pulled)
@@ -112,7 +112,7 @@ pub(super) fn given<R: Clone>(scripts: &[Script<R>]) -> Vec<(Time, R)> {
 pub(super) fn run<R: Clone + Send + Sync + 'static>(
     scripts: &[Script<R>],
     build: impl for<'scope> Fn(Fed<'scope, R>) + Send + Sync + 'static,
-) -> Result<Finished, Failure> {
+) -> Result<Finished, RunError> {
     let scripts = scripts.to_vec();
     execute(Config::threads(scripts.len()).unwrap(), move |worker, feeds| {
         let source = scripts[worker.index()].clone().source();
@@ -128,8 +128,8 @@ pub(super) fn span(length: i64) -> Span {
 /// What is sealed of each window, where one table sees every record by itself: the reference for a person's statistics.
 pub(super) fn tallied<P, K, R, T>(
     schedule: &Schedule,
-    table: impl Fn(Chooser) -> Table<P, K, R>,
-    records: impl Fn(Interval, &mut Table<P, K, R>),
+    table: impl Fn(ContributionSelector) -> PersonTable<P, K, R>,
+    records: impl Fn(Interval, &mut PersonTable<P, K, R>),
     mut admit: impl FnMut(&P) -> bool,
     add: impl Fn(&mut T, R::Share) + Copy,
 ) -> BTreeMap<Time, Vec<(K, T)>>
@@ -139,7 +139,7 @@ where
     R: Rule,
     T: Default,
 {
-    let chooser = Chooser::new(recorder::SECRET);
+    let chooser = ContributionSelector::new(recorder::SECRET);
     (0..)
         .map_while(|number| schedule.window(number))
         .map(|window| {
@@ -151,7 +151,7 @@ where
         .collect()
 }
 
-impl<D, U: Unit<D>, T> Windowed<'_, D, U, T> {
+impl<D, U: ProtectedUnit<D>, T> Windowed<'_, D, U, T> {
     /// So late, or not at all.
     fn late_by(self, late: i64) -> Self {
         if late == 0 { self } else { self.late(Span::microseconds(late)) }

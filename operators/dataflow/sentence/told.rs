@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::Admitted;
 use super::ledgered::{Ledgered, Pages};
-use super::question::Grouping;
+use super::question::GroupingKey;
 use super::unit::Person;
 use crate::accounting::Interval;
 use crate::dataflow::engine::Travels;
-use crate::dataflow::release::{Statistic, Title};
+use crate::dataflow::release::{Title, WindowStatistic};
 use crate::dataflow::windows::Schedule;
 use crate::gate::{self, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
@@ -37,7 +37,7 @@ impl<P> fmt::Debug for Portion<P> {
 }
 
 /// A mechanism that is ready, with what its releases have in common.
-pub(super) struct Telling<R, P, K> {
+pub(super) struct PreparedRelease<R, P, K> {
     pub(super) ready: Arc<R>,
     pub(super) title: Title,
     pub(super) promise: Arc<str>,
@@ -46,11 +46,11 @@ pub(super) struct Telling<R, P, K> {
     pub(super) counters: Option<Ledgered<P, K>>,
 }
 
-impl<R, P, K> Statistic for Telling<R, P, K>
+impl<R, P, K> WindowStatistic for PreparedRelease<R, P, K>
 where
     R: Ready<Tally: Tally<Part: Travels>, Answer: Tellable>,
     P: Person,
-    K: Grouping,
+    K: GroupingKey,
 {
     type Part = Portion<<R::Tally as Tally>::Part>;
     type Tally = (R::Tally, Vec<Admitted>);
@@ -81,7 +81,7 @@ where
         if let Some(counters) = &self.counters {
             counters.admitted(window, admitted);
         }
-        Box::new(Draw {
+        Box::new(WindowDraw {
             ready: Arc::clone(&self.ready),
             title: self.title.clone(),
             promise: Arc::clone(&self.promise),
@@ -94,7 +94,7 @@ where
 }
 
 /// One window, as the gate sees it.
-struct Draw<R: Ready, P, K> {
+struct WindowDraw<R: Ready, P, K> {
     ready: Arc<R>,
     title: Title,
     promise: Arc<str>,
@@ -104,13 +104,13 @@ struct Draw<R: Ready, P, K> {
     tally: R::Tally,
 }
 
-impl<R: Ready<Answer: Tellable>, P: Person, K: Grouping> Sealable for Draw<R, P, K> {
+impl<R: Ready<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
     fn keeps_state(&self) -> bool {
         self.counters.is_some() || self.ready.remembers()
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
-        let Draw { ready, title, promise, counters, schedule, window, tally } = *self;
+        let WindowDraw { ready, title, promise, counters, schedule, window, tally } = *self;
         // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
         let kept = before

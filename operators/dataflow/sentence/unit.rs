@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::admission::Closing;
 use super::naming::{Naming, Once};
-use super::question::Question;
-use crate::dataflow::bounding::{Cap, Chooser, Each, Identity, Measure, Table};
+use super::question::Aggregation;
+use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure, PersonTable, RecordTotals};
 use crate::dataflow::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
 use crate::time::Time;
 
@@ -17,13 +17,13 @@ pub trait Person: Identity + Ord + Clone + Send + 'static {}
 impl<P: Identity + Ord + Clone + Send + 'static> Person for P {}
 
 /// What one record, or everything of one person, is to the operators. Implemented here, for [`People`] and [`Records`].
-pub trait Unit<D>: Clone + 'static {
+pub trait ProtectedUnit<D>: Clone + 'static {
     /// A record on its way.
     type Item: Travels + Clone;
     /// Who is bounded.
     type Person: Person;
     /// What is held of one pane.
-    type Pane<Q: Question>: Pane<Self::Person, Q>;
+    type Pane<Q: Aggregation>: Pane<Self::Person, Q>;
 
     /// Whether who is bounded is one record, and so in one window alone.
     const IS_A_RECORD: bool = false;
@@ -38,20 +38,20 @@ pub trait Unit<D>: Clone + 'static {
     fn gathered<'scope>(
         &self,
         items: StreamVec<'scope, Time, Self::Item>,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
     ) -> Batches<'scope, Self::Item>;
 
     /// An empty pane.
-    fn pane<Q: Question>(question: &Q, cap: Cap, chooser: Chooser) -> Self::Pane<Q>;
+    fn pane<Q: Aggregation>(question: &Q, cap: Cap, chooser: ContributionSelector) -> Self::Pane<Q>;
 
     /// Takes a record in.
-    fn add<Q: Question>(
+    fn add<Q: Aggregation>(
         &self,
         pane: &mut Self::Pane<Q>,
         question: &Q,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         item: &Self::Item,
-        record: Brought<'_, Q>,
+        record: RecordContribution<'_, Q>,
     );
 }
 
@@ -60,7 +60,7 @@ pub(super) type Batches<'scope, T> = Shared<'scope, Time, Rc<Vec<T>>>;
 
 /// What a statistic reads of a record.
 #[expect(missing_debug_implementations, reason = "it is private")]
-pub struct Brought<'a, Q: Question> {
+pub struct RecordContribution<'a, Q: Aggregation> {
     /// When it happened.
     pub(super) time: Time,
     /// Its key.
@@ -70,7 +70,7 @@ pub struct Brought<'a, Q: Question> {
 }
 
 /// What is held of one pane of a statistic, or of one of its windows.
-pub trait Pane<P, Q: Question> {
+pub trait Pane<P, Q: Aggregation> {
     /// Takes in another pane of the same window.
     fn merge(&mut self, other: &Self, question: &Q);
 
@@ -78,7 +78,7 @@ pub trait Pane<P, Q: Question> {
     fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)>;
 
     /// Forgets everything but its memory, and chooses by this one from now on.
-    fn reuse(&mut self, chooser: Chooser);
+    fn reuse(&mut self, chooser: ContributionSelector);
 }
 
 /// A person's records belong to the person: protected is everything that one person did.
@@ -105,7 +105,7 @@ impl<P, F, N: Clone> Clone for People<P, F, N> {
     }
 }
 
-impl<D, P, F, N> Unit<D> for People<P, F, N>
+impl<D, P, F, N> ProtectedUnit<D> for People<P, F, N>
 where
     P: Person,
     F: Fn(&D) -> P + 'static,
@@ -113,7 +113,7 @@ where
 {
     type Item = N::Item;
     type Person = P;
-    type Pane<Q: Question> = Table<P, Q::Key, N::Rule<Q::Measure>>;
+    type Pane<Q: Aggregation> = PersonTable<P, Q::Key, N::Rule<Q::Measure>>;
 
     #[inline]
     fn record(item: &N::Item) -> &D {
@@ -128,7 +128,7 @@ where
     fn gathered<'scope>(
         &self,
         items: StreamVec<'scope, Time, N::Item>,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
     ) -> Batches<'scope, N::Item> {
         let (person, chooser) = (Rc::clone(&self.person), chooser.clone());
         let route = Exchange::new(move |item: &N::Item| chooser.route(&person(N::record(item))));
@@ -141,8 +141,8 @@ where
         })
     }
 
-    fn pane<Q: Question>(question: &Q, cap: Cap, chooser: Chooser) -> Self::Pane<Q> {
-        let table = Table::new(chooser, cap, N::rule(question.measure()));
+    fn pane<Q: Aggregation>(question: &Q, cap: Cap, chooser: ContributionSelector) -> Self::Pane<Q> {
+        let table = PersonTable::new(chooser, cap, N::rule(question.measure()));
         match question.listed() {
             Some(keys) => table.only(keys),
             None => table,
@@ -150,44 +150,44 @@ where
     }
 
     #[inline]
-    fn add<Q: Question>(
+    fn add<Q: Aggregation>(
         &self,
         pane: &mut Self::Pane<Q>,
         _: &Q,
-        chooser: &Chooser,
+        chooser: &ContributionSelector,
         item: &N::Item,
-        Brought { time, key, value }: Brought<'_, Q>,
+        RecordContribution { time, key, value }: RecordContribution<'_, Q>,
     ) {
         let value = self.naming.bring::<Q::Measure>(chooser, item, time, value);
         pane.add((self.person)(N::record(item)), key, value);
     }
 }
 
-impl<P, N, Q, M> Pane<P, Q> for Table<P, Q::Key, N>
+impl<P, N, Q, M> Pane<P, Q> for PersonTable<P, Q::Key, N>
 where
     P: Person,
-    Q: Question<Measure = M>,
+    Q: Aggregation<Measure = M>,
     M: Measure,
     N: crate::dataflow::bounding::Rule<Share = M::Share>,
 {
     fn merge(&mut self, other: &Self, _: &Q) {
-        Table::merge(self, other);
+        PersonTable::merge(self, other);
     }
 
     fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)> {
         if !closing.is_over_life() {
-            return Table::close(
+            return PersonTable::close(
                 self,
                 |person| closing.admits(person),
                 |total, share| question.add(total, share),
             );
         }
-        Table::close_in_order(self, |person, key, share, total| {
+        PersonTable::close_in_order(self, |person, key, share, total| {
             closing.count(person, key, |left| question.add_left(total.get_or_insert_default(), share, left));
         })
     }
 
-    fn reuse(&mut self, chooser: Chooser) {
+    fn reuse(&mut self, chooser: ContributionSelector) {
         self.clear();
         self.choose_by(chooser);
     }
@@ -201,10 +201,10 @@ pub struct Records;
 /// Records with an id: each id is protected, and counts once.
 pub type NamedRecords<I, G> = People<I, G, Once>;
 
-impl<D: Travels + Clone> Unit<D> for Records {
+impl<D: Travels + Clone> ProtectedUnit<D> for Records {
     type Item = D;
     type Person = ();
-    type Pane<Q: Question> = Each<Q::Key, Q::Total>;
+    type Pane<Q: Aggregation> = RecordTotals<Q::Key, Q::Total>;
     const IS_A_RECORD: bool = true;
 
     #[inline]
@@ -217,7 +217,11 @@ impl<D: Travels + Clone> Unit<D> for Records {
         given
     }
 
-    fn gathered<'scope>(&self, items: StreamVec<'scope, Time, D>, _: &Chooser) -> Batches<'scope, D> {
+    fn gathered<'scope>(
+        &self,
+        items: StreamVec<'scope, Time, D>,
+        _: &ContributionSelector,
+    ) -> Batches<'scope, D> {
         items.unary(Pipeline, "Gather", |_, _| {
             move |input, output| {
                 input.for_each(|time, batch| {
@@ -227,18 +231,18 @@ impl<D: Travels + Clone> Unit<D> for Records {
         })
     }
 
-    fn pane<Q: Question>(question: &Q, _: Cap, chooser: Chooser) -> Self::Pane<Q> {
-        Each::new(chooser, question.listed())
+    fn pane<Q: Aggregation>(question: &Q, _: Cap, chooser: ContributionSelector) -> Self::Pane<Q> {
+        RecordTotals::new(chooser, question.listed())
     }
 
     #[inline]
-    fn add<Q: Question>(
+    fn add<Q: Aggregation>(
         &self,
         pane: &mut Self::Pane<Q>,
         question: &Q,
-        _: &Chooser,
+        _: &ContributionSelector,
         _: &D,
-        Brought { key, value, .. }: Brought<'_, Q>,
+        RecordContribution { key, value, .. }: RecordContribution<'_, Q>,
     ) {
         pane.add(key, |total| {
             let share = question.measure().share(Cap::ONE, std::iter::once((&value, 1)));
@@ -247,16 +251,16 @@ impl<D: Travels + Clone> Unit<D> for Records {
     }
 }
 
-impl<Q: Question> Pane<(), Q> for Each<Q::Key, Q::Total> {
+impl<Q: Aggregation> Pane<(), Q> for RecordTotals<Q::Key, Q::Total> {
     fn merge(&mut self, other: &Self, question: &Q) {
-        Each::merge(self, other, |ours, theirs| question.join(ours, theirs));
+        RecordTotals::merge(self, other, |ours, theirs| question.join(ours, theirs));
     }
 
     fn close(&mut self, _: &Q, _: &mut Closing<'_, (), Q::Key>) -> Vec<(Q::Key, Q::Total)> {
-        Each::close(self)
+        RecordTotals::close(self)
     }
 
-    fn reuse(&mut self, chooser: Chooser) {
+    fn reuse(&mut self, chooser: ContributionSelector) {
         self.choose_by(chooser);
     }
 }

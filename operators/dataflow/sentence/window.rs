@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bounded::Bounded;
 use super::naming::Naming;
 use super::protect::Private;
-use super::unit::{NamedRecords, People, Person, Records, Unit};
+use super::unit::{NamedRecords, People, Person, ProtectedUnit, Records};
 use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::Travels;
 use crate::dataflow::windows::{Clock, Schedule, Windows};
@@ -28,7 +28,7 @@ use crate::time::{Span, Time};
 /// visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0).count();
 /// # }
 /// ```
-pub struct Windowed<'scope, D, U: Unit<D>, T> {
+pub struct Windowed<'scope, D, U: ProtectedUnit<D>, T> {
     pub(super) items: Fed<'scope, U::Item>,
     pub(super) unit: Rc<U>,
     pub(super) time: Rc<T>,
@@ -36,13 +36,13 @@ pub struct Windowed<'scope, D, U: Unit<D>, T> {
     pub(super) refused: Option<Invalid>,
 }
 
-impl<D, U: Unit<D>, T> fmt::Debug for Windowed<'_, D, U, T> {
+impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Windowed<'_, D, U, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl<'scope, D, U: Unit<D>, T> Windowed<'scope, D, U, T> {
+impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
     pub(super) fn new(
         private: Private<'scope, D, U>,
         time: Rc<T>,

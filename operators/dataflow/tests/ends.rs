@@ -12,12 +12,12 @@ fn a_source_that_goes_back_ends_the_run_and_completes_nothing_more() {
 }
 
 /// Gives a little, and then goes.
-struct Fails(u8, Gone);
+struct Fails(u8, SourceError);
 
 impl Source for Fails {
     type Record = (Time, i64);
 
-    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
         batch.push((5, 1));
         self.0 = self.0.checked_sub(1).ok_or_else(|| self.1.clone())?;
         Ok(Pulled::More)
@@ -26,12 +26,12 @@ impl Source for Fails {
 
 #[test]
 fn a_source_that_errs_completes_nothing() {
-    for (gone, code) in [(Gone::lost("a.csv"), 69), (Gone::refused("a.csv:7:1"), 65)] {
+    for (gone, code) in [(SourceError::lost("a.csv"), 69), (SourceError::refused("a.csv:7:1"), 65)] {
         let ears = Ears::default();
         let listening = ears.clone();
         let ended = execute(Config::threads(2).unwrap(), move |worker, feeds| {
             worker.dataflow(|scope| {
-                let plan = Plan::new(title("visits"), tens(Some(40)), Counts);
+                let plan = StatisticSchedule::new(title("visits"), tens(Some(40)), Counts);
                 let turns = if worker_is_first(scope) { 3 } else { 200 };
                 let records = feeds.stream(scope, Fails(turns, gone.clone()));
                 listening.listen(records, &tens(Some(40)), plan, Vec::new(), usize::MAX);
@@ -53,7 +53,7 @@ fn a_ledger_in_doubt_ends_the_run_and_nothing_more_leaves() {
     let listening = ears.clone();
     let ended = execute(Config::threads(2).unwrap(), move |worker, feeds| {
         worker.dataflow(|scope| {
-            let plan = Plan::new(title("visits"), tens(Some(100_000)), Counts);
+            let plan = StatisticSchedule::new(title("visits"), tens(Some(100_000)), Counts);
             let records = feeds.stream(scope, Script::default());
             listening.listen(records, &tens(Some(100_000)), plan, Vec::new(), 2_000);
         });
@@ -74,7 +74,7 @@ fn what_a_former_process_did_not_deliver_comes_first_and_once() {
     let listening = ears.clone();
     let ended = execute(Config::threads(1).unwrap(), move |worker, feeds| {
         worker.dataflow(|scope| {
-            let plan = Plan::new(title("visits"), tens(Some(30)), Counts);
+            let plan = StatisticSchedule::new(title("visits"), tens(Some(30)), Counts);
             let records = feeds.stream(scope, All::of([(5, 1), (15, 1), (25, 1)]));
             listening.listen(records, &tens(Some(30)), plan, before.clone(), usize::MAX);
         });
@@ -99,7 +99,7 @@ struct Told(Receiver<Pulled>);
 impl Source for Told {
     type Record = (Time, i64);
 
-    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
         batch.push((21, 1));
         Ok(self.0.try_recv().unwrap_or(Pulled::Idle))
     }
@@ -123,7 +123,7 @@ fn a_window_that_is_not_complete_by_its_deadline_is_skipped_and_never_released_l
     let running = thread::spawn(move || {
         execute(Config::threads(1).unwrap(), move |worker, feeds| {
             worker.dataflow(|scope| {
-                let plan = Plan::new(title("visits"), tens(Some(30)), Counts);
+                let plan = StatisticSchedule::new(title("visits"), tens(Some(30)), Counts);
                 let plan = plan.skipping(Arc::clone(&hands) as Arc<dyn Clock>, Span::microseconds(5))?;
                 let records = feeds.stream(scope, Told(told.clone()));
                 listening.listen(records, &tens(Some(30)), plan, Vec::new(), usize::MAX);
@@ -158,7 +158,7 @@ fn a_run_that_is_stopped_tells_what_was_complete_and_seals_nothing_else() {
         let config = Config::threads(2).unwrap().stopped_by(&stop);
         execute(config, move |worker, feeds| {
             worker.dataflow(|scope| {
-                let plan = Plan::new(title("visits"), tens(Some(100)), Counts);
+                let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
                 let records = if worker_is_first(scope) {
                     feeds.stream(scope, Told(told.clone()))
                 } else {
@@ -186,7 +186,7 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
         let taking = Arc::clone(&taking);
         worker.dataflow(|scope| {
             let parts = feeds.stream(scope, All::of(Vec::<(u64, i64)>::new()));
-            let plan = Plan::new(title("visits"), tens(Some(100)), Counts);
+            let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
             let at_desk = at_desk(&parts, plan, Vec::new(), usize::MAX, Arc::default());
             release(parts, false, at_desk).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
                 2 => Err(io::ErrorKind::StorageFull.into()),
@@ -209,7 +209,7 @@ fn an_operator_that_drops_its_stream_completes_nothing() {
     let running = thread::spawn(move || {
         execute(Config::threads(1).unwrap().stopped_by(&stop), move |worker, feeds| {
             worker.dataflow(|scope| {
-                let plan = Plan::new(title("visits"), tens(Some(100)), Counts);
+                let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
                 let records = feeds.stream(scope, Told(told.clone())).through(|_| {
                     use timely::dataflow::operators::ToStream;
                     [(5, 1), (15, 1)].to_stream(scope).container::<Vec<_>>()

@@ -14,7 +14,7 @@ enum Act {
 use Act::{Complete, Finish, Send};
 
 /// Runs an external stream of so many partitions, acting so on each worker: one act each time it is scheduled.
-fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, Failure>, Vec<String>) {
+fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, RunError>, Vec<String>) {
     let ears = Ears::default();
     let listening = ears.clone();
     let ended = execute(Config::threads(acts.len()).unwrap(), move |worker, feeds| {
@@ -32,14 +32,14 @@ fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, Failure>, Ve
                         Some(Complete(partition, time)) => {
                             _ = word.as_ref().map(|word| word.complete(partition, time));
                         }
-                        Some(Finish) => word.take().into_iter().for_each(Word::finish),
+                        Some(Finish) => word.take().into_iter().for_each(WorkerDeclaration::finish),
                         None => return held = None,
                     }
                     activator.activate();
                 }
             });
             let records = external.adopt::<(Time, i64)>(foreign);
-            let plan = Plan::new(title("visits"), tens(Some(30)), Counts);
+            let plan = StatisticSchedule::new(title("visits"), tens(Some(30)), Counts);
             listening.listen(records, &tens(Some(30)), plan, Vec::new(), usize::MAX);
         });
         Ok(())

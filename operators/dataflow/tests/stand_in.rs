@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::accounting::PrivacyCost;
-use crate::dataflow::release::{Desk, Wake};
+use crate::dataflow::release::{ReleaseBackend, Wake};
 use crate::gate::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest};
 use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
@@ -103,7 +103,7 @@ impl StandIn {
     }
 }
 
-impl Desk for StandIn {
+impl ReleaseBackend for StandIn {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
         let _ = self.asked.send(Asked::Submit(request));
         Ok(())

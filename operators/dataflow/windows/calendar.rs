@@ -26,7 +26,7 @@ use crate::time::{Time, Zone, known, midnight};
 /// What is wrong with a calendar is said where a schedule is made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Calendar {
-    unit: Unit,
+    unit: CalendarStep,
     /// How many units from one start to the next.
     each: u32,
     /// How many of these a window spans.
@@ -35,7 +35,7 @@ pub struct Calendar {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Unit {
+enum CalendarStep {
     Month,
     Day,
 }
@@ -55,12 +55,12 @@ const MOST_STARTS: usize = 1_000_000;
 impl Calendar {
     /// Windows of so many months, counted from January 1970: of 3, they start in January, April, July and October.
     pub fn months(count: u32) -> Calendar {
-        Calendar::of(Unit::Month, count)
+        Calendar::of(CalendarStep::Month, count)
     }
 
     /// Windows of so many days, counted from 1970-01-01.
     pub fn days(count: u32) -> Calendar {
-        Calendar::of(Unit::Day, count)
+        Calendar::of(CalendarStep::Day, count)
     }
 
     /// Windows that span so many of what was said and start with each: they overlap. One, unless this is said.
@@ -75,7 +75,7 @@ impl Calendar {
         Calendar { zone: name.to_owned(), ..self }
     }
 
-    fn of(unit: Unit, each: u32) -> Calendar {
+    fn of(unit: CalendarStep, each: u32) -> Calendar {
         Calendar { unit, each, over: 1, zone: Zone::utc().name().to_owned() }
     }
 
@@ -88,8 +88,8 @@ impl Calendar {
     pub(crate) fn describe(&self) -> String {
         let (each, long) = (self.each, u64::from(self.each) * u64::from(self.over));
         let unit = match self.unit {
-            Unit::Month => "months",
-            Unit::Day => "days",
+            CalendarStep::Month => "months",
+            CalendarStep::Day => "days",
         };
         format!("{long} {unit} every {each} in {}", self.zone)
     }
@@ -124,8 +124,8 @@ impl Calendar {
 
     fn check(&self) -> Result<(), Invalid> {
         let (field, most, remedy) = match self.unit {
-            Unit::Month => ("months", MOST_MONTHS, "from 1 to 1,200 months"),
-            Unit::Day => ("days", MOST_DAYS, "from 1 to 36,525 days"),
+            CalendarStep::Month => ("months", MOST_MONTHS, "from 1 to 1,200 months"),
+            CalendarStep::Day => ("days", MOST_DAYS, "from 1 to 36,525 days"),
         };
         match (self.each, self.over) {
             (0, _) => Err(Invalid::new(field, InvalidKind::Zero, remedy)),
@@ -139,23 +139,23 @@ impl Calendar {
     }
 }
 
-impl Unit {
+impl CalendarStep {
     /// How many of them lie between the first of 1970 and the one that holds this day.
     fn number(self, day: Date) -> i64 {
         match self {
-            Unit::Month => (i64::from(day.year()) - 1970) * 12 + i64::from(day.month()) - 1,
-            Unit::Day => day.duration_since(EPOCH).as_hours() / 24,
+            CalendarStep::Month => (i64::from(day.year()) - 1970) * 12 + i64::from(day.month()) - 1,
+            CalendarStep::Day => day.duration_since(EPOCH).as_hours() / 24,
         }
     }
 
     /// The day with which the one of this number begins; `None` beyond the years -9999 and 9999.
     fn first_day(self, number: i64) -> Option<Date> {
         match self {
-            Unit::Month => {
+            CalendarStep::Month => {
                 let (year, month) = (1970 + number.div_euclid(12), 1 + number.rem_euclid(12));
                 Date::new(year.try_into().ok()?, month.try_into().ok()?, 1).ok()
             }
-            Unit::Day => EPOCH.checked_add(Span::new().try_days(number).ok()?).ok(),
+            CalendarStep::Day => EPOCH.checked_add(Span::new().try_days(number).ok()?).ok(),
         }
     }
 }

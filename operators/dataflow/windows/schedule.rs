@@ -15,7 +15,7 @@ use crate::time::{LIMIT, Span, Time};
 /// a [`Calendar`]. Those exist which lie wholly between `from` and `until`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    rule: Rule,
+    rule: WindowRule,
     ticks: Ticks,
     /// Window `n` is `width` panes from pane `n * stride` on; no stride is longer than the width.
     stride: u64,
@@ -26,7 +26,7 @@ pub struct Schedule {
 
 /// What windows are, without which of them exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Rule {
+enum WindowRule {
     Spans { size: i64, step: i64 },
     Calendar(Calendar),
     Whole,
@@ -81,7 +81,7 @@ impl Schedule {
         let length = common(size, step);
         let ticks = Ticks::Even { first, end: first + room / step * step + size, length };
         let panes = |span: i64| (span / length).unsigned_abs();
-        let rule = Rule::Spans { size, step };
+        let rule = WindowRule::Spans { size, step };
         Ok(Schedule::new(rule, ticks, panes(step), panes(size), until.is_some()))
     }
 
@@ -105,7 +105,7 @@ impl Schedule {
                     "a time that leaves room for a window before 9999",
                 ),
             })?;
-        Ok(Schedule::new(Rule::Calendar(calendar), ticks, 1, width, until.is_some()))
+        Ok(Schedule::new(WindowRule::Calendar(calendar), ticks, 1, width, until.is_some()))
     }
 
     /// One window, from `from` on and before `until`.
@@ -119,11 +119,11 @@ impl Schedule {
             return Err(no_room());
         }
         let ticks = Ticks::Even { first: from, end: until, length: until - from };
-        Ok(Schedule::new(Rule::Whole, ticks, 1, 1, true))
+        Ok(Schedule::new(WindowRule::Whole, ticks, 1, 1, true))
     }
 
     /// Takes ticks with room for a window.
-    fn new(rule: Rule, ticks: Ticks, stride: u64, width: u64, bounded: bool) -> Schedule {
+    fn new(rule: WindowRule, ticks: Ticks, stride: u64, width: u64, bounded: bool) -> Schedule {
         let windows = (ticks.panes() - width) / stride + 1;
         Schedule { rule, ticks, stride, width, windows, bounded }
     }
@@ -204,7 +204,7 @@ impl Schedule {
 
     /// Whether it is one window of everything.
     pub(crate) fn is_whole(&self) -> bool {
-        self.rule == Rule::Whole
+        self.rule == WindowRule::Whole
     }
 
     /// Whether a pane can be part of several windows.
@@ -216,9 +216,9 @@ impl Schedule {
     /// has the same name, and the same windows where it had some.
     pub(crate) fn describe(&self) -> String {
         match &self.rule {
-            Rule::Spans { size, step } => format!("{size} microseconds every {step}"),
-            Rule::Calendar(calendar) => calendar.describe(),
-            Rule::Whole => "all".to_owned(),
+            WindowRule::Spans { size, step } => format!("{size} microseconds every {step}"),
+            WindowRule::Calendar(calendar) => calendar.describe(),
+            WindowRule::Whole => "all".to_owned(),
         }
     }
 }

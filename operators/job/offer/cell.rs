@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::dataflow::bounding::{Identity, Mixer, Sink};
+use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::text::Text;
 use crate::mechanisms::{Bucket, Key, Label, Point};
 
@@ -88,7 +88,7 @@ impl fmt::Display for CellKey {
 }
 
 impl Identity for CellKey {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         match self {
             CellKey::Absent => ABSENT.write(sink),
             CellKey::Whole => WHOLE.write(sink),

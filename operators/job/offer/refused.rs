@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dataflow::Failure;
+use crate::dataflow::RunError;
 use crate::invalid::Invalid;
 
 /// What of a job cannot be kept, and what would make it fit. It names the field of the job file.
@@ -30,9 +30,9 @@ impl Refused {
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Failure {
-        Failure::configuration(refused.to_string())
+impl From<Refused> for RunError {
+    fn from(refused: Refused) -> RunError {
+        RunError::configuration(refused.to_string())
     }
 }
 

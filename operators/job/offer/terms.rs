@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use super::{CellKey, Offer};
-use crate::dataflow::{Failure, charge, terms};
+use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
     BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField,
@@ -128,7 +128,7 @@ impl Job {
     /// # Errors
     ///
     /// The refusal in which a run would end, naming the fields that changed.
-    pub fn would_agree(&self, ledger: &mut Ledger) -> Result<(), Failure> {
+    pub fn would_agree(&self, ledger: &mut Ledger) -> Result<(), RunError> {
         for offer in self.offers(self.horizon())? {
             let terms = self.terms(&offer)?;
             ledger.would_agree(&self.name, self.numbered(), &offer.name, terms)?;

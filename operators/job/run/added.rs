@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::accounting::Interval;
-use crate::dataflow::{Exact, Schedule};
+use crate::dataflow::{ExactCells, Schedule};
 use crate::job::offer::CellKey;
 use crate::mechanisms::{Cell, Span};
 use crate::time::Time;
@@ -13,7 +13,7 @@ pub(super) struct AddedUp(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
 
 impl AddedUp {
     /// Of all that is known, so once everything is.
-    pub(super) fn new(exact: &Exact<CellKey, Cell>) -> AddedUp {
+    pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> AddedUp {
         let summed = |cells: Vec<(Time, Cell)>| {
             let mut sum = [0; 3];
             let add = |(end, cell): (Time, Cell)| {

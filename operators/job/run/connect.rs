@@ -86,7 +86,7 @@ impl Job {
     ///
     /// Anything that would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another
     /// key, a domain that the ledger states otherwise, no directory for the anchor.
-    pub fn connect(&self, out: Option<&Path>) -> Result<Connected, Failure> {
+    pub fn connect(&self, out: Option<&Path>) -> Result<Connected, RunError> {
         let (mut ledger, out) = (self.ledger()?, output::named(out));
         // In the order of a run.
         let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.unwrap_or_default();
@@ -120,7 +120,7 @@ impl Job {
     }
 
     /// Looks at the output of a run, and returns the newest row that it holds, and its last window where that is torn.
-    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Witness, Failure> {
+    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Witness, RunError> {
         self.keeps_apart("--out", out, None)?;
         sinks::newest_in(out, ledger.name()).map_err(of_out)
     }
@@ -131,7 +131,7 @@ impl Job {
         ledger: &mut Ledger,
         out: Option<&Path>,
         (newest, unclosed): (Option<Anchor>, Option<Published>),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         let anchor = self.privacy.anchor.as_deref();
         let journal = anchor.map(|path| Journal::open(path, ledger.name())).transpose()?;
         let seen: Vec<Anchor> = journal.iter().filter_map(Journal::newest).chain(newest).collect();
@@ -145,7 +145,7 @@ impl Job {
 
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
     /// or without its key.
-    pub(super) fn ledger(&self) -> Result<Ledger, Failure> {
+    pub(super) fn ledger(&self) -> Result<Ledger, RunError> {
         let (place, asked) = (&self.privacy.ledger, self.domain());
         let (at, name) = (place.display(), asked.name());
         let is_local = !place.to_string_lossy().contains("://");
@@ -154,7 +154,7 @@ impl Job {
             format!("discreet ledger init {ledger} --config {}", self.file.quoted())
         };
         if is_local && !place.exists() {
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.ledger: there is no ledger {at}; make it: {}; or, where there was one, mount the volume it is on",
                 init()
             )));
@@ -164,7 +164,7 @@ impl Job {
         let stated = ledger.domains()?;
         let Some(known) = stated.iter().find(|known| known.name() == name) else {
             let remedy = unstated(name.as_str(), &stated, &init());
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.domain: found no domain {name} in ledger {at}{remedy}"
             )));
         };
@@ -174,7 +174,7 @@ impl Job {
         let caps = ledger.caps(name)?;
         let words = [true, false].map(|charges| self.privacy.budget.cap(charges));
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
                  stated, also where the cap is to be raised: that is done by `discreet ledger amend`, and the file stays as it is",
                 asked.cap(),
@@ -184,7 +184,7 @@ impl Job {
         let anchor = self.privacy.anchor.as_deref().map(directory);
         if let Some(directory) = anchor.filter(|directory| !directory.is_dir()) {
             let message = format!("privacy.anchor: there is no directory {}; make it", directory.display());
-            return Err(Failure::configuration(message));
+            return Err(RunError::configuration(message));
         }
         Ok(ledger)
     }

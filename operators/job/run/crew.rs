@@ -30,7 +30,7 @@ pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Job {
     /// Who shares the work of a run.
-    pub(super) fn crew(&self, workers: usize, processes: Option<&Processes>) -> Result<Crew, Failure> {
+    pub(super) fn crew(&self, workers: usize, processes: Option<&Processes>) -> Result<Crew, RunError> {
         let crew = Crew {
             process: processes.map_or(0, |processes| processes.process),
             processes: processes.map_or(1, |processes| processes.addresses.len()),
@@ -46,7 +46,7 @@ impl Job {
         {
             let message = "source.path: found \"-\" for several processes; give a file that all of them can read: of \
                            standard inputs nobody can say that they are the same";
-            return Err(Failure::configuration(message));
+            return Err(RunError::configuration(message));
         }
         Ok(crew)
     }
@@ -58,7 +58,7 @@ impl Job {
         processes: Option<&Processes>,
         (offers, key): (&[Offer], &LedgerKey),
         (kind, notice): (&str, Option<Notice>),
-    ) -> Result<Config, Failure> {
+    ) -> Result<Config, RunError> {
         let Some(Processes { process, addresses, .. }) = processes else {
             return Ok(Config::threads(workers)?);
         };
@@ -86,8 +86,8 @@ impl Job {
 /// Tells the others of a run that fails before it could join them.
 pub(super) fn announced<T>(
     processes: Option<&Processes>,
-    prepared: Result<T, Failure>,
-) -> Result<T, Failure> {
+    prepared: Result<T, RunError>,
+) -> Result<T, RunError> {
     if let (Some(processes), Err(_)) = (processes, &prepared) {
         processes.announce_end();
     }
@@ -95,7 +95,7 @@ pub(super) fn announced<T>(
 }
 
 /// Refuses an address that somebody else could listen at: what passes between processes is private, and in the clear.
-fn private(address: &str) -> Result<(), Failure> {
+fn private(address: &str) -> Result<(), RunError> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     let loopback = match address.parse::<SocketAddr>() {
         Ok(address) => address.ip().is_loopback(),
@@ -104,7 +104,7 @@ fn private(address: &str) -> Result<(), Failure> {
     if loopback {
         return Ok(());
     }
-    Err(Failure::configuration(format!(
+    Err(RunError::configuration(format!(
         "hosts: {address} is not of this machine, and records travel between processes in the clear; give addresses of \
          127.0.0.1, or say --insecure-cluster where nobody else can read or join the network"
     )))

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use super::exact::Shown;
 use crate::accounting::Interval;
-use crate::dataflow::Failure;
+use crate::dataflow::RunError;
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
 use crate::job::offer::Offer;
@@ -57,12 +57,12 @@ pub(crate) struct ThrownAway(PathBuf);
 
 impl ThrownAway {
     /// Makes one that holds the job's domain, in a directory of its own.
-    pub(crate) fn make(job: &Job) -> Result<ThrownAway, Failure> {
+    pub(crate) fn make(job: &Job) -> Result<ThrownAway, RunError> {
         let seed = Digest::of(format!("{job:?}").as_bytes());
         let named = format!("discreet-demo-{}-{}", std::process::id(), &seed.to_string()[..8]);
         let made = ThrownAway(std::env::temp_dir().join(named));
         let refused = |error: std::io::Error| {
-            Failure::configuration(format!(
+            RunError::configuration(format!(
                 "demo: {}: {error}; set TMPDIR to a directory that can be written",
                 made.0.display()
             ))
@@ -86,7 +86,7 @@ impl ThrownAway {
     }
 
     /// A gate to it. Of several processes each has the same key, and the ledger of the first is the one that is charged.
-    pub(crate) fn open(&self, job: &Job, crew: Crew) -> Result<Gate, Failure> {
+    pub(crate) fn open(&self, job: &Job, crew: Crew) -> Result<Gate, RunError> {
         if crew.process > 0 {
             return Ok(Gate::elsewhere(job.name.as_str(), self.key())?.with_version(job.numbered()));
         }

@@ -1,7 +1,7 @@
 //! Where every window has an end, so has what a live run reads for them: after it, each process is done by itself, and no
 //! process has to tell the others.
 
-use crate::dataflow::{Gone, Pulled, Source};
+use crate::dataflow::{Pulled, Source, SourceError};
 use crate::job::offer::Offer;
 use crate::time::{Span, Time};
 
@@ -21,7 +21,7 @@ impl<S> Ending<S> {
 impl<S: Source> Source for Ending<S> {
     type Record = S::Record;
 
-    fn pull(&mut self, batch: &mut Vec<S::Record>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<S::Record>) -> Result<Pulled, SourceError> {
         match self.source.pull(batch)? {
             Pulled::Complete(time) if self.last.is_some_and(|last| time >= last) => Ok(Pulled::End),
             other => Ok(other),
@@ -49,7 +49,7 @@ mod tests {
     impl Source for Says {
         type Record = ();
 
-        fn pull(&mut self, _: &mut Vec<()>) -> Result<Pulled, Gone> {
+        fn pull(&mut self, _: &mut Vec<()>) -> Result<Pulled, SourceError> {
             Ok(self.0.remove(0))
         }
     }

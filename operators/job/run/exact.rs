@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::added::AddedUp;
 use crate::accounting::Interval;
-use crate::dataflow::Exact;
+use crate::dataflow::ExactCells;
 use crate::job::offer::{Asking, CellKey, Offer};
 use crate::job::sources::steps;
 use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, Summary, Tops, Values};
@@ -24,13 +24,13 @@ pub(crate) struct Shown {
 /// After the bound, and before it.
 #[derive(Clone)]
 pub(crate) struct Both<C> {
-    pub(crate) tally: Exact<CellKey, C>,
-    pub(crate) truth: Exact<CellKey, C>,
+    pub(crate) tally: ExactCells<CellKey, C>,
+    pub(crate) truth: ExactCells<CellKey, C>,
 }
 
 impl<C: Summary + Clone> Default for Both<C> {
     fn default() -> Both<C> {
-        Both { tally: Exact::new(), truth: Exact::new() }
+        Both { tally: ExactCells::new(), truth: ExactCells::new() }
     }
 }
 

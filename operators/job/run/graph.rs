@@ -7,8 +7,8 @@ use super::ending::Ending;
 use super::exact::Shown;
 use crate::dataflow::bounding::{Count, Measure, Sum};
 use crate::dataflow::{
-    Asked, Bounded, Everything, Exact, Failure, Fed, Feeds, Private, Question, Ranking, Release, Searching,
-    Tallied, Terms, Travels, Unit, Windowed, Worker, hand_over,
+    Aggregation, Bounded, Everything, ExactCells, Fed, Feeds, KeyedAggregation, LeavingRelease, Private,
+    ProtectedUnit, Ranking, RunError, Searching, Tallied, Terms, Travels, Windowed, Worker, hand_over,
 };
 use crate::gate::Gate;
 use crate::job::bundle::Bundle;
@@ -34,7 +34,7 @@ pub(crate) struct Graph {
     pub(crate) gate: Gate,
     pub(crate) demo: Option<Demo>,
     /// Where releases go.
-    pub(crate) releases: Sender<Release>,
+    pub(crate) releases: Sender<LeavingRelease>,
 }
 
 /// What the records of a job say of themselves.
@@ -50,7 +50,12 @@ type Timed<P, I> = fn(&Record<P, I>) -> Time;
 
 impl Graph {
     /// Builds it on one worker.
-    pub(crate) fn build(&self, worker: &mut Worker, feeds: &mut Feeds, input: &Input) -> Result<(), Failure> {
+    pub(crate) fn build(
+        &self,
+        worker: &mut Worker,
+        feeds: &mut Feeds,
+        input: &Input,
+    ) -> Result<(), RunError> {
         let index = worker.index();
         worker.dataflow(|scope| match self.shape {
             Shape { person: true, id: false } => {
@@ -84,7 +89,7 @@ impl Graph {
         })
     }
 
-    fn lay<'scope, P: Told, I: Told, U: Unit<Record<P, I>>>(
+    fn lay<'scope, P: Told, I: Told, U: ProtectedUnit<Record<P, I>>>(
         &self,
         records: Fed<'scope, Record<P, I>>,
         protect: impl Fn(Fed<'scope, Record<P, I>>) -> Private<'scope, Record<P, I>, U>,
@@ -92,7 +97,7 @@ impl Graph {
             Windowed<'scope, Record<P, I>, U, Timed<P, I>>,
             Bound,
         ) -> Bounded<'scope, Record<P, I>, U, Timed<P, I>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         for (group, bundle) in (0u32..).zip(&self.bundles) {
             let records = records.clone();
             let own = match self.bundles.len() {
@@ -115,11 +120,11 @@ impl Graph {
         Ok(())
     }
 
-    fn offer<P: Told, I: Told, U: Unit<Record<P, I>>>(
+    fn offer<P: Told, I: Told, U: ProtectedUnit<Record<P, I>>>(
         &self,
         bounded: &Bounded<'_, Record<P, I>, U, Timed<P, I>>,
         at: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         let Some(offer) = self.offers.get(at) else { return Ok(()) };
         let whole = |_: &Record<P, I>| ();
         let value = |record: &Record<P, I>| record.value;
@@ -128,24 +133,26 @@ impl Graph {
             (_, None) => return Ok(()),
             (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
-                let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
+                let question =
+                    measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
             (_, Some(Settled::Total(total, _))) => {
-                let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
+                let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
             (Asking::Sum(range, _), Some(Settled::Running(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
-                let question = measure.map(|measure| Asked { statistic: (**sum).clone(), measure });
+                let question =
+                    measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
             (_, Some(Settled::Running(total, _))) => {
-                let question = Ok(Asked { statistic: (**total).clone(), measure: Count });
+                let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
             (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
-                let question = Ok(Asked { statistic: (**mean).clone(), measure: Terms(*range) });
+                let question = Ok(KeyedAggregation { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
             (_, Some(Settled::Mean(..))) => return Ok(()),
@@ -166,7 +173,7 @@ impl Graph {
             // Whoever comes again has come before, so windows do not say how many there were: everybody is remembered.
             let limits = Bound::keys(MOST).checked()?;
             let people = Total::people(limits, keys.clone()).and_then(|people| adding.total(people));
-            let question = people.map(|statistic| Asked { statistic, measure: Count });
+            let question = people.map(|statistic| KeyedAggregation { statistic, measure: Count });
             let people = bounded.clone().ask(key(offer), whole, question);
             return people.shown_in_a_demo(demo.secret, Some(&limits), demo.shown(at).sums.truth);
         }
@@ -181,11 +188,11 @@ impl Graph {
         offer: &Offer,
         at: usize,
         exact: fn(&Shown) -> AfterAndBefore<C>,
-    ) -> Result<(), Failure>
+    ) -> Result<(), RunError>
     where
-        U: Unit<Record<P, I>>,
+        U: ProtectedUnit<Record<P, I>>,
         C: Summary + Clone,
-        Q: Question<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
+        Q: Aggregation<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
         (CellKey, C): Travels,
         G: Fn(&Record<P, I>) -> CellKey + 'static,
         V: Fn(&Record<P, I>) -> <Q::Measure as Measure>::Value + 'static,
@@ -211,7 +218,7 @@ impl Graph {
 const MOST: u64 = 1 << 31;
 
 /// Where exact cells are put: after the bound, and before it where that is asked in the same words.
-type AfterAndBefore<C> = (Exact<CellKey, C>, Option<Exact<CellKey, C>>);
+type AfterAndBefore<C> = (ExactCells<CellKey, C>, Option<ExactCells<CellKey, C>>);
 
 /// Sums of everybody are asked in other words.
 fn sums(shown: &Shown) -> AfterAndBefore<Cell> {

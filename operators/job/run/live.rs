@@ -46,7 +46,7 @@ impl Job {
     /// # Errors
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
-    pub fn run(&self, live: Live) -> Result<Finished, Failure> {
+    pub fn run(&self, live: Live) -> Result<Finished, RunError> {
         let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
         let Onlooker { told, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
@@ -80,12 +80,12 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<Prepared, RunError> {
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
             let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \
                            run has no other end, so it would never be told";
-            return Err(Failure::configuration(message));
+            return Err(RunError::configuration(message));
         }
         let offers = self.offers(horizon)?;
         let crew = self.crew(workers, processes)?;
@@ -99,7 +99,7 @@ impl Job {
 }
 
 /// Takes note of what was told.
-fn watched(mut told: Option<Told>, vitals: Vitals) -> Box<dyn FnMut(&Release) + Send> {
+fn watched(mut told: Option<Told>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
         if let Some(told) = &mut told {

@@ -48,9 +48,9 @@ impl Job {
     /// # Errors
     ///
     /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read again.
-    pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, Failure> {
+    pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, RunError> {
         if most == 0 {
-            return Err(Failure::configuration(
+            return Err(RunError::configuration(
                 "--sample: found zero; give how many records to look at, such as 1000",
             ));
         }
@@ -59,7 +59,7 @@ impl Job {
         | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
         {
             let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
-            return Err(Failure::configuration(message));
+            return Err(RunError::configuration(message));
         }
         let offers = self.offers(self.horizon())?;
         let survey = Survey::of_open_data(uses(self, &offers), (self.from, self.until), most);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::dataflow::Failure;
+use crate::dataflow::RunError;
 use crate::job::sources::Brake;
 
 /// How often memory is looked at: reading fills less than a fifth of any sensible limit in that time.
@@ -29,10 +29,10 @@ impl Guard {
         limit: u64,
         brake: Arc<Brake>,
         exceeded: impl FnOnce(String) + Send + 'static,
-    ) -> Result<Guard, Failure> {
+    ) -> Result<Guard, RunError> {
         if memory_stats::memory_stats().is_none() {
             let message = "limits.memory: this system does not say how much memory a process holds; leave the limit out";
-            return Err(Failure::configuration(message));
+            return Err(RunError::configuration(message));
         }
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
@@ -51,7 +51,7 @@ impl Guard {
                 std::thread::sleep(GLANCE);
             }
         });
-        let thread = thread.map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+        let thread = thread.map_err(|error| RunError::configuration(format!("threads: {error}")))?;
         Ok(Guard { over, thread: Some(thread) })
     }
 }

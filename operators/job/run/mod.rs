@@ -30,7 +30,7 @@ use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
 use super::offer::{Horizon, Offer};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
-use crate::dataflow::{Config, Failure, Finished, Joined, Release, Stop};
+use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
 use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
@@ -87,7 +87,7 @@ impl Job {
     /// # Errors
     ///
     /// Where its records are made up.
-    pub fn read_from(&mut self, path: &Path) -> Result<(), Failure> {
+    pub fn read_from(&mut self, path: &Path) -> Result<(), RunError> {
         let place =
             if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
         self.source.records = match &self.source.records {
@@ -96,7 +96,7 @@ impl Job {
             RecordFormat::Combined(_) => RecordFormat::Combined(place),
             RecordFormat::Synthetic(_) => {
                 let message = "--from: the source of this job is synthetic, and reads no file; leave it out";
-                return Err(Failure::configuration(message));
+                return Err(RunError::configuration(message));
             }
         };
         Ok(())
@@ -108,7 +108,7 @@ impl Job {
     }
 
     /// Opens its ledger for a sink.
-    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, Failure> {
+    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, RunError> {
         let privacy = &self.privacy;
         let ledger = self.ledger()?;
         if let Some(sink) = &mut sink {
@@ -144,12 +144,12 @@ impl Job {
     /// # Errors
     ///
     /// Where one cap would speak about different people, or about another promise.
-    pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), Failure> {
+    pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
         let (asked, name) = (self.domain(), known.name());
         let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
                       privacy.domain and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
         if known.neighbours() != asked.neighbours() {
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.unit: found a {} where domain {name} protects a {}; {remedy}",
                 asked.neighbours().unit,
                 known.neighbours().unit
@@ -157,14 +157,14 @@ impl Job {
         }
         if known.person() != asked.person() {
             let stated = |person: Option<&str>| person.unwrap_or("nothing").to_owned();
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.person: found {}, and domain {name} is of the person {}; {remedy}",
                 stated(asked.person()),
                 stated(known.person())
             )));
         }
         if known.promise() != asked.promise() {
-            return Err(Failure::configuration(format!(
+            return Err(RunError::configuration(format!(
                 "privacy.domain: found another promise than domain {name} states; put back what it was (privacy.promise, and \
                  bound.windows); or state another account, with another privacy.domain and `discreet ledger init`: a budget \
                  of its own, and who is in both accounts spends both"
@@ -174,7 +174,7 @@ impl Job {
     }
 
     /// The gate of a process: the first holds the ledger.
-    fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, Failure> {
+    fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, RunError> {
         match crew.process {
             0 => self.open_gate(sink),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
@@ -211,7 +211,7 @@ struct Way {
 
 impl Run<'_> {
     /// Runs it to its end; gives back what its truth was, where it is a demonstration.
-    fn go(self, way: Way) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
+    fn go(self, way: Way) -> Result<(Finished, Vec<Offer>, Option<Demo>), RunError> {
         let Some(joined) = way.config.clone().stopped_by(&way.stop).join()? else {
             return Ok((Finished::stopped(), self.offers, self.demo));
         };
@@ -224,7 +224,7 @@ impl Run<'_> {
         ended
     }
 
-    fn go_with(self, way: Way, joined: Joined) -> Result<(Finished, Vec<Offer>, Option<Demo>), Failure> {
+    fn go_with(self, way: Way, joined: Joined) -> Result<(Finished, Vec<Offer>, Option<Demo>), RunError> {
         let Run { job, offers, horizon, gate, demo, at_end, survey } = self;
         let Way { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = bundles(&offers);

@@ -19,8 +19,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Opens the sink of a run: a file, or standard output.
-pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, Failure> {
-    let Some(path) = named(out) else { return Sink::stdout(demo).map_err(|error| Failure::sink(&error)) };
+pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) -> Result<Sink, RunError> {
+    let Some(path) = named(out) else { return Sink::stdout(demo).map_err(|error| RunError::sink(&error)) };
     job.keeps_apart("--out", path, None)?;
     if !demo && is_pipe(path) {
         // What is wrong with the ledger is said before a reader is waited for.
@@ -48,7 +48,7 @@ pub(super) struct Wait<'w> {
 
 impl Wait<'_> {
     /// Opens a named pipe once it has a reader: opening it otherwise would wait for one, and hear no signal.
-    fn for_a_reader(&self, path: &Path) -> Result<Option<File>, Failure> {
+    fn for_a_reader(&self, path: &Path) -> Result<Option<File>, RunError> {
         if !is_pipe(path) {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl Wait<'_> {
             if self.stop.is_stopped() {
                 let message =
                     format!("--out: {} is a pipe that nobody reads; start its reader", path.display());
-                return Err(Failure::configuration(message));
+                return Err(RunError::configuration(message));
             }
             if !notified && began.elapsed() > NOTICE_AFTER {
                 notified = true;
@@ -85,7 +85,7 @@ impl Job {
     /// # Errors
     ///
     /// Names the field whose file it is.
-    pub fn keeps_apart(&self, option: &str, path: &Path, out: Option<&Path>) -> Result<(), Failure> {
+    pub fn keeps_apart(&self, option: &str, path: &Path, out: Option<&Path>) -> Result<(), RunError> {
         // A pipe or a device keeps nothing, and may be the source too.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Ok(());
@@ -94,7 +94,7 @@ impl Job {
         let Some((field, _)) = files.find(|(_, own)| name_one_file(own, path)) else {
             return Ok(());
         };
-        Err(Failure::configuration(format!(
+        Err(RunError::configuration(format!(
             "{option}: {} is the file of {field}; give the path of another file",
             path.display()
         )))
@@ -125,6 +125,6 @@ impl Job {
 }
 
 /// Names the option that a refusal of an output is about.
-pub(super) fn of_out(trouble: LedgerError) -> Failure {
+pub(super) fn of_out(trouble: LedgerError) -> RunError {
     LedgerError::refused(format!("--out {trouble}")).into()
 }

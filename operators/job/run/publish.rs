@@ -16,7 +16,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use super::crew::Notice;
-use crate::dataflow::{Clock, Failure, Release};
+use crate::dataflow::{Clock, LeavingRelease, RunError};
 use crate::job::sinks::Sink;
 use crate::time::{Span, Time};
 
@@ -64,14 +64,14 @@ pub(crate) struct Outlet {
     pub(crate) only_news: bool,
     pub(crate) when: When,
     /// Called with each release after the sink has it.
-    pub(crate) told: Box<dyn FnMut(&Release) + Send>,
+    pub(crate) told: Box<dyn FnMut(&LeavingRelease) + Send>,
 }
 
 /// The thread.
 pub(crate) struct Publisher {
-    releases: Sender<Release>,
+    releases: Sender<LeavingRelease>,
     over: Sender<Over>,
-    thread: JoinHandle<Option<Failure>>,
+    thread: JoinHandle<Option<RunError>>,
 }
 
 /// How a run ended.
@@ -89,22 +89,22 @@ const GROUP: usize = 256;
 const GLANCE: Duration = Duration::from_millis(20);
 
 impl Publisher {
-    pub(crate) fn start(outlet: Outlet) -> Result<Publisher, Failure> {
+    pub(crate) fn start(outlet: Outlet) -> Result<Publisher, RunError> {
         let (releases, inbox) = unbounded();
         let (over, ended) = unbounded();
         let thread = std::thread::Builder::new().name("publish".into());
         let thread = thread.spawn(move || Shelf::new(outlet).serve(&inbox, &ended));
-        let thread = thread.map_err(|error| Failure::configuration(format!("threads: {error}")))?;
+        let thread = thread.map_err(|error| RunError::configuration(format!("threads: {error}")))?;
         Ok(Publisher { releases, over, thread })
     }
 
     /// Where releases go in.
-    pub(crate) fn inlet(&self) -> Sender<Release> {
+    pub(crate) fn inlet(&self) -> Sender<LeavingRelease> {
         self.releases.clone()
     }
 
     /// Waits until everything has left that may; the failure of the sink that kept something back, if one did.
-    pub(crate) fn end(self, stopped: bool) -> Option<Failure> {
+    pub(crate) fn end(self, stopped: bool) -> Option<RunError> {
         let _ = self.over.send(if stopped { Over::Stopped } else { Over::Ended });
         self.thread.join().ok().flatten()
     }
@@ -114,13 +114,13 @@ impl Publisher {
 struct Shelf {
     outlet: Outlet,
     /// Releases that came before one which the gate gave out earlier, by their order.
-    early: BTreeMap<u64, Release>,
+    early: BTreeMap<u64, LeavingRelease>,
     /// The number of the release that is next.
     next: u64,
     /// In the order in which the gate gave them out, and so in order of their time.
-    waiting: Vec<(Time, Release)>,
+    waiting: Vec<(Time, LeavingRelease)>,
     /// Why the sink took no more.
-    refused: Option<Failure>,
+    refused: Option<RunError>,
 }
 
 impl Shelf {
@@ -128,7 +128,7 @@ impl Shelf {
         Shelf { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
     }
 
-    fn serve(mut self, inbox: &Receiver<Release>, ended: &Receiver<Over>) -> Option<Failure> {
+    fn serve(mut self, inbox: &Receiver<LeavingRelease>, ended: &Receiver<Over>) -> Option<RunError> {
         let mut over = None;
         loop {
             match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
@@ -157,7 +157,7 @@ impl Shelf {
         }
     }
 
-    fn receive(&mut self, release: Release) {
+    fn receive(&mut self, release: LeavingRelease) {
         self.early.insert(release.order(), release);
         while let Some(release) = self.early.remove(&self.next) {
             self.next += 1;
@@ -165,7 +165,7 @@ impl Shelf {
         }
     }
 
-    fn shelve(&mut self, release: Release) {
+    fn shelve(&mut self, release: LeavingRelease) {
         let due = match &self.outlet.when {
             When::AtOnce => Time::MIN,
             When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
@@ -186,7 +186,7 @@ impl Shelf {
             When::OnTime { clock, .. } => clock.now(),
         };
         let due = self.waiting.partition_point(|(due, _)| *due <= now);
-        let leaving: Vec<Release> = self.waiting.drain(..due).map(|(_, release)| release).collect();
+        let leaving: Vec<LeavingRelease> = self.waiting.drain(..due).map(|(_, release)| release).collect();
         let Some(last) = leaving.last() else { return true };
         if last.is_run_over() {
             // A sink takes releases in order: what comes after a failure stays undelivered.
@@ -194,13 +194,13 @@ impl Shelf {
         }
         match self.outlet.take(&leaving) {
             Ok(()) => {
-                leaving.iter().for_each(Release::delivered);
+                leaving.iter().for_each(LeavingRelease::delivered);
                 leaving.iter().for_each(&mut self.outlet.told);
                 true
             }
             Err(error) => {
                 last.refused_by_sink(&error);
-                self.refused = Some(Failure::sink(&error));
+                self.refused = Some(RunError::sink(&error));
                 false
             }
         }
@@ -209,7 +209,7 @@ impl Shelf {
 
 impl Outlet {
     /// One without a sink, which releases leave at once.
-    pub(crate) fn at_once(told: Box<dyn FnMut(&Release) + Send>) -> Outlet {
+    pub(crate) fn at_once(told: Box<dyn FnMut(&LeavingRelease) + Send>) -> Outlet {
         Outlet { sink: None, rotation: None, left_out: None, only_news: false, when: When::AtOnce, told }
     }
 
@@ -225,7 +225,7 @@ impl Outlet {
         }
     }
 
-    fn take(&mut self, releases: &[Release]) -> io::Result<()> {
+    fn take(&mut self, releases: &[LeavingRelease]) -> io::Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         for release in releases {
             if !(self.only_news && release.row().is_delivered()) {
@@ -247,7 +247,7 @@ impl Outlet {
 }
 
 /// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole slacks later.
-fn due(release: &Release, now: Time, late: Option<Span>, slack: Span) -> Time {
+fn due(release: &LeavingRelease, now: Time, late: Option<Span>, slack: Span) -> Time {
     let close = release.window().end().saturating_add(late.map_or(0, Span::as_microseconds));
     tick(close, now, slack.as_microseconds())
 }

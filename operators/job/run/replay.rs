@@ -57,7 +57,7 @@ impl Job {
     /// # Errors
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
-    pub fn replay(&self, replay: Replay) -> Result<Finished, Failure> {
+    pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
         let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
@@ -74,7 +74,7 @@ impl Job {
         let demo = Some(Demo::new(offers.len(), &gate));
         let kept = Kept::default();
         let keep = Arc::clone(&kept);
-        let keep = move |release: &Release| {
+        let keep = move |release: &LeavingRelease| {
             let told = (release.row().clone(), release.standing().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         };
@@ -103,7 +103,7 @@ impl Job {
         processes: Option<&Processes>,
         demo: bool,
         (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
-    ) -> Result<Ready, Failure> {
+    ) -> Result<Ready, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.offers(horizon)?;
@@ -121,13 +121,13 @@ impl Job {
     }
 
     /// The windows of a replay: those that the file states, or, in a demonstration, those that hold the data.
-    fn replayed(&self, demo: bool, processes: usize) -> Result<Horizon, Failure> {
+    fn replayed(&self, demo: bool, processes: usize) -> Result<Horizon, RunError> {
         match self.horizon() {
             horizon if !self.is_timed() => Ok(horizon),
             horizon @ Horizon { from: Some(_), until: Some(_) } => Ok(horizon),
             Horizon { from, .. } if demo && processes > 1 => {
                 let field = if from.is_none() { "job.from" } else { "job.until" };
-                Err(Failure::configuration(format!(
+                Err(RunError::configuration(format!(
                     "{field}: found nothing; give from and until in [job]: each of several processes would look for them in \
                      the files that it sees, and with other windows none could join the others"
                 )))
@@ -135,7 +135,7 @@ impl Job {
             horizon if demo => span::inferred(self, horizon),
             Horizon { from, .. } => {
                 let field = if from.is_none() { "job.from" } else { "job.until" };
-                Err(Failure::configuration(format!(
+                Err(RunError::configuration(format!(
                     "{field}: found nothing; give the time from which on, and until which, there are windows: a replay \
                      cannot take it from the data, for which windows there are is public (with --demo it does)"
                 )))
@@ -144,7 +144,7 @@ impl Job {
     }
 }
 
-fn tell(told: Option<Told>) -> Box<dyn FnMut(&Release) + Send> {
+fn tell(told: Option<Told>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     match told {
         Some(mut told) => Box::new(move |release| told(&release.to_string(), release.standing())),
         None => Box::new(|_| {}),
@@ -158,17 +158,17 @@ fn show(
     offers: &[Offer],
     demo: Option<&Demo>,
     kept: &[(Row, BudgetStatus)],
-) -> Result<(), Failure> {
+) -> Result<(), RunError> {
     for (row, standing) in kept {
         let told_of = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
         let (Some((at, offer)), Some(demo)) = (told_of, demo) else {
             continue;
         };
         let lines = demo.tell(at, offer, row.release().window, &row.lines());
-        sink.put_lines(&lines).map_err(|error| Failure::sink(&error))?;
+        sink.put_lines(&lines).map_err(|error| RunError::sink(&error))?;
         if let Some(told) = &mut told {
             told(&lines, standing);
         }
     }
-    sink.settle().map_err(|error| Failure::sink(&error))
+    sink.settle().map_err(|error| RunError::sink(&error))
 }

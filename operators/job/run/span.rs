@@ -10,19 +10,19 @@ use crate::job::sources::{Group, Part};
 const ROOM: Time = 3_700 * 86_400_000_000;
 
 /// The ends that the file leaves out, from the first and the last record.
-pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, Failure> {
+pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> {
     if let RecordFormat::Csv(SourcePlace::Stdin)
     | RecordFormat::Jsonl(SourcePlace::Stdin)
     | RecordFormat::Combined(SourcePlace::Stdin) = &job.source.records
     {
         let message = "job.from, job.until: found nothing; give both: standard input is read once, so nobody can look \
                        which windows hold it";
-        return Err(Failure::configuration(message));
+        return Err(RunError::configuration(message));
     }
     let Some((first, last)) = ends(job)? else {
         let message =
             "the source holds no record with a time; give job.from and job.until, or another source";
-        return Err(Failure::configuration(message));
+        return Err(RunError::configuration(message));
     };
     let around = Horizon {
         from: Some(stated.from.unwrap_or(first.saturating_sub(ROOM))),
@@ -44,7 +44,7 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, Failure> {
 }
 
 /// When the first record happened, and the last.
-fn ends(job: &Job) -> Result<Option<(Time, Time)>, Failure> {
+fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
     let group = Group { key: None, value: None };
     let survey = Survey::none();
     let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None, survey };

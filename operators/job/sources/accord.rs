@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dealer::Dealer;
 use super::reader::Stop;
-use crate::dataflow::{Gone, Peers};
+use crate::dataflow::{Peers, SourceError};
 use crate::time::Time;
 
 /// For how long a file of one process may be behind that of another without growing.
@@ -124,10 +124,10 @@ impl Accord {
         Ok(self.come.iter_mut().enumerate().filter_map(next).collect())
     }
 
-    fn garbled(&self, process: usize, dealer: &Dealer) -> Gone {
+    fn garbled(&self, process: usize, dealer: &Dealer) -> SourceError {
         let why =
             format!("{} speaks of it in other words; start all from one build", self.others.name(process));
-        Gone::lost(dealer.fate.place()).because(why)
+        SourceError::lost(dealer.fate.place()).because(why)
     }
 
     /// Compares two whole inputs, file by file; `place` names a file.
@@ -136,7 +136,7 @@ impl Accord {
         own: &[Read],
         (process, other): (usize, &[Read]),
         place: impl Fn(usize) -> String,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), SourceError> {
         if own.len() != other.len() {
             let count = |count: usize| format!("{count} files");
             return Err(self.differ(place(0), count(own.len()), (process, count(other.len()))));
@@ -153,7 +153,7 @@ impl Accord {
         own: &Read,
         (process, other): (usize, &Read),
         place: impl FnOnce() -> String,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), SourceError> {
         if own.length == UNKNOWN || other.length == UNKNOWN {
             return Ok(());
         }
@@ -170,7 +170,12 @@ impl Accord {
     }
 
     /// What this process has at a place, and what another has.
-    pub(super) fn differ(&self, place: String, own: String, (process, other): (usize, String)) -> Gone {
+    pub(super) fn differ(
+        &self,
+        place: String,
+        own: String,
+        (process, other): (usize, String),
+    ) -> SourceError {
         let (here, there) = (self.others.name(self.own), self.others.name(process));
         // In the order of the processes, so that each says the same.
         let (first, second) = if self.own < process {
@@ -178,7 +183,7 @@ impl Accord {
         } else {
             (format!("{there} has {other}"), format!("{here} has {own}"))
         };
-        Gone::differs(place).because(format!(
+        SourceError::differs(place).because(format!(
             "the processes read different files: {first}, {second}; give all of them the same"
         ))
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 
 /// What went wrong with a source, for all of its parts: the first thing that did.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Fate {
     limit: u64,
     /// True where other processes read the rest of the input, and count their own lines.
     shared: bool,
-    gone: OnceLock<Gone>,
+    gone: OnceLock<SourceError>,
 }
 
 impl Fate {
@@ -39,22 +39,22 @@ impl Fate {
                 "more than {limit}{of} cannot be read, which is its limit; see why with `discreet check JOB --sample N`, mend \
                  what writes them, or raise bad.lines"
             );
-            self.fail(Gone::refused(&self.place).because(why));
+            self.fail(SourceError::refused(&self.place).because(why));
         }
     }
 
     /// One line out of a declared order.
     pub(super) fn unsorted(&self) {
         let why = "a line is earlier than one before it; sort them by time, or say order = \"any\"";
-        self.fail(Gone::refused(&self.place).because(why));
+        self.fail(SourceError::refused(&self.place).because(why));
     }
 
-    pub(super) fn fail(&self, gone: Gone) {
+    pub(super) fn fail(&self, gone: SourceError) {
         // The first reason is the one that is told.
         let _ = self.gone.set(gone);
     }
 
-    pub(super) fn check(&self) -> Result<(), Gone> {
+    pub(super) fn check(&self) -> Result<(), SourceError> {
         self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
     }
 

@@ -16,7 +16,7 @@ use super::bytes::{self, Packing};
 use super::dealer::{Dealer, Message, begins};
 use super::places::files;
 use super::reader::{Hash, Stop, Text, Texture, some, unreadable};
-use crate::dataflow::{Clock, Gone};
+use crate::dataflow::{Clock, SourceError};
 use crate::time::Time;
 
 /// How often is looked for more.
@@ -46,14 +46,14 @@ impl Watch {
 
     /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would
     /// close windows that are still open.
-    fn now(&self, place: &str) -> Result<Time, Gone> {
+    fn now(&self, place: &str) -> Result<Time, SourceError> {
         let now = self.clock.now();
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
         let expected = self.began.saturating_add(passed);
         if now.saturating_sub(expected).saturating_abs() > DRIFT {
             let why = "the clock was set by more than 10 minutes, or the machine slept; \
                        start again when the clock is right";
-            return Err(Gone::lost(place).because(why));
+            return Err(SourceError::lost(place).because(why));
         }
         Ok(now)
     }
@@ -125,12 +125,12 @@ pub(super) fn follow_files(
 
 impl Files<'_> {
     /// Looks which files there are.
-    fn look(&mut self) -> Result<(), Gone> {
+    fn look(&mut self) -> Result<(), SourceError> {
         let there = files(self.path)?;
         let gone = self.known.values().find(|known| there.binary_search(&known.path).is_err());
         if let Some(Growing { path, .. }) = gone {
             let why = "the file is not there any more; start again, with a path that old files leave";
-            return Err(Gone::lost(path.display().to_string()).because(why));
+            return Err(SourceError::lost(path.display().to_string()).because(why));
         }
         for path in there {
             let name = name_within(self.path, &path);
@@ -252,7 +252,7 @@ impl Growing {
         let shorter = self.packed.map_or(facts.len() < self.read, |packed| facts.len() != packed);
         if (facts.dev(), facts.ino()) != (self.device, self.node) || shorter {
             let why = "another file has its name, or it has become shorter; start again";
-            return Err(Gone::lost(place).because(why).into());
+            return Err(SourceError::lost(place).because(why).into());
         }
         if self.packed.is_some() {
             return Ok(());
@@ -378,7 +378,7 @@ fn follow_stream(
                 }
                 let why =
                     "it has ended, which a live source never does; start what writes it again, or replay";
-                return Err(Gone::lost(place).because(why).into());
+                return Err(SourceError::lost(place).because(why).into());
             }
             if text.begin(&place, false)? {
                 deal(&mut text, 0, read == 0, dealer)?;

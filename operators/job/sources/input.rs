@@ -25,7 +25,7 @@ use super::reader::{Stop, Texture, read_all, read_input};
 use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Plan, Wanted};
-use crate::dataflow::{Clock, Gone, Peers};
+use crate::dataflow::{Clock, Peers, SourceError};
 use crate::job::config::{MADE_UP, Protected, RecordFormat, SourcePlace, SourceSpec};
 
 /// Whether an input has an end.
@@ -123,7 +123,7 @@ pub(crate) fn open(
     pace: Pace,
     crew: impl Into<Crewed>,
     brake: Arc<Brake>,
-) -> Result<Input, Gone> {
+) -> Result<Input, SourceError> {
     open_in(Sizes::USUAL, source, person, wanted, pace, crew, brake)
 }
 
@@ -135,7 +135,7 @@ pub(super) fn open_in(
     pace: Pace,
     crew: impl Into<Crewed>,
     brake: Arc<Brake>,
-) -> Result<Input, Gone> {
+) -> Result<Input, SourceError> {
     let Crewed { crew, others } = crew.into();
     let plan = Plan::new(source, person, &wanted)?;
     // What is wrong with the times is told before anything is read.
@@ -169,10 +169,10 @@ pub(super) fn open_in(
         RecordFormat::Synthetic(synthetic) => {
             if let Some(field) = plan.fields.iter().find(|field| !MADE_UP.contains(&field.as_str())) {
                 let why = format!("it has no field named {field}; name one of {}", MADE_UP.join(", "));
-                return Err(Gone::refused(fate.place()).because(why));
+                return Err(SourceError::refused(fate.place()).because(why));
             }
             let made = MadeUp::new(synthetic, wanted.span)
-                .map_err(|invalid| Gone::refused(fate.place()).because(invalid.to_string()))?;
+                .map_err(|invalid| SourceError::refused(fate.place()).because(invalid.to_string()))?;
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(From::Made { made: Arc::new(made), pace }, progress);
         }
@@ -194,7 +194,7 @@ pub(super) fn open_in(
     if stream && crew.processes > 1 {
         let why = "no regular file, of which each process would read other parts; \
                    give a file that all processes can read";
-        return Err(Gone::refused(fate.place()).because(why));
+        return Err(SourceError::refused(fate.place()).because(why));
     }
     let total = match (place, &pace) {
         (SourcePlace::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
@@ -231,13 +231,14 @@ pub(super) fn open_in(
         accord: others.filter(|_| !alone).map(|others| Accord::new(others, crew.process, crew.processes)),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
-        Gone::lost(fate.place()).because("the system gives no thread to read it; raise the limit of threads")
+        SourceError::lost(fate.place())
+            .because("the system gives no thread to read it; raise the limit of threads")
     })?;
     let workers = Mutex::new(receivers.into_iter().map(Some).collect());
     finish(From::Lines { format, workers, spare, live }, progress)
 }
 
-fn length(files: &[PathBuf]) -> Result<u64, Gone> {
+fn length(files: &[PathBuf]) -> Result<u64, SourceError> {
     let mut sum = 0u64;
     for file in files {
         let facts = fs::metadata(file)

@@ -7,7 +7,7 @@ use super::text::Texts;
 use super::times::Times;
 use super::told::Told;
 use super::wanted::{Cells, GroupCells, Plan};
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 use crate::job::config::{Missing, SourceSpec};
 use crate::job::text::Text;
 use crate::time::Time;
@@ -20,9 +20,10 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    pub(super) fn new(plan: Plan, source: &SourceSpec) -> Result<Maker, Gone> {
+    pub(super) fn new(plan: Plan, source: &SourceSpec) -> Result<Maker, SourceError> {
         let times = source.time.as_ref().map(|time| Times::new(&time.format, &source.zone)).transpose();
-        let times = times.map_err(|invalid| Gone::refused("[source] time").because(invalid.to_string()))?;
+        let times =
+            times.map_err(|invalid| SourceError::refused("[source] time").because(invalid.to_string()))?;
         Ok(Maker { plan, times, texts: Texts::new() })
     }
 

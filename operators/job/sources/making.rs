@@ -7,7 +7,7 @@ use super::part::Desk;
 use super::record::Record;
 use super::told::Told;
 use super::wanted::Cells;
-use crate::dataflow::{BATCH, Clock, Gone, Pulled};
+use crate::dataflow::{BATCH, Clock, Pulled, SourceError};
 use crate::time::Time;
 
 /// Records that are made up where they are wanted.
@@ -37,7 +37,10 @@ impl Made {
         Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
     }
 
-    pub(super) fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+    pub(super) fn pull<P: Told, I: Told>(
+        &mut self,
+        batch: &mut Vec<Record<P, I>>,
+    ) -> Result<Pulled, SourceError> {
         self.desk.fate.check()?;
         if self.desk.brake.is_pulled() {
             return Ok(Pulled::Idle);

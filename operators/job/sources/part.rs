@@ -18,7 +18,7 @@ use super::record::Record;
 use super::survey::Survey;
 use super::told::Told;
 use super::wanted::{Cells, Plan};
-use crate::dataflow::{BATCH, Gone, Pulled, Source};
+use crate::dataflow::{BATCH, Pulled, Source, SourceError};
 use crate::time::Time;
 
 /// What one worker reads.
@@ -50,7 +50,7 @@ impl<P, I> Part<P, I> {
 impl<P: Told, I: Told> Source for Part<P, I> {
     type Record = Record<P, I>;
 
-    fn pull(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+    fn pull(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, SourceError> {
         match &mut self.from {
             From::Nothing => Ok(Pulled::End),
             From::Lines(lines) => lines.pull(batch),
@@ -114,7 +114,7 @@ impl Lines {
         Lines { desk, chunks, spare, format, cells, current: None, latest: None, live, longest, ended: false }
     }
 
-    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, Gone> {
+    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, SourceError> {
         self.desk.fate.check()?;
         let enough = batch.len() + BATCH;
         // Lines without a record are some work too.
@@ -157,7 +157,7 @@ impl Lines {
                 Err(TryRecvError::Disconnected) => {
                     self.desk.fate.check()?;
                     let why = "its reading thread has ended before the source did; start again";
-                    return Err(Gone::lost(self.desk.fate.place()).because(why));
+                    return Err(SourceError::lost(self.desk.fate.place()).because(why));
                 }
             }
         }

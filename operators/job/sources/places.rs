@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 use crate::invalid::found_by;
 
 /// The files of a path, in the order of their names: all regular files of a directory, all matches of a pattern, or the
 /// file itself.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Gone> {
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let place = path.display().to_string();
     let lost = |error: io::Error| {
-        Gone::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
+        SourceError::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
     };
     if path.is_dir() {
         return in_order(fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
@@ -25,7 +25,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Gone> {
     match pattern {
         Some(pattern) if !path.exists() => {
             let matches = glob::glob(pattern).map_err(|_| {
-                Gone::lost(&place).because("no pattern of files; give a path, or one with * in it")
+                SourceError::lost(&place).because("no pattern of files; give a path, or one with * in it")
             })?;
             in_order(matches.filter_map(|found| match found {
                 Ok(file) if file.is_file() => Some(Ok(file)),
@@ -37,16 +37,16 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Gone> {
     }
 }
 
-fn in_order(files: impl Iterator<Item = Result<PathBuf, Gone>>) -> Result<Vec<PathBuf>, Gone> {
-    let mut files = files.collect::<Result<Vec<PathBuf>, Gone>>()?;
+fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result<Vec<PathBuf>, SourceError> {
+    let mut files = files.collect::<Result<Vec<PathBuf>, SourceError>>()?;
     files.sort();
     Ok(files)
 }
 
 /// As [`files`], of which there must be some.
-pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, Gone> {
+pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     match files(path)? {
-        files if files.is_empty() => Err(Gone::lost(path.display().to_string())
+        files if files.is_empty() => Err(SourceError::lost(path.display().to_string())
             .because("no file is there; give a path that leads to some")),
         files => Ok(files),
     }
@@ -67,7 +67,7 @@ mod tests {
         fs::create_dir(place.path("d.csv")).unwrap();
         let names = |path: &str| {
             let found = some_files(&place.path(path))?;
-            Ok::<_, Gone>(
+            Ok::<_, SourceError>(
                 found
                     .iter()
                     .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned())

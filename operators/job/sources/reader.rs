@@ -11,7 +11,7 @@ use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
 use super::dealer::{Dealer, Message, Over};
 use super::lines::Columns;
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 
 /// How a text is cut, and what is wanted of it.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(super) struct Texture {
 /// Why the reading ended before the text did.
 pub(super) enum Stop {
     Over,
-    Gone(Gone),
+    Gone(SourceError),
 }
 
 impl From<Over> for Stop {
@@ -33,8 +33,8 @@ impl From<Over> for Stop {
     }
 }
 
-impl From<Gone> for Stop {
-    fn from(gone: Gone) -> Stop {
+impl From<SourceError> for Stop {
+    fn from(gone: SourceError) -> Stop {
         Stop::Gone(gone)
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn read_all(
 }
 
 /// What is known of files before they are read.
-fn there(files: &[PathBuf]) -> Result<Vec<Read>, Gone> {
+fn there(files: &[PathBuf]) -> Result<Vec<Read>, SourceError> {
     let facts = |(turn, file): (u64, &PathBuf)| {
         let length = match Packing::of(file) {
             Packing::Plain => fs::metadata(file).map(|facts| facts.len()),
@@ -187,7 +187,7 @@ pub(super) fn some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<us
 }
 
 /// An error of the system, or of a decoder. What a decoder says of its input is left out.
-pub(super) fn unreadable(place: &str, error: &io::Error) -> Gone {
+pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
     use io::ErrorKind;
     let what = match error.kind() {
         ErrorKind::OutOfMemory => {
@@ -200,7 +200,7 @@ pub(super) fn unreadable(place: &str, error: &io::Error) -> Gone {
         ErrorKind::PermissionDenied => "it may not be read; give this user the right to",
         _ => "the system cannot read it; look at the disk",
     };
-    Gone::lost(place).because(what)
+    SourceError::lost(place).because(what)
 }
 
 /// One text on its way.
@@ -223,7 +223,7 @@ impl Text {
     }
 
     /// Reads what stands before the lines; false while it is not all there.
-    pub(super) fn begin(&mut self, place: &str, ended: bool) -> Result<bool, Gone> {
+    pub(super) fn begin(&mut self, place: &str, ended: bool) -> Result<bool, SourceError> {
         if !self.marked {
             self.marked = self.cutter.skip_mark(ended);
             if !self.marked {
@@ -233,15 +233,14 @@ impl Text {
         let Some(fields) = &self.header else { return Ok(true) };
         let line = match self.cutter.first_line(ended) {
             Ok(Some(line)) if line.is_empty() && ended && self.cutter.is_empty() => {
-                return Err(Gone::refused(place)
+                return Err(SourceError::refused(place)
                     .because("no line of column names; write one, or leave the file away"));
             }
             Ok(Some(line)) => line,
             Ok(None) => return Ok(false),
             Err(_) => {
-                return Err(
-                    Gone::refused(place).because("a first line of more than 1 MB; name the columns there")
-                );
+                return Err(SourceError::refused(place)
+                    .because("a first line of more than 1 MB; name the columns there"));
             }
         };
         self.columns = Some(Arc::new(Columns::find(&line, fields, place)?));

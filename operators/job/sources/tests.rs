@@ -15,7 +15,7 @@ use super::bytes::Packing;
 use super::cutter::Sizes;
 use super::input::open_in;
 use super::*;
-use crate::dataflow::{Gone, Pulled, Source as _};
+use crate::dataflow::{Pulled, Source as _, SourceError};
 use crate::job::config::{Job, Protected, SourceSpec};
 
 /// A directory of its own that is gone when the test is.
@@ -114,7 +114,7 @@ fn of(input: &Input, workers: usize) -> Vec<Part<Id, Id>> {
 }
 
 /// Everything that the parts give until all have ended or one fails, each part's own; and what each had declared.
-fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, Gone> {
+fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
     let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<usize> = (0..parts.len()).collect();
     let patience = Instant::now() + Duration::from_secs(60);
@@ -141,7 +141,11 @@ fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, Gone> {
 }
 
 /// As [`drained`], of a source that is opened for it, everything together and in order.
-fn read(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> Result<Vec<Given>, Gone> {
+fn read(
+    source: &(SourceSpec, Protected),
+    wanted: &Wanted,
+    workers: usize,
+) -> Result<Vec<Given>, SourceError> {
     let input = open(&source.0, &source.1, wanted.clone(), Pace::Bounded, threads(workers), Brake::new())?;
     let mut all = drained(of(&input, workers))?.concat();
     all.sort();

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::bounding::{Identity, Mixer, Sink};
+use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::packed::{ROOM, packed, unpacked};
 
 /// What a person, or a record, is told by.
@@ -92,7 +92,7 @@ impl fmt::Debug for Id {
 
 /// The first byte says how many follow.
 impl Identity for Id {
-    fn write<S: Sink>(&self, sink: &mut S) {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
         let bytes = self.bytes();
         sink.bytes(bytes.split_at(1 + Self::held(bytes[0])).0);
     }

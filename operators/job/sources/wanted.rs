@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::survey::Survey;
 use super::told::LONGEST_ID;
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;
 
@@ -65,7 +65,7 @@ pub(super) struct GroupCells {
 }
 
 impl Plan {
-    pub(super) fn new(source: &SourceSpec, person: &Protected, wanted: &Wanted) -> Result<Plan, Gone> {
+    pub(super) fn new(source: &SourceSpec, person: &Protected, wanted: &Wanted) -> Result<Plan, SourceError> {
         let mut fields: Vec<String> = Vec::new();
         let mut cell = |name: &str| {
             fields.iter().position(|field| field == name).unwrap_or_else(|| {
@@ -83,9 +83,8 @@ impl Plan {
             Some(time) if wanted.time || sorted => Some(cell(&time.field)),
             None if made_up => None,
             None if wanted.time || sorted => {
-                return Err(
-                    Gone::refused("[source] time").because("no field says when a record happened; name it")
-                );
+                return Err(SourceError::refused("[source] time")
+                    .because("no field says when a record happened; name it"));
             }
             _ => None,
         };

@@ -12,7 +12,8 @@ fn any_number_of_workers_finds_the_same() {
         let mut results = Vec::new();
         for workers in [1, 2, 3, 4, 8] {
             random.shuffle(&mut records);
-            let mut tables: Vec<_> = (0..workers).map(|_| Table::new(chooser.clone(), cap, Count)).collect();
+            let mut tables: Vec<_> =
+                (0..workers).map(|_| PersonTable::new(chooser.clone(), cap, Count)).collect();
             for record in &records {
                 let worker = chooser.route(&record.person) % workers;
                 tables[worker as usize].add(record.person.clone(), &record.key, ());
@@ -30,8 +31,8 @@ fn any_number_of_workers_finds_the_same() {
 // Refutes first come, first kept: which of 12 keys survive must not depend on which came first.
 #[test]
 fn who_came_first_is_kept_no_more_than_others() {
-    let chooser = Chooser::new([3; 32]);
-    let new = || Table::new(chooser.clone(), Cap::new(4, 1).unwrap(), Count);
+    let chooser = ContributionSelector::new([3; 32]);
+    let new = || PersonTable::new(chooser.clone(), Cap::new(4, 1).unwrap(), Count);
     for person in 0..50u64 {
         let (mut forwards, mut backwards) = (new(), new());
         for key in 0..12u32 {
@@ -49,13 +50,13 @@ fn who_came_first_is_kept_no_more_than_others() {
 fn a_table_that_is_used_again_is_as_good_as_new() {
     let mut random = Random::new(8);
     let cap = Cap::new(2, 3).unwrap();
-    let mut used = Table::new(Chooser::new([9; 32]), cap, Count);
+    let mut used = PersonTable::new(ContributionSelector::new([9; 32]), cap, Count);
     for window in 0..60 {
-        let chooser = Chooser::new([9; 32]).within(window);
+        let chooser = ContributionSelector::new([9; 32]).within(window);
         let records = records(&mut random, |person| person, |key| format!("{window}/{key}"));
         used.clear();
         used.choose_by(chooser.clone());
-        let mut new = Table::new(chooser, cap, Count);
+        let mut new = PersonTable::new(chooser, cap, Count);
         for record in &records {
             used.add(record.person, &record.key, ());
             new.add(record.person, &record.key, ());
@@ -70,23 +71,23 @@ fn a_table_that_is_used_again_is_as_good_as_new() {
 #[test]
 #[should_panic(expected = "keeps its chooser")]
 fn a_table_in_use_keeps_its_chooser() {
-    let mut table = Table::new(Chooser::new([1; 32]), Cap::new(1, 1).unwrap(), Count);
+    let mut table = PersonTable::new(ContributionSelector::new([1; 32]), Cap::new(1, 1).unwrap(), Count);
     table.add(1u64, &1u32, ());
-    table.choose_by(Chooser::new([2; 32]));
+    table.choose_by(ContributionSelector::new([2; 32]));
 }
 
 #[test]
 fn nothing_is_printed() {
-    let mut table = Table::new(Chooser::new([1; 32]), Cap::new(1, 1).unwrap(), Count);
+    let mut table = PersonTable::new(ContributionSelector::new([1; 32]), Cap::new(1, 1).unwrap(), Count);
     table.add(1u64, &1u32, ());
     assert_eq!(format!("{table:?}"), "<private>");
-    assert_eq!(format!("{:?}", Chooser::new([1; 32])), "<secret>");
+    assert_eq!(format!("{:?}", ContributionSelector::new([1; 32])), "<secret>");
     let sum = Sum::clipped(0, 9).unwrap();
-    let chooser = Chooser::new([1; 32]);
+    let chooser = ContributionSelector::new([1; 32]);
     assert_eq!(format!("{:?}", Keyed { key: 1, held: sum.hold(&chooser, || 0, 5) }), "<private>");
     assert_eq!(format!("{:?}", sum.hold(&chooser, || 0, 5)), "<private>");
     assert_eq!(format!("{:?}", Identified::new(Count).hold(&chooser, || 0, (5u64, ()))), "<private>");
     assert_eq!(format!("{:?}", Net::new(Count).hold(&chooser, || 0, (5u64, (), 1))), "<private>");
-    assert_eq!(format!("{:?}", Summed { records: 1, sum: 5 }), "<private>");
+    assert_eq!(format!("{:?}", PersonSum { records: 1, sum: 5 }), "<private>");
     assert_eq!(format!("{:?}", table.totals(|_| true)), "[(1, <private>)]");
 }

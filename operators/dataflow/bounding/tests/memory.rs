@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn held<R: Rule>(table: &Table<u64, u64, R>) -> usize {
+fn held<R: Rule>(table: &PersonTable<u64, u64, R>) -> usize {
     table.bytes()
 }
 
@@ -10,10 +10,10 @@ fn held<R: Rule>(table: &Table<u64, u64, R>) -> usize {
 #[test]
 fn one_person_with_a_million_records_takes_little() {
     let cap = Cap::new(4, 3).unwrap();
-    let chooser = Chooser::new([5; 32]);
-    let mut count = Table::new(chooser.clone(), cap, Count);
-    let mut kept = Table::new(chooser.clone(), cap, Kept::new(Values::<i64>::new()));
-    let mut once = Table::new(chooser.clone(), cap, Identified::new(Count));
+    let chooser = ContributionSelector::new([5; 32]);
+    let mut count = PersonTable::new(chooser.clone(), cap, Count);
+    let mut kept = PersonTable::new(chooser.clone(), cap, KeptRecords::new(Values::<i64>::new()));
+    let mut once = PersonTable::new(chooser.clone(), cap, Identified::new(Count));
     for record in 0..1_000_000u64 {
         count.add(1, &record, ());
         kept.add(1, &(record % 7), (chooser.record(&record), 1));
@@ -29,8 +29,11 @@ fn one_person_with_a_million_records_takes_little() {
 #[test]
 fn texts_and_vectors_are_counted_while_they_are_held() {
     let long = |person: u32| format!("{person:01000}");
-    let mut table =
-        Table::new(Chooser::new([5; 32]), Cap::new(1, 1).unwrap(), Kept::new(Values::<Vec<i64>>::new()));
+    let mut table = PersonTable::new(
+        ContributionSelector::new([5; 32]),
+        Cap::new(1, 1).unwrap(),
+        KeptRecords::new(Values::<Vec<i64>>::new()),
+    );
     let empty = table.bytes();
     for person in 0..500 {
         table.add(long(person), &(), (1, vec![7; 100]));
@@ -51,7 +54,8 @@ fn texts_and_vectors_are_counted_while_they_are_held() {
 // Refutes a table without an end of the quadratic: one person with very many keys, all of them kept.
 #[test]
 fn a_person_may_have_very_many_keys() {
-    let mut table = Table::new(Chooser::new([5; 32]), Cap::new(1 << 31, 1).unwrap(), Count);
+    let mut table =
+        PersonTable::new(ContributionSelector::new([5; 32]), Cap::new(1 << 31, 1).unwrap(), Count);
     for key in 0..200_000u32 {
         table.add(1u64, &key, ());
     }

@@ -37,7 +37,7 @@ fn replay<R: Rule>(
     most: Change,
     (keys, per_key): (u64, u64),
     rule: R,
-    value: impl Fn(&Chooser, &Record<u64, u32>) -> R::Value,
+    value: impl Fn(&ContributionSelector, &Record<u64, u32>) -> R::Value,
     add: impl Fn(&mut i128, R::Share) + Copy,
 ) {
     let cap = Cap::new(keys, per_key).unwrap();
@@ -54,7 +54,7 @@ fn replay<R: Rule>(
             let left = records.iter().filter(|record| Some(record.person) != without);
             left.map(|record| (record.person, record.key, value(&chooser, record))).collect::<Vec<_>>()
         };
-        let new = || Table::new(chooser.clone(), cap, rule.clone());
+        let new = || PersonTable::new(chooser.clone(), cap, rule.clone());
         let with = tallied(&mut random, new, given(&records, None), add);
         let without = tallied(&mut random, new, given(&records, Some(removed)), add);
         let change = Change::between(&with.into_iter().collect(), &without.into_iter().collect());
@@ -104,11 +104,13 @@ fn one_person_moves_sums_by_the_farther_end_of_the_range() {
 #[test]
 fn one_person_moves_kept_values_by_keys_times_per_key_of_them() {
     let most = Change { l0: 2, linf: 3 * 40, l1: 2 * 3 * 40, l2_squared: 2 * 120 * 120 };
-    let value = |chooser: &Chooser, record: &Record<u64, u32>| (chooser.record(&record.id), record.value);
+    let value = |chooser: &ContributionSelector, record: &Record<u64, u32>| {
+        (chooser.record(&record.id), record.value)
+    };
     let add = |total: &mut i128, values: Few<i64>| {
         *total += values.iter().map(|&value| i128::from(value.clamp(-40, 40))).sum::<i128>();
     };
-    replay(4000, most, (2, 3), Kept::new(Values::<i64>::new()), value, add);
+    replay(4000, most, (2, 3), KeptRecords::new(Values::<i64>::new()), value, add);
 }
 
 #[test]
@@ -119,9 +121,10 @@ fn duplicates_and_what_is_taken_back_move_no_more() {
     replay(1500, most, (3, 2), Net::new(Count), |_, record| (record.id % 40, (), record.change), count);
     let sum = Sum::clipped(-30, 50).unwrap();
     let most = Change { l0: 2, linf: 50, l1: 100, l2_squared: 5000 };
-    let summed = |total: &mut i128, share: Summed| *total += i128::from(share.sum);
+    let summed = |total: &mut i128, share: PersonSum| *total += i128::from(share.sum);
     replay(1500, most, (2, 3), Identified::new(sum), |_, record| (record.id % 40, record.value), summed);
-    let value = |_: &Chooser, record: &Record<u64, u32>| (record.id % 40, record.value, record.change);
+    let value =
+        |_: &ContributionSelector, record: &Record<u64, u32>| (record.id % 40, record.value, record.change);
     replay(1500, most, (2, 3), Net::new(sum), value, summed);
 }
 
@@ -136,12 +139,12 @@ fn one_person_moves_all_windows_together_by_as_many_as_were_promised() {
         let mut random = Random::new(seed);
         let chooser = chooser(&mut random);
         let removed = random.below(3) as u64;
-        let mut used = [Used::new(windows).unwrap(), Used::new(windows).unwrap()];
+        let mut used = [WindowAdmission::new(windows).unwrap(), WindowAdmission::new(windows).unwrap()];
         let mut vectors = [BTreeMap::new(), BTreeMap::new()];
         for window in 0..8 {
             let records = records(&mut random, |person| person, |key| key);
             for (side, (used, vector)) in used.iter_mut().zip(&mut vectors).enumerate() {
-                let mut table = Table::new(chooser.within(window), cap, Count);
+                let mut table = PersonTable::new(chooser.within(window), cap, Count);
                 for record in records.iter().filter(|record| side == 0 || record.person != removed) {
                     table.add(record.person, &record.key, ());
                 }

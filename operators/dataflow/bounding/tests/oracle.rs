@@ -31,7 +31,7 @@ where
         total.1 += (records.len() as u64).min(cap.per_key().into());
     });
     let given = records.iter().map(|record| (record.person.clone(), record.key.clone(), ())).collect();
-    let new = || Table::new(chooser.clone(), cap, Count);
+    let new = || PersonTable::new(chooser.clone(), cap, Count);
     let found = tallied(&mut random, new, given, |total: &mut (u64, u64), records| {
         total.0 += 1;
         total.1 += u64::from(records);
@@ -72,7 +72,7 @@ fn sums_are_clipped_once_in_the_end() {
             total.1 += sum.clamp(low.into(), high.into());
         });
         let given = records.iter().map(|record| (record.person, record.key, record.value)).collect();
-        let new = || Table::new(chooser.clone(), cap, Sum::clipped(low, high).unwrap());
+        let new = || PersonTable::new(chooser.clone(), cap, Sum::clipped(low, high).unwrap());
         let found = tallied(&mut random, new, given, |total: &mut (u64, i128), share| {
             total.0 += u64::from(share.records);
             total.1 += i128::from(share.sum);
@@ -99,7 +99,7 @@ fn what_a_person_has_is_of_all_their_records() {
             total.sort_unstable();
         });
         let given = records.iter().map(|record| (record.person, record.key, record.value)).collect();
-        let new = || Table::new(chooser.clone(), cap, Own(each));
+        let new = || PersonTable::new(chooser.clone(), cap, Own(each));
         let found = tallied(&mut random, new, given, |total: &mut Vec<i128>, own| {
             total.push(own);
             total.sort_unstable();
@@ -122,7 +122,7 @@ fn values_are_those_of_the_lowest_records() {
             .iter()
             .map(|record| (record.person, record.key, (chooser.record(&record.id), record.value)))
             .collect();
-        let new = || Table::new(chooser.clone(), cap, Kept::new(Values::<i64>::new()));
+        let new = || PersonTable::new(chooser.clone(), cap, KeptRecords::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given, |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -157,7 +157,7 @@ fn duplicates_of_one_id_count_once() {
         let given: Vec<_> =
             records.iter().map(|record| (record.person, record.key, (record.id, record.value))).collect();
 
-        let new = || Table::new(chooser.clone(), cap, Identified::new(Values::<i64>::new()));
+        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given.clone(), |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -168,7 +168,7 @@ fn duplicates_of_one_id_count_once() {
         });
         assert_eq!(found, values, "seed {seed}");
 
-        let new = || Table::new(chooser.clone(), cap, Identified::new(Count));
+        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(Count));
         let unvalued = given.iter().map(|(person, key, (id, _))| (*person, *key, (*id, ()))).collect();
         let found = tallied(&mut random, new, unvalued, |total: &mut u64, count| *total += u64::from(count));
         assert_eq!(found, expected(&kept, |total: &mut u64, records| *total += records.len() as u64));
@@ -176,7 +176,7 @@ fn duplicates_of_one_id_count_once() {
         let uncut = self::kept(&chooser, cap, &records);
         let uncut = once(&chooser, uncut, usize::MAX);
         let sum = Sum::clipped(-50, 900).unwrap();
-        let new = || Table::new(chooser.clone(), cap, Identified::new(sum));
+        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(sum));
         let found =
             tallied(&mut random, new, given, |total: &mut i128, share| *total += i128::from(share.sum));
         let sums = expected(&uncut, |total: &mut i128, records| {
@@ -187,7 +187,7 @@ fn duplicates_of_one_id_count_once() {
 }
 
 /// One record an id: in each key the least value and the lowest ids, then the key that is chosen first.
-fn once(chooser: &Chooser, mut kept: Oracle<u64, u32>, most: usize) -> Oracle<u64, u32> {
+fn once(chooser: &ContributionSelector, mut kept: Oracle<u64, u32>, most: usize) -> Oracle<u64, u32> {
     for (person, keys) in &mut kept {
         let mut order: Vec<u32> = keys.keys().copied().collect();
         order.sort_by_key(|key| (chooser.choice(chooser.person(person), chooser.key(key)), *key));
@@ -238,7 +238,7 @@ fn what_was_taken_back_never_was() {
             .map(|record| (record.person, record.key, (record.id, record.value, record.change)))
             .collect();
 
-        let new = || Table::new(chooser.clone(), cap, Net::new(Values::<i64>::new()));
+        let new = || PersonTable::new(chooser.clone(), cap, Net::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given.clone(), |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -255,8 +255,8 @@ fn what_was_taken_back_never_was() {
         assert_eq!(found, values, "seed {seed}");
 
         let sum = Sum::clipped(-50, 900).unwrap();
-        let new = || Table::new(chooser.clone(), cap, Net::new(sum));
-        let add = |total: &mut (i128, i128), share: Summed| {
+        let new = || PersonTable::new(chooser.clone(), cap, Net::new(sum));
+        let add = |total: &mut (i128, i128), share: PersonSum| {
             total.0 += i128::from(share.records);
             total.1 += i128::from(share.sum);
         };
@@ -276,7 +276,7 @@ fn a_record_by_itself_moves_one_key_by_itself() {
     let mut random = Random::new(1);
     let records = records(&mut random, |person| person, |key| key);
     let chooser = chooser(&mut random);
-    let new = |only: Option<&[u32]>| Each::new(chooser.clone(), only.map(Into::into));
+    let new = |only: Option<&[u32]>| RecordTotals::new(chooser.clone(), only.map(Into::into));
     let (mut each, mut pane, mut listed) = (new(None), new(None), new(Some(&[3, 5, 1_000_000])));
     let mut totals: BTreeMap<u32, i128> = BTreeMap::new();
     for _ in 0..2 {
@@ -301,8 +301,8 @@ fn a_record_by_itself_moves_one_key_by_itself() {
 #[test]
 fn records_of_one_hash_are_told_apart() {
     let new_cap = || Cap::new(1, 10).unwrap();
-    let mut once = Table::new(Chooser::new([1; 32]), new_cap(), Identified::new(Count));
-    let mut net = Table::new(Chooser::new([1; 32]), new_cap(), Net::new(Count));
+    let mut once = PersonTable::new(ContributionSelector::new([1; 32]), new_cap(), Identified::new(Count));
+    let mut net = PersonTable::new(ContributionSelector::new([1; 32]), new_cap(), Net::new(Count));
     for record in [1, 2, 3, 2, 1, 3, 3] {
         once.add(1u64, &(), (Twin(record), ()));
         net.add(1u64, &(), (Twin(record), (), if record == 3 { -1 } else { 1 }));

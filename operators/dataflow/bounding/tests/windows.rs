@@ -9,11 +9,11 @@ fn a_person_counts_in_the_first_windows_that_keep_something() {
         let mut random = Random::new(seed);
         let chooser = chooser(&mut random);
         let limit = 1 + random.below(4);
-        let mut used = Used::new(limit as u64).unwrap();
+        let mut used = WindowAdmission::new(limit as u64).unwrap();
         let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
         for window in 0..12 {
             let records = records(&mut random, |person| person, |key| key);
-            let mut table = Table::new(chooser.within(window), Cap::new(2, 1).unwrap(), Count);
+            let mut table = PersonTable::new(chooser.within(window), Cap::new(2, 1).unwrap(), Count);
             for record in &records {
                 table.add(record.person, &record.key, ());
             }
@@ -37,7 +37,7 @@ fn a_person_counts_in_the_first_windows_that_keep_something() {
                 .collect();
             assert_eq!(asked, expected, "seed {seed}, window {window}");
             // It is sealed with the window, and read by whoever goes on.
-            used = Used::read(&used.write()).unwrap();
+            used = WindowAdmission::read(&used.write()).unwrap();
         }
     }
 }
@@ -45,7 +45,7 @@ fn a_person_counts_in_the_first_windows_that_keep_something() {
 // A record that was taken back, or that another key has, is nothing kept.
 #[test]
 fn who_has_nothing_kept_uses_no_window() {
-    let new = |rule| Table::new(Chooser::new([1; 32]), Cap::new(1, 1).unwrap(), rule);
+    let new = |rule| PersonTable::new(ContributionSelector::new([1; 32]), Cap::new(1, 1).unwrap(), rule);
     let mut table = new(Net::new(Count));
     table.add(1u64, &1u32, (5u64, (), 1));
     table.add(1, &1, (5, (), -1));
@@ -56,7 +56,7 @@ fn who_has_nothing_kept_uses_no_window() {
 
 #[test]
 fn workers_join_what_they_know() {
-    let mut one = Used::new(3).unwrap();
+    let mut one = WindowAdmission::new(3).unwrap();
     let mut other = one.clone();
     for _ in 0..2 {
         assert!(one.admit(&1u64));
@@ -76,7 +76,7 @@ fn workers_join_what_they_know() {
 // The bytes are sealed with windows, so the next version must read them.
 #[test]
 fn what_is_written_never_changes() {
-    let mut used = Used::new(300).unwrap();
+    let mut used = WindowAdmission::new(300).unwrap();
     used.admit(&String::from("b"));
     used.admit(&String::from("a"));
     used.admit(&String::from("b"));
@@ -84,17 +84,17 @@ fn what_is_written_never_changes() {
     let text =
         b"\x01\x2c\x01\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0a\x01\0\0\0\x01\0\0\0\0\0\0\0b\x02\0\0\0";
     assert_eq!(bytes, text);
-    assert!(Used::read(&bytes).unwrap() == used);
-    assert_eq!(bytes.len(), 13 + 2 * (9 + Used::<String>::BYTES_A_PERSON));
+    assert!(WindowAdmission::read(&bytes).unwrap() == used);
+    assert_eq!(bytes.len(), 13 + 2 * (9 + WindowAdmission::<String>::BYTES_A_PERSON));
 }
 
 #[test]
 fn another_format_and_a_torn_state_are_refused_without_a_word_about_anybody() {
-    let mut used = Used::new(2).unwrap();
+    let mut used = WindowAdmission::new(2).unwrap();
     used.admit(&String::from("ada"));
     used.admit(&String::from("bob"));
     let bytes = used.write();
-    let refused = |bytes: &[u8]| Used::<String>::read(bytes).unwrap_err().to_string();
+    let refused = |bytes: &[u8]| WindowAdmission::<String>::read(bytes).unwrap_err().to_string();
     for cut in 0..bytes.len() {
         assert!(!refused(&bytes[..cut]).contains("ada"));
     }
@@ -113,5 +113,5 @@ fn another_format_and_a_torn_state_are_refused_without_a_word_about_anybody() {
     let ada = bytes[13..28].to_vec();
     refused(&[&bytes[..13], &ada[..], &ada[..]].concat());
     assert_eq!(format!("{used:?}"), "<private>");
-    assert!(Used::<u64>::new(0).is_err() && Used::<u64>::new(1 << 32).is_err());
+    assert!(WindowAdmission::<u64>::new(0).is_err() && WindowAdmission::<u64>::new(1 << 32).is_err());
 }

@@ -2,11 +2,11 @@ use super::*;
 use crate::dataflow::tests::{Counts, title};
 use crate::time::{Span, Time};
 
-type Docked = Docket<Counts, &'static str>;
+type Docked = WindowQueue<Counts, &'static str>;
 
 fn docket(schedule: Schedule, patience: Option<i64>) -> Docked {
     let span = |length| Span::microseconds(length).unwrap();
-    Docket::new(Counts, title("visits"), schedule, (Some(span(3)), patience.map(span)), false)
+    WindowQueue::new(Counts, title("visits"), schedule, (Some(span(3)), patience.map(span)), false)
 }
 
 /// Windows `[0, 10)`, `[10, 20)`, ... up to `until`; each closes three after its end.
@@ -17,8 +17,8 @@ fn tens(until: Option<Time>) -> Schedule {
 fn handed_in(docket: &mut Docked, complete: Option<Time>, now: Option<Time>) -> Vec<(Time, &'static str)> {
     std::iter::from_fn(|| docket.next(complete, now, |_| true))
         .map(|word| match word {
-            Word::Submit(request) => (request.release.window.start(), "submitted"),
-            Word::Miss(release) => (release.window.start(), "missed"),
+            WindowAction::Submit(request) => (request.release.window.start(), "submitted"),
+            WindowAction::Miss(release) => (release.window.start(), "missed"),
         })
         .collect()
 }

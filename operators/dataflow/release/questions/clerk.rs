@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::driver::Shared;
-use crate::dataflow::release::Release;
-use crate::dataflow::release::desk::Desk;
+use crate::dataflow::driver::ProcessShared;
+use crate::dataflow::release::LeavingRelease;
+use crate::dataflow::release::desk::ReleaseBackend;
 use crate::dataflow::release::leaving::{SharedDesk, lock};
 use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
 use crate::invalid::Invalid;
@@ -18,7 +18,7 @@ use crate::mechanisms::answers::{Found, Question};
 use crate::time::Time;
 
 /// How the questions of one sentence are answered.
-pub(in crate::dataflow) trait Answering: 'static {
+pub(in crate::dataflow) trait QueryAnswering: 'static {
     /// Which version of the data a question names that came when its source had declared `given`.
     ///
     /// # Errors
@@ -69,19 +69,19 @@ impl fmt::Display for Unanswered {
 }
 
 /// A row, how its budget stands, and how long it took.
-type Outcome = (Row, BudgetStatus, Option<Duration>);
+type QueryOutcome = (Row, BudgetStatus, Option<Duration>);
 
 /// What an operator is to do about a release.
-pub(super) enum Word {
+pub(super) enum QueryAction {
     /// Have it counted.
     Pose(Posed),
     /// Let it leave.
-    Leave(Box<Outcome>),
+    Leave(Box<QueryOutcome>),
     /// Nothing is told here.
     Drop(Digest),
 }
 
-enum Stage {
+enum QueryStage {
     /// The gate looks whether it was answered before.
     Sought(Posed),
     /// The workers count.
@@ -91,22 +91,27 @@ enum Stage {
 }
 
 /// What worker 0 knows of the questions of one sentence.
-pub(super) struct Clerk<A> {
+pub(super) struct QuerySequencer<A> {
     answering: A,
     desk: SharedDesk,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     workers: usize,
-    stages: HashMap<Digest, Stage>,
+    stages: HashMap<Digest, QueryStage>,
     /// For the operator that seeks, and for the one that seals.
-    seeking: VecDeque<Word>,
-    sealing: VecDeque<Word>,
+    seeking: VecDeque<QueryAction>,
+    sealing: VecDeque<QueryAction>,
 }
 
-impl<A: Answering> Clerk<A> {
-    pub(super) fn new(answering: A, desk: Box<dyn Desk>, shared: Arc<Shared>, workers: usize) -> Clerk<A> {
+impl<A: QueryAnswering> QuerySequencer<A> {
+    pub(super) fn new(
+        answering: A,
+        desk: Box<dyn ReleaseBackend>,
+        shared: Arc<ProcessShared>,
+        workers: usize,
+    ) -> QuerySequencer<A> {
         let (stages, seeking, sealing) = Default::default();
         let desk = Arc::new(Mutex::new(desk));
-        Clerk { answering, desk, shared, workers, stages, seeking, sealing }
+        QuerySequencer { answering, desk, shared, workers, stages, seeking, sealing }
     }
 
     /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking twice is asking
@@ -125,7 +130,7 @@ impl<A: Answering> Clerk<A> {
         if self.shared.is_over() || self.stages.contains_key(&id) {
             return Ok(None);
         }
-        self.stages.insert(id, Stage::Sought(Posed { id: *id.bytes(), question, version }));
+        self.stages.insert(id, QueryStage::Sought(Posed { id: *id.bytes(), question, version }));
         self.shared.awaits(0, 1);
         lock(&self.desk).seek(release);
         Ok(Some((id, self.answering.close(version).max(given))))
@@ -133,14 +138,14 @@ impl<A: Answering> Clerk<A> {
 
     /// Takes in what one worker has counted; the last of them sends it to the gate.
     pub(super) fn count(&mut self, id: Digest, part: Found) {
-        let Some(Stage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
+        let Some(QueryStage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
         *found += part;
         *missing -= 1;
         if *missing > 0 || self.shared.is_over() {
             return;
         }
-        let sealing = Stage::Sealing(Instant::now());
-        let Some(Stage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
+        let sealing = QueryStage::Sealing(Instant::now());
+        let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
         self.shared.awaits(0, 1);
         let request = self.answering.request(posed, found);
         if let Err(trouble) = lock(&self.desk).submit(request) {
@@ -161,48 +166,49 @@ impl<A: Answering> Clerk<A> {
                 Some(GateEvent::Absent(id)) => self.absent(id),
                 Some(GateEvent::Withheld(row)) => {
                     let id = row.release().id();
-                    self.settle(id, Word::Drop(id));
+                    self.settle(id, QueryAction::Drop(id));
                 }
                 Some(GateEvent::Row(row, standing)) => {
                     let id = row.release().id();
                     let took = match self.stages.get(&id) {
-                        Some(Stage::Sealing(since)) => Some(since.elapsed()),
+                        Some(QueryStage::Sealing(since)) => Some(since.elapsed()),
                         _ => None,
                     };
-                    self.settle(id, Word::Leave(Box::new((*row, *standing, took))));
+                    self.settle(id, QueryAction::Leave(Box::new((*row, *standing, took))));
                 }
             }
         }
     }
 
     fn absent(&mut self, id: Digest) {
-        let Some(Stage::Sought(posed)) = self.stages.remove(&id) else { return };
+        let Some(QueryStage::Sought(posed)) = self.stages.remove(&id) else { return };
         self.shared.awaits(1, 0);
         let missing = self.workers;
-        self.stages.insert(id, Stage::Counting { posed: posed.clone(), found: Found::default(), missing });
-        self.seeking.push_back(Word::Pose(posed));
+        self.stages
+            .insert(id, QueryStage::Counting { posed: posed.clone(), found: Found::default(), missing });
+        self.seeking.push_back(QueryAction::Pose(posed));
     }
 
     /// It has its row: whoever holds the time of its answer hears of it.
-    fn settle(&mut self, id: Digest, word: Word) {
+    fn settle(&mut self, id: Digest, word: QueryAction) {
         let stage = self.stages.remove(&id);
-        if matches!(stage, Some(Stage::Sought(_) | Stage::Sealing(_))) {
+        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing(_))) {
             self.shared.awaits(1, 0);
         }
         match stage {
-            Some(Stage::Sought(_)) => self.seeking.push_back(word),
+            Some(QueryStage::Sought(_)) => self.seeking.push_back(word),
             // One that nobody asked for was sealed by a former process, and not delivered.
             _ => self.sealing.push_back(word),
         }
     }
 
     /// What the operator that seeks is to do. After a failure nothing leaves.
-    pub(super) fn for_seeking(&mut self) -> Option<Word> {
+    pub(super) fn for_seeking(&mut self) -> Option<QueryAction> {
         self.seeking.pop_front().filter(|_| !self.shared.has_failed())
     }
 
     /// What the operator that seals is to do.
-    pub(super) fn for_sealing(&mut self) -> Option<Word> {
+    pub(super) fn for_sealing(&mut self) -> Option<QueryAction> {
         self.sealing.pop_front().filter(|_| !self.shared.has_failed())
     }
 
@@ -211,8 +217,8 @@ impl<A: Answering> Clerk<A> {
     }
 
     /// A row that leaves.
-    pub(super) fn leaving(&self, outcome: Outcome) -> Release {
+    pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
         self.shared.tell(outcome.0.fate());
-        Release::new(outcome, &self.desk, &self.shared)
+        LeavingRelease::new(outcome, &self.desk, &self.shared)
     }
 }

@@ -11,11 +11,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 pub use clerk::Unanswered;
-pub(in crate::dataflow) use clerk::{Answering, Posed};
+pub(in crate::dataflow) use clerk::{Posed, QueryAnswering};
 pub(in crate::dataflow) use seal::sealed;
 pub(in crate::dataflow) use seek::sought;
 
-use clerk::Clerk;
+use clerk::QuerySequencer;
 
 /// What both operators of worker 0 know: the one that seeks, and the one that seals.
-type AtDesk<A> = Rc<RefCell<Clerk<A>>>;
+type AtDesk<A> = Rc<RefCell<QuerySequencer<A>>>;

@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::clerk::{Answering, Word};
+use super::clerk::{QueryAction, QueryAnswering};
 use super::seek::Sought;
 use crate::dataflow::driver::Context;
 use crate::dataflow::engine::{
     Activator, Capability, CapacityContainerBuilder, Concat, Exchange, OperatorBuilder, OutputBuilder,
     Probing, StreamVec,
 };
-use crate::dataflow::release::Release;
+use crate::dataflow::release::LeavingRelease;
 use crate::ledger::Digest;
 use crate::mechanisms::answers::Found;
 use crate::time::Time;
@@ -29,17 +29,17 @@ impl Wakes {
 }
 
 /// Releases what was counted, and what was answered before.
-pub(in crate::dataflow) fn sealed<'scope, A: Answering>(
+pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     counted: StreamVec<'scope, Time, ([u8; 32], Found)>,
     sought: Sought<'scope, A>,
     context: &Context,
-) -> StreamVec<'scope, Time, Release> {
+) -> StreamVec<'scope, Time, LeavingRelease> {
     let Sought { releases: before, clerk, seal, .. } = sought;
     let scope = counted.scope();
     let mut builder = OperatorBuilder::new("Seal".to_owned(), scope);
     let mut input = builder.new_input(counted, Exchange::new(|_: &([u8; 32], Found)| 0));
-    let (releases, stream) = builder.new_output::<Vec<Release>>();
-    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<Release>>>::from(releases);
+    let (releases, stream) = builder.new_output::<Vec<LeavingRelease>>();
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
     let address = builder.operator_info().address;
     // It was made for this operator.
     let _ = seal.0.set(scope.activator_for(Rc::clone(&address)));
@@ -66,14 +66,14 @@ pub(in crate::dataflow) fn sealed<'scope, A: Answering>(
             let mut releases = releases.activate();
             while let Some(word) = clerk.for_sealing() {
                 match word {
-                    Word::Leave(outcome) => {
+                    QueryAction::Leave(outcome) => {
                         let own = held.remove(&outcome.0.release().id());
                         if let Some(capability) = own.as_ref().or(first.as_ref()) {
                             releases.session(capability).give(clerk.leaving(*outcome));
                         }
                     }
-                    Word::Drop(id) => drop(held.remove(&id)),
-                    Word::Pose(_) => {}
+                    QueryAction::Drop(id) => drop(held.remove(&id)),
+                    QueryAction::Pose(_) => {}
                 }
             }
             first = None;

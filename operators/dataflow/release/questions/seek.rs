@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::clerk::{Answering, Clerk, Posed, Unanswered, Word};
+use super::clerk::{Posed, QueryAction, QueryAnswering, QuerySequencer, Unanswered};
 use super::{AtDesk, seal};
 use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, Operator, OperatorBuilder, OutputBuilder, Pipeline,
     StreamVec,
 };
-use crate::dataflow::release::Release;
-use crate::dataflow::release::desk::Desk;
+use crate::dataflow::release::LeavingRelease;
+use crate::dataflow::release::desk::ReleaseBackend;
 use crate::dataflow::release::operator::Waker;
 use crate::ledger::Digest;
 use crate::mechanisms::answers::Question;
@@ -25,7 +25,7 @@ pub(in crate::dataflow) struct Sought<'scope, A> {
     /// Those that must be counted, each for every worker.
     pub(in crate::dataflow) posed: StreamVec<'scope, Time, (u64, Posed)>,
     /// Those that were answered before.
-    pub(super) releases: StreamVec<'scope, Time, Release>,
+    pub(super) releases: StreamVec<'scope, Time, LeavingRelease>,
     /// Those that cannot be answered.
     pub(in crate::dataflow) unanswered: StreamVec<'scope, Time, Unanswered>,
     /// Of worker 0.
@@ -35,15 +35,15 @@ pub(in crate::dataflow) struct Sought<'scope, A> {
 }
 
 /// The times of an answer: of the question on its way to the workers, and of its release.
-struct Held {
+struct HeldTimes {
     posed: Capability<Time>,
     release: Capability<Time>,
 }
 
 /// Seeks questions where their desk is, on worker 0.
-pub(in crate::dataflow) fn sought<'scope, A: Answering>(
+pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Question>,
-    at_desk: Option<(A, Box<dyn Desk>, Waker)>,
+    at_desk: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
 ) -> Sought<'scope, A> {
     let Fed { stream, context } = questions;
     let scope = stream.scope();
@@ -58,21 +58,21 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
     let mut builder = OperatorBuilder::new("Seek".to_owned(), scope);
     let mut input = builder.new_input(stream, Exchange::new(|_: &Question| 0));
     let (posed, posed_stream) = builder.new_output::<Vec<(u64, Posed)>>();
-    let (releases, release_stream) = builder.new_output::<Vec<Release>>();
+    let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
     let (refused, refused_stream) = builder.new_output::<Vec<Unanswered>>();
     let mut posed = OutputBuilder::<_, CapacityContainerBuilder<Vec<(u64, Posed)>>>::from(posed);
-    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<Release>>>::from(releases);
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
     let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
 
     let address = builder.operator_info().address;
     let clerk = at_desk.map(|(answering, desk, waker)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
-        Rc::new(RefCell::new(Clerk::new(answering, desk, Arc::clone(&context.shared), workers)))
+        Rc::new(RefCell::new(QuerySequencer::new(answering, desk, Arc::clone(&context.shared), workers)))
     });
     let (at_desk, seal) = (clerk.clone(), seal::Wakes::default());
     let wakes = seal.clone();
     builder.build(move |_| {
-        let mut held: HashMap<Digest, Held> = HashMap::new();
+        let mut held: HashMap<Digest, HeldTimes> = HashMap::new();
         move |_| {
             let Some(clerk) = &at_desk else {
                 // Nothing is sent to the other workers.
@@ -88,7 +88,7 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
                         Ok(Some((id, time))) => {
                             let (posed, release) =
                                 (capability.delayed(&time, 0), capability.delayed(&time, 1));
-                            held.insert(id, Held { posed, release });
+                            held.insert(id, HeldTimes { posed, release });
                         }
                         Ok(None) => {}
                         Err(unanswered) => refused.session(&capability.delayed(&given, 2)).give(unanswered),
@@ -98,18 +98,18 @@ pub(in crate::dataflow) fn sought<'scope, A: Answering>(
             clerk.hear();
             while let Some(word) = clerk.for_seeking() {
                 match word {
-                    Word::Pose(question) => {
-                        if let Some(Held { posed: capability, .. }) = held.remove(&Digest(question.id)) {
+                    QueryAction::Pose(question) => {
+                        if let Some(HeldTimes { posed: capability, .. }) = held.remove(&Digest(question.id)) {
                             let everywhere = (0..workers as u64).map(|worker| (worker, question.clone()));
                             posed.session(&capability).give_iterator(everywhere);
                         }
                     }
-                    Word::Leave(outcome) => {
-                        if let Some(Held { release, .. }) = held.remove(&outcome.0.release().id()) {
+                    QueryAction::Leave(outcome) => {
+                        if let Some(HeldTimes { release, .. }) = held.remove(&outcome.0.release().id()) {
                             releases.session(&release).give(clerk.leaving(*outcome));
                         }
                     }
-                    Word::Drop(id) => drop(held.remove(&id)),
+                    QueryAction::Drop(id) => drop(held.remove(&id)),
                 }
             }
             if clerk.has_word_for_sealing() {

@@ -12,11 +12,11 @@ use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValS
 use differential_dataflow::trace::{Cursor, Span, TraceReader};
 
 use super::owned::Owned;
-use super::rows::Rows;
+use super::rows::RecordRows;
 use super::versions::Versions;
-use crate::dataflow::bounding::{Cap, Chooser};
+use crate::dataflow::bounding::{Cap, ContributionSelector};
 use crate::dataflow::engine::{Antichain, Operator, Pipeline, StreamVec};
-use crate::dataflow::sentence::panes::Reading;
+use crate::dataflow::sentence::panes::RecordReading;
 use crate::dataflow::sentence::unit::Batches;
 use crate::dataflow::windows::Schedule;
 use crate::mechanisms::answers::{Columns, Found, Question, Row, Schema, Steps};
@@ -25,7 +25,7 @@ use crate::time::Time;
 type Trace<O> = TraceAgent<ValSpine<O, Row, Time, isize>>;
 
 /// A stretch of times of the arrangement, with the rows that came in it.
-type Change<O> = Span<Time, <Trace<O> as TraceReader>::Batch>;
+type ArrangedChange<O> = Span<Time, <Trace<O> as TraceReader>::Batch>;
 
 /// The arrangement as it is shared by all questions of one worker.
 pub(super) struct Arranged<O: Ord + Clone + 'static> {
@@ -41,12 +41,12 @@ pub(super) struct Arranged<O: Ord + Clone + 'static> {
 /// Keeps records as they count from one version to the next. What comes out says how far that has come.
 pub(super) fn arranged<'scope, D, U, T, G, V>(
     gathered: Batches<'scope, U::Item>,
-    reading: Reading<D, U, T, G, V>,
-    rows: &Rows,
-    (cap, chooser): (Cap, Chooser),
+    reading: RecordReading<D, U, T, G, V>,
+    rows: &RecordRows,
+    (cap, chooser): (Cap, ContributionSelector),
     (schedule, late): (Schedule, i64),
     steps: Steps,
-) -> (StreamVec<'scope, Time, Change<U::Owner>>, Arranged<U::Owner>)
+) -> (StreamVec<'scope, Time, ArrangedChange<U::Owner>>, Arranged<U::Owner>)
 where
     D: 'static,
     U: Owned<D>,
@@ -152,7 +152,7 @@ impl<O: Ord + Clone + 'static> Arranged<O> {
 }
 
 impl<O: Ord + Clone + 'static> Versions for Arranged<O> {
-    type Update = Change<O>;
+    type Update = ArrangedChange<O>;
 
     fn take(&mut self, updates: &mut Vec<Self::Update>) {
         updates.clear();

@@ -14,14 +14,14 @@ use std::rc::Rc;
 
 use super::bounded::Bounded;
 use super::bounder::bounded;
-use super::office::{AtGate, Office};
-use super::panes::{Panes, Reading};
-use super::question::Question as _;
-use super::unit::Unit;
-use crate::dataflow::bounding::Chooser;
-use crate::dataflow::driver::{Failure, Fed};
+use super::office::{AtGate, StatisticBackend};
+use super::panes::{Panes, RecordReading};
+use super::question::Aggregation as _;
+use super::unit::ProtectedUnit;
+use crate::dataflow::bounding::ContributionSelector;
+use crate::dataflow::driver::{Fed, RunError};
 use crate::dataflow::engine::{Scope, StreamVec, empty};
-use crate::dataflow::release::{Release, Unanswered, sealed, sought};
+use crate::dataflow::release::{LeavingRelease, Unanswered, sealed, sought};
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::{Answers, Question, ReadyAnswers, Row, Schema};
@@ -29,7 +29,7 @@ use crate::time::Time;
 
 use arranged::arranged;
 pub use owned::{Owned, TakesBack};
-use rows::Rows;
+use rows::RecordRows;
 use scan::scanned;
 use seat::seated;
 use versions::Snapshots;
@@ -37,25 +37,25 @@ use versions::Snapshots;
 /// A protected stream that answers questions, and the questions. Prints as `<private>`.
 ///
 /// All that can be done with it is to release it.
-pub struct Answering<'scope, D, U: Unit<D>, T, V> {
+pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     bounded: Bounded<'scope, D, U, T>,
     schema: Schema,
     row: Rc<V>,
     questions: Fed<'scope, Question>,
     domain: Option<String>,
-    kept: Kept,
+    kept: KeptVersions,
 }
 
 /// How the versions of the data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
+enum KeptVersions {
     /// Each by itself, in columns.
     Apart,
     /// Together, in an arrangement of what changes from one to the next.
     Together,
 }
 
-impl<D, U: Unit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
+impl<D, U: ProtectedUnit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -65,7 +65,7 @@ impl<D, U: Unit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
 #[derive(Debug)]
 pub struct Replies<'scope> {
     /// A row of the ledger for every question that was answered, or refused because its bundle or its budget is spent.
-    pub releases: StreamVec<'scope, Time, Release>,
+    pub releases: StreamVec<'scope, Time, LeavingRelease>,
     /// The questions that cannot be answered, and why. They cost nothing.
     pub unanswered: StreamVec<'scope, Time, Unanswered>,
 }
@@ -91,7 +91,7 @@ where
         questions: Fed<'scope, Question>,
     ) -> Answering<'scope, D, U, T, V> {
         let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
-        let kept = if overlap || U::TAKES_BACK { Kept::Together } else { Kept::Apart };
+        let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
         Answering { bounded: self, schema, row: Rc::new(row), questions, domain: None, kept }
     }
 }
@@ -114,7 +114,7 @@ where
     #[doc(hidden)]
     #[must_use]
     pub fn kept_for_tests_of_the_library_itself(mut self, together: bool) -> Self {
-        self.kept = if together { Kept::Together } else { Kept::Apart };
+        self.kept = if together { KeptVersions::Together } else { KeptVersions::Apart };
         self
     }
 
@@ -131,7 +131,7 @@ where
     /// As [`release`](Self::release), wherever what is released is sealed.
     pub(super) fn release_at<X: Answers>(
         self,
-        office: &dyn Office,
+        office: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
     ) -> Replies<'scope> {
@@ -148,17 +148,17 @@ where
 
     fn opened<X: Answers>(
         self,
-        office: &dyn Office,
+        office: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
-    ) -> Result<Replies<'scope>, Failure> {
+    ) -> Result<Replies<'scope>, RunError> {
         let Answering { bounded: people, schema, row, questions, domain, kept } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
         let schedule =
-            people.windows.schedule.clone().ok_or_else(|| Failure::configuration("windows: none"))?;
+            people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         if people.windows.skipping.is_some() {
             let remedy = "windows without it: a question waits until the version that it names is complete";
             return Err(Invalid::new("skipping", InvalidKind::Mixed, remedy).into());
@@ -167,7 +167,7 @@ where
         let ready = mechanism.ready(&limits, &schema)?;
         let steps = ready.steps();
         let name = people.items.context.name(office.job(), name)?;
-        let chooser = Chooser::new(*office.secret());
+        let chooser = ContributionSelector::new(*office.secret());
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
 
         // Worker 0 alone has a desk.
@@ -184,9 +184,9 @@ where
             }
         };
 
-        let rows = Rows::new(schema.clone(), &limits)?;
+        let rows = RecordRows::new(schema.clone(), &limits)?;
         let cap = rows.cap(&limits)?;
-        let reading = Reading {
+        let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
             key: Rc::new(|_: &D| ()),
@@ -198,12 +198,12 @@ where
         let sought = sought(questions, at_desk);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
-            Kept::Apart => {
+            KeptVersions::Apart => {
                 let panes = Panes::new(reading, rows, cap, chooser, (schedule.clone(), late));
                 let parts = bounded(gathered, panes, None);
                 scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
             }
-            Kept::Together => {
+            KeptVersions::Together => {
                 let (changes, versions) =
                     arranged(gathered, reading, &rows, (cap, chooser), (schedule.clone(), late), steps);
                 scanned(posed, changes, versions, (schedule, late))

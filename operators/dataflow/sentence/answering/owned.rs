@@ -1,14 +1,14 @@
 //! How a record is held where each person's are settled by themselves, whenever one of them changes.
 
-use crate::dataflow::bounding::{Cap, Chooser, Rule, Values, held, share};
+use crate::dataflow::bounding::{Cap, ContributionSelector, Rule, Values, held, share};
 use crate::dataflow::engine::Travels;
 use crate::dataflow::sentence::naming::{Changing, Named, Naming, Once, Unnamed};
-use crate::dataflow::sentence::unit::{People, Person, Records, Unit};
+use crate::dataflow::sentence::unit::{People, Person, ProtectedUnit, Records};
 use crate::mechanisms::answers::Row;
 use crate::time::Time;
 
 /// Records that questions can be asked of.
-pub trait Owned<D>: Unit<D> {
+pub trait Owned<D>: ProtectedUnit<D> {
     /// Whose records count together: a person's, or one record's.
     type Owner: Ord + Clone + 'static;
     /// A record of theirs.
@@ -20,8 +20,8 @@ pub trait Owned<D>: Unit<D> {
     /// where they lie side by side.
     fn own(
         &self,
-        chooser: &Chooser,
-        within: &Chooser,
+        chooser: &ContributionSelector,
+        within: &ContributionSelector,
         item: &Self::Item,
         time: Time,
         row: Row,
@@ -59,7 +59,7 @@ impl TakesBack for Changing {
     const TAKES_BACK: bool = true;
 }
 
-type Rows<D, N> = <N as Naming<D>>::Rule<Values<Row>>;
+type RowsRule<D, N> = <N as Naming<D>>::Rule<Values<Row>>;
 
 impl<D, P, F, N> Owned<D> for People<P, F, N>
 where
@@ -67,16 +67,16 @@ where
     P: Person,
     F: Fn(&D) -> P + 'static,
     N: Naming<D> + TakesBack,
-    Rows<D, N>: Rule<Held: Ord + 'static>,
+    RowsRule<D, N>: Rule<Held: Ord + 'static>,
 {
     type Owner = P;
-    type Held = <Rows<D, N> as Rule>::Held;
+    type Held = <RowsRule<D, N> as Rule>::Held;
     const TAKES_BACK: bool = N::TAKES_BACK;
 
     fn own(
         &self,
-        chooser: &Chooser,
-        within: &Chooser,
+        chooser: &ContributionSelector,
+        within: &ContributionSelector,
         item: &N::Item,
         time: Time,
         row: Row,
@@ -103,7 +103,7 @@ impl<D: Travels + Clone> Owned<D> for Records {
     type Held = ();
     const TAKES_BACK: bool = false;
 
-    fn own(&self, _: &Chooser, _: &Chooser, _: &D, _: Time, row: Row) -> (Row, ()) {
+    fn own(&self, _: &ContributionSelector, _: &ContributionSelector, _: &D, _: Time, row: Row) -> (Row, ()) {
         (row, ())
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::dataflow::bounding::{Cap, Few, Values};
-use crate::dataflow::sentence::question::Question;
+use crate::dataflow::sentence::question::Aggregation;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::{Row, Schema};
 use crate::mechanisms::sealed::Sealed;
@@ -12,16 +12,16 @@ use crate::mechanisms::{ContributionBound, Sensitivity, Statistic, Tally};
 
 /// Records as rows, at most `per_key` of a person.
 #[derive(Clone)]
-pub(super) struct Rows {
-    version: Version,
+pub(super) struct RecordRows {
+    version: WindowVersion,
     measure: Values<Row>,
 }
 
-impl Rows {
+impl RecordRows {
     /// # Errors
     /// Names `keys` where it is not 1, and `windows` where it is bounded: a bundle pays for its answers, whatever windows
     /// they are about.
-    pub(super) fn new(schema: Schema, limits: &ContributionBound) -> Result<Rows, Invalid> {
+    pub(super) fn new(schema: Schema, limits: &ContributionBound) -> Result<RecordRows, Invalid> {
         if limits.keys() != 1 {
             let remedy = "1: questions have no keys, and of a person per_key records are kept";
             return Err(Invalid::new("keys", InvalidKind::TooLarge, remedy));
@@ -32,7 +32,7 @@ impl Rows {
             return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
         let sensitivity = Sensitivity::each(limits, limits.per_key().into())?;
-        Ok(Rows { version: Version { schema, sensitivity }, measure: Values::new() })
+        Ok(RecordRows { version: WindowVersion { schema, sensitivity }, measure: Values::new() })
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -42,14 +42,14 @@ impl Rows {
 
 /// All that is kept of one window.
 #[derive(Clone)]
-pub(super) struct Version {
+pub(super) struct WindowVersion {
     schema: Schema,
     sensitivity: Sensitivity,
 }
 
-impl Sealed for Version {}
+impl Sealed for WindowVersion {}
 
-impl Statistic for Version {
+impl Statistic for WindowVersion {
     type Tally = Gathered;
 
     fn sensitivity(&self) -> Sensitivity {
@@ -76,17 +76,17 @@ impl Tally for Gathered {
     }
 }
 
-impl Question for Rows {
+impl Aggregation for RecordRows {
     type Key = ();
     type Measure = Values<Row>;
-    type Statistic = Version;
+    type Statistic = WindowVersion;
     type Total = Vec<Row>;
 
     fn measure(&self) -> &Values<Row> {
         &self.measure
     }
 
-    fn statistic(&self) -> &Version {
+    fn statistic(&self) -> &WindowVersion {
         &self.version
     }
 

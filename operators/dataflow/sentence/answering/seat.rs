@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::super::binding::terms;
-use super::super::office::Office;
+use super::super::office::StatisticBackend;
 use super::scan::newest;
 use crate::accounting::Interval;
 use crate::canonical::Canonical;
-use crate::dataflow::driver::Failure;
-use crate::dataflow::release::{Answering, Desk, Posed, Title, Waker};
+use crate::dataflow::driver::RunError;
+use crate::dataflow::release::{Posed, QueryAnswering, ReleaseBackend, Title, Waker};
 use crate::dataflow::windows::Schedule;
 use crate::gate::{self, ReleaseRequest, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
@@ -19,7 +19,7 @@ use crate::noise::NoiseSource;
 use crate::time::{Span, Time, in_words};
 
 /// A bundle of answers that is ready, with what its releases have in common.
-pub(super) struct Bundle<R> {
+pub(super) struct PreparedBundle<R> {
     ready: Arc<R>,
     title: Title,
     promise: Arc<str>,
@@ -35,14 +35,14 @@ pub(super) struct Bundle<R> {
 
 /// Opens the desk, if nothing speaks against it.
 pub(super) fn seated<R: ReadyAnswers>(
-    office: &dyn Office,
+    office: &dyn StatisticBackend,
     domain: Option<&str>,
     name: Name,
     ready: R,
     limits: &ContributionBound,
     schema: &Schema,
     (schedule, late): (Schedule, Option<Span>),
-) -> Result<(Bundle<R>, Box<dyn Desk>, Waker), Failure> {
+) -> Result<(PreparedBundle<R>, Box<dyn ReleaseBackend>, Waker), RunError> {
     if !schedule.is_bounded() {
         let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
         return Err(Invalid::new("until", InvalidKind::Missing, remedy).into());
@@ -68,10 +68,10 @@ pub(super) fn seated<R: ReadyAnswers>(
     let promise = domain.promise().briefly(ready.cost(), in_words).into();
     let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
     let late = late.map_or(0, |late| late.as_microseconds());
-    Ok((Bundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))
+    Ok((PreparedBundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))
 }
 
-impl<R: ReadyAnswers> Answering for Bundle<R> {
+impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
     fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid> {
         if question.schema() != self.schema {
             let remedy = "a question that was checked against the fields of this stream";
@@ -105,7 +105,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
     fn request(&self, posed: Posed, found: Found) -> ReleaseRequest {
         let release = self.release(&posed.question);
         let version = self.schedule.window(posed.version).unwrap_or(self.life);
-        let draw = Draw {
+        let draw = QueryDraw {
             ready: Arc::clone(&self.ready),
             promise: Arc::clone(&self.promise),
             release: release.clone(),
@@ -119,7 +119,7 @@ impl<R: ReadyAnswers> Answering for Bundle<R> {
 }
 
 /// One question with what was counted for it, as the gate sees it.
-struct Draw<R> {
+struct QueryDraw<R> {
     ready: Arc<R>,
     promise: Arc<str>,
     release: ledger::ReleaseId,
@@ -129,13 +129,13 @@ struct Draw<R> {
     found: Found,
 }
 
-impl<R: ReadyAnswers> Sealable for Draw<R> {
+impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
     fn keeps_state(&self) -> bool {
         true
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
-        let Draw { ready, promise, release, opened, question, version, found } = *self;
+        let QueryDraw { ready, promise, release, opened, question, version, found } = *self;
         // That of this version was accepted when the desk was opened; another statistic's, under the same name, is no state.
         let state = state.filter(|state| ready.accepts(state).is_ok());
         let drawn = ready.draw(&question, found, version, opened, state, noise);

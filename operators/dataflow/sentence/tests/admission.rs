@@ -124,7 +124,7 @@ fn stopped_at(recorder: &Recorder, script: Script<Visit>, half: Time, windows: u
     impl Source for Hangs {
         type Record = Visit;
 
-        fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, Gone> {
+        fn pull(&mut self, batch: &mut Vec<Visit>) -> Result<Pulled, SourceError> {
             match self.0.pull(batch)? {
                 Pulled::End => {
                     if self.2.answered() >= self.3 {

@@ -8,7 +8,7 @@ use super::recorder::Recorder;
 use super::*;
 use crate::accounting::{Adjacency, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::canonical::Digest;
-use crate::dataflow::bounding::{Identified, Kept, Net, Values};
+use crate::dataflow::bounding::{Identified, KeptRecords, Net, Values};
 use crate::invalid::Invalid;
 use crate::mechanisms::answers::{Answers, Field, Found, Question, ReadyAnswers, Row, Schema, Steps, Value};
 use crate::mechanisms::sealed::Sealed;
@@ -135,7 +135,7 @@ pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     records: &[Script<R>],
     questions: &[Script<Asked>],
     answer: impl for<'s> Fn(Fed<'s, R>, Fed<'s, Question>) -> Replies<'s> + Send + Sync + 'static,
-) -> (Result<Finished, Failure>, Vec<String>) {
+) -> (Result<Finished, RunError>, Vec<String>) {
     let (records, questions) = (records.to_vec(), questions.to_vec());
     let unanswered = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&unanswered);

@@ -6,7 +6,7 @@ mod case;
 use self::case::case;
 use super::*;
 use crate::accounting::PrivacyUnit;
-use crate::dataflow::bounding::{Count, Identified, Kept, Sum};
+use crate::dataflow::bounding::{Count, Identified, KeptRecords, Sum};
 use crate::dataflow::sentence::question::Terms;
 use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range};
 
@@ -73,7 +73,7 @@ fn every_word_tells_what_one_table_would() {
 
         let sum = Sum::clipped(-30, 50).unwrap();
         let value = |event: &Event| listed(event).map(|(key, ())| (key, event.2));
-        let add = |total: &mut Three, share: bounding::Summed| {
+        let add = |total: &mut Three, share: bounding::PersonSum| {
             *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
         };
         let expected = case.expect(sum, |_, event| value(event), add, three);
@@ -83,14 +83,14 @@ fn every_word_tells_what_one_table_would() {
         let term = |total: &mut Three, (records, sum): (u32, i128)| {
             *total = [total[0] + 1, total[1] + i128::from(records), total[2] + sum];
         };
-        let read = |chooser: &Chooser, event: &Event| {
+        let read = |chooser: &ContributionSelector, event: &Event| {
             listed(event).map(|(key, ())| (key, (chooser.record(&(event.3, event.2)), event.2)))
         };
-        let expected = case.expect(Kept::new(terms), read, term, three);
+        let expected = case.expect(KeptRecords::new(terms), read, term, three);
         assert_eq!(exact("mean"), expected, "seed {seed}");
 
         let edges = Edges::new([-1, 1, 8]).unwrap();
-        let bucket = |_: &Chooser, event: &Event| Some((edges.bucket(event.2), ()));
+        let bucket = |_: &ContributionSelector, event: &Event| Some((edges.bucket(event.2), ()));
         let expected = case.expect(Count, bucket, count, three);
         assert_eq!(exact("histogram"), expected, "seed {seed}");
     }
@@ -125,14 +125,14 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
         let count = |total: &mut Three, records: u32| {
             *total = [total[0] + 1, total[1] + i128::from(records), 0];
         };
-        let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, ())));
+        let once = |_: &ContributionSelector, event: &Event| Some((event.1, (event.4 % 40, ())));
         let expected = case.expect(Identified::new(Count), once, count, three);
         assert_eq!(Recorder::exact(&sealed, "count"), expected, "seed {seed}");
-        let add = |total: &mut Three, share: bounding::Summed| {
+        let add = |total: &mut Three, share: bounding::PersonSum| {
             *total = [total[0] + 1, total[1] + i128::from(share.records), total[2] + i128::from(share.sum)];
         };
         let sum = Identified::new(Sum::clipped(-30, 50).unwrap());
-        let once = |_: &Chooser, event: &Event| Some((event.1, (event.4 % 40, event.2)));
+        let once = |_: &ContributionSelector, event: &Event| Some((event.1, (event.4 % 40, event.2)));
         let expected = case.expect(sum, once, add, three);
         assert_eq!(Recorder::exact(&sealed, "sum"), expected, "seed {seed}");
     }
@@ -190,11 +190,11 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
         let greatest = bounding::Own(PerPerson::Greatest);
         let expected = case.expect(greatest, |_, event| listed(event), push(i64::MIN), tops);
         assert_eq!(exact("max"), expected, "seed {seed}");
-        let all = |_: &Chooser, event: &Event| Some((event.1, event.2));
+        let all = |_: &ContributionSelector, event: &Event| Some((event.1, event.2));
         let expected = case.expect(bounding::Own(PerPerson::Sum), all, push(0), tops);
         assert_eq!(exact("altogether"), expected, "seed {seed}");
 
-        let read = |chooser: &Chooser, event: &Event| {
+        let read = |chooser: &ContributionSelector, event: &Event| {
             listed(event).map(|(key, value)| (key, (chooser.record(&(event.3, event.2)), value)))
         };
         let add = |total: &mut (i128, Vec<i64>), values: bounding::Few<i64>| {
@@ -206,7 +206,7 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
             values.sort_unstable();
             [vec![*people], values].concat()
         };
-        let expected = case.expect(Kept::new(bounding::Values::new()), read, add, sorted);
+        let expected = case.expect(KeptRecords::new(bounding::Values::new()), read, add, sorted);
         assert_eq!(exact("quantiles"), expected, "seed {seed}");
         let quantiles = sealed.iter().filter(|sealed| sealed.release.name.as_str() == "quantiles");
         for sealed in quantiles {

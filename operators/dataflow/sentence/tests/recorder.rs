@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
 
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, ReleaseCost};
-use crate::dataflow::driver::Shared;
-use crate::dataflow::release::{Desk, Wake};
-use crate::dataflow::sentence::office::{Office, Opened};
+use crate::dataflow::driver::ProcessShared;
+use crate::dataflow::release::{ReleaseBackend, Wake};
+use crate::dataflow::sentence::office::{Opened, StatisticBackend};
 use crate::gate::{BudgetStatus, GateEvent, Memory, Noted, ReleaseRequest};
 use crate::invalid::Invalid;
 use crate::ledger::{
@@ -129,8 +129,8 @@ pub(in super::super) const SPANS: &str = "any 30";
 /// The same for what has a price at low orders only.
 pub(in super::super) const SPANS_OF_LOW_ORDERS: &str = "any 30 of low orders";
 
-impl Office for Recorder {
-    fn answers_for(&self, _: &Shared) {}
+impl StatisticBackend for Recorder {
+    fn answers_for(&self, _: &ProcessShared) {}
 
     fn job(&self) -> Name {
         Name::new("job", "web").unwrap()
@@ -199,7 +199,7 @@ impl Recording {
     }
 }
 
-impl Desk for Recording {
+impl ReleaseBackend for Recording {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
         let ReleaseRequest { release, charge, sealable } = request;
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();

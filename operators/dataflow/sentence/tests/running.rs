@@ -60,7 +60,7 @@ fn expected(
     measure: impl Fn(&[Event]) -> i128,
     place: usize,
 ) -> Tallies {
-    let (given, chooser) = (given(scripts), Chooser::new(SECRET));
+    let (given, chooser) = (given(scripts), ContributionSelector::new(SECRET));
     let mut brought: BTreeMap<u64, BTreeMap<u32, i128>> = BTreeMap::new();
     let mut tallies = Tallies::new();
     for start in (0..HORIZON).step_by(WINDOW as usize) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::accounting::shape::{DataDomain, Norm};
-use crate::dataflow::bounding::{Kept, Values};
+use crate::dataflow::bounding::{KeptRecords, Values};
 use crate::mechanisms::{
     ContributionBound, FoundMean, Ranges, Stable, StableVectors, Summary, VectorMean, Vectors,
 };
@@ -74,9 +74,10 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
     cap: Cap,
     statistic: &S,
 ) -> BTreeMap<Time, BTreeMap<String, Vec<i128>>> {
-    let base = Chooser::new(recorder::SECRET);
-    let table = |chooser| Table::<u64, u32, _>::new(chooser, cap, Kept::new(Values::<[i64; 2]>::new()));
-    let fill = |window: Interval, table: &mut Table<u64, u32, _>| {
+    let base = ContributionSelector::new(recorder::SECRET);
+    let table =
+        |chooser| PersonTable::<u64, u32, _>::new(chooser, cap, KeptRecords::new(Values::<[i64; 2]>::new()));
+    let fill = |window: Interval, table: &mut PersonTable<u64, u32, _>| {
         for (declared, event) in given(scripts) {
             let inside = (window.start()..window.end()).contains(&event.3) && declared < window.end();
             if inside && LISTED.contains(&event.1) {

@@ -113,7 +113,7 @@ fn told(
     order: &str,
     (releases, log): (&str, &str),
     (way, workers): (&str, usize),
-) -> (Result<Finished, Failure>, String) {
+) -> (Result<Finished, RunError>, String) {
     for name in ["shop.ledger", "shop.ledger-wal", "shop.ledger-shm", "out.jsonl"] {
         let _ = fs::remove_file(place.0.join(name));
     }

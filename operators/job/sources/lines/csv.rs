@@ -5,7 +5,7 @@ use memchr::memchr;
 
 use super::Bad;
 use super::commas::Commas;
-use crate::dataflow::Gone;
+use crate::dataflow::SourceError;
 use crate::job::sources::wanted::Cells;
 use crate::words::listed;
 
@@ -24,9 +24,9 @@ impl Columns {
         header: &[u8],
         fields: &[String],
         place: &str,
-    ) -> Result<Columns, Gone> {
+    ) -> Result<Columns, SourceError> {
         let names = names(header);
-        let refused = |why: String| Err(Gone::refused(place).because(why));
+        let refused = |why: String| Err(SourceError::refused(place).because(why));
         let (mut columns, mut missing) = (Vec::new(), Vec::new());
         for (cell, field) in fields.iter().enumerate() {
             let mut places = names.iter().enumerate().filter(|(_, name)| name.as_slice() == field.as_bytes());

@@ -47,7 +47,7 @@ impl Followed {
     }
 
     /// Pulls until all that was there by now has been given, or the source is gone.
-    fn settle(&mut self) -> Result<usize, Gone> {
+    fn settle(&mut self) -> Result<usize, SourceError> {
         let now = SystemClock.now();
         let patience = Instant::now() + Duration::from_secs(20);
         while self.complete.iter().any(|time| *time <= now) {
@@ -67,7 +67,7 @@ impl Followed {
         Ok(self.found.len())
     }
 
-    fn gone(&mut self) -> Gone {
+    fn gone(&mut self) -> SourceError {
         loop {
             if let Err(gone) = self.settle() {
                 return gone;
@@ -298,7 +298,7 @@ fn two(places: [&Place; 2], clocks: [&Arc<Settable>; 2]) -> [Followed; 2] {
 }
 
 /// Takes what a process gives, for some time; what ended it.
-fn turns(processes: &mut [Followed; 2], within: Duration) -> Option<Gone> {
+fn turns(processes: &mut [Followed; 2], within: Duration) -> Option<SourceError> {
     let began = Instant::now();
     while began.elapsed() < within {
         for Followed { parts, found, complete, .. } in processes.iter_mut() {

@@ -14,7 +14,7 @@ use crate::job::sources::wanted::Plan;
 /// What no error may ever say.
 const SECRET: &str = "s3cret";
 
-fn gone(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> Gone {
+fn gone(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> SourceError {
     let gone = read(source, wanted, workers).unwrap_err();
     let told = format!("{gone} {gone:?}");
     assert!(!told.contains(SECRET), "{told}");

@@ -23,16 +23,17 @@ impl Case {
         given: &[(Time, R)],
         event: impl Fn(&R) -> &Event,
         rule: K,
-        bring: impl Fn(&Chooser, &R, Row) -> (P, K::Value),
+        bring: impl Fn(&ContributionSelector, &R, Row) -> (P, K::Value),
     ) -> impl Fn(Interval) -> Vec<Event>
     where
         P: bounding::Identity + Eq + Clone,
         K: Rule<Share = bounding::Few<Row>>,
     {
         move |window| {
-            let base = Chooser::new(recorder::SECRET);
+            let base = ContributionSelector::new(recorder::SECRET);
             let own = if self.schedule.overlaps() { base.clone() } else { base.within(window.start()) };
-            let mut table = Table::<P, (), K>::new(own, Cap::new(1, self.per_key).unwrap(), rule.clone());
+            let mut table =
+                PersonTable::<P, (), K>::new(own, Cap::new(1, self.per_key).unwrap(), rule.clone());
             for (declared, record) in given {
                 let event = event(record);
                 if (window.start()..window.end()).contains(&event.3)
@@ -97,9 +98,10 @@ fn every_question_finds_what_one_table_would() {
         }
         let scripts = divided(&mut random, &records, case.workers);
         let given = given(&scripts);
-        let rule = Kept::new(Values::new());
-        let bring =
-            |base: &Chooser, event: &Event, row: Row| (event.0, (base.record(&(event.3, row.clone())), row));
+        let rule = KeptRecords::new(Values::new());
+        let bring = |base: &ContributionSelector, event: &Event, row: Row| {
+            (event.0, (base.record(&(event.3, row.clone())), row))
+        };
         let rows = case.rows(&given, |event| event, rule, bring);
         case.check(
             (seed, PrivacyUnit::Person),
@@ -125,7 +127,7 @@ fn questions_find_one_record_of_an_id() {
         let case = case(seed, &mut random);
         let scripts = divided(&mut random, &events(&mut Random::new(seed)), case.workers);
         let given = given(&scripts);
-        let bring = |_: &Chooser, event: &Event, row: Row| (event.0, (event.4 % 40, row));
+        let bring = |_: &ContributionSelector, event: &Event, row: Row| (event.0, (event.4 % 40, row));
         let rows = case.rows(&given, |event| event, Identified::new(Values::new()), bring);
         case.check(
             (seed, PrivacyUnit::Person),
@@ -160,7 +162,7 @@ fn questions_find_nothing_that_was_taken_back_in_time() {
         let scripts = divided(&mut random, &changes, case.workers);
         let given: Vec<_> =
             given(&scripts).into_iter().map(|(declared, change)| (declared.max(change.1), change)).collect();
-        let bring = |_: &Chooser, (event, _, change): &(Event, Time, isize), row: Row| {
+        let bring = |_: &ContributionSelector, (event, _, change): &(Event, Time, isize), row: Row| {
             (event.0, (*event, row, *change as i64))
         };
         let rows = case.rows(&given, |(event, _, _)| event, Net::new(Values::new()), bring);
@@ -191,9 +193,10 @@ fn questions_find_each_record_by_itself() {
         let given: Vec<_> =
             given(&scripts).into_iter().zip(0u64..).map(|((at, event), n)| (at, (n, event))).collect();
         // Everybody has one.
-        let bring =
-            |base: &Chooser, (number, _): &(u64, Event), row: Row| (*number, (base.record(number), row));
-        let rows = case.rows(&given, |(_, event)| event, Kept::new(Values::new()), bring);
+        let bring = |base: &ContributionSelector, (number, _): &(u64, Event), row: Row| {
+            (*number, (base.record(number), row))
+        };
+        let rows = case.rows(&given, |(_, event)| event, KeptRecords::new(Values::new()), bring);
         case.check(
             (seed, PrivacyUnit::Record),
             &scripts,

@@ -58,7 +58,7 @@ impl Case {
     pub(super) fn expect<K, R, T, C>(
         &self,
         rule: R,
-        read: impl Fn(&Chooser, &Event) -> Option<(K, R::Value)>,
+        read: impl Fn(&ContributionSelector, &Event) -> Option<(K, R::Value)>,
         add: impl Fn(&mut T, R::Share) + Copy,
         cell: impl Fn(&T) -> C,
     ) -> BTreeMap<Time, BTreeMap<String, C>>
@@ -67,9 +67,9 @@ impl Case {
         R: Rule,
         T: Default,
     {
-        let base = Chooser::new(recorder::SECRET);
-        let table = |chooser| Table::<u64, K, R>::new(chooser, self.cap(), rule.clone());
-        let fill = |window, table: &mut Table<u64, K, R>| {
+        let base = ContributionSelector::new(recorder::SECRET);
+        let table = |chooser| PersonTable::<u64, K, R>::new(chooser, self.cap(), rule.clone());
+        let fill = |window, table: &mut PersonTable<u64, K, R>| {
             for event in self.in_time(window) {
                 if let Some((key, value)) = read(&base, &event) {
                     table.add(event.0, &key, value);
