@@ -27,7 +27,7 @@ use std::error::Error;
 
 use discreet::accounting::BudgetUnits;
 use discreet::accounting::running::{REMEMBERED, Strategy};
-use discreet::mechanisms::running::{Reach, Running};
+use discreet::mechanisms::running::{PreparedRunning, Reach};
 
 use kept::{Kept, Keys};
 use subject::{Shape, Subject};
@@ -65,12 +65,12 @@ const ALL: [(&str, Totals); 6] = [
 
 impl Totals {
     /// `None` for more ticks than the strategy has.
-    fn running(self, ticks: u64) -> Result<Option<Running>, Box<dyn Error>> {
+    fn running(self, ticks: u64) -> Result<Option<PreparedRunning>, Box<dyn Error>> {
         let (reach, rho) = (Reach::new(1, 1)?, BudgetUnits::at_most_float("rho", RHO)?);
         Ok(match self {
             SoFar(Strategy::SquareRoot) if ticks > REMEMBERED => None,
-            SoFar(strategy) => Some(Running::so_far(strategy, ticks, reach, rho)?),
-            Last(strategy) => Some(Running::over_last(strategy, WIDTH, reach, rho)?),
+            SoFar(strategy) => Some(PreparedRunning::so_far(strategy, ticks, reach, rho)?),
+            Last(strategy) => Some(PreparedRunning::over_last(strategy, WIDTH, reach, rho)?),
         })
     }
 

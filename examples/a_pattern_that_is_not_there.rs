@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use discreet::accounting::transfer::Goal;
-use discreet::mechanisms::answers::{Field, Question, Row, Schema};
+use discreet::mechanisms::answers::{Field, Query, QueryRow, Schema};
 use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
 use serde_json::Value;
@@ -77,7 +77,7 @@ struct Analyst {
 type Told = Arc<Mutex<BTreeMap<usize, Value>>>;
 
 impl Analyst {
-    fn questions(&self, told: &BTreeMap<usize, Value>) -> Result<Vec<Question>, Invalid> {
+    fn questions(&self, told: &BTreeMap<usize, Value>) -> Result<Vec<Query>, Invalid> {
         let asking = |number: usize, filter: &str| {
             self.schema.question("ann", &number.to_string(), at("2026-11-02")?).count(filter)
         };
@@ -102,9 +102,9 @@ fn rule(heads: impl Iterator<Item = f64>, people: u64) -> Vec<bool> {
 }
 
 impl Source for Analyst {
-    type Record = Question;
+    type Record = Query;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
+    fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < self.asked {
             return Ok(Pulled::Idle);
@@ -161,9 +161,9 @@ fn live() -> Outcome<()> {
     compare(&told.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn row(number: &u64) -> Row {
+fn row(number: &u64) -> QueryRow {
     let (code, heads) = person(*number);
-    Row::from([(code as i64 % BUCKETS as i64).into(), i64::from(heads).into()])
+    QueryRow::from([(code as i64 % BUCKETS as i64).into(), i64::from(heads).into()])
 }
 
 /// What was told beside what is so, which nobody sees.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use discreet::dataflow::{Pulled, Source, SourceError};
 use discreet::mechanisms::BoundedNoise;
-use discreet::mechanisms::answers::{Columns, Field, Question, Row, Schema, Steps, Value};
+use discreet::mechanisms::answers::{ColumnStore, Field, Query, QueryRow, Schema, Steps, Value};
 use discreet::prelude::*;
 
 const PEOPLE: u64 = 1_000_000;
@@ -31,10 +31,10 @@ fn visitor(person: u64, within: i64) -> Visitor {
     Visitor(person, part(3, within as u64), part(17, 100), part(29, 8) as u8, part(31, 10_000))
 }
 
-fn row(visitor: &Visitor) -> Row {
+fn row(visitor: &Visitor) -> QueryRow {
     let Visitor(_, _, age, country, spent) = visitor;
     let country = COUNTRIES[usize::from(*country)];
-    Row::new([Value::Number(*age), Value::Text(country.into()), Value::Number(*spent)])
+    QueryRow::new([Value::Number(*age), Value::Text(country.into()), Value::Number(*spent)])
 }
 
 fn schema() -> Result<Schema, Invalid> {
@@ -43,7 +43,7 @@ fn schema() -> Result<Schema, Invalid> {
 }
 
 /// Questions by three fields, a quarter of them means.
-fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Question>, Invalid> {
+fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Query>, Invalid> {
     (first..first + ASKED)
         .map(|number| {
             let (id, age) = (number.to_string(), number % 80);
@@ -58,7 +58,7 @@ fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Question>, In
 
 /// Asks a batch when the one before was answered, and notes how long that took.
 struct Analyst {
-    batches: std::vec::IntoIter<Vec<Question>>,
+    batches: std::vec::IntoIter<Vec<Query>>,
     asked: usize,
     since: Instant,
     told: Arc<AtomicUsize>,
@@ -66,9 +66,9 @@ struct Analyst {
 }
 
 impl Source for Analyst {
-    type Record = Question;
+    type Record = Query;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
+    fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
         if self.told.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }
@@ -101,7 +101,7 @@ struct Setting {
 fn run(
     directory: &Path,
     setting: Setting,
-    batches: &[Vec<Question>],
+    batches: &[Vec<Query>],
 ) -> Result<(Vec<f64>, f64, f64), Box<dyn Error>> {
     let ledger = directory.join("study.ledger");
     let _ = fs::remove_dir_all(directory);
@@ -150,7 +150,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let warm = vec![schema.question("ann", "warm", hour).count("all")?];
     let (new, again) = (questions(&schema, 0, hour)?, questions(&schema, 0, hour)?);
     let batches = [warm, new, again];
-    let mut columns = Columns::new(&schema);
+    let mut columns = ColumnStore::new(&schema);
     (0..PEOPLE).for_each(|person| columns.push(&row(&visitor(person, hour))));
     let start = Instant::now();
     for question in &batches[1] {
@@ -179,7 +179,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     for (name, size, step) in [("side by side", 5, 5), ("overlapping", 60, 5), ("overlapping finely", 60, 1)]
     {
         let versions = (180 - size) / step + 1;
-        let asked: Vec<Question> = (0..versions)
+        let asked: Vec<Query> = (0..versions)
             .map(|version| {
                 let close = (size + version * step) * MINUTE;
                 schema.question("ann", &format!("at {close}"), close).count("age >= 18")

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use discreet::mechanisms::Range;
-use discreet::mechanisms::answers::{Columns, Field, Found, Row, Schema, Steps};
+use discreet::mechanisms::answers::{ColumnStore, Field, MatchedTotals, QueryRow, Schema, Steps};
 
 const RECORDS: usize = 1_000_000;
 const ROUNDS: usize = 15;
@@ -27,7 +27,7 @@ struct Asked {
     comparisons: f64,
     mean: Option<[&'static str; 2]>,
     filter: &'static str,
-    plainly: fn(&[Record], &Range) -> Found,
+    plainly: fn(&[Record], &Range) -> MatchedTotals,
 }
 
 const ASKED: [Asked; 4] = [
@@ -50,10 +50,10 @@ pub(crate) fn scan() {
     let schema = Schema::new(fields).unwrap();
     let range = Range::new(0, 10_000).unwrap();
     let records = records();
-    let mut columns = Columns::new(&schema);
+    let mut columns = ColumnStore::new(&schema);
     let start = Instant::now();
     for Record { age, price, country } in &records {
-        columns.push(&Row::from([(*age).into(), (*price).into(), country.clone().into()]));
+        columns.push(&QueryRow::from([(*age).into(), (*price).into(), country.clone().into()]));
     }
     let kept = RECORDS as f64 / start.elapsed().as_secs_f64();
     println!("figure answers.keep_records_per_second {kept:.0} 1/s");
@@ -79,7 +79,7 @@ pub(crate) fn scan() {
     }
 }
 
-fn timed(work: impl FnOnce() -> Found) -> (Duration, Found) {
+fn timed(work: impl FnOnce() -> MatchedTotals) -> (Duration, MatchedTotals) {
     let start = Instant::now();
     let found = black_box(work());
     (start.elapsed(), found)
@@ -105,19 +105,19 @@ fn records() -> Vec<Record> {
     (0..RECORDS).map(record).collect()
 }
 
-fn count(records: &[Record], matches: impl Fn(&Record) -> bool) -> Found {
-    Found { matched: records.iter().filter(|record| matches(record)).count() as u64, terms: 0 }
+fn count(records: &[Record], matches: impl Fn(&Record) -> bool) -> MatchedTotals {
+    MatchedTotals { matched: records.iter().filter(|record| matches(record)).count() as u64, terms: 0 }
 }
 
-fn number(records: &[Record], _: &Range) -> Found {
+fn number(records: &[Record], _: &Range) -> MatchedTotals {
     count(records, |record| record.age.is_some_and(|age| age >= 18))
 }
 
-fn word(records: &[Record], _: &Range) -> Found {
+fn word(records: &[Record], _: &Range) -> MatchedTotals {
     count(records, |record| record.country.as_deref() == Some("DE"))
 }
 
-fn several(records: &[Record], _: &Range) -> Found {
+fn several(records: &[Record], _: &Range) -> MatchedTotals {
     count(records, |record| {
         record.age.is_some_and(|age| (18..65).contains(&age))
             && matches!(record.country.as_deref(), Some("DE" | "AT"))
@@ -125,11 +125,11 @@ fn several(records: &[Record], _: &Range) -> Found {
     })
 }
 
-fn mean(records: &[Record], range: &Range) -> Found {
-    let mut found = Found::default();
+fn mean(records: &[Record], range: &Range) -> MatchedTotals {
+    let mut found = MatchedTotals::default();
     for Record { age, price, .. } in records {
         if let (Some(18..), Some(price)) = (age, price) {
-            found += Found { matched: 1, terms: STEPS.term(range, *price).into() };
+            found += MatchedTotals { matched: 1, terms: STEPS.term(range, *price).into() };
         }
     }
     found

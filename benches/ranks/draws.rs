@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use discreet::mechanisms::{
     BinarySearch, Bound, Cells, Exponential, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Quantiles,
-    Ready, Summary, Tally, Tops, Values,
+    RankedValues, Ready, Summary, Tally, Tops,
 };
 use discreet::noise::NoiseSource;
 
@@ -91,8 +91,8 @@ fn tops(most: Option<usize>) -> impl Fn(&[i64]) -> Tops {
     }
 }
 
-fn settled(values: &[i64]) -> Values {
-    let mut known = Values::default();
+fn settled(values: &[i64]) -> RankedValues {
+    let mut known = RankedValues::default();
     values.iter().for_each(|value| known.add(&[*value]));
     known.settle();
     known

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use discreet::dataflow::bounding::{self, Cap, ContributionSelector, Few, KeptRecords, Own, PersonTable};
 use discreet::mechanisms::{
-    BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tops, Values,
+    BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, RankedValues, Ready, Tops,
 };
 
 use super::events::{Events, KEYS};
@@ -44,12 +44,12 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     );
 
     let mut people = 0;
-    let add = |values: &mut Values, own: Few<i64>| {
+    let add = |values: &mut RankedValues, own: Few<i64>| {
         people += 1;
         values.add(&own);
     };
     let told = quantile.close(|_| true, add);
-    let bytes = |known: &Values| known.clone().bytes();
+    let bytes = |known: &RankedValues| known.clone().bytes();
     let (first, all) = (
         told.iter().map(|(_, known)| bytes(known)).max(),
         told.iter().map(|(_, known)| bytes(known)).sum::<usize>(),

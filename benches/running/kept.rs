@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 
-use discreet::mechanisms::running::{Running, State};
+use discreet::mechanisms::running::{PreparedRunning, TotalState};
 use discreet::noise::NoiseSource;
 
 use super::subject::cpu;
@@ -24,17 +24,17 @@ pub(crate) struct Kept {
 
 /// So many keys after so many ticks.
 pub(crate) struct Keys {
-    running: Running,
-    states: Vec<State>,
+    running: PreparedRunning,
+    states: Vec<TotalState>,
     held: Option<f64>,
 }
 
 impl Keys {
     /// What they hold is not given back before all of them are there, so that one strategy has nothing of another.
-    pub(crate) fn new(running: Running, keys: usize, ticks: u64) -> Result<Keys, Box<dyn Error>> {
+    pub(crate) fn new(running: PreparedRunning, keys: usize, ticks: u64) -> Result<Keys, Box<dyn Error>> {
         let mut noise = NoiseSource::from_os()?;
         let before = resident();
-        let mut states: Vec<State> = (0..keys).map(|_| running.begin()).collect();
+        let mut states: Vec<TotalState> = (0..keys).map(|_| running.begin()).collect();
         for tick in 0..ticks {
             for state in &mut states {
                 running.tick(state, tick as i64 & 255, &mut noise)?;
@@ -45,7 +45,7 @@ impl Keys {
     }
 
     pub(crate) fn kept(&self) -> Result<Kept, Box<dyn Error>> {
-        let written: Vec<Vec<u8>> = self.states.iter().map(State::to_bytes).collect();
+        let written: Vec<Vec<u8>> = self.states.iter().map(TotalState::to_bytes).collect();
         let (mut write, mut read) = (u64::MAX, u64::MAX);
         for _ in 0..ROUNDS {
             let start = cpu();

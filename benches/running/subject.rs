@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use discreet::mechanisms::running::{Running, State};
+use discreet::mechanisms::running::{PreparedRunning, TotalState};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 /// How many keys are told, at how many ticks: at each tick all keys, one after the other, as they come in a stream.
@@ -41,10 +41,10 @@ impl Subject {
     }
 
     /// One source of noise for all: what it takes to begin one is not in this.
-    pub(crate) fn private(name: &str, running: Running, shape: Shape) -> Subject {
+    pub(crate) fn private(name: &str, running: PreparedRunning, shape: Shape) -> Subject {
         Subject::of(name, shape, move || {
             let mut noise = NoiseSource::from_os().expect("the operating system has randomness");
-            let mut states: Vec<State> = (0..shape.keys).map(|_| running.begin()).collect();
+            let mut states: Vec<TotalState> = (0..shape.keys).map(|_| running.begin()).collect();
             let mut sum = 0.0;
             for tick in 0..shape.ticks {
                 for (key, state) in states.iter_mut().enumerate() {

@@ -4,7 +4,7 @@
 use super::offer::Offer;
 use super::sources::{Group, Value};
 use crate::dataflow::Schedule;
-use crate::mechanisms::{Bound, Point};
+use crate::mechanisms::{Bound, DecimalPoint};
 
 /// Releases whose records are exchanged and bounded together.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Bundle {
     pub(crate) schedule: Schedule,
     pub(crate) bound: Bound,
     key: Option<String>,
-    value: Option<(String, Point)>,
+    value: Option<(String, DecimalPoint)>,
     /// Which offers, by their place.
     pub(crate) offers: Vec<usize>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::additive::Additive;
-use super::point::Point;
+use super::point::DecimalPoint;
 use super::ranks::Quantile;
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
@@ -108,7 +108,7 @@ impl Noised {
         Noised::of(number, noise.family().name(), noise.scale())
     }
 
-    pub(super) fn told_in(self, point: Point) -> Noised {
+    pub(super) fn told_in(self, point: DecimalPoint) -> Noised {
         Noised { scale: point.float(self.scale), ..self }
     }
 
@@ -164,17 +164,17 @@ impl Noised {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordinate {
     pub(super) name: Option<String>,
-    pub(super) point: Point,
+    pub(super) point: DecimalPoint,
 }
 
 impl Coordinate {
     /// A number without a name: it is told by its place, from 0.
     pub fn unnamed() -> Coordinate {
-        Coordinate { name: None, point: Point::WHOLE }
+        Coordinate { name: None, point: DecimalPoint::WHOLE }
     }
 
     /// A number with this name, told with its decimal point there.
-    pub fn named(name: &str, point: Point) -> Coordinate {
+    pub fn named(name: &str, point: DecimalPoint) -> Coordinate {
         Coordinate { name: Some(name.to_owned()), point }
     }
 
@@ -197,7 +197,7 @@ impl Coordinate {
 
 /// How many estimates a key has.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Each {
+pub(super) enum EstimatesPerKey {
     One,
     /// One for each noise.
     Quantiles,
@@ -209,29 +209,33 @@ pub(super) enum Each {
 
 /// How estimates are told: settled before there is data.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Telling {
+pub(super) struct EstimateFormat {
     pub(super) noise: Vec<Noised>,
-    pub(super) point: Point,
+    pub(super) point: DecimalPoint,
     pub(super) confidence: f64,
-    pub(super) each: Each,
+    pub(super) each: EstimatesPerKey,
     /// Of which windows, where not of the line's own.
     pub(super) of: Option<Arc<str>>,
 }
 
-impl Telling {
+impl EstimateFormat {
     /// How many estimates a key has.
     pub(super) fn each(&self) -> usize {
         match &self.each {
-            Each::One => 1,
-            Each::Quantiles => self.noise.len(),
-            Each::Coordinates(coordinates) | Each::OfKeys(coordinates) => coordinates.len(),
+            EstimatesPerKey::One => 1,
+            EstimatesPerKey::Quantiles => self.noise.len(),
+            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys(coordinates) => {
+                coordinates.len()
+            }
         }
     }
 
     /// After how many estimates their noises are the same again.
     pub(super) fn different(&self) -> usize {
         match &self.each {
-            Each::OfKeys(coordinates) => self.noise.len() / (coordinates.len() + 1) * coordinates.len(),
+            EstimatesPerKey::OfKeys(coordinates) => {
+                self.noise.len() / (coordinates.len() + 1) * coordinates.len()
+            }
             _ => self.each(),
         }
     }
@@ -239,13 +243,13 @@ impl Telling {
     /// The noise of one of them.
     pub(super) fn noise_of(&self, place: usize) -> Vec<Noised> {
         match &self.each {
-            Each::One => self.noise.clone(),
-            Each::Quantiles => self.noise.get(place).copied().into_iter().collect(),
-            Each::Coordinates(coordinates) => {
+            EstimatesPerKey::One => self.noise.clone(),
+            EstimatesPerKey::Quantiles => self.noise.get(place).copied().into_iter().collect(),
+            EstimatesPerKey::Coordinates(coordinates) => {
                 let own = self.noise.get(place).into_iter();
                 own.chain(self.noise.iter().skip(coordinates.len())).copied().collect()
             }
-            Each::OfKeys(coordinates) => {
+            EstimatesPerKey::OfKeys(coordinates) => {
                 let size = coordinates.len().max(1);
                 let first = place / size * (size + 1);
                 let own = [first + place % size, first + size];
@@ -259,7 +263,7 @@ impl Telling {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<K, T> {
     pub(super) cells: Vec<(K, Estimate<T>)>,
-    pub(super) told: Telling,
+    pub(super) told: EstimateFormat,
     pub(super) room: Option<usize>,
 }
 
@@ -276,7 +280,7 @@ impl<K, T> Answer<K, T> {
     }
 
     /// Where the decimal point of the estimates stands when they are told; of vectors, each coordinate has its own.
-    pub fn point(&self) -> Point {
+    pub fn point(&self) -> DecimalPoint {
         self.told.point
     }
 

@@ -133,13 +133,13 @@ impl Key for Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mechanisms::keys::Choice;
+    use crate::mechanisms::keys::KeyChoice;
 
     // Refutes a value in two buckets or in none, and an edge on the wrong side: against a search from below.
     #[test]
     fn every_value_is_in_exactly_one_public_bucket() {
         let edges = Edges::new([-3, 0, 1, 7]).unwrap();
-        let Choice::Public(keys) = edges.keys().0 else { panic!() };
+        let KeyChoice::Public(keys) = edges.keys().0 else { panic!() };
         assert_eq!(keys.len(), 5);
         for value in (-10..10).chain([i64::MIN, i64::MAX]) {
             let holds = |bucket: &&Bucket| {

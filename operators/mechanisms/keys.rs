@@ -114,10 +114,10 @@ signed!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
 
 /// The keys that a statistic is released for.
 #[derive(Clone, Debug)]
-pub struct Keys<K>(pub(super) Choice<K>);
+pub struct Keys<K>(pub(super) KeyChoice<K>);
 
 #[derive(Clone, Debug)]
-pub(super) enum Choice<K> {
+pub(super) enum KeyChoice<K> {
     /// Ascending, without duplicates, not empty.
     Public(Arc<[K]>),
     Discover {
@@ -148,7 +148,7 @@ impl<K: Key> Keys<K> {
 
     /// Keys that are known to ascend, and to be some.
     pub(super) fn ascending(keys: Vec<K>) -> Keys<K> {
-        Keys(Choice::Public(keys.into()))
+        Keys(KeyChoice::Public(keys.into()))
     }
 
     /// Whatever keys people bring: a key is released once enough people have it, where "enough" is found so that the
@@ -157,7 +157,7 @@ impl<K: Key> Keys<K> {
     ///
     /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is made ready.
     pub fn discover(delta: f64) -> Keys<K> {
-        Keys(Choice::Discover {
+        Keys(KeyChoice::Discover {
             delta: positive(BudgetUnits::at_least_float("delta", delta)),
             most: Self::MOST,
         })
@@ -165,19 +165,19 @@ impl<K: Key> Keys<K> {
 
     /// As [`Keys::discover`], from an exact amount.
     pub fn discover_within(delta: BudgetUnits) -> Keys<K> {
-        Keys(Choice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
+        Keys(KeyChoice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
     }
 
     /// The list, where it is public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         match &self.0 {
-            Choice::Public(keys) => Some(Arc::clone(keys)),
-            Choice::Discover { .. } => None,
+            KeyChoice::Public(keys) => Some(Arc::clone(keys)),
+            KeyChoice::Discover { .. } => None,
         }
     }
 
     pub(super) fn discovers(&self) -> bool {
-        matches!(self.0, Choice::Discover { .. })
+        matches!(self.0, KeyChoice::Discover { .. })
     }
 
     /// The most keys that discovery makes public; [`Keys::MOST`] unless said. When they are found, discovery ends; where
@@ -185,7 +185,7 @@ impl<K: Key> Keys<K> {
     /// are decided by what is public. Public lists are not touched.
     pub fn at_most(self, keys: usize) -> Keys<K> {
         match self.0 {
-            Choice::Discover { delta, .. } => Keys(Choice::Discover { delta, most: keys }),
+            KeyChoice::Discover { delta, .. } => Keys(KeyChoice::Discover { delta, most: keys }),
             list => Keys(list),
         }
     }
@@ -203,7 +203,7 @@ impl<K> TryFrom<Result<Keys<K>, Invalid>> for Keys<K> {
 impl Keys<()> {
     /// No grouping: the window is one cell, which is there in every window.
     pub fn whole() -> Keys<()> {
-        Keys(Choice::Public(Arc::new([()])))
+        Keys(KeyChoice::Public(Arc::new([()])))
     }
 }
 
@@ -226,7 +226,8 @@ mod tests {
 
     #[test]
     fn public_keys_are_in_order_and_each_is_there_once() {
-        let Choice::Public(keys) = Keys::public(["b".to_owned(), "a".to_owned(), "B".to_owned()]).unwrap().0
+        let KeyChoice::Public(keys) =
+            Keys::public(["b".to_owned(), "a".to_owned(), "B".to_owned()]).unwrap().0
         else {
             panic!()
         };
@@ -251,8 +252,8 @@ mod tests {
     #[test]
     fn a_delta_that_is_no_probability_is_named() {
         let kind = |delta: f64| match Keys::<u32>::discover(delta).0 {
-            Choice::Discover { delta, .. } => delta.map_err(|refused| refused.kind()),
-            Choice::Public(_) => panic!(),
+            KeyChoice::Discover { delta, .. } => delta.map_err(|refused| refused.kind()),
+            KeyChoice::Public(_) => panic!(),
         };
         assert_eq!(kind(0.0), Err(InvalidKind::Zero));
         assert_eq!(kind(-1.0), Err(InvalidKind::Negative));

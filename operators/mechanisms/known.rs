@@ -13,15 +13,15 @@ pub(super) const LONGEST: usize = 4096;
 
 /// Keys that were released before, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known<K>(Vec<K>);
+pub(super) struct KnownKeys<K>(Vec<K>);
 
-impl<K: Key> Known<K> {
-    pub(super) fn none() -> Known<K> {
-        Known(Vec::new())
+impl<K: Key> KnownKeys<K> {
+    pub(super) fn none() -> KnownKeys<K> {
+        KnownKeys(Vec::new())
     }
 
     /// Reads what [`Known::to_bytes`] wrote.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Known<K>, Invalid> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<KnownKeys<K>, Invalid> {
         let Some((&VERSION, mut rest)) = bytes.split_first() else {
             return Err(Invalid::new(
                 "state",
@@ -42,7 +42,7 @@ impl<K: Key> Known<K> {
             keys.push(key);
             rest = after;
         }
-        Ok(Known(keys))
+        Ok(KnownKeys(keys))
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -57,7 +57,7 @@ impl<K: Key> Known<K> {
     }
 
     /// These and `found`, which are none of them.
-    pub(super) fn with(mut self, found: impl IntoIterator<Item = K>) -> Known<K> {
+    pub(super) fn with(mut self, found: impl IntoIterator<Item = K>) -> KnownKeys<K> {
         self.0.extend(found);
         self.0.sort();
         self
@@ -77,15 +77,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(bytes: &[u8]) -> Result<Known<String>, InvalidKind> {
-        Known::from_bytes(bytes).map_err(|refused| refused.kind())
+    fn read(bytes: &[u8]) -> Result<KnownKeys<String>, InvalidKind> {
+        KnownKeys::from_bytes(bytes).map_err(|refused| refused.kind())
     }
 
     #[test]
     fn the_format_is_written_down() {
-        let known = Known::none().with(["b".to_owned(), "ab".to_owned(), String::new()]);
+        let known = KnownKeys::none().with(["b".to_owned(), "ab".to_owned(), String::new()]);
         assert_eq!(known.to_bytes(), b"\x01\0\0\0\0\0\0\0\x02ab\0\0\0\x01b");
-        assert_eq!(Known::<String>::none().to_bytes(), [1]);
+        assert_eq!(KnownKeys::<String>::none().to_bytes(), [1]);
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(keys: std::collections::BTreeSet<String>) {
-            let known = Known::none().with(keys);
+            let known = KnownKeys::none().with(keys);
             prop_assert_eq!(read(&known.to_bytes()), Ok(known));
         }
 

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use super::answer::{Answer, Coordinate, Each, Noised, Ranks};
+use super::answer::{Answer, Coordinate, EstimatesPerKey, Noised, Ranks};
 use super::keys::{Key, Label};
-use super::point::Point;
+use super::point::DecimalPoint;
 
 /// What every line of a window says of where it comes from. All of it is public, and is made elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -112,17 +112,17 @@ impl<K: Key, T: AnswerNumber> Tellable for Answer<K, T> {
 
 impl<K, T> Answer<K, T> {
     /// Says which of a key's estimates it is, where it has several, and where its point stands.
-    fn which(&self, place: usize, text: &mut Vec<u8>) -> Point {
+    fn which(&self, place: usize, text: &mut Vec<u8>) -> DecimalPoint {
         match &self.told.each {
-            Each::One => {}
-            Each::Quantiles => {
+            EstimatesPerKey::One => {}
+            EstimatesPerKey::Quantiles => {
                 if let Some(Ranks::Within { quantile, .. }) =
                     self.told.noise.get(place).and_then(|noise| noise.ranks)
                 {
                     field(text, "q", &quantile.to_f64());
                 }
             }
-            Each::Coordinates(coordinates) | Each::OfKeys(coordinates) => {
+            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys(coordinates) => {
                 let place = place % coordinates.len().max(1);
                 let Some(Coordinate { name, point }) = coordinates.get(place) else { return self.told.point };
                 match name {
@@ -139,15 +139,15 @@ impl<K, T> Answer<K, T> {
 /// A number that an answer is made of.
 pub trait AnswerNumber {
     /// Writes it as JSON, with its decimal point there.
-    fn put(&self, point: Point, text: &mut Vec<u8>);
+    fn put(&self, point: DecimalPoint, text: &mut Vec<u8>);
 
     /// Whether it is this whole number.
     fn is(&self, whole: i128) -> bool;
 }
 
 impl AnswerNumber for i128 {
-    fn put(&self, point: Point, text: &mut Vec<u8>) {
-        if point == Point::WHOLE {
+    fn put(&self, point: DecimalPoint, text: &mut Vec<u8>) {
+        if point == DecimalPoint::WHOLE {
             put(text, self);
         } else {
             text.extend_from_slice(point.shown(*self).as_bytes());
@@ -160,7 +160,7 @@ impl AnswerNumber for i128 {
 }
 
 impl AnswerNumber for f64 {
-    fn put(&self, point: Point, text: &mut Vec<u8>) {
+    fn put(&self, point: DecimalPoint, text: &mut Vec<u8>) {
         put(text, &point.float(*self));
     }
 

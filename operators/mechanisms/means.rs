@@ -6,9 +6,9 @@ use super::bound::Range;
 use super::keys::Key;
 use super::laws::UncheckedNoise;
 use super::noisy::{Noisy, Numbers, Tells, settled};
-use super::point::Point;
-use super::selection::{Column, Row};
-use super::statistic::{Mean, Stated};
+use super::point::DecimalPoint;
+use super::selection::{NoisedColumn, SelectedRow};
+use super::statistic::{KeyedStatistic, Mean};
 use super::tally::Cell;
 use super::threshold::Threshold;
 use super::unbiased::over_bound;
@@ -28,12 +28,12 @@ pub type NoisyMeans<K> = Noisy<K, Means>;
 pub struct Means {
     range: Range,
     over_bound: Option<f64>,
-    counts: Column,
-    sums: Column,
+    counts: NoisedColumn,
+    sums: NoisedColumn,
 }
 
 pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
-    let stated = Stated { cut: mean.cut(asked.counting()?), ..mean.stated() };
+    let stated = KeyedStatistic { cut: mean.cut(asked.counting()?), ..mean.stated() };
     settled(asked, &stated, |spend, shared| {
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
@@ -42,8 +42,8 @@ pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<No
         Ok(Means {
             range: *mean.range(),
             over_bound: over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend),
-            counts: Column::new(counts, shared, each)?,
-            sums: Column::new(sums, false, each)?,
+            counts: NoisedColumn::new(counts, shared, each)?,
+            sums: NoisedColumn::new(sums, false, each)?,
         })
     })
 }
@@ -77,7 +77,7 @@ impl Tells for Means {
 }
 
 impl Numbers for Means {
-    fn noise(&self, point: Point) -> Vec<Noised> {
+    fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
         let sum = self.sums.noised("sum").told_in(point);
         vec![
             Noised { scale: sum.scale / 2.0, over_bound: self.over_bound, ..sum },
@@ -86,7 +86,7 @@ impl Numbers for Means {
     }
 
     /// The sum is in half units.
-    fn reaches(&self, point: Point) -> Vec<f64> {
+    fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
         vec![point.float(self.sums.reach() / 2.0), self.counts.reach()]
     }
 
@@ -96,7 +96,7 @@ impl Numbers for Means {
 
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K>],
+        rows: &mut [SelectedRow<K>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<f64>> {

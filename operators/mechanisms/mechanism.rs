@@ -28,14 +28,14 @@ use crate::invalid::Invalid;
 /// ```
 pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
-    type Ready: Ready<Tally = S::Tally>;
+    type Prepared: Ready<Tally = S::Tally>;
 
     /// Settles every parameter: sensitivity, cost, scale, threshold. All that can be refused is refused here, before there
     /// is data; whatever comes back can be drawn from for ever.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    fn ready(&self, statistic: &S) -> Result<Self::Ready, Invalid>;
+    fn ready(&self, statistic: &S) -> Result<Self::Prepared, Invalid>;
 }
 
 /// A mechanism that is ready for one statistic, window after window. Sealed: see [`Mechanism`].

@@ -132,19 +132,20 @@ pub use lines::{Head, Tellable};
 pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Paid, Ready};
 pub use noisy::Noisy;
-pub use point::Point;
+pub use point::DecimalPoint;
 pub use ranks::{
-    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Left, Maximum, Monotone, PerPerson,
-    PermuteAndFlip, Quantile, Quantiles, Ranked, Searched, Tops, Values, loss_moves_by_one,
+    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Monotone, PerPerson,
+    PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
+    loss_moves_by_one,
 };
-pub use running::{RunningTotal, RunningTotals, Span};
+pub use running::{RunningTotal, RunningTotals, TotalSpan};
 pub use sensitivity::Sensitivity;
-pub use shaped::{Report, Reported, Reports, Whitened};
+pub use shaped::{LocalReport, Reported, Reports, Whitened};
 pub use stable::StableMean;
 pub use statistic::{Mean, Statistic, Total};
 pub use tally::{Cell, Cells, Summary, Tally};
 pub use totals::NoisyTotals;
 pub use vectors::{
-    FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Rows, Stable, StableMeans, StableVectors,
-    VectorMean, Vectors,
+    FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,
+    VectorRows, Vectors,
 };

@@ -1,16 +1,16 @@
 //! A cell for each key, under additive noise: all that totals and means settle alike.
 
 use super::additive::{Additive, Family};
-use super::answer::{Answer, Each, Estimate, Noised, Telling};
+use super::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use super::keys::Key;
 use super::laws::UncheckedNoise;
 use super::mechanism::{Drawn, Ready};
 use super::parameters::parameters;
-use super::point::Point;
-use super::selection::{Row, Selection, delta};
+use super::point::DecimalPoint;
+use super::selection::{SelectedRow, Selection, delta};
 use super::sensitivity::Sensitivity;
 use super::spend::Spend;
-use super::statistic::Stated;
+use super::statistic::KeyedStatistic;
 use super::tally::{Cells, Summary};
 use super::threshold::Threshold;
 use crate::accounting::ReleaseCost;
@@ -31,7 +31,7 @@ use crate::noise::NoiseSource;
 pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
-    told: Telling,
+    told: EstimateFormat,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
     cost: ReleaseCost,
@@ -50,15 +50,15 @@ pub trait Tells: Send + Sync + 'static {
 /// What a key is told by: a number, or two that make one.
 pub(super) trait Numbers: Tells {
     /// The noise of each, in what it is told in.
-    fn noise(&self, point: Point) -> Vec<Noised>;
+    fn noise(&self, point: DecimalPoint) -> Vec<Noised>;
 
     /// How many estimates a key has.
-    fn each(&self) -> Each {
-        Each::One
+    fn each(&self) -> EstimatesPerKey {
+        EstimatesPerKey::One
     }
 
     /// How far to either side of each its interval reaches, in what it is told in.
-    fn reaches(&self, point: Point) -> Vec<f64>;
+    fn reaches(&self, point: DecimalPoint) -> Vec<f64>;
 
     /// The noise of the one that is the number of people, if one is.
     fn people(&self) -> Option<&Additive> {
@@ -73,7 +73,7 @@ pub(super) trait Numbers: Tells {
     /// As many estimates a row as [`each`](Numbers::each) says.
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K, Self::Cell>],
+        rows: &mut [SelectedRow<K, Self::Cell>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<Self::Told>>;
@@ -82,7 +82,7 @@ pub(super) trait Numbers: Tells {
 /// `numbers` is given what there is to spend on telling, and whether one draw both decides and tells.
 pub(super) fn settled<K: Key, N: Numbers>(
     asked: &UncheckedNoise,
-    stated: &Stated<'_, K>,
+    stated: &KeyedStatistic<'_, K>,
     numbers: impl FnOnce(Spend, bool) -> Result<N, Invalid>,
 ) -> Result<Noisy<K, N>, Invalid> {
     let (spend, confidence) = (asked.spend()?, asked.confidence()?);
@@ -99,7 +99,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let delta = delta(stated.keys)?;
     Ok(Noisy {
         selection,
-        told: Telling {
+        told: EstimateFormat {
             noise: numbers.noise(stated.point),
             point: stated.point,
             confidence,

@@ -7,11 +7,11 @@
 //! is other code, and needs another version of its job.
 
 use super::bound::{ContributionBound, Range};
-use super::keys::{Choice, Key, Keys};
+use super::keys::{Key, KeyChoice, Keys};
 use super::laws::UncheckedNoise;
-use super::point::Point;
+use super::point::DecimalPoint;
 use super::spend::Spend;
-use super::statistic::Stated;
+use super::statistic::KeyedStatistic;
 use crate::accounting::BudgetUnits;
 use crate::canonical::{Canonical, Digest};
 
@@ -19,7 +19,7 @@ pub(super) fn parameters<K: Key>(
     asked: &UncheckedNoise,
     spend: Spend,
     delta: BudgetUnits,
-    stated: &Stated<'_, K>,
+    stated: &KeyedStatistic<'_, K>,
 ) -> Digest {
     let form = Canonical::new("discreet mechanism 1").text(stated.measure);
     let form = keys(limits(range(form, stated.range), stated.limits), stated.keys, delta);
@@ -36,7 +36,7 @@ pub(super) fn parameters<K: Key>(
         .number(asked.counting.into());
     // Numbers that are told as they are had this form before there was a choice.
     let form = match stated.point {
-        Point::WHOLE => form,
+        DecimalPoint::WHOLE => form,
         point => form.text("point").number(point.count().into()),
     };
     match &stated.also {
@@ -65,11 +65,11 @@ fn limits(form: Canonical, limits: &ContributionBound) -> Canonical {
 
 fn keys<K: Key>(form: Canonical, keys: &Keys<K>, delta: BudgetUnits) -> Canonical {
     match &keys.0 {
-        Choice::Public(list) => {
+        KeyChoice::Public(list) => {
             let form = form.text("public").bytes(&(list.len() as u64).to_be_bytes());
             list.iter().fold(form, |form, key| form.bytes(&key.to_bytes()))
         }
-        Choice::Discover { most, .. } => {
+        KeyChoice::Discover { most, .. } => {
             form.text("discover").bytes(&delta.to_bits().to_be_bytes()).bytes(&(*most as u64).to_be_bytes())
         }
     }

@@ -18,22 +18,22 @@ use crate::invalid::{Invalid, InvalidKind};
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Point(i8);
+pub struct DecimalPoint(i8);
 
 /// Up to here a power of ten is a float, exactly.
 const MOST: i32 = 18;
 
-impl Point {
+impl DecimalPoint {
     /// Behind the last digit: numbers are told as they are.
-    pub const WHOLE: Point = Point(0);
+    pub const WHOLE: DecimalPoint = DecimalPoint(0);
 
     /// Before the last `digits` digits; below zero, behind so many zeros more.
     ///
     /// # Errors
     /// Names `digits` unless it is from -18 to 18.
-    pub fn digits(digits: i32) -> Result<Point, Invalid> {
+    pub fn digits(digits: i32) -> Result<DecimalPoint, Invalid> {
         match i8::try_from(digits) {
-            Ok(count) if digits.abs() <= MOST => Ok(Point(count)),
+            Ok(count) if digits.abs() <= MOST => Ok(DecimalPoint(count)),
             _ => Err(Invalid::new("digits", InvalidKind::TooLarge, "a whole number from -18 to 18")),
         }
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_point_stands_where_it_was_put() {
-        let shown = |digits: i32, number: i128| Point::digits(digits).unwrap().shown(number);
+        let shown = |digits: i32, number: i128| DecimalPoint::digits(digits).unwrap().shown(number);
         for (digits, number, text) in [
             (0, -1200, "-1200"),
             (0, 0, "0"),
@@ -97,15 +97,15 @@ mod tests {
         ] {
             assert_eq!(shown(digits, number), text, "{number} with {digits} digits");
         }
-        assert!(Point::digits(19).is_err() && Point::digits(-19).is_err());
-        assert_eq!(Point::default(), Point::WHOLE);
+        assert!(DecimalPoint::digits(19).is_err() && DecimalPoint::digits(-19).is_err());
+        assert_eq!(DecimalPoint::default(), DecimalPoint::WHOLE);
     }
 
     proptest! {
         // Refutes a digit that is lost: read as a float, the text is the nearest one to the number.
         #[test]
         fn a_float_of_the_text_is_the_float_of_the_number(number in -(1i64 << 53)..1 << 53, digits in -18i32..=18) {
-            let point = Point::digits(digits).unwrap();
+            let point = DecimalPoint::digits(digits).unwrap();
             let text: f64 = point.shown(number.into()).parse().unwrap();
             prop_assert_eq!(text, point.float(number as f64));
         }

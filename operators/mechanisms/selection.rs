@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::additive::Additive;
-use super::answer::{Answer, Estimate, Noised, Telling};
-use super::keys::{Choice, Key, Keys};
-use super::known::{Known, LONGEST};
+use super::answer::{Answer, Estimate, EstimateFormat, Noised};
+use super::keys::{Key, KeyChoice, Keys};
+use super::known::{KnownKeys, LONGEST};
 use super::mechanism::Drawn;
 use super::tally::{Cell, Cells, Summary};
 use super::threshold::Threshold;
@@ -23,7 +23,7 @@ pub(super) enum Selection<K> {
 }
 
 /// A key that will be told, and its exact cell.
-pub(super) struct Row<K, C = Cell> {
+pub(super) struct SelectedRow<K, C = Cell> {
     pub(super) key: K,
     pub(super) cell: C,
     /// The noised number of people by which it became public, in this window.
@@ -31,17 +31,17 @@ pub(super) struct Row<K, C = Cell> {
 }
 
 /// The rows of a window in the order of their keys, and the keys that are public after it, where they are kept.
-pub(super) struct Rows<K, C> {
-    pub(super) rows: Vec<Row<K, C>>,
-    known: Option<Known<K>>,
+pub(super) struct SelectedRows<K, C> {
+    pub(super) rows: Vec<SelectedRow<K, C>>,
+    known: Option<KnownKeys<K>>,
     room: Option<usize>,
 }
 
 /// The delta that discovery costs beside the noise.
 pub(super) fn delta<K>(keys: &Keys<K>) -> Result<BudgetUnits, Invalid> {
     match &keys.0 {
-        Choice::Public(_) => Ok(BudgetUnits::ZERO),
-        Choice::Discover { delta, .. } => delta.clone(),
+        KeyChoice::Public(_) => Ok(BudgetUnits::ZERO),
+        KeyChoice::Discover { delta, .. } => delta.clone(),
     }
 }
 
@@ -53,8 +53,8 @@ impl<K: Key> Selection<K> {
         people: impl FnOnce() -> Result<Additive, Invalid>,
     ) -> Result<Selection<K>, Invalid> {
         match &keys.0 {
-            Choice::Public(keys) => Ok(Selection::Public(keys.clone())),
-            Choice::Discover { delta, most } => {
+            KeyChoice::Public(keys) => Ok(Selection::Public(keys.clone())),
+            KeyChoice::Discover { delta, most } => {
                 let threshold = Threshold::new(people()?, limit, delta.clone()?)?;
                 Ok(Selection::Discovered { threshold, most: *most })
             }
@@ -76,7 +76,7 @@ impl<K: Key> Selection<K> {
     }
 
     pub(super) fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        Known::<K>::from_bytes(state).map(|_| ())
+        KnownKeys::<K>::from_bytes(state).map(|_| ())
     }
 
     /// The rows of a window.
@@ -88,17 +88,19 @@ impl<K: Key> Selection<K> {
         exact: Cells<K, C>,
         state: Option<&[u8]>,
         noise: &mut NoiseSource,
-    ) -> Rows<K, C> {
+    ) -> SelectedRows<K, C> {
         let cells = exact.into_map();
         match self {
             Selection::Public(_) => {
-                let rows = cells.into_iter().map(|(key, cell)| Row { key, cell, passed: None }).collect();
-                Rows { rows, known: None, room: None }
+                let rows =
+                    cells.into_iter().map(|(key, cell)| SelectedRow { key, cell, passed: None }).collect();
+                SelectedRows { rows, known: None, room: None }
             }
             Selection::Discovered { threshold, most } => {
                 // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still
                 // be private: every window pays for the discovery of all of its keys.
-                let known = state.and_then(|bytes| Known::from_bytes(bytes).ok()).unwrap_or(Known::none());
+                let known =
+                    state.and_then(|bytes| KnownKeys::from_bytes(bytes).ok()).unwrap_or(KnownKeys::none());
                 discover(threshold, *most, cells, known, noise)
             }
         }
@@ -109,9 +111,9 @@ fn discover<K: Key, C: Summary>(
     threshold: &Threshold,
     most: usize,
     mut cells: BTreeMap<K, C>,
-    known: Known<K>,
+    known: KnownKeys<K>,
     noise: &mut NoiseSource,
-) -> Rows<K, C> {
+) -> SelectedRows<K, C> {
     let public = |key: &K| (key.clone(), cells.remove(key).unwrap_or_default());
     let public: Vec<(K, C)> = known.iter().map(public).collect();
     let room = most.saturating_sub(known.len());
@@ -122,7 +124,7 @@ fn discover<K: Key, C: Summary>(
         for ((key, cell), draw) in cells.into_iter().zip(draws) {
             let noised = i128::from(cell.people()) + i128::from(draw);
             if threshold.passes(noised) {
-                passed.push(Row { key, cell, passed: Some(noised) });
+                passed.push(SelectedRow { key, cell, passed: Some(noised) });
             }
         }
         // Stable: of equal numbers, the first in the order of keys.
@@ -131,15 +133,15 @@ fn discover<K: Key, C: Summary>(
     }
     let known = known.with(passed.iter().map(|row| row.key.clone()));
     let room = most.saturating_sub(known.len());
-    let public = public.into_iter().map(|(key, cell)| Row { key, cell, passed: None });
-    let mut rows: Vec<Row<K, C>> = public.chain(passed).collect();
+    let public = public.into_iter().map(|(key, cell)| SelectedRow { key, cell, passed: None });
+    let mut rows: Vec<SelectedRow<K, C>> = public.chain(passed).collect();
     rows.sort_by(|a, b| a.key.cmp(&b.key));
-    Rows { rows, known: Some(known), room: Some(room) }
+    SelectedRows { rows, known: Some(known), room: Some(room) }
 }
 
-impl<K: Key, C> Rows<K, C> {
+impl<K: Key, C> SelectedRows<K, C> {
     /// The estimates of every row, as many of each: what is drawn, and what is remembered.
-    pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: Telling) -> Drawn<Answer<K, T>> {
+    pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: EstimateFormat) -> Drawn<Answer<K, T>> {
         let each = told.each();
         let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
         let answer = Answer { cells: keys.zip(estimates).collect(), told, room: self.room };
@@ -149,7 +151,7 @@ impl<K: Key, C> Rows<K, C> {
 
 /// The noise of one number of a cell, and how wide its intervals are.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct NoisedColumn {
     noise: Additive,
     /// Where the threshold's own draw, made of the number of people, is this number's draw too.
     shared: bool,
@@ -158,26 +160,26 @@ pub(super) struct Column {
     outside: f64,
 }
 
-impl Column {
-    pub(super) fn new(noise: Additive, shared: bool, confidence: f64) -> Result<Column, Invalid> {
+impl NoisedColumn {
+    pub(super) fn new(noise: Additive, shared: bool, confidence: f64) -> Result<NoisedColumn, Invalid> {
         let half_width = noise.half_width(confidence)?;
-        Ok(Column { noise, shared, half_width, outside: (1.0 - confidence) / 2.0 })
+        Ok(NoisedColumn { noise, shared, half_width, outside: (1.0 - confidence) / 2.0 })
     }
 
     /// The number of every row with its noise: one request for as many draws as there are rows without one.
     pub(super) fn estimates<K: Key, C>(
         &self,
-        rows: &[Row<K, C>],
+        rows: &[SelectedRow<K, C>],
         value: impl Fn(&C) -> i128,
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let threshold = threshold.filter(|_| self.shared);
-        let shared = |row: &Row<K, C>| threshold.zip(row.passed);
+        let shared = |row: &SelectedRow<K, C>| threshold.zip(row.passed);
         let fresh = rows.iter().filter(|row| shared(row).is_none()).count();
         let mut draws = self.noise.draws(fresh, noise).into_iter();
         let width = i128::from(self.half_width);
-        let estimate = |row: &Row<K, C>| {
+        let estimate = |row: &SelectedRow<K, C>| {
             if let Some((threshold, noised)) = shared(row) {
                 let low = threshold.at_least(noised, self.outside);
                 return Estimate::between(low, noised, noised + width);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bound::{ContributionBound, Range};
 use super::cut::Cut;
 use super::keys::{Key, Keys};
-use super::point::Point;
+use super::point::DecimalPoint;
 use super::sensitivity::Sensitivity;
 use super::tally::{Cell, Cells, Tally};
 use crate::accounting::PrivacyUnit;
@@ -25,38 +25,38 @@ pub trait Statistic: Sealed + Send + Sync + 'static {
 /// One whole number a key: records, people, or a sum.
 #[derive(Clone, Debug)]
 pub struct Total<K> {
-    measure: Measure,
+    measure: MeasureKind,
     limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
-    point: Point,
+    point: DecimalPoint,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum MeasureKind {
     Records,
     People,
     Sum(Range),
 }
 
-impl Measure {
+impl MeasureKind {
     /// The number that is released.
     pub(super) fn value(self, cell: &Cell) -> i128 {
         match self {
-            Measure::Records => cell.records.into(),
-            Measure::People => cell.people.into(),
-            Measure::Sum(_) => cell.sum,
+            MeasureKind::Records => cell.records.into(),
+            MeasureKind::People => cell.people.into(),
+            MeasureKind::Sum(_) => cell.sum,
         }
     }
 }
 
 /// A statistic over keys, as it was stated.
-pub(super) struct Stated<'a, K> {
+pub(super) struct KeyedStatistic<'a, K> {
     pub(super) measure: &'static str,
     pub(super) range: Option<Range>,
     pub(super) limits: &'a ContributionBound,
     pub(super) keys: &'a Keys<K>,
-    pub(super) point: Point,
+    pub(super) point: DecimalPoint,
     /// Is one of the numbers that are told the number of people?
     pub(super) counts_people: bool,
     /// How much more a part of a person costs than all of one.
@@ -74,7 +74,7 @@ impl<K: Key> Total<K> {
     /// # Errors
     /// Never, for limits that were checked: every measure is asked alike, and a sum can be too wide.
     pub fn count(limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
-        Self::new(Measure::Records, limits, keys)
+        Self::new(MeasureKind::Records, limits, keys)
     }
 
     /// How many people a key has. One person moves `keys` cells by 1 each, whatever `per_key` is.
@@ -82,7 +82,7 @@ impl<K: Key> Total<K> {
     /// # Errors
     /// As [`Total::count`].
     pub fn people(limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
-        Self::new(Measure::People, limits, keys)
+        Self::new(MeasureKind::People, limits, keys)
     }
 
     /// The sum of all values of a key, where each person's own sum in it is clipped to `range`.
@@ -92,23 +92,23 @@ impl<K: Key> Total<K> {
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
     pub fn sum(range: Range, limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
-        Self::new(Measure::Sum(range), limits, keys)
+        Self::new(MeasureKind::Sum(range), limits, keys)
     }
 
-    fn new(measure: Measure, limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
+    fn new(measure: MeasureKind, limits: ContributionBound, keys: Keys<K>) -> Result<Total<K>, Invalid> {
         let most = match measure {
-            Measure::Records => limits.per_key(),
-            Measure::People => 1,
-            Measure::Sum(range) => range.reach(),
+            MeasureKind::Records => limits.per_key(),
+            MeasureKind::People => 1,
+            MeasureKind::Sum(range) => range.reach(),
         };
         let sensitivity = Sensitivity::each(&limits, most.into())?;
-        Ok(Total { measure, limits, keys, sensitivity, point: Point::WHOLE })
+        Ok(Total { measure, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
     /// Tells a sum with its decimal point there. Values and the range are in the steps that it leaves; what are no values,
     /// records and people, stay whole.
     #[must_use]
-    pub fn told_in(self, point: Point) -> Total<K> {
+    pub fn told_in(self, point: DecimalPoint) -> Total<K> {
         Total { point, ..self }
     }
 
@@ -119,8 +119,8 @@ impl<K: Key> Total<K> {
             return Cell::default();
         }
         let sum = match self.measure {
-            Measure::Sum(range) => range.clip(sum),
-            Measure::Records | Measure::People => 0,
+            MeasureKind::Sum(range) => range.clip(sum),
+            MeasureKind::Records | MeasureKind::People => 0,
         };
         Cell { people: 1, records: records.min(self.limits.per_key()), sum }
     }
@@ -130,19 +130,19 @@ impl<K: Key> Total<K> {
         self.keys.listed()
     }
 
-    pub(super) fn measure(&self) -> Measure {
+    pub(super) fn measure(&self) -> MeasureKind {
         self.measure
     }
 
-    pub(super) fn stated(&self) -> Stated<'_, K> {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let (measure, range, counts_people) = match self.measure {
-            Measure::Records => ("records", None, self.limits.per_key() == 1),
-            Measure::People => ("people", None, true),
-            Measure::Sum(range) => ("sum", Some(range), false),
+            MeasureKind::Records => ("records", None, self.limits.per_key() == 1),
+            MeasureKind::People => ("people", None, true),
+            MeasureKind::Sum(range) => ("sum", Some(range), false),
         };
         // Only a sum is of values.
-        let point = range.map_or(Point::WHOLE, |_| self.point);
-        Stated {
+        let point = range.map_or(DecimalPoint::WHOLE, |_| self.point);
+        KeyedStatistic {
             measure,
             range,
             limits: &self.limits,
@@ -158,9 +158,9 @@ impl<K: Key> Total<K> {
     pub(crate) fn cut(&self) -> Cut {
         let listed = self.keys.listed().map(|keys| keys.len());
         let same = match self.measure {
-            Measure::Records | Measure::People => self.sensitivity.linf(),
+            MeasureKind::Records | MeasureKind::People => self.sensitivity.linf(),
             // What was nothing before is one end of the range, or one end becomes the other.
-            Measure::Sum(range) => range.reach().max(range.width()).into(),
+            MeasureKind::Sum(range) => range.reach().max(range.width()).into(),
         };
         Cut::of_numbers(&self.limits, listed, self.sensitivity.linf(), same)
     }
@@ -168,9 +168,9 @@ impl<K: Key> Total<K> {
     /// What the number is.
     pub(super) fn measures(&self) -> &'static str {
         match (self.measure, self.limits.unit()) {
-            (Measure::People, PrivacyUnit::Person) => "people",
-            (Measure::Records | Measure::People, _) => "records",
-            (Measure::Sum(_), _) => "sum",
+            (MeasureKind::People, PrivacyUnit::Person) => "people",
+            (MeasureKind::Records | MeasureKind::People, _) => "records",
+            (MeasureKind::Sum(_), _) => "sum",
         }
     }
 }
@@ -198,7 +198,7 @@ pub struct Mean<K> {
     sum: Sensitivity,
     count: Sensitivity,
     joint: Sensitivity,
-    point: Point,
+    point: DecimalPoint,
 }
 
 impl<K: Key> Mean<K> {
@@ -211,12 +211,12 @@ impl<K: Key> Mean<K> {
         let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
         let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;
         let count = Sensitivity::each(&limits, records)?;
-        Ok(Mean { range, limits, keys, sum, count, joint, point: Point::WHOLE })
+        Ok(Mean { range, limits, keys, sum, count, joint, point: DecimalPoint::WHOLE })
     }
 
     /// Tells the mean with its decimal point there. Values and the range are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: Point) -> Mean<K> {
+    pub fn told_in(self, point: DecimalPoint) -> Mean<K> {
         Mean { point, ..self }
     }
 
@@ -249,8 +249,8 @@ impl<K: Key> Mean<K> {
         &self.keys
     }
 
-    pub(super) fn stated(&self) -> Stated<'_, K> {
-        Stated {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
+        KeyedStatistic {
             measure: "mean",
             range: Some(self.range),
             limits: &self.limits,

@@ -5,9 +5,9 @@ use super::answer::{Estimate, Noised};
 use super::keys::Key;
 use super::laws::UncheckedNoise;
 use super::noisy::{Noisy, Numbers, Tells, settled};
-use super::point::Point;
-use super::selection::{Column, Row};
-use super::statistic::{Measure, Statistic, Total};
+use super::point::DecimalPoint;
+use super::selection::{NoisedColumn, SelectedRow};
+use super::statistic::{MeasureKind, Statistic, Total};
 use super::tally::Cell;
 use super::threshold::Threshold;
 use crate::invalid::Invalid;
@@ -18,15 +18,15 @@ pub type NoisyTotals<K> = Noisy<K, Totals>;
 
 #[derive(Clone, Debug)]
 pub struct Totals {
-    measure: Measure,
+    measure: MeasureKind,
     number: &'static str,
-    column: Column,
+    column: NoisedColumn,
 }
 
 pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
     settled(asked, &total.stated(), |spend, shared| {
         let noise = Additive::within(asked.family, spend, &total.sensitivity())?;
-        let column = Column::new(noise, shared, asked.confidence()?)?;
+        let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
         Ok(Totals { measure: total.measure(), number: total.measures(), column })
     })
 }
@@ -37,11 +37,11 @@ impl Tells for Totals {
 }
 
 impl Numbers for Totals {
-    fn noise(&self, point: Point) -> Vec<Noised> {
+    fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
         vec![self.column.noised(self.number).told_in(point)]
     }
 
-    fn reaches(&self, point: Point) -> Vec<f64> {
+    fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
         vec![point.float(self.column.reach())]
     }
 
@@ -51,7 +51,7 @@ impl Numbers for Totals {
 
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K>],
+        rows: &mut [SelectedRow<K>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {

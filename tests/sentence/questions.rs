@@ -10,7 +10,7 @@ use discreet::dataflow::{
     execute,
 };
 use discreet::gate::Gate;
-use discreet::mechanisms::answers::{Field, Question, Row, Schema, Value};
+use discreet::mechanisms::answers::{Field, Query, QueryRow, Schema, Value};
 use discreet::mechanisms::{Bound, BoundedNoise};
 use discreet::time::Time;
 use serde_json::Value as Json;
@@ -33,7 +33,7 @@ fn visits() -> impl Iterator<Item = Visit> {
 }
 
 /// Questions that are told apart by a word each: who asks, under which id, when, and what.
-fn questions(words: &str) -> Vec<Question> {
+fn questions(words: &str) -> Vec<Query> {
     let ask = |word: &str| {
         let [analyst, id, at, asks] = word.split(':').collect::<Vec<_>>()[..] else { panic!("{word}") };
         let schema = schema();
@@ -56,7 +56,7 @@ fn bundle() -> BoundedNoise {
 
 fn answers<'scope>(
     visits: Fed<'scope, Visit>,
-    questions: Fed<'scope, Question>,
+    questions: Fed<'scope, Query>,
     gate: &Gate,
 ) -> StreamVec<'scope, Time, LeavingRelease> {
     let people = visits.protect(|visit| visit.0).tumbling(span(20), |visit| visit.3).between(0, HORIZON);
@@ -80,8 +80,8 @@ fn job(config: Config, gate: Gate, words: String, directory: PathBuf) -> Result<
     })
 }
 
-fn row(visit: &Visit) -> Row {
-    Row::new([Value::Number(visit.2), Value::Text(format!("/{}", visit.1).into())])
+fn row(visit: &Visit) -> QueryRow {
+    QueryRow::new([Value::Number(visit.2), Value::Text(format!("/{}", visit.1).into())])
 }
 
 pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, RunError> {
@@ -158,15 +158,15 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
 
 /// Asks one question after another, each when the one before was answered.
 struct Analyst {
-    left: std::vec::IntoIter<Question>,
+    left: std::vec::IntoIter<Query>,
     asked: usize,
     told: Arc<AtomicUsize>,
 }
 
 impl Source for Analyst {
-    type Record = Question;
+    type Record = Query;
 
-    fn pull(&mut self, batch: &mut Vec<Question>) -> Result<Pulled, SourceError> {
+    fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
         if self.told.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::mixer::Mixer;
-use crate::mechanisms::answers::{Row, Value};
+use crate::mechanisms::answers::{QueryRow, Value};
 use crate::mechanisms::{Bucket, Key};
 
 /// Something that is identified by bytes: a person, a key, a record.
@@ -289,14 +289,14 @@ impl Identity for Value {
 }
 
 /// As a list of its values.
-impl Identity for Row {
+impl Identity for QueryRow {
     fn write<S: IdentitySink>(&self, sink: &mut S) {
         (self.values().len() as u64).write(sink);
         self.values().iter().for_each(|value| value.write(sink));
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Vec::read(bytes).map(Row::new)
+        Vec::read(bytes).map(QueryRow::new)
     }
 
     fn heap(&self) -> usize {
@@ -352,7 +352,7 @@ mod tests {
         comes_back([String::from("a"), String::new()]);
         comes_back((1u16, String::from("b"), -1i32, Some('c')));
         comes_back(IpAddr::from([127, 0, 0, 1]));
-        comes_back(Row::from([Value::None, Value::Number(-1), Value::from("b")]));
+        comes_back(QueryRow::from([Value::None, Value::Number(-1), Value::from("b")]));
         comes_back(IpAddr::from([0u16, 0, 0, 0, 0, 0xffff, 0x7f00, 1]));
         assert_eq!(String::read(&mut &bytes(&vec![0xffu8])[..]), None);
         assert_eq!(bool::read(&mut &[2u8][..]), None);
@@ -367,10 +367,10 @@ mod tests {
         assert_ne!(pair("", "a"), pair("a", ""));
         assert_ne!(bytes(&(Some(0u8), None::<u8>)), bytes(&(None::<u8>, Some(0u8))));
         assert_ne!(bytes(&IpAddr::from([1, 2, 3, 4])), bytes(&IpAddr::from([0u8; 16])));
-        assert_ne!(bytes(&Row::from([Value::None])), bytes(&Row::from([])));
+        assert_ne!(bytes(&QueryRow::from([Value::None])), bytes(&QueryRow::from([])));
         assert_ne!(
-            bytes(&Row::from(["ab".into(), "c".into()])),
-            bytes(&Row::from(["a".into(), "bc".into()]))
+            bytes(&QueryRow::from(["ab".into(), "c".into()])),
+            bytes(&QueryRow::from(["a".into(), "bc".into()]))
         );
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::question::{Aggregation, GroupingKey};
 use crate::dataflow::bounding;
-use crate::mechanisms::{Quantiles, Summary, Values};
+use crate::mechanisms::{Quantiles, RankedValues, Summary};
 
 /// Quantiles of at most `per_key` values of each person, by key.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl<K: GroupingKey> Aggregation for Ranking<K> {
     type Key = K;
     type Measure = bounding::Values<i64>;
     type Statistic = Quantiles<K>;
-    type Total = Values;
+    type Total = RankedValues;
 
     #[inline]
     fn measure(&self) -> &bounding::Values<i64> {
@@ -39,15 +39,15 @@ impl<K: GroupingKey> Aggregation for Ranking<K> {
     }
 
     #[inline]
-    fn add(&self, total: &mut Values, values: bounding::Few<i64>) {
+    fn add(&self, total: &mut RankedValues, values: bounding::Few<i64>) {
         total.add(&values);
     }
 
-    fn join(&self, ours: &mut Values, theirs: &Values) {
+    fn join(&self, ours: &mut RankedValues, theirs: &RankedValues) {
         ours.join(theirs.clone());
     }
 
-    fn part(key: K, mut total: Values) -> (K, Values) {
+    fn part(key: K, mut total: RankedValues) -> (K, RankedValues) {
         total.settle();
         (key, total)
     }

@@ -9,7 +9,7 @@ use crate::accounting::running::Strategy;
 use crate::dataflow::bounding::{Cap, RemainingContribution};
 use crate::dataflow::windows::Schedule;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Span, Tally, Total};
+use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Tally, Total, TotalSpan};
 
 /// Totals over windows, by key.
 pub type Accumulated<K, M> = KeyedAggregation<RunningTotal<K>, M>;
@@ -53,12 +53,12 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
                 "the time of the last window, or running_for so many windows: noise is made for their number",
             )),
         };
-        self.over(last.map(|windows| Span::SoFar { windows }))
+        self.over(last.map(|windows| TotalSpan::SoFar { windows }))
     }
 
     /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of each says so.
     pub fn running_for(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
-        self.over(Ok(Span::SoFar { windows }))
+        self.over(Ok(TotalSpan::SoFar { windows }))
     }
 
     /// At every window the total of the last so many, this one included; at first there are fewer. The stream need not end.
@@ -66,10 +66,10 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// The price is for what one person brings to all windows together, however many there are, for as long as the stream
     /// runs. People cannot be told so, nor what is no sum over windows: who comes twice is one person.
     pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
-        self.over(Ok(Span::Last { windows }))
+        self.over(Ok(TotalSpan::Last { windows }))
     }
 
-    fn over(self, span: Result<Span, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+    fn over(self, span: Result<TotalSpan, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         let overlaps = self.bounded.windows.schedule.as_ref().is_some_and(Schedule::overlaps);
         self.asked(|KeyedAggregation { statistic, measure }| {
             if overlaps {

@@ -127,7 +127,7 @@ where
     /// a job asks for the same statistic with other parameters. Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         self.release_at(&AtGate(gate), name, mechanism)
     }
@@ -140,7 +140,7 @@ where
         mechanism: X,
     ) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
         office.answers_for(&context.shared);
@@ -161,7 +161,7 @@ where
         scope: Scope<'scope, Time>,
     ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
     where
-        X: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         let Tallied { bounded: people, key, value, question, domain, stated } = self;
         if let Some(refused) = people.refused.clone() {
@@ -257,7 +257,7 @@ where
         let parts = bounded(people.gathered(&chooser), panes, counters);
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<PreparedRelease<X::Ready, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
+        Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::accounting::Omega;
 use crate::mechanisms::Tellable;
 use crate::mechanisms::answers::{Answers, ReadyAnswers};
-use crate::mechanisms::answers::{Field, Found, Question, Schema};
+use crate::mechanisms::answers::{Field, MatchedTotals, Query, Schema};
 use crate::mechanisms::{Bound, BoundedNoise, Head, ReadyBundle};
 
 everywhere! {
@@ -67,7 +67,7 @@ impl Study {
         Study { bundle: Arc::clone(bundle), version, gate, desk, draws: Arc::default() }
     }
 
-    fn submit(&self, question: &Question) -> ReleaseId {
+    fn submit(&self, question: &Query) -> ReleaseId {
         let life = Interval::new(0, 1_000).unwrap();
         let release = ReleaseId {
             domain: name_of("visits"),
@@ -93,7 +93,7 @@ impl Study {
         release
     }
 
-    fn asks(&self, question: &Question) -> Row {
+    fn asks(&self, question: &Query) -> Row {
         let release = self.submit(question);
         let row = row(&self.desk);
         assert_eq!(row.release(), &release);
@@ -102,7 +102,7 @@ impl Study {
     }
 
     /// Whether it is answered.
-    fn answers(&self, question: &Question) -> bool {
+    fn answers(&self, question: &Query) -> bool {
         let row = self.asks(question);
         assert_eq!(row.fate(), ReleaseStatus::Sealed, "{}", row.line());
         let refused = row.line().contains("\"refused\":\"bundle\"");
@@ -117,7 +117,7 @@ impl Study {
 
 struct Answer {
     bundle: Arc<ReadyBundle>,
-    question: Question,
+    question: Query,
     opened: Digest,
     id: String,
     draws: Arc<AtomicU32>,
@@ -130,7 +130,7 @@ impl Sealable for Answer {
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
         self.draws.fetch_add(1, Ordering::Relaxed);
-        let found = Found { matched: 1_000, terms: 0 };
+        let found = MatchedTotals { matched: 1_000, terms: 0 };
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
         let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
@@ -138,11 +138,11 @@ impl Sealable for Answer {
     }
 }
 
-fn count(analyst: &str, id: &str) -> Question {
+fn count(analyst: &str, id: &str) -> Query {
     schema().question(analyst, id, 15).count("age >= 18").unwrap()
 }
 
-fn mean(analyst: &str, id: &str) -> Question {
+fn mean(analyst: &str, id: &str) -> Query {
     schema().question(analyst, id, 15).mean("age", "0", "100", "all").unwrap()
 }
 

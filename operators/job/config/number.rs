@@ -7,7 +7,7 @@ use dashu_int::IBig;
 
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::Point;
+use crate::mechanisms::DecimalPoint;
 
 /// A bound or an edge of public range, exactly as written: finite, within 2^53 of zero, and never a negative zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,7 +107,7 @@ impl PartialOrd for ConfigNumber {
 impl fmt::Display for ConfigNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.power {
-            -18..=18 => match Point::digits(-self.power) {
+            -18..=18 => match DecimalPoint::digits(-self.power) {
                 Ok(point) => f.write_str(&point.shown(self.digits)),
                 Err(_) => Ok(()),
             },

@@ -5,13 +5,13 @@ use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
 use crate::dataflow::Schedule;
 use crate::invalid::Invalid;
 use crate::job::config::{ReleaseSpec, StatisticSpec};
-use crate::mechanisms::{RunningTotal, Span, Total};
+use crate::mechanisms::{RunningTotal, Total, TotalSpan};
 
 /// How the windows of an offer are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adding {
     /// Over which.
-    pub(crate) span: Span,
+    pub(crate) span: TotalSpan,
     /// By which strategy, where the file says it.
     pub(crate) strategy: Option<Strategy>,
 }
@@ -26,7 +26,7 @@ impl Adding {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
         if let Some(windows) = release.last() {
-            return Ok(Some(Adding { span: Span::Last { windows }, strategy }));
+            return Ok(Some(Adding { span: TotalSpan::Last { windows }, strategy }));
         }
         if !schedule.is_bounded() {
             let message = format!(
@@ -50,7 +50,7 @@ impl Adding {
             );
             return Err(Refused::new(format!("{place}.strategy"), message));
         }
-        Ok(Some(Adding { span: Span::SoFar { windows }, strategy }))
+        Ok(Some(Adding { span: TotalSpan::SoFar { windows }, strategy }))
     }
 
     /// What each window adds to it.

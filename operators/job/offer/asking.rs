@@ -6,7 +6,8 @@ use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::job::config::{self, ConfigNumber, MaximumOf, MeasureSpec, ReleaseSpec, StatisticSpec};
 use crate::mechanisms::{
-    COUNTING, ContributionBound, Cut, Edges, Grid, Keys, Mean, PerPerson, Point, Quantile, Range, Total,
+    COUNTING, ContributionBound, Cut, DecimalPoint, Edges, Grid, Keys, Mean, PerPerson, Quantile, Range,
+    Total,
 };
 
 /// What is asked of a window.
@@ -25,7 +26,7 @@ pub(crate) enum Asking {
     /// Quantiles of the values, as some of these answers.
     Quantiles(Vec<Quantile>, Grid, Keys<CellKey>),
     /// How many records between two edges; the keys are the buckets.
-    Histogram(Edges, Point, Keys<CellKey>),
+    Histogram(Edges, DecimalPoint, Keys<CellKey>),
 }
 
 impl Asking {
@@ -59,9 +60,9 @@ pub(super) fn asking(
     release: &ReleaseSpec,
     cost: &PrivacyCost,
     place: &str,
-) -> Result<(Asking, Option<(String, Point)>), Refused> {
+) -> Result<(Asking, Option<(String, DecimalPoint)>), Refused> {
     let keys = keys_of(release, cost, place)?;
-    let range = |measure: &MeasureSpec, size| -> Result<(Range, Point), Refused> {
+    let range = |measure: &MeasureSpec, size| -> Result<(Range, DecimalPoint), Refused> {
         let MeasureSpec { low, high, .. } = measure;
         steps::of_range(*low, *high, size).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))
     };
@@ -102,17 +103,17 @@ pub(super) fn asking(
     })
 }
 
-fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, Point), Refused> {
+fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, DecimalPoint), Refused> {
     steps::of_edges(edges).map_err(|invalid| Refused::at(format!("{place}.edges"), &invalid))
 }
 
 /// The answers in steps, and where the point of a step stands.
-fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, Point), Invalid> {
+fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, DecimalPoint), Invalid> {
     // Records are counted one by one.
     let finest = if *each == MaximumOf::Count { 0 } else { steps::DIGITS };
     match grid {
-        config::GridSpec::Log(digits) => Ok((Grid::log_from_zero(), Point::digits(*digits)?)),
-        config::GridSpec::SignedLog => Ok((Grid::log(), Point::WHOLE)),
+        config::GridSpec::Log(digits) => Ok((Grid::log_from_zero(), DecimalPoint::digits(*digits)?)),
+        config::GridSpec::SignedLog => Ok((Grid::log(), DecimalPoint::WHOLE)),
         config::GridSpec::Steps { from, to, step } => {
             let (steps, point) = steps::of_answers(&[*from, *to, *step], finest)?;
             Ok((stepped(&steps)?, point))
@@ -125,7 +126,7 @@ fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, Point), I
 }
 
 /// The answers of quantiles: without a step, a million of them or more.
-fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, Point), Invalid> {
+fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, DecimalPoint), Invalid> {
     let config::QuantilesSpec { low, high, step, .. } = quantiles;
     let Some(step) = step else {
         let (range, point) = steps::of_range(*low, *high, Size::Width)?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::text::Text;
-use crate::mechanisms::{Bucket, Key, Label, Point};
+use crate::mechanisms::{Bucket, DecimalPoint, Key, Label};
 
 /// What tells one cell of a release from another. Texts are in the order of their bytes, buckets in that of their edges.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub(crate) enum CellKey {
     /// What a field of the record says.
     Text(Text),
     /// Between two edges, in steps, which are told with their point.
-    Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] Point),
+    Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] DecimalPoint),
 }
 
 /// No key was written with it.
@@ -48,7 +48,7 @@ impl Key for CellKey {
             (&WHOLE, []) => Some(CellKey::Whole),
             (&TEXT, text) => str::from_utf8(text).ok().map(|text| CellKey::Text(text.into())),
             (&BUCKET, [digits, bucket @ ..]) => {
-                let point = Point::digits(i8::from_be_bytes([*digits]).into()).ok()?;
+                let point = DecimalPoint::digits(i8::from_be_bytes([*digits]).into()).ok()?;
                 Some(CellKey::Bucket(Bucket::from_bytes(bucket)?, point))
             }
             _ => None,
@@ -106,7 +106,7 @@ impl Identity for CellKey {
             WHOLE => Some(CellKey::Whole),
             TEXT => Text::read(bytes).map(CellKey::Text),
             BUCKET => {
-                let point = Point::digits(i8::read(bytes)?.into()).ok()?;
+                let point = DecimalPoint::digits(i8::read(bytes)?.into()).ok()?;
                 Some(CellKey::Bucket(Bucket::read(bytes)?, point))
             }
             _ => None,
@@ -130,12 +130,12 @@ impl Identity for CellKey {
     }
 }
 
-fn put_point<S: Serializer>(point: &Point, serializer: S) -> Result<S::Ok, S::Error> {
+fn put_point<S: Serializer>(point: &DecimalPoint, serializer: S) -> Result<S::Ok, S::Error> {
     point.count().serialize(serializer)
 }
 
-fn take_point<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Point, D::Error> {
-    Point::digits(i32::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+fn take_point<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DecimalPoint, D::Error> {
+    DecimalPoint::digits(i32::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]
@@ -144,8 +144,8 @@ mod tests {
     use crate::mechanisms::Edges;
 
     fn keys() -> Vec<CellKey> {
-        let (edges, whole) = (Edges::new([-50, 0, 125]).unwrap(), Point::WHOLE);
-        let point = Point::digits(2).unwrap();
+        let (edges, whole) = (Edges::new([-50, 0, 125]).unwrap(), DecimalPoint::WHOLE);
+        let point = DecimalPoint::digits(2).unwrap();
         let texts = ["", "/", "B", "a", "a key that is longer than what is held in place", "é"];
         let mut keys = vec![CellKey::Whole];
         keys.extend(texts.map(|text| CellKey::Text(text.into())));

@@ -30,7 +30,7 @@ use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
 use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, ContributionBound, Cut, Point};
+use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint};
 use crate::time::{LIMIT, Time};
 pub(crate) use together::Together;
 use together::{Weight, Windows};
@@ -47,7 +47,7 @@ pub(crate) struct Offer {
     /// The field by which it groups.
     pub(crate) key: Option<String>,
     /// The field that it adds up or sorts into buckets, and where the point of a step of it stands.
-    pub(crate) value: Option<(String, Point)>,
+    pub(crate) value: Option<(String, DecimalPoint)>,
     /// What is asked.
     pub(crate) asking: Asking,
     /// How its windows are added up, where they are.
@@ -73,8 +73,8 @@ pub(crate) struct Horizon {
 
 impl Offer {
     /// Where the point of its numbers stands.
-    pub(crate) fn point(&self) -> Point {
-        self.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point)
+    pub(crate) fn point(&self) -> DecimalPoint {
+        self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
     }
 }
 

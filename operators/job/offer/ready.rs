@@ -9,8 +9,8 @@ use crate::ledger::Digest;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{
     BinarySearch, Exponential, Gaussian, Laplace, Largest, Maximum, Mean, Mechanism, Noised, NoisyMeans,
-    NoisyTotals, Paid, PermuteAndFlip, Quantiles, Ranked, Ranks, Ready, RunningTotal, RunningTotals,
-    Sensitivity, Statistic, Total,
+    NoisyTotals, Paid, PermuteAndFlip, PreparedQuantiles, Quantiles, Ranks, Ready, RunningTotal,
+    RunningTotals, Sensitivity, Statistic, Total,
 };
 
 /// The law of the noise, whichever a job file names, and what it costs.
@@ -34,7 +34,7 @@ fn foreign() -> Invalid {
 impl Sealed for Law {}
 
 impl Mechanism<Total<CellKey>> for Law {
-    type Ready = NoisyTotals<CellKey>;
+    type Prepared = NoisyTotals<CellKey>;
 
     fn ready(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
         match self.kind {
@@ -46,7 +46,7 @@ impl Mechanism<Total<CellKey>> for Law {
 }
 
 impl Mechanism<RunningTotal<CellKey>> for Law {
-    type Ready = RunningTotals<CellKey>;
+    type Prepared = RunningTotals<CellKey>;
 
     fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
         match self.kind {
@@ -57,7 +57,7 @@ impl Mechanism<RunningTotal<CellKey>> for Law {
 }
 
 impl Mechanism<Mean<CellKey>> for Law {
-    type Ready = NoisyMeans<CellKey>;
+    type Prepared = NoisyMeans<CellKey>;
 
     fn ready(&self, mean: &Mean<CellKey>) -> Result<NoisyMeans<CellKey>, Invalid> {
         match self.kind {
@@ -69,7 +69,7 @@ impl Mechanism<Mean<CellKey>> for Law {
 }
 
 impl Mechanism<Largest<CellKey, Maximum>> for Law {
-    type Ready = Found;
+    type Prepared = Found;
 
     fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<Found, Invalid> {
         match self.kind {
@@ -82,9 +82,9 @@ impl Mechanism<Largest<CellKey, Maximum>> for Law {
 }
 
 impl Mechanism<Quantiles<CellKey>> for Law {
-    type Ready = Ranked<CellKey>;
+    type Prepared = PreparedQuantiles<CellKey>;
 
-    fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<Ranked<CellKey>, Invalid> {
+    fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<PreparedQuantiles<CellKey>, Invalid> {
         match self.kind {
             NoiseKind::Exponential => Exponential::cost(&self.cost).ready(quantiles),
             NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(&self.cost).ready(quantiles),
@@ -105,7 +105,7 @@ pub(crate) enum Settled {
     /// The largest a key.
     Largest(Box<Largest<CellKey, Maximum>>, Box<Found>),
     /// Quantiles of each key.
-    Quantiles(Box<Quantiles<CellKey>>, Box<Ranked<CellKey>>),
+    Quantiles(Box<Quantiles<CellKey>>, Box<PreparedQuantiles<CellKey>>),
 }
 
 /// What every statistic has, and every mechanism of one.

@@ -4,7 +4,7 @@ use dashu_int::{IBig, UBig};
 
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::ConfigNumber;
-use crate::mechanisms::{Edges, Point, Range};
+use crate::mechanisms::{DecimalPoint, Edges, Range};
 
 /// A range is this many steps wide, or a tenth of it: the step is then a millionth of the range, and far below any noise.
 const STEPS: u64 = 10_000_000;
@@ -25,7 +25,11 @@ pub(super) enum Size {
 }
 
 /// The range in steps, its ends rounded outwards, and where the point of a step stands.
-pub(super) fn of_range(low: ConfigNumber, high: ConfigNumber, size: Size) -> Result<(Range, Point), Invalid> {
+pub(super) fn of_range(
+    low: ConfigNumber,
+    high: ConfigNumber,
+    size: Size,
+) -> Result<(Range, DecimalPoint), Invalid> {
     let power = low.parts().1.min(high.parts().1);
     let (bottom, top) = (whole(low, -power), whole(high, -power));
     let reach = magnitude(&bottom).max(magnitude(&top));
@@ -42,18 +46,18 @@ pub(super) fn of_range(low: ConfigNumber, high: ConfigNumber, size: Size) -> Res
     let digits = (-DIGITS..=DIGITS).rev().find(fits).ok_or_else(|| too_wide("range"))?;
     let ends = (steps(low, digits, false), steps(high, digits, true));
     let (Some(low), Some(high)) = ends else { return Err(too_wide("range")) };
-    Ok((Range::new(low, high)?, Point::digits(digits)?))
+    Ok((Range::new(low, high)?, DecimalPoint::digits(digits)?))
 }
 
 /// Edges in the largest steps in which they are whole.
 ///
 /// # Errors
 /// Names `edges` where [`misfit`] does.
-pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, Point), Invalid> {
+pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, DecimalPoint), Invalid> {
     let digits = digits_of(edges);
     let steps: Option<Vec<i64>> = edges.iter().map(|edge| steps(*edge, digits, false)).collect();
     match steps {
-        Some(steps) if misfit(edges).is_none() => Ok((Edges::new(steps)?, Point::digits(digits)?)),
+        Some(steps) if misfit(edges).is_none() => Ok((Edges::new(steps)?, DecimalPoint::digits(digits)?)),
         _ => Err(too_wide("edges")),
     }
 }
@@ -63,14 +67,14 @@ pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, Point), Invalid
 ///
 /// # Errors
 /// Names `grid` where [`misfit`] does.
-pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i64>, Point), Invalid> {
+pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i64>, DecimalPoint), Invalid> {
     let own = digits_of(answers);
     let farthest = |digits: i32| answers.iter().map(|answer| magnitude(&whole(*answer, digits))).max();
     let under = |digits: &i32| farthest(*digits).is_some_and(|size| size < UBig::from(STEPS));
     let digits = (own..=finest).rev().find(under).unwrap_or(own);
     let steps: Option<Vec<i64>> = answers.iter().map(|answer| steps(*answer, digits, false)).collect();
     match steps {
-        Some(steps) if misfit(answers).is_none() => Ok((steps, Point::digits(digits)?)),
+        Some(steps) if misfit(answers).is_none() => Ok((steps, DecimalPoint::digits(digits)?)),
         _ => Err(too_wide("grid")),
     }
 }
@@ -163,7 +167,7 @@ mod tests {
         let edges = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
         let (steps, point) = of_edges(&edges(&["0", "0.5", "1.25", "100"])).unwrap();
         assert_eq!((steps.bucket(124).high(), point.count()), (Some(125), 2));
-        assert_eq!(of_edges(&edges(&["0", "1000"])).unwrap().1, Point::WHOLE);
+        assert_eq!(of_edges(&edges(&["0", "1000"])).unwrap().1, DecimalPoint::WHOLE);
         assert_eq!(misfit(&edges(&["0", "1e-19"])).unwrap().0, 1);
         assert_eq!(misfit(&edges(&["0.000000000000000001", "1", "5"])).unwrap().0, 2);
         assert!(of_edges(&edges(&["0", "1e-19"])).is_err());
@@ -183,7 +187,7 @@ mod tests {
         assert_eq!(answers(&["0", "12345678.25"]), Ok((vec![0, 1_234_567_825], 2)));
         assert_eq!(answers(&["0", "1e-18"]), Ok((vec![0, 1], 18)));
         assert!(answers(&["0", "1e-19"]).is_err() && answers(&["0.0001", "9e15"]).is_err());
-        assert_eq!(of_answers(&[number("0"), number("5")], 0).unwrap(), (vec![0, 5], Point::WHOLE));
+        assert_eq!(of_answers(&[number("0"), number("5")], 0).unwrap(), (vec![0, 5], DecimalPoint::WHOLE));
     }
 
     proptest! {

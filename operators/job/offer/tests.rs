@@ -91,7 +91,7 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     };
     let part = |all: BudgetUnits| all.to_bits() * 4 / 310;
     assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
-    assert_eq!(offers[1].value, Some(("price".into(), Point::digits(6).unwrap())));
+    assert_eq!(offers[1].value, Some(("price".into(), DecimalPoint::digits(6).unwrap())));
     assert_eq!(offers[0].key.as_deref(), Some("page"));
     assert_eq!(delta_of(&offers[1].cost), BudgetUnits::ZERO);
 }
@@ -215,7 +215,7 @@ fn answers_are_the_points_of_the_file() {
         asked("max = { of = \"price\", grid = { from = -0.5, to = 40, step = 0.25 } }", "gaussian");
     assert_eq!((answers, top), (told(["-0.5", "-0.25", "39.75", "40"]), 163));
     // What is read is read in finer steps than those between answers.
-    assert_eq!(value, Some(("price".into(), Point::digits(5).unwrap())));
+    assert_eq!(value, Some(("price".into(), DecimalPoint::digits(5).unwrap())));
     let (answers, top, value) = asked("max = { each = \"count\", grid = [1, 2, 5, 1000000] }", "laplace");
     assert_eq!((answers, top, value), (told(["1", "2", "5", "1000000"]), 4, None));
     let (answers, _, _) =

@@ -9,7 +9,7 @@
 use super::Near;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
 use crate::job::offer::{Offer, Settled};
-use crate::mechanisms::{Noised, Point};
+use crate::mechanisms::{DecimalPoint, Noised};
 
 /// Of what is found by its rank none is known.
 pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
@@ -23,7 +23,7 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
     let moved = settled.sensitivity();
     let point = match (&offer.value, noised.number()) {
         (Some((_, point)), "sum") => *point,
-        _ => Point::WHOLE,
+        _ => DecimalPoint::WHOLE,
     };
     // Back in steps, in which the noise is drawn.
     let scale = noised.scale() / point.float(1.0);

@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::config::{Every, Job};
 use super::offer::{Offer, Refused, Settled, delta_of};
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
-use crate::mechanisms::{Noised, Point, Ranks, Sensitivity};
+use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
 
 /// Everything that a job will release, and what it costs.
@@ -177,8 +177,8 @@ fn noise(settled: &Settled) -> Vec<Noise> {
 }
 
 fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
-    let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
-    let moves = |number, sensitivity: &Sensitivity, point: Point, parts: f64| {
+    let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
+    let moves = |number, sensitivity: &Sensitivity, point: DecimalPoint, parts: f64| {
         let told = |moved: f64| point.float(moved / parts);
         Moves {
             number,
@@ -192,22 +192,22 @@ fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
         Settled::Total(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             // A histogram has a value, of which it tells nothing but where it falls.
-            let point = if number == "sum" { point } else { Point::WHOLE };
+            let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // Of each total by itself.
         Settled::Running(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
-            let point = if number == "sum" { point } else { Point::WHOLE };
+            let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // Its sum is in half units.
         Settled::Mean(mean, _) => vec![
             moves("sum", mean.sum_sensitivity(), point, 2.0),
-            moves("records", mean.count_sensitivity(), Point::WHOLE, 1.0),
+            moves("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
         ],
         Settled::Largest(..) | Settled::Quantiles(..) => {
-            vec![moves("ranks", &settled.sensitivity(), Point::WHOLE, 1.0)]
+            vec![moves("ranks", &settled.sensitivity(), DecimalPoint::WHOLE, 1.0)]
         }
     }
 }

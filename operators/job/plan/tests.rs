@@ -58,7 +58,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
             let settled = offer.settled(&job).unwrap();
             let laws = settled.noise();
             assert_eq!(told.noise.len(), laws.len());
-            let point = offer.value.as_ref().map_or(Point::WHOLE, |(_, point)| *point);
+            let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
             for (noise, law) in told.noise.iter().zip(laws) {
                 assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
                 if law.ranks().is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::offer::CellKey;
-use crate::mechanisms::{Cell, Span};
+use crate::mechanisms::{Cell, TotalSpan};
 use crate::time::Time;
 
 /// People, records and sum of each key, of all windows that end by then, at each end of a window in which something is.
@@ -26,11 +26,17 @@ impl AddedUp {
     }
 
     /// Of the windows of a total that is told at this one.
-    pub(super) fn over(&self, span: Span, schedule: &Schedule, window: Interval, key: &CellKey) -> [i128; 3] {
+    pub(super) fn over(
+        &self,
+        span: TotalSpan,
+        schedule: &Schedule,
+        window: Interval,
+        key: &CellKey,
+    ) -> [i128; 3] {
         let all = self.through(key, window.end());
         let before = match span {
-            Span::SoFar { .. } => None,
-            Span::Last { windows } => {
+            TotalSpan::SoFar { .. } => None,
+            TotalSpan::Last { windows } => {
                 let own = schedule.holding(window.start()).start;
                 own.checked_sub(windows).and_then(|number| schedule.window(number))
             }

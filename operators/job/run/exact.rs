@@ -8,7 +8,7 @@ use crate::accounting::Interval;
 use crate::dataflow::ExactCells;
 use crate::job::offer::{Asking, CellKey, Offer};
 use crate::job::sources::steps;
-use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, Summary, Tops, Values};
+use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, RankedValues, Summary, Tops};
 use crate::told::{self, LineKey};
 
 /// Of one release. What it is not asked stays empty.
@@ -16,7 +16,7 @@ use crate::told::{self, LineKey};
 pub(crate) struct Shown {
     pub(crate) sums: Both<Cell>,
     pub(crate) tops: Both<Tops>,
-    pub(crate) values: Both<Values>,
+    pub(crate) values: Both<RankedValues>,
     /// The sums over windows, where they are added up: made when first asked for, after the run.
     added: Arc<OnceLock<[AddedUp; 2]>>,
 }

@@ -196,7 +196,7 @@ impl Graph {
         (CellKey, C): Travels,
         G: Fn(&Record<P, I>) -> CellKey + 'static,
         V: Fn(&Record<P, I>) -> <Q::Measure as Measure>::Value + 'static,
-        Law: Mechanism<Q::Statistic, Ready: Ready<Answer: Tellable>>,
+        Law: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         if let Some(demo) = &self.demo {
             let (tally, truth) = exact(&demo.shown(at));

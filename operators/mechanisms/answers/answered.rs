@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use super::certain::{Certain, Estimated, Number};
-use super::question::{Asks, Question};
+use super::certain::{Certain, DecimalNumber, Estimated};
+use super::question::{Asks, Query};
 use crate::accounting::Interval;
 use crate::mechanisms::lines::{before, field, put, written};
-use crate::mechanisms::{Estimate, Head, Point, Range, Tellable};
+use crate::mechanisms::{DecimalPoint, Estimate, Head, Range, Tellable};
 use crate::time::in_json;
 
 /// What became of a question: an answer whose error is bounded, or word that its share of the bundle is used up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    pub(super) question: Question,
+    pub(super) question: Query,
     pub(super) version: Interval,
     pub(super) told: Option<Estimated>,
     /// That of the field that was asked for.
-    pub(super) point: Point,
-    pub(super) law: Arc<Bounds>,
+    pub(super) point: DecimalPoint,
+    pub(super) law: Arc<BundleNoise>,
     pub(super) used: u64,
     pub(super) left: u64,
 }
 
 /// The noise of a bundle.
 #[derive(Debug, PartialEq)]
-pub(super) struct Bounds {
+pub(super) struct BundleNoise {
     pub(super) shape: String,
     pub(super) certain: Certain,
 }
@@ -66,7 +66,7 @@ impl Answered {
     /// The answer, in records or in the field's units, and between which numbers the truth is, for certain; `None` where
     /// it was refused.
     pub fn estimate(&self) -> Option<Estimate<f64>> {
-        let float = |number: Number| number.1.float(number.0 as f64);
+        let float = |number: DecimalNumber| number.1.float(number.0 as f64);
         self.told
             .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
     }
@@ -77,11 +77,11 @@ impl Answered {
     }
 
     fn estimated(&self, told: &Estimated, text: &mut Vec<u8>) {
-        let shown = |number: Number| number.1.shown(number.0);
+        let shown = |number: DecimalNumber| number.1.shown(number.0);
         copied(text, "value", &shown(told.value));
         copied(text, "interval", &format!("[{},{}]", shown(told.low), shown(told.high)));
         copied(text, "confidence", "1");
-        let Bounds { certain, .. } = &*self.law;
+        let BundleNoise { certain, .. } = &*self.law;
         let bound = shown(certain.bound());
         let scale = certain.deviation / certain.steps.count() as f64;
         match self.question.asks() {

@@ -3,21 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::answered::{Answered, Bounds};
+use super::answered::{Answered, BundleNoise};
 use super::certain::{Certain, Estimated};
-use super::found::Found;
-use super::question::{Asks, Question};
+use super::found::MatchedTotals;
+use super::question::{Asks, Query};
 use super::schema::Schema;
 use super::seam::{Answers, ReadyAnswers};
 use super::shares::Shares;
 use super::steps::Steps;
-use super::used::Used;
+use super::used::UsedAnswers;
 use crate::accounting::bounded::{self, BoundedNoiseGoal, BoundedNoiseRequest, Fineness, NoiseShape};
 use crate::accounting::{Adjacency, Interval, PrivacyCost, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::{ContributionBound, Drawn, Point};
+use crate::mechanisms::{ContributionBound, DecimalPoint, Drawn};
 use crate::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 
 /// The most steps that noise reaches: so many weights are 8 MB.
@@ -179,7 +179,7 @@ impl Answers for BoundedNoise {
             parameters: self.parameters(&amount, limits, schema, &shares, (&law, certain.steps)),
             cost: ReleaseCost::new(neighbours, amount),
             points: schema.fields().iter().map(|field| field.point()).collect(),
-            law: Arc::new(Bounds { shape, certain }),
+            law: Arc::new(BundleNoise { shape, certain }),
             noise,
             shares,
         })
@@ -194,9 +194,9 @@ impl Answers for BoundedNoise {
 #[derive(Clone)]
 pub struct ReadyBundle {
     noise: Arc<BoundedDistribution>,
-    law: Arc<Bounds>,
+    law: Arc<BundleNoise>,
     shares: Shares,
-    points: Arc<[Point]>,
+    points: Arc<[DecimalPoint]>,
     cost: ReleaseCost,
     parameters: Digest,
 }
@@ -234,14 +234,14 @@ impl ReadyAnswers for ReadyBundle {
     }
 
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        Used::from_bytes(state).map(|_| ())
+        UsedAnswers::from_bytes(state).map(|_| ())
     }
 
     /// Refuses where the share is used up, and where the state cannot be read.
     fn draw(
         &self,
-        asked: &Question,
-        found: Found,
+        asked: &Query,
+        found: MatchedTotals,
         version: Interval,
         opened: Digest,
         state: Option<&[u8]>,
@@ -257,7 +257,7 @@ impl ReadyAnswers for ReadyBundle {
             left,
         };
         let share = self.shares.of(asked.analyst(), opened);
-        let used = state.map_or(Some(Used::none()), |bytes| Used::from_bytes(bytes).ok());
+        let used = state.map_or(Some(UsedAnswers::none()), |bytes| UsedAnswers::from_bytes(bytes).ok());
         let before = share.as_ref().zip(used.as_ref()).and_then(|(share, used)| used.of(share));
         let (Some(share), Some(used), Some(before)) = (share, used, before) else {
             return Drawn { answer: answered(None, 0, 0), state: state.map(<[u8]>::to_vec) };
@@ -280,7 +280,7 @@ impl ReadyBundle {
     }
 
     /// The sum's noise is asked for before the count's.
-    fn noised(&self, asked: &Question, found: Found, noise: &mut NoiseSource) -> Estimated {
+    fn noised(&self, asked: &Query, found: MatchedTotals, noise: &mut NoiseSource) -> Estimated {
         let certain = &self.law.certain;
         let mut noised = |exact: i128| exact.saturating_add(self.noise.draw(noise).into());
         // At most 2^64 times 2^62.
@@ -294,10 +294,10 @@ impl ReadyBundle {
         }
     }
 
-    fn point(&self, asked: &Question) -> Point {
+    fn point(&self, asked: &Query) -> DecimalPoint {
         match asked.asks() {
-            Asks::Count => Point::WHOLE,
-            Asks::Mean { field, .. } => self.points.get(*field).copied().unwrap_or(Point::WHOLE),
+            Asks::Count => DecimalPoint::WHOLE,
+            Asks::Mean { field, .. } => self.points.get(*field).copied().unwrap_or(DecimalPoint::WHOLE),
         }
     }
 }

@@ -7,7 +7,7 @@ use dashu_int::IBig;
 use dashu_int::ops::DivEuclid;
 
 use super::steps::Steps;
-use crate::mechanisms::{Point, Range};
+use crate::mechanisms::{DecimalPoint, Range};
 
 /// The noise of a bundle, as it is seen in an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,14 +21,14 @@ pub(super) struct Certain {
 
 /// A number and where its decimal point stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number(pub(super) i128, pub(super) Point);
+pub(super) struct DecimalNumber(pub(super) i128, pub(super) DecimalPoint);
 
 /// An answer, and two numbers between which the truth is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Estimated {
-    pub(super) value: Number,
-    pub(super) low: Number,
-    pub(super) high: Number,
+    pub(super) value: DecimalNumber,
+    pub(super) low: DecimalNumber,
+    pub(super) high: DecimalNumber,
 }
 
 /// The digits behind the point of a mean are as many as a hundred-millionth of its range has.
@@ -51,8 +51,9 @@ impl Certain {
     pub(super) fn count(&self, noised: i128) -> Estimated {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let value = divided(noised * power(digits), &steps, Round::Near);
-        let [low, high] = self.records(noised).map(|records| Number(narrow(records), Point::WHOLE));
-        Estimated { value: Number(narrow(value), decimal(digits)), low, high }
+        let [low, high] =
+            self.records(noised).map(|records| DecimalNumber(narrow(records), DecimalPoint::WHOLE));
+        Estimated { value: DecimalNumber(narrow(value), decimal(digits)), low, high }
     }
 
     /// The mean of values in a range, from a noised sum of their terms and a noised count, both in steps.
@@ -63,8 +64,8 @@ impl Certain {
     /// So it is at most `(sum + reach) / (u n) + rounded / (2 u)`: this falls with `n` where `sum + reach` is above 0 and
     /// rises with it below, so one of the two ends of `n` has the largest; for the least, likewise. If `n` may be 0
     /// nothing is certain but the range.
-    pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: Point) -> Estimated {
-        let told = Told::new(range, point);
+    pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: DecimalPoint) -> Estimated {
+        let told = MeanAnswer::new(range, point);
         let (unit, reach) = (IBig::from(self.steps.unit(range)), IBig::from(self.reach));
         let rounded = IBig::from(u8::from(self.steps.rounds(range)));
         let [fewest, most] = self.records(count);
@@ -83,17 +84,17 @@ impl Certain {
         let value = told.at(&(sum * &steps), &(unit * IBig::from(count).max(steps.clone())), Round::Near);
         // Likewise no more than a look at what is noised.
         let value = value.clamp(low.min(high), high.max(low));
-        let [value, low, high] = [value, low, high].map(|number| Number(number, told.point));
+        let [value, low, high] = [value, low, high].map(|number| DecimalNumber(number, told.point));
         Estimated { value, low, high }
     }
 
     /// How far the value of a count, as it is told, may be from the truth: the reach, in records, and what was lost to
     /// rounding. Rounded up.
-    pub(super) fn bound(&self) -> Number {
+    pub(super) fn bound(&self) -> DecimalNumber {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let reach = divided(self.reach * power(digits + 1), &steps, Round::Up);
         let cut = if power(digits) % &steps == IBig::ZERO { 0 } else { 5 };
-        Number(narrow(reach + IBig::from(cut)), decimal(digits + 1))
+        DecimalNumber(narrow(reach + IBig::from(cut)), decimal(digits + 1))
     }
 
     /// The least and the largest number of records that this noised number may come from.
@@ -120,20 +121,21 @@ impl Certain {
 const DIGITS: u32 = 9;
 
 /// How the mean of a range is told.
-struct Told {
+struct MeanAnswer {
     low: IBig,
     high: IBig,
-    point: Point,
+    point: DecimalPoint,
 }
 
-impl Told {
-    fn new(range: &Range, point: Point) -> Told {
+impl MeanAnswer {
+    fn new(range: &Range, point: DecimalPoint) -> MeanAnswer {
         let left = (18 - point.count()).clamp(0, 18) as u32;
         let width = u128::from(range.high().abs_diff(range.low()));
         let enough = |digits: &u32| width * 10u128.pow(*digits) >= FINEST.into();
         let more = (0..left).find(enough).unwrap_or(left);
-        let (scale, point) = (power(more), Point::digits(point.count() + more as i32).unwrap_or(point));
-        Told { low: range.low() * &scale, high: range.high() * scale, point }
+        let (scale, point) =
+            (power(more), DecimalPoint::digits(point.count() + more as i32).unwrap_or(point));
+        MeanAnswer { low: range.low() * &scale, high: range.high() * scale, point }
     }
 
     fn end(&self, up: bool) -> i128 {
@@ -161,8 +163,8 @@ fn power(digits: u32) -> IBig {
     IBig::from(10).pow(digits as usize)
 }
 
-fn decimal(digits: u32) -> Point {
-    Point::digits(digits as i32).unwrap_or(Point::WHOLE)
+fn decimal(digits: u32) -> DecimalPoint {
+    DecimalPoint::digits(digits as i32).unwrap_or(DecimalPoint::WHOLE)
 }
 
 /// A count has 64 bits and some digits, and a mean is within its range: they fit.

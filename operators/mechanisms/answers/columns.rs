@@ -7,14 +7,14 @@ mod tests;
 
 use std::fmt;
 
-use column::Column;
+use column::StoredColumn;
 use probe::Probe;
 
-use super::found::Found;
-use super::question::{Asks, Question};
+use super::found::MatchedTotals;
+use super::question::{Asks, Query};
 use super::schema::Schema;
 use super::steps::Steps;
-use super::value::{Row, Value};
+use super::value::{QueryRow, Value};
 use crate::mechanisms::Range;
 
 /// So many rows are looked at together, and their conditions held as bits: few enough to stay in the nearest cache.
@@ -40,19 +40,22 @@ type Mask = [u64; BLOCK / 64];
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone)]
-pub struct Columns {
+pub struct ColumnStore {
     rows: usize,
-    columns: Box<[Column]>,
+    columns: Box<[StoredColumn]>,
 }
 
-impl Columns {
+impl ColumnStore {
     /// No rows yet.
-    pub fn new(schema: &Schema) -> Columns {
-        Columns { rows: 0, columns: schema.fields().iter().map(|field| Column::new(field.kind())).collect() }
+    pub fn new(schema: &Schema) -> ColumnStore {
+        ColumnStore {
+            rows: 0,
+            columns: schema.fields().iter().map(|field| StoredColumn::new(field.kind())).collect(),
+        }
     }
 
     /// One more row. What it has too few of is absent, and so is what does not fit its field.
-    pub fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &QueryRow) {
         for (place, column) in self.columns.iter_mut().enumerate() {
             column.push(self.rows, row.values().get(place).unwrap_or(&Value::None));
         }
@@ -71,23 +74,23 @@ impl Columns {
 
     /// What a question finds among them. It was read by the schema of these columns; of a field that they have not, nothing
     /// passes.
-    pub fn found(&self, question: &Question, steps: &Steps) -> Found {
+    pub fn found(&self, question: &Query, steps: &Steps) -> MatchedTotals {
         let probes: Vec<Probe<'_>> =
             question.filter().program().iter().map(|step| Probe::of(step, &self.columns)).collect();
         let mut held = Vec::new();
         let masks =
             (0..self.rows.div_ceil(BLOCK)).map(|block| (block, self.matching(block, &probes, &mut held)));
         match question.asks() {
-            Asks::Count => masks.map(|(_, mask)| Found { matched: ones(&mask), terms: 0 }).sum(),
+            Asks::Count => masks.map(|(_, mask)| MatchedTotals { matched: ones(&mask), terms: 0 }).sum(),
             Asks::Mean { field, range } => {
-                let Some(Column::Numbers { values, present }) = self.columns.get(*field) else {
-                    return Found::default();
+                let Some(StoredColumn::Numbers { values, present }) = self.columns.get(*field) else {
+                    return MatchedTotals::default();
                 };
                 masks
                     .map(|(block, mask)| {
                         let mask = both(mask, column::words(present, block));
                         let terms = terms(column::block(values, block), &mask, range, steps);
-                        Found { matched: ones(&mask), terms }
+                        MatchedTotals { matched: ones(&mask), terms }
                     })
                     .sum()
             }
@@ -121,11 +124,11 @@ impl Columns {
 
     /// Memory that they hold beside their own size, in bytes.
     pub fn heap(&self) -> usize {
-        size_of_val(&*self.columns) + self.columns.iter().map(Column::heap).sum::<usize>()
+        size_of_val(&*self.columns) + self.columns.iter().map(StoredColumn::heap).sum::<usize>()
     }
 }
 
-impl fmt::Debug for Columns {
+impl fmt::Debug for ColumnStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

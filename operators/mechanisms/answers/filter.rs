@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::schema::Schema;
-use super::value::{Row, Value};
+use super::value::{QueryRow, Value};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// The longest text of a filter in bytes, as it is asked and as it is told.
@@ -36,17 +36,17 @@ const LONGEST: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unread", into = "Unread")]
 pub struct Filter {
-    program: Box<[Step]>,
+    program: Box<[FilterStep]>,
     text: Box<str>,
 }
 
 /// One step of a program in postfix order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Step {
+pub(super) enum FilterStep {
     /// Every record.
     All,
     /// The records whose field of this place passes.
-    Field(u32, Test),
+    Field(u32, ValueTest),
     /// Those that did not match the condition before.
     Not,
     /// Those that matched both conditions before.
@@ -57,7 +57,7 @@ pub(super) enum Step {
 
 /// What is asked of one value. Nothing passes that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Test {
+pub(super) enum ValueTest {
     /// A number from the first to the second, both included.
     Within(i64, i64),
     /// One of these numbers, which ascend.
@@ -87,18 +87,18 @@ impl Filter {
     }
 
     /// Whether a record is meant.
-    pub fn matches(&self, row: &Row) -> bool {
+    pub fn matches(&self, row: &QueryRow) -> bool {
         let mut held = Vec::new();
         for step in &self.program {
             let mut last = || held.pop().unwrap_or(false);
             let holds = match step {
-                Step::All => true,
-                Step::Field(place, test) => {
+                FilterStep::All => true,
+                FilterStep::Field(place, test) => {
                     row.values().get(*place as usize).is_some_and(|value| test.passes(value))
                 }
-                Step::Not => !last(),
-                Step::And => last() & last(),
-                Step::Or => last() | last(),
+                FilterStep::Not => !last(),
+                FilterStep::And => last() & last(),
+                FilterStep::Or => last() | last(),
             };
             held.push(holds);
         }
@@ -106,19 +106,19 @@ impl Filter {
     }
 
     /// Its steps: each finds the conditions that it joins before it, and one is left at the end.
-    pub(super) fn program(&self) -> &[Step] {
+    pub(super) fn program(&self) -> &[FilterStep] {
         &self.program
     }
 }
 
-impl Test {
+impl ValueTest {
     fn passes(&self, value: &Value) -> bool {
         match (self, value) {
-            (Test::Within(low, high), Value::Number(number)) => (low..=high).contains(&number),
-            (Test::Among(numbers), Value::Number(number)) => numbers.binary_search(number).is_ok(),
-            (Test::NotNumber(other), Value::Number(number)) => number != other,
-            (Test::Words(words), Value::Text(text)) => words.binary_search(text).is_ok(),
-            (Test::NotWord(other), Value::Text(text)) => text != other,
+            (ValueTest::Within(low, high), Value::Number(number)) => (low..=high).contains(&number),
+            (ValueTest::Among(numbers), Value::Number(number)) => numbers.binary_search(number).is_ok(),
+            (ValueTest::NotNumber(other), Value::Number(number)) => number != other,
+            (ValueTest::Words(words), Value::Text(text)) => words.binary_search(text).is_ok(),
+            (ValueTest::NotWord(other), Value::Text(text)) => text != other,
             _ => false,
         }
     }
@@ -126,9 +126,9 @@ impl Test {
     /// How many values it compares with.
     fn values(&self) -> usize {
         match self {
-            Test::Within(..) | Test::NotNumber(_) | Test::NotWord(_) => 1,
-            Test::Among(numbers) => numbers.len(),
-            Test::Words(words) => words.len(),
+            ValueTest::Within(..) | ValueTest::NotNumber(_) | ValueTest::NotWord(_) => 1,
+            ValueTest::Among(numbers) => numbers.len(),
+            ValueTest::Words(words) => words.len(),
         }
     }
 }
@@ -143,7 +143,7 @@ impl fmt::Display for Filter {
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Filter")]
 struct Unread {
-    program: Box<[Step]>,
+    program: Box<[FilterStep]>,
     text: Box<str>,
 }
 
@@ -158,12 +158,12 @@ impl TryFrom<Unread> for Filter {
 
     fn try_from(Unread { program, text }: Unread) -> Result<Filter, &'static str> {
         let held = program.iter().try_fold(0_usize, |held, step| match step {
-            Step::All => Some(held + 1),
-            Step::Field(_, Test::Among(numbers)) if !numbers.is_sorted() => None,
-            Step::Field(_, Test::Words(words)) if !words.is_sorted() => None,
-            Step::Field(..) => Some(held + 1),
-            Step::Not => (held >= 1).then_some(held),
-            Step::And | Step::Or => (held >= 2).then(|| held - 1),
+            FilterStep::All => Some(held + 1),
+            FilterStep::Field(_, ValueTest::Among(numbers)) if !numbers.is_sorted() => None,
+            FilterStep::Field(_, ValueTest::Words(words)) if !words.is_sorted() => None,
+            FilterStep::Field(..) => Some(held + 1),
+            FilterStep::Not => (held >= 1).then_some(held),
+            FilterStep::And | FilterStep::Or => (held >= 2).then(|| held - 1),
         });
         match held {
             Some(1) => Ok(Filter { program, text }),

@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 /// What the records that match come to. It is exact, and so it is secret: it prints as `<private>`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Found {
+pub struct MatchedTotals {
     /// How many records match; of a mean, how many match and have its field.
     pub matched: u64,
     /// The sum of their [`term`](super::Steps::term)s; zero of a count.
     pub terms: i128,
 }
 
-impl std::fmt::Debug for Found {
+impl std::fmt::Debug for MatchedTotals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("<private>")
     }
 }
 
 /// Of two lots of records. A term is within 2^62 of zero, so 2^64 of them fit.
-impl Add for Found {
-    type Output = Found;
+impl Add for MatchedTotals {
+    type Output = MatchedTotals;
 
-    fn add(self, other: Found) -> Found {
-        Found { matched: self.matched + other.matched, terms: self.terms + other.terms }
+    fn add(self, other: MatchedTotals) -> MatchedTotals {
+        MatchedTotals { matched: self.matched + other.matched, terms: self.terms + other.terms }
     }
 }
 
-impl AddAssign for Found {
-    fn add_assign(&mut self, other: Found) {
+impl AddAssign for MatchedTotals {
+    fn add_assign(&mut self, other: MatchedTotals) {
         *self = *self + other;
     }
 }
 
-impl Sum for Found {
-    fn sum<I: Iterator<Item = Found>>(lots: I) -> Found {
-        lots.fold(Found::default(), Add::add)
+impl Sum for MatchedTotals {
+    fn sum<I: Iterator<Item = MatchedTotals>>(lots: I) -> MatchedTotals {
+        lots.fold(MatchedTotals::default(), Add::add)
     }
 }

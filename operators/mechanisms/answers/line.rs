@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::question::Question;
+use super::question::Query;
 use super::schema::Schema;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{self, Time};
@@ -40,7 +40,7 @@ impl Schema {
     /// # Errors
     /// Names the member that is missing or wrong, `filter` where it is not understood, or `question` where the line is no
     /// object of these members.
-    pub fn question_line(&self, line: &str, asked_at: Time) -> Result<Question, Invalid> {
+    pub fn question_line(&self, line: &str, asked_at: Time) -> Result<Query, Invalid> {
         let members = Members::read(line)?;
         let (id, analyst) = (members.text("id", "a text")?, members.text("analyst", "a text")?);
         let at = match members.find("at") {
@@ -83,7 +83,7 @@ impl<'a> Members<'a> {
         if line.len() > LONGEST {
             return Err(refuse(InvalidKind::TooLarge, format!("a line of at most {LONGEST} bytes")));
         }
-        let Object(all) = serde_json::from_str(line).map_err(|wrong| {
+        let LineObject(all) = serde_json::from_str(line).map_err(|wrong| {
             let kind =
                 if line.trim_ascii().is_empty() { InvalidKind::Missing } else { InvalidKind::Malformed };
             let like = r#"one object of JSON, such as {"id":"q1","analyst":"ann","count":"age >= 18"};"#;
@@ -138,24 +138,24 @@ impl<'a> Members<'a> {
 }
 
 /// An object with all of its members, those too that are there twice.
-struct Object<'a>(Vec<(String, &'a RawValue)>);
+struct LineObject<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<'de>, D::Error> {
+impl<'de> Deserialize<'de> for LineObject<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LineObject<'de>, D::Error> {
         struct All;
         impl<'de> Visitor<'de> for All {
-            type Value = Object<'de>;
+            type Value = LineObject<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LineObject<'de>, A::Error> {
                 let mut all = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     all.push(member);
                 }
-                Ok(Object(all))
+                Ok(LineObject(all))
             }
         }
         deserializer.deserialize_map(All)

@@ -114,11 +114,11 @@ mod value;
 
 pub use answered::Answered;
 pub use bundle::{BoundedNoise, ReadyBundle};
-pub use columns::Columns;
+pub use columns::ColumnStore;
 pub use filter::Filter;
-pub use found::Found;
-pub use question::{Asking, Asks, Question};
-pub use schema::{Field, Kind, Schema};
+pub use found::MatchedTotals;
+pub use question::{Asks, Query, QueryBy};
+pub use schema::{Field, FieldKind, Schema};
 pub use seam::{Answers, ReadyAnswers};
 pub use steps::Steps;
-pub use value::{Row, Value};
+pub use value::{QueryRow, Value};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
-use super::schema::{Kind, Schema, printable, told};
+use super::schema::{FieldKind, Schema, printable, told};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{self, Invalid};
 use crate::mechanisms::Range;
@@ -16,7 +16,7 @@ const NAME: usize = 128;
 ///
 /// It is public. Whoever asks two questions under one id asks the first one twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct Query {
     analyst: String,
     id: String,
     at: Time,
@@ -40,7 +40,7 @@ pub enum Asks {
     },
 }
 
-impl Question {
+impl Query {
     /// Who asks.
     pub fn analyst(&self) -> &str {
         &self.analyst
@@ -92,23 +92,23 @@ impl Question {
 
 /// A question of which is known who asks it. What it asks is said last.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking<'a> {
+pub struct QueryBy<'a> {
     schema: &'a Schema,
     analyst: &'a str,
     id: &'a str,
     at: Time,
 }
 
-impl<'a> Asking<'a> {
-    pub(super) fn new(schema: &'a Schema, analyst: &'a str, id: &'a str, at: Time) -> Asking<'a> {
-        Asking { schema, analyst, id, at }
+impl<'a> QueryBy<'a> {
+    pub(super) fn new(schema: &'a Schema, analyst: &'a str, id: &'a str, at: Time) -> QueryBy<'a> {
+        QueryBy { schema, analyst, id, at }
     }
 
     /// How many records match the filter.
     ///
     /// # Errors
     /// Names `analyst`, `id` or `filter`.
-    pub fn count(self, filter: &str) -> Result<Question, Invalid> {
+    pub fn count(self, filter: &str) -> Result<Query, Invalid> {
         self.asked(Asks::Count, "count".to_owned(), filter)
     }
 
@@ -118,7 +118,7 @@ impl<'a> Asking<'a> {
     /// # Errors
     /// Names `analyst`, `id`, `mean` where the field is none or has no numbers, `of` where the ends are not two of its
     /// numbers that rise, or `filter`.
-    pub fn mean(self, field: &str, low: &str, high: &str, filter: &str) -> Result<Question, Invalid> {
+    pub fn mean(self, field: &str, low: &str, high: &str, filter: &str) -> Result<Query, Invalid> {
         let refuse = |kind, remedy: String| Invalid::new("mean", kind, remedy);
         let place = self.schema.place(field);
         let found = place.and_then(|place| Some((place, self.schema.fields().get(place)?)));
@@ -128,7 +128,7 @@ impl<'a> Asking<'a> {
                 format!("a field {}", self.schema.unknown(field)),
             ));
         };
-        if let Kind::Text | Kind::Time = found.kind() {
+        if let FieldKind::Text | FieldKind::Time = found.kind() {
             return Err(refuse(
                 invalid::InvalidKind::Mixed,
                 "a field of numbers: only they have a mean".into(),
@@ -152,7 +152,7 @@ impl<'a> Asking<'a> {
         )
     }
 
-    fn asked(self, asks: Asks, words: String, filter: &str) -> Result<Question, Invalid> {
+    fn asked(self, asks: Asks, words: String, filter: &str) -> Result<Query, Invalid> {
         let named = |field: &'static str, name: &str| {
             let kind = match name.chars().count() {
                 0 => invalid::InvalidKind::Missing,
@@ -165,6 +165,6 @@ impl<'a> Asking<'a> {
         let (analyst, id) = (named("analyst", self.analyst)?, named("id", self.id)?);
         let filter = Filter::parse(self.schema, filter)?;
         let text = format!("{words} where {filter}");
-        Ok(Question { analyst, id, at: self.at, asks, filter, schema: self.schema.digest(), text })
+        Ok(Query { analyst, id, at: self.at, asks, filter, schema: self.schema.digest(), text })
     }
 }

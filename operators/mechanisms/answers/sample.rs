@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Field, Row, Schema, Value};
+use super::{Field, QueryRow, Schema, Value};
 
 /// 2026-11-01T00:00:00Z; times are so many seconds from it.
 const NOON: i64 = 1_793_491_200_000_000;
@@ -35,7 +35,7 @@ pub(super) enum Tree {
 }
 
 /// The plain meaning.
-pub(super) fn holds(tree: &Tree, row: &Row) -> bool {
+pub(super) fn holds(tree: &Tree, row: &QueryRow) -> bool {
     let number = |field: usize| match row.values().get(field) {
         Some(Value::Number(number)) if field != 3 => Some(scaled_back(field, *number)),
         _ => None,
@@ -134,7 +134,7 @@ pub(super) fn trees() -> impl Strategy<Value = Tree> {
 }
 
 /// Rows that fit, and some that are short, long, or have values of another sort.
-pub(super) fn rows() -> impl Strategy<Value = Row> {
+pub(super) fn rows() -> impl Strategy<Value = QueryRow> {
     let value = |field: usize| {
         prop_oneof![
             8 => match field {
@@ -146,6 +146,6 @@ pub(super) fn rows() -> impl Strategy<Value = Row> {
         ]
     };
     ((value(0), value(1), value(2), value(3), value(4)), 0..7_usize).prop_map(|((a, b, c, d, e), length)| {
-        Row::new([a, b, c, d, e, Value::None].into_iter().take(length.max(3)))
+        QueryRow::new([a, b, c, d, e, Value::None].into_iter().take(length.max(3)))
     })
 }

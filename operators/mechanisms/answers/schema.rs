@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::question::Asking;
+use super::question::QueryBy;
 use crate::canonical::{Canonical, Digest};
 use crate::decimal::Decimal;
 use crate::invalid::{self, Invalid};
-use crate::mechanisms::Point;
+use crate::mechanisms::DecimalPoint;
 use crate::time::{self, Time};
 use crate::words::{listed, meant, quoted};
 
@@ -39,12 +39,12 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     name: Box<str>,
-    kind: Kind,
+    kind: FieldKind,
 }
 
 /// What the values of a field are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FieldKind {
     /// Whole numbers.
     Number,
     /// Decimals of so many digits behind the point, as whole numbers of the last digit's steps.
@@ -71,7 +71,7 @@ impl Schema {
         }
         for (place, field) in fields.iter().enumerate() {
             nameable("fields", &field.name)?;
-            if matches!(field.kind, Kind::Decimal(19..)) {
+            if matches!(field.kind, FieldKind::Decimal(19..)) {
                 let remedy = format!("the field {} at most 18 digits behind the point", quoted(&field.name));
                 return refuse(invalid::InvalidKind::TooLarge, remedy);
             }
@@ -110,10 +110,10 @@ impl Schema {
         let mut canonical = Canonical::new("discreet schema 1").number(count(self.fields.len()));
         for Field { name, kind } in &*self.fields {
             let (word, digits) = match kind {
-                Kind::Number => ("number", 0),
-                Kind::Decimal(digits) => ("decimal", *digits),
-                Kind::Time => ("time", 0),
-                Kind::Text => ("text", 0),
+                FieldKind::Number => ("number", 0),
+                FieldKind::Decimal(digits) => ("decimal", *digits),
+                FieldKind::Time => ("time", 0),
+                FieldKind::Text => ("text", 0),
             };
             canonical = canonical.text(name).text(word).number(digits.into());
         }
@@ -122,8 +122,8 @@ impl Schema {
     }
 
     /// A question of this analyst under this id, asked at this moment; what is asked is still to be said.
-    pub fn question<'a>(&'a self, analyst: &'a str, id: &'a str, at: Time) -> Asking<'a> {
-        Asking::new(self, analyst, id, at)
+    pub fn question<'a>(&'a self, analyst: &'a str, id: &'a str, at: Time) -> QueryBy<'a> {
+        QueryBy::new(self, analyst, id, at)
     }
 
     /// Where the field of this name is.
@@ -154,25 +154,25 @@ impl Schema {
 impl Field {
     /// Whole numbers.
     pub fn number(name: impl Into<String>) -> Field {
-        Field::of(name, Kind::Number)
+        Field::of(name, FieldKind::Number)
     }
 
     /// Decimals of at most so many digits behind the point.
     pub fn decimal(name: impl Into<String>, digits: u8) -> Field {
-        Field::of(name, Kind::Decimal(digits))
+        Field::of(name, FieldKind::Decimal(digits))
     }
 
     /// Moments.
     pub fn time(name: impl Into<String>) -> Field {
-        Field::of(name, Kind::Time)
+        Field::of(name, FieldKind::Time)
     }
 
     /// Texts.
     pub fn text(name: impl Into<String>) -> Field {
-        Field::of(name, Kind::Text)
+        Field::of(name, FieldKind::Text)
     }
 
-    fn of(name: impl Into<String>, kind: Kind) -> Field {
+    fn of(name: impl Into<String>, kind: FieldKind) -> Field {
         Field { name: name.into().into(), kind }
     }
 
@@ -182,15 +182,15 @@ impl Field {
     }
 
     /// What its values are.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FieldKind {
         self.kind
     }
 
     /// Where the point of its numbers stands when they are told.
-    pub fn point(&self) -> Point {
+    pub fn point(&self) -> DecimalPoint {
         match self.kind {
-            Kind::Decimal(digits) => Point::digits(digits.into()).unwrap_or(Point::WHOLE),
-            Kind::Number | Kind::Time | Kind::Text => Point::WHOLE,
+            FieldKind::Decimal(digits) => DecimalPoint::digits(digits.into()).unwrap_or(DecimalPoint::WHOLE),
+            FieldKind::Number | FieldKind::Time | FieldKind::Text => DecimalPoint::WHOLE,
         }
     }
 

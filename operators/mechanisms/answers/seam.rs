@@ -1,7 +1,7 @@
 //! The seam between questions and the mechanism that answers them: as [`Mechanism`](crate::mechanisms::Mechanism) is for windows.
 
-use super::found::Found;
-use super::question::Question;
+use super::found::MatchedTotals;
+use super::question::Query;
 use super::schema::Schema;
 use super::steps::Steps;
 use crate::accounting::{Interval, ReleaseCost};
@@ -53,8 +53,8 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// many answers that one has given.
     fn draw(
         &self,
-        asked: &Question,
-        found: Found,
+        asked: &Query,
+        found: MatchedTotals,
         version: Interval,
         opened: Digest,
         state: Option<&[u8]>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::used::Share;
+use super::used::BundleShare;
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -39,13 +39,13 @@ impl Shares {
         Ok(if named.is_empty() { Shares::Anybody(answers) } else { Shares::Named(named) })
     }
 
-    pub(super) fn of(&self, analyst: &str, opened: Digest) -> Option<Share> {
+    pub(super) fn of(&self, analyst: &str, opened: Digest) -> Option<BundleShare> {
         match self {
-            Shares::Anybody(answers) => Some(Share { opened, place: 0, shares: 1, answers: *answers }),
+            Shares::Anybody(answers) => Some(BundleShare { opened, place: 0, shares: 1, answers: *answers }),
             Shares::Named(named) => {
                 let answers = *named.get(analyst)?;
                 let place = named.keys().position(|name| name == analyst)?;
-                Some(Share { opened, place, shares: named.len(), answers })
+                Some(BundleShare { opened, place, shares: named.len(), answers })
             }
         }
     }

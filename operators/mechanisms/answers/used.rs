@@ -15,11 +15,11 @@ const LONGEST: usize = 1 << 20;
 
 /// Answers used, by opening and share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Used(BTreeMap<Digest, Vec<u64>>);
+pub(super) struct UsedAnswers(BTreeMap<Digest, Vec<u64>>);
 
 /// Whose answers: a share of a bundle that was opened.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
+pub(super) struct BundleShare {
     /// Which opening.
     pub(super) opened: Digest,
     /// Its place among the shares of the bundle.
@@ -30,13 +30,13 @@ pub(super) struct Share {
     pub(super) answers: u64,
 }
 
-impl Used {
-    pub(super) fn none() -> Used {
-        Used(BTreeMap::new())
+impl UsedAnswers {
+    pub(super) fn none() -> UsedAnswers {
+        UsedAnswers(BTreeMap::new())
     }
 
     /// Reads what [`Used::to_bytes`] wrote.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Used, Invalid> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<UsedAnswers, Invalid> {
         let refuse = |kind, remedy| Err(Invalid::new("state", kind, remedy));
         if bytes.len() > LONGEST {
             return refuse(InvalidKind::TooLarge, "the state as it was sealed, of at most 2^20 bytes");
@@ -45,7 +45,7 @@ impl Used {
             return refuse(InvalidKind::Malformed, "state that this version of the library wrote");
         };
         match openings(rest) {
-            Some(openings) => Ok(Used(openings)),
+            Some(openings) => Ok(UsedAnswers(openings)),
             None => refuse(InvalidKind::Malformed, "the state as it was sealed"),
         }
     }
@@ -62,13 +62,13 @@ impl Used {
     }
 
     /// How many answers the share has used; `None` where the opening is of a bundle with other shares.
-    pub(super) fn of(&self, share: &Share) -> Option<u64> {
+    pub(super) fn of(&self, share: &BundleShare) -> Option<u64> {
         let Some(used) = self.0.get(&share.opened) else { return Some(0) };
         used.get(share.place).copied().filter(|_| used.len() == share.shares)
     }
 
     /// The same after so many more answers; `None` where the share has not so many left, or cannot be counted.
-    pub(super) fn after(mut self, share: &Share, answers: u64) -> Option<Used> {
+    pub(super) fn after(mut self, share: &BundleShare, answers: u64) -> Option<UsedAnswers> {
         let used = self.of(share)?.checked_add(answers).filter(|used| *used <= share.answers)?;
         // Looked at before it is made: shares are many only where they were stated so.
         let more = if self.0.contains_key(&share.opened) { 0 } else { length(share.shares) };
@@ -111,18 +111,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(bytes: &[u8]) -> Result<Used, InvalidKind> {
-        Used::from_bytes(bytes).map_err(|refused| refused.kind())
+    fn read(bytes: &[u8]) -> Result<UsedAnswers, InvalidKind> {
+        UsedAnswers::from_bytes(bytes).map_err(|refused| refused.kind())
     }
 
-    fn share(opened: u8, place: usize, shares: usize, answers: u64) -> Share {
-        Share { opened: Digest([opened; 32]), place, shares, answers }
+    fn share(opened: u8, place: usize, shares: usize, answers: u64) -> BundleShare {
+        BundleShare { opened: Digest([opened; 32]), place, shares, answers }
     }
 
     #[test]
     fn the_format_is_written_down() {
-        let used =
-            Used::none().after(&share(2, 0, 1, 9), 3).unwrap().after(&share(1, 1, 2, 300), 258).unwrap();
+        let used = UsedAnswers::none()
+            .after(&share(2, 0, 1, 9), 3)
+            .unwrap()
+            .after(&share(1, 1, 2, 300), 258)
+            .unwrap();
         let opened = |byte: u8| [byte; 32];
         let expected = [
             &b"\x01"[..],
@@ -132,12 +135,12 @@ mod tests {
             b"\0\0\0\x01\0\0\0\0\0\0\0\x03",
         ];
         assert_eq!(used.to_bytes(), expected.concat());
-        assert_eq!(Used::none().to_bytes(), [1]);
+        assert_eq!(UsedAnswers::none().to_bytes(), [1]);
     }
 
     #[test]
     fn bytes_that_nobody_wrote_are_refused() {
-        let whole = Used::none().after(&share(1, 0, 2, 9), 3).unwrap().to_bytes();
+        let whole = UsedAnswers::none().after(&share(1, 0, 2, 9), 3).unwrap().to_bytes();
         for cut in (2..whole.len()).chain([0]) {
             assert_eq!(read(&whole[..cut]), Err(InvalidKind::Malformed), "cut to {cut}");
         }
@@ -145,7 +148,7 @@ mod tests {
         later[0] = 2;
         assert_eq!(read(&later), Err(InvalidKind::Malformed), "another version");
         assert_eq!(read(&[&whole[..], &whole[1..]].concat()), Err(InvalidKind::Malformed), "twice");
-        let higher = Used::none().after(&share(2, 0, 2, 9), 3).unwrap().to_bytes();
+        let higher = UsedAnswers::none().after(&share(2, 0, 2, 9), 3).unwrap().to_bytes();
         assert!(read(&[&whole[..], &higher[1..]].concat()).is_ok());
         assert_eq!(read(&[&higher[..], &whole[1..]].concat()), Err(InvalidKind::Malformed), "out of order");
         let empty = [&b"\x01"[..], &[7; 32], &[0; 4]].concat();
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn a_share_is_used_to_its_end_and_no_further() {
         let (ann, bob) = (share(1, 0, 2, 3), share(1, 1, 2, 1));
-        let used = Used::none().after(&ann, 2).unwrap();
+        let used = UsedAnswers::none().after(&ann, 2).unwrap();
         assert_eq!((used.of(&ann), used.of(&bob)), (Some(2), Some(0)));
         assert_eq!(used.clone().after(&ann, 2), None);
         let used = used.after(&ann, 1).unwrap();
@@ -180,21 +183,21 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_opened() {
         let wide = LONGEST / 8 - 12;
-        let used = Used::none().after(&share(1, 0, wide, 2), 1).unwrap();
+        let used = UsedAnswers::none().after(&share(1, 0, wide, 2), 1).unwrap();
         assert!(used.to_bytes().len() <= LONGEST);
         assert_eq!(used.clone().after(&share(2, 0, 10, 2), 1), None);
         assert!(used.clone().after(&share(1, 0, wide, 2), 1).is_some());
         let used = used.after(&share(2, 0, 1, 2), 1).unwrap();
         assert_eq!(read(&used.to_bytes()), Ok(used));
-        assert_eq!(Used::none().after(&share(1, 0, usize::MAX, 2), 1), None);
+        assert_eq!(UsedAnswers::none().after(&share(1, 0, usize::MAX, 2), 1), None);
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(openings: BTreeMap<[u8; 32], (u64, u8)>) {
-            let mut used = Used::none();
+            let mut used = UsedAnswers::none();
             for (opened, (answers, shares)) in openings {
-                let share = Share { opened: Digest(opened), place: 0, shares: 1 + usize::from(shares), answers };
+                let share = BundleShare { opened: Digest(opened), place: 0, shares: 1 + usize::from(shares), answers };
                 used = used.after(&share, answers).unwrap();
             }
             prop_assert_eq!(read(&used.to_bytes()), Ok(used));

@@ -58,12 +58,12 @@ impl<V: Into<Value>> From<Option<V>> for Value {
 /// assert_eq!(format!("{row:?}"), "<private>");
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Row(Box<[Value]>);
+pub struct QueryRow(Box<[Value]>);
 
-impl Row {
+impl QueryRow {
     /// These values.
-    pub fn new(values: impl IntoIterator<Item = Value>) -> Row {
-        Row(values.into_iter().collect())
+    pub fn new(values: impl IntoIterator<Item = Value>) -> QueryRow {
+        QueryRow(values.into_iter().collect())
     }
 
     /// The values, in the order of the fields.
@@ -72,14 +72,14 @@ impl Row {
     }
 }
 
-impl fmt::Debug for Row {
+impl fmt::Debug for QueryRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl<const N: usize> From<[Value; N]> for Row {
-    fn from(values: [Value; N]) -> Row {
-        Row(values.into())
+impl<const N: usize> From<[Value; N]> for QueryRow {
+    fn from(values: [Value; N]) -> QueryRow {
+        QueryRow(values.into())
     }
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::mechanisms::Edges;
-use crate::mechanisms::answer::{Estimate, Telling};
+use crate::mechanisms::answer::{Estimate, EstimateFormat};
 
 const HEAD: Head<'_> = Head {
     release: "visits \"by\" path",
@@ -16,14 +16,18 @@ fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {
     Noised::of(number, kind, scale)
 }
 
-fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: Point) -> Answer<K, T> {
+fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: DecimalPoint) -> Answer<K, T> {
     let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high, open: false };
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
-    Answer { cells, told: Telling { noise, point, confidence: 0.9, each: Each::One, of: None }, room: None }
+    Answer {
+        cells,
+        told: EstimateFormat { noise, point, confidence: 0.9, each: EstimatesPerKey::One, of: None },
+        room: None,
+    }
 }
 
 fn counts<K>(cells: Vec<(K, [i128; 3])>) -> Answer<K, i128> {
-    answer(cells, vec![noise("people", "gaussian", 2.236)], Point::WHOLE)
+    answer(cells, vec![noise("people", "gaussian", 2.236)], DecimalPoint::WHOLE)
 }
 
 #[test]
@@ -42,7 +46,7 @@ fn a_line_is_written_as_the_page_says() {
 #[test]
 fn a_mean_says_both_of_its_noises() {
     let laws = vec![noise("sum", "laplace", 35.5), noise("records", "laplace", 7.0)];
-    let mean = answer(vec![((), [2.5, 3.0, 1e21])], laws, Point::WHOLE);
+    let mean = answer(vec![((), [2.5, 3.0, 1e21])], laws, DecimalPoint::WHOLE);
     let told: Value = serde_json::from_str(&mean.tell(&HEAD)).unwrap();
     assert_eq!((&told["value"], &told["interval"]), (&json!(3.0), &json!([2.5, 1e21])));
     let laws = json!([
@@ -55,7 +59,7 @@ fn a_mean_says_both_of_its_noises() {
 // Refutes a point that stands elsewhere, digits that a float would lose, and a law in other units than its number.
 #[test]
 fn steps_are_told_with_their_point() {
-    let point = Point::digits(2).unwrap();
+    let point = DecimalPoint::digits(2).unwrap();
     let noised = noise("sum", "laplace", 350.0).told_in(point);
     let told = answer(vec![((), [-1050, i128::MAX, 7])], vec![noised], point).tell(&HEAD);
     let most = "1701411834604692317316873037158841057.27";
@@ -132,7 +136,7 @@ proptest! {
     // To the last bit, as a reader of floats finds them.
     #[test]
     fn means_are_read_as_they_were(values in any::<[f64; 3]>().prop_filter("finite", |v| v.iter().all(|v| v.is_finite()))) {
-        let told = answer(vec![((), values)], vec![noise("sum", "gaussian", 1.0)], Point::WHOLE).tell(&HEAD);
+        let told = answer(vec![((), values)], vec![noise("sum", "gaussian", 1.0)], DecimalPoint::WHOLE).tell(&HEAD);
         let number = |text: &str, end: char| text.split_once(end).unwrap().0.parse::<f64>().unwrap().to_bits();
         let after = |name: &str| told.split_once(name).unwrap().1;
         prop_assert_eq!(number(after("\"value\":"), ','), values[1].to_bits());

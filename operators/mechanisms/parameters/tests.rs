@@ -1,8 +1,8 @@
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
-    Bound, ContributionBound, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Point, Range, Ready,
-    Statistic, Total,
+    Bound, ContributionBound, DecimalPoint, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Range,
+    Ready, Statistic, Total,
 };
 
 fn hashed<S: Statistic>(mechanism: &impl Mechanism<S>, statistic: &S) -> Digest {
@@ -48,9 +48,9 @@ fn variations() -> Vec<Digest> {
         hashed(&usual, &sum(-5, 8)),
         hashed(&usual, &mean(-5, 9)),
         hashed(&usual, &mean(-4, 9)),
-        hashed(&usual, &sum(-5, 9).told_in(Point::digits(2).unwrap())),
-        hashed(&usual, &sum(-5, 9).told_in(Point::digits(-2).unwrap())),
-        hashed(&usual, &mean(-5, 9).told_in(Point::digits(2).unwrap())),
+        hashed(&usual, &sum(-5, 9).told_in(DecimalPoint::digits(2).unwrap())),
+        hashed(&usual, &sum(-5, 9).told_in(DecimalPoint::digits(-2).unwrap())),
+        hashed(&usual, &mean(-5, 9).told_in(DecimalPoint::digits(2).unwrap())),
         // Of whom, and how much.
         hashed(&usual, &count(Bound::keys(2).per_key(3), public())),
         hashed(&usual, &count(Bound::keys(4).per_key(2), public())),

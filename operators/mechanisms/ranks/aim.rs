@@ -5,7 +5,7 @@ use std::any::TypeId;
 use super::grid::Grid;
 use super::largest::Largest;
 use super::monotone::{Altogether, Maximum, Monotone};
-use super::tops::Ranked;
+use super::tops::RankedTops;
 use crate::mechanisms::answer::{Estimate, Noised, Ranks};
 use crate::mechanisms::keys::Key;
 
@@ -28,7 +28,7 @@ impl<F: Monotone> Aim<F> {
     }
 
     /// How many people must leave for the function to fall to a point between the ends.
-    pub(super) fn loss(&self, ranked: &Ranked, index: u64) -> u64 {
+    pub(super) fn loss(&self, ranked: &RankedTops, index: u64) -> u64 {
         ranked.loss(&self.function, self.grid.at(index).unwrap_or(i64::MAX), self.most)
     }
 

@@ -2,15 +2,15 @@
 
 use super::grid::Grid;
 use super::quantile::Quantile;
-use super::share::Rule;
-use super::split::{Asked, Splitting};
+use super::share::ChoiceRule;
+use super::split::{KeyQuantiles, Splitting};
 use crate::invalid::Invalid;
 use crate::mechanisms::spend::Spend;
 use crate::noise::NoiseSource;
 
 /// Two quantiles among the points of an even grid, by the exponential mechanism.
 #[derive(Clone, Debug)]
-pub(in crate::mechanisms) struct Bounds {
+pub(in crate::mechanisms) struct QuantileBounds {
     splitting: Splitting,
     grid: Grid,
 }
@@ -18,7 +18,7 @@ pub(in crate::mechanisms) struct Bounds {
 /// The most points, of the finest grid.
 const POINTS: u64 = 1 << 40;
 
-impl Bounds {
+impl QuantileBounds {
     /// Of these two, the first below the second, on all whole numbers of a range, or on as many of them as a grid may have. A
     /// person has at most `per_key` values, and all of `spend` is for them.
     ///
@@ -29,10 +29,16 @@ impl Bounds {
         (low, high): (i64, i64),
         per_key: u64,
         spend: Spend,
-    ) -> Result<Bounds, Invalid> {
+    ) -> Result<QuantileBounds, Invalid> {
         let grid = Grid::linear(low, high, high.abs_diff(low).div_ceil(POINTS - 1).max(1))?;
-        let asked = Asked { quantiles: &quantiles, grid: &grid, per_key, rule: Rule::Exponential, spend };
-        Ok(Bounds { splitting: Splitting::new(&asked)?, grid })
+        let asked = KeyQuantiles {
+            quantiles: &quantiles,
+            grid: &grid,
+            per_key,
+            rule: ChoiceRule::Exponential,
+            spend,
+        };
+        Ok(QuantileBounds { splitting: Splitting::new(&asked)?, grid })
     }
 
     /// By how many values the rank of either may be off, at this confidence.
@@ -59,9 +65,9 @@ mod tests {
     use super::*;
     use crate::accounting::BudgetUnits;
 
-    fn bounds(range: (i64, i64), rho: f64) -> Result<Bounds, Invalid> {
+    fn bounds(range: (i64, i64), rho: f64) -> Result<QuantileBounds, Invalid> {
         let spend = Spend::Rho(BudgetUnits::at_most_float("rho", rho).unwrap());
-        Bounds::new([Quantile::of(1, 100)?, Quantile::of(99, 100)?], range, 1, spend)
+        QuantileBounds::new([Quantile::of(1, 100)?, Quantile::of(99, 100)?], range, 1, spend)
     }
 
     // Refutes a grid that is too fine to be one, or so coarse that it shows, and quantiles that are off by more than is said.

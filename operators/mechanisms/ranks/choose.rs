@@ -4,14 +4,14 @@ use crate::noise::{Decay, Fraction, NoiseSource, Ratio};
 
 /// A stretch of answers of equal loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct EqualLossRun {
     pub(super) cells: u64,
     pub(super) loss: u64,
 }
 
 /// How an answer is chosen.
 #[derive(Clone, Debug)]
-pub(super) enum Choice {
+pub(super) enum AnswerChoice {
     /// In proportion to the weight of its loss. Of bounded range: the logarithms of what one person changes the
     /// probabilities by lie within `2 half` of each other, so it costs pure `epsilon = 2 half` and `epsilon^2 / 8` of rho
     /// (Dong, Durfee and Rogers 2020).
@@ -22,16 +22,16 @@ pub(super) enum Choice {
     Flip(Ratio),
 }
 
-impl Choice {
+impl AnswerChoice {
     /// The place of the chosen answer, from 0 on, in all of these runs. Of the exponential mechanism they may have 2^41
     /// cells; permute-and-flip holds a word for each.
-    pub(super) fn choose(&self, runs: &[Run], noise: &mut NoiseSource) -> u64 {
+    pub(super) fn choose(&self, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
         match self {
-            Choice::Exponential(decay) => {
+            AnswerChoice::Exponential(decay) => {
                 noise.asked_for("exponential", decay, 1);
                 weighted(decay, runs, noise)
             }
-            Choice::Flip(rate) => {
+            AnswerChoice::Flip(rate) => {
                 noise.asked_for("permute-and-flip", rate, 1);
                 first_to_flip(*rate, runs, noise)
             }
@@ -41,8 +41,8 @@ impl Choice {
     /// The loss over which the chance of an answer falls by `e`.
     pub(super) fn scale(&self) -> f64 {
         match self {
-            Choice::Exponential(decay) => decay.step() as f64 / decay.half().to_f64(),
-            Choice::Flip(rate) => 1.0 / rate.to_f64(),
+            AnswerChoice::Exponential(decay) => decay.step() as f64 / decay.half().to_f64(),
+            AnswerChoice::Flip(rate) => 1.0 / rate.to_f64(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Choice {
     pub(super) fn exceeded(&self, cells: u64, least: u64, chance: f64) -> Option<u64> {
         let cells = cells as f64 * (1.0 + 1e-12);
         match self {
-            Choice::Exponential(decay) => {
+            AnswerChoice::Exponential(decay) => {
                 let most = decay.weight(least) as f64 * chance / cells;
                 let enough = |loss: u64| decay.weight(loss) as f64 <= most;
                 // What is just not enough, and what is.
@@ -68,7 +68,7 @@ impl Choice {
                 }
                 Some(at - 1)
             }
-            Choice::Flip(rate) => {
+            AnswerChoice::Flip(rate) => {
                 let above = ((cells / chance).ln() / rate.to_f64()).ceil();
                 (above < 2f64.powi(63)).then(|| least.saturating_add(above as u64))
             }
@@ -76,7 +76,7 @@ impl Choice {
     }
 }
 
-fn weighted(decay: &Decay, runs: &[Run], noise: &mut NoiseSource) -> u64 {
+fn weighted(decay: &Decay, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
     // Below 2^41 cells of at most 2^86.
     let total = runs.iter().map(|run| u128::from(run.cells) * decay.weight(run.loss)).sum();
     let mut place = noise.below_wide(total);
@@ -94,7 +94,7 @@ fn weighted(decay: &Decay, runs: &[Run], noise: &mut NoiseSource) -> u64 {
     start.saturating_sub(1)
 }
 
-fn first_to_flip(rate: Ratio, runs: &[Run], noise: &mut NoiseSource) -> u64 {
+fn first_to_flip(rate: Ratio, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
     let ends: Vec<u64> = runs
         .iter()
         .scan(0, |end, run| {

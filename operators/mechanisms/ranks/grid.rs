@@ -31,13 +31,13 @@ const MOST: u128 = 1 << 40;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
-    name: Name,
+    name: GridName,
     points: Points,
 }
 
 /// How it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Name {
+enum GridName {
     Log,
     LogFromZero,
     Linear,
@@ -60,13 +60,16 @@ impl Grid {
     pub fn log() -> Grid {
         let sizes = sizes();
         let below = sizes.iter().rev().map(|&size| end(-i128::from(size)));
-        Grid::listed(Name::Log, below.chain([0]).chain(sizes.iter().map(|&size| end(size.into()))).collect())
+        Grid::listed(
+            GridName::Log,
+            below.chain([0]).chain(sizes.iter().map(|&size| end(size.into()))).collect(),
+        )
     }
 
     /// The upper half of [`Grid::log`], from 0 on. What is below zero counts as zero.
     pub fn log_from_zero() -> Grid {
         let sizes = sizes().into_iter().map(|size| end(size.into()));
-        Grid::listed(Name::LogFromZero, [0].into_iter().chain(sizes).collect())
+        Grid::listed(GridName::LogFromZero, [0].into_iter().chain(sizes).collect())
     }
 
     /// `low`, `low + step`, and so on up to `high`, which need not be one of them. No list is held.
@@ -81,7 +84,7 @@ impl Grid {
         match u128::try_from(width).map(|width| width / u128::from(step) + 1) {
             Err(_) | Ok(..2) => Err(few()),
             Ok(top @ ..=MOST) => {
-                Ok(Grid { name: Name::Linear, points: Points::Even { low, step, top: top as u64 } })
+                Ok(Grid { name: GridName::Linear, points: Points::Even { low, step, top: top as u64 } })
             }
             Ok(_) => {
                 Err(Invalid::new("step", InvalidKind::TooSmall, "a step that leaves at most 2^40 answers"))
@@ -101,10 +104,10 @@ impl Grid {
         if points.len() < 2 {
             return Err(few());
         }
-        Ok(Grid::listed(Name::List, points))
+        Ok(Grid::listed(GridName::List, points))
     }
 
-    fn listed(name: Name, points: Arc<[i64]>) -> Grid {
+    fn listed(name: GridName, points: Arc<[i64]>) -> Grid {
         Grid { name, points: Points::Listed(points) }
     }
 
@@ -176,8 +179,8 @@ impl TryFrom<Result<Grid, Invalid>> for Grid {
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name, &self.points) {
-            (Name::Log, _) => f.write_str("a log grid, 16 points a doubling, above and below zero"),
-            (Name::LogFromZero, _) => f.write_str("a log grid from zero, 16 points a doubling"),
+            (GridName::Log, _) => f.write_str("a log grid, 16 points a doubling, above and below zero"),
+            (GridName::LogFromZero, _) => f.write_str("a log grid from zero, 16 points a doubling"),
             (_, Points::Even { low, step, top }) => {
                 let high = self.at(*top).unwrap_or(*low);
                 write!(f, "{top} points from {low} to {high} in steps of {step}")

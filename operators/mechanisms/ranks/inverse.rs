@@ -18,19 +18,19 @@
 //! The loss takes at most `most + 1` values, in runs, so a grid of 2^40 points costs no more than one of a thousand.
 
 use super::aim::Aim;
-use super::choose::{Choice, Run};
+use super::choose::{AnswerChoice, EqualLossRun};
 use super::grid::Grid;
 use super::largest::Largest;
 use super::monotone::Monotone;
-use super::share::{Rule, Share};
-use super::tops::{Ranked, Tops};
+use super::share::{ChoiceRule, EpsilonShare};
+use super::tops::{RankedTops, Tops};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
-use crate::mechanisms::point::Point;
-use crate::mechanisms::selection::Row;
+use crate::mechanisms::point::DecimalPoint;
+use crate::mechanisms::selection::SelectedRow;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::threshold::Threshold;
 use crate::noise::NoiseSource;
@@ -41,7 +41,7 @@ pub type Inverted<K, F> = Noisy<K, Inverse<F>>;
 #[derive(Clone, Debug)]
 pub struct Inverse<F> {
     aim: Aim<F>,
-    choice: Choice,
+    choice: AnswerChoice,
 }
 
 pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
@@ -50,7 +50,7 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
 ) -> Result<Inverted<K, F>, Invalid> {
     settled(asked, &largest.stated("shifted inverse"), |spend, _| {
         let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
-        let choice = Share::of(spend, keys).choice(Rule::Exponential, 1, 1)?;
+        let choice = EpsilonShare::of(spend, keys).choice(ChoiceRule::Exponential, 1, 1)?;
         let tau = tau(&choice, largest.grid(), asked.confidence()?)?;
         // So far that nothing beyond weighs anything.
         Ok(Inverse { aim: Aim::new(largest, tau, 4.0 * choice.scale()), choice })
@@ -58,7 +58,7 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
 }
 
 /// The least `tau` with `points e^(-epsilon tau / 2) <= 1 - confidence`.
-pub(crate) fn tau(choice: &Choice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
+pub(crate) fn tau(choice: &AnswerChoice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
     let tau = (choice.scale() * libm::log(grid.points() as f64 / (1.0 - confidence))).ceil();
     if tau <= (1u64 << 40) as f64 {
         return Ok((tau as u64).max(1));
@@ -72,7 +72,7 @@ pub(crate) fn tau(choice: &Choice, grid: &Grid, confidence: f64) -> Result<u64, 
 
 impl<F: Monotone> Inverse<F> {
     /// Stretches of equal loss over the answers `1..=top`, `tau` added so that none is below zero.
-    pub(super) fn runs(&self, ranked: &Ranked) -> Vec<Run> {
+    pub(super) fn runs(&self, ranked: &RankedTops) -> Vec<EqualLossRun> {
         let Aim { function, grid, most, .. } = &self.aim;
         let (most, top) = (*most, grid.top());
         // The first point at which so many people, or fewer, are above.
@@ -98,9 +98,9 @@ impl<F: Monotone> Inverse<F> {
     }
 
     /// So many points of one loss, the first of which follows a point of another.
-    fn stretch(&self, points: u64, here: u64, before: u64) -> [Run; 2] {
+    fn stretch(&self, points: u64, here: u64, before: u64) -> [EqualLossRun; 2] {
         let loss = |before: u64| here.max((2 * self.aim.tau).saturating_sub(before));
-        [Run { cells: 1, loss: loss(before) }, Run { cells: points - 1, loss: loss(here) }]
+        [EqualLossRun { cells: 1, loss: loss(before) }, EqualLossRun { cells: points - 1, loss: loss(here) }]
     }
 }
 
@@ -110,12 +110,12 @@ impl<F: Monotone> Tells for Inverse<F> {
 }
 
 impl<F: Monotone> Numbers for Inverse<F> {
-    fn noise(&self, _: Point) -> Vec<Noised> {
-        vec![self.aim.noised(Rule::Exponential.name(), self.choice.scale(), None)]
+    fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
+        vec![self.aim.noised(ChoiceRule::Exponential.name(), self.choice.scale(), None)]
     }
 
     /// In people.
-    fn reaches(&self, _: Point) -> Vec<f64> {
+    fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         vec![self.aim.reach()]
     }
 
@@ -125,11 +125,11 @@ impl<F: Monotone> Numbers for Inverse<F> {
 
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K, Tops>],
+        rows: &mut [SelectedRow<K, Tops>],
         _: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
-        let choose = |row: &mut Row<K, Tops>| {
+        let choose = |row: &mut SelectedRow<K, Tops>| {
             let ranked = std::mem::take(&mut row.cell).ranked();
             self.aim.told(self.choice.choose(&self.runs(&ranked), noise) + 1)
         };

@@ -10,10 +10,10 @@ use crate::invalid::Invalid;
 use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
-use crate::mechanisms::statistic::{Stated, Statistic};
+use crate::mechanisms::statistic::{KeyedStatistic, Statistic};
 use crate::mechanisms::tally::Cells;
 
 /// What a person has in a key, of all records that they left there.
@@ -67,7 +67,7 @@ pub struct Largest<K, F> {
     limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
-    point: Point,
+    point: DecimalPoint,
 }
 
 impl<K: Key, F: Monotone> Largest<K, F> {
@@ -86,12 +86,12 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         keys: Keys<K>,
     ) -> Result<Largest<K, F>, Invalid> {
         let sensitivity = Sensitivity::each(&limits, 1)?;
-        Ok(Largest { function, each, grid, limits, keys, sensitivity, point: Point::WHOLE })
+        Ok(Largest { function, each, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
     /// Tells the answer with its decimal point there. Values and the grid are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: Point) -> Largest<K, F> {
+    pub fn told_in(self, point: DecimalPoint) -> Largest<K, F> {
         Largest { point, ..self }
     }
 
@@ -127,9 +127,9 @@ impl<K: Key, F: Monotone> Largest<K, F> {
     }
 
     /// `how` names the way in which it is found.
-    pub(super) fn stated(&self, how: &str) -> Stated<'_, K> {
+    pub(super) fn stated(&self, how: &str) -> KeyedStatistic<'_, K> {
         let form = Canonical::new("discreet largest 1").text(how).text(&self.function.name());
-        Stated {
+        KeyedStatistic {
             measure: "largest",
             range: None,
             limits: &self.limits,

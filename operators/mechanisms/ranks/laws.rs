@@ -3,9 +3,9 @@
 use super::inverse::{Inverted, inverted};
 use super::largest::Largest;
 use super::monotone::Monotone;
-use super::quantiles::{Quantiles, Ranked, ranked};
+use super::quantiles::{PreparedQuantiles, Quantiles, ranked};
 use super::search::{Searched, searched};
-use super::share::Rule;
+use super::share::ChoiceRule;
 use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::mechanisms::Mechanism;
@@ -72,7 +72,7 @@ impl Sealed for BinarySearch {}
 
 /// As many draws for each public key as there may be comparisons.
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
-    type Ready = Searched<K, F>;
+    type Prepared = Searched<K, F>;
 
     fn ready(&self, largest: &Largest<K, F>) -> Result<Searched<K, F>, Invalid> {
         searched(&self.0, largest)
@@ -135,7 +135,7 @@ asks!(Exponential, PermuteAndFlip);
 impl Sealed for Exponential {}
 
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
-    type Ready = Inverted<K, F>;
+    type Prepared = Inverted<K, F>;
 
     fn ready(&self, largest: &Largest<K, F>) -> Result<Inverted<K, F>, Invalid> {
         inverted(&self.0, largest)
@@ -143,19 +143,19 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
 }
 
 impl<K: Key> Mechanism<Quantiles<K>> for Exponential {
-    type Ready = Ranked<K>;
+    type Prepared = PreparedQuantiles<K>;
 
-    fn ready(&self, quantiles: &Quantiles<K>) -> Result<Ranked<K>, Invalid> {
-        ranked(&self.0, Rule::Exponential, quantiles)
+    fn ready(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
+        ranked(&self.0, ChoiceRule::Exponential, quantiles)
     }
 }
 
 impl Sealed for PermuteAndFlip {}
 
 impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
-    type Ready = Ranked<K>;
+    type Prepared = PreparedQuantiles<K>;
 
-    fn ready(&self, quantiles: &Quantiles<K>) -> Result<Ranked<K>, Invalid> {
-        ranked(&self.0, Rule::PermuteAndFlip, quantiles)
+    fn ready(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
+        ranked(&self.0, ChoiceRule::PermuteAndFlip, quantiles)
     }
 }

@@ -1,6 +1,6 @@
 //! How far each answer is from a quantile, in whole numbers.
 
-use super::choose::Run;
+use super::choose::EqualLossRun;
 use super::grid::Grid;
 use super::quantile::Quantile;
 
@@ -14,7 +14,7 @@ use super::quantile::Quantile;
 ///
 /// where `below`, `at` and `above` count values, not points: what lies between two points, or beyond the last, counts where
 /// it is. One value more or less moves it by at most `max(a, q - a)`.
-pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<Run> {
+pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<EqualLossRun> {
     let mut runs = Runs(Vec::new());
     // Points below `next` have their run; `below` values are below all of the others.
     let (mut next, mut below) = (1, 0);
@@ -40,7 +40,7 @@ pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<R
 /// The losses of the cells from `low` to `high`, both included, for the quantile `a/q` of values that are sorted cells
 /// from there: `|(q - a) below - a (at + above)|`. It is the distance from a cut that has the cell itself on its upper
 /// side. One value more or less moves it by at most `max(a, q - a)`.
-pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) -> Vec<Run> {
+pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) -> Vec<EqualLossRun> {
     let mut runs = Runs(Vec::with_capacity(sorted.len() + 1));
     let mut next = low;
     for (below, end) in sorted.iter().map(|cell| cell + 1).chain([high + 1]).enumerate() {
@@ -78,14 +78,14 @@ fn distance(quantile: Quantile, below: usize, at: usize, above: usize) -> u64 {
 }
 
 /// Runs on their way, neighbours of equal loss joined.
-struct Runs(Vec<Run>);
+struct Runs(Vec<EqualLossRun>);
 
 impl Runs {
     fn push(&mut self, cells: u64, loss: u64) {
         match self.0.last_mut() {
             _ if cells == 0 => {}
             Some(last) if last.loss == loss => last.cells += cells,
-            _ => self.0.push(Run { cells, loss }),
+            _ => self.0.push(EqualLossRun { cells, loss }),
         }
     }
 }

@@ -44,14 +44,14 @@ mod ties;
 mod tops;
 mod values;
 
-pub(in crate::mechanisms) use bounds::Bounds;
+pub(in crate::mechanisms) use bounds::QuantileBounds;
 pub use grid::Grid;
 pub use inverse::Inverted;
 pub use largest::{Largest, PerPerson};
 pub use laws::{BinarySearch, Exponential, PermuteAndFlip};
 pub use monotone::{Altogether, Maximum, Monotone, loss_moves_by_one};
 pub use quantile::Quantile;
-pub use quantiles::{Quantiles, Ranked};
+pub use quantiles::{PreparedQuantiles, Quantiles};
 pub use search::Searched;
-pub use tops::{Left, Tops};
-pub use values::Values;
+pub use tops::{RemainingPeople, Tops};
+pub use values::RankedValues;

@@ -1,6 +1,6 @@
 //! Functions that more people never make smaller, and how many people must leave for one to fall.
 
-use super::tops::{Left, Ranked};
+use super::tops::{RankedTops, RemainingPeople};
 
 /// A function of what people have, that never falls when somebody comes, or has more.
 ///
@@ -51,7 +51,7 @@ pub trait Monotone: Clone + Send + Sync + 'static {
     fn name(&self) -> String;
 
     /// The function, of these people: of nobody, its least value.
-    fn value(&self, people: &Left<'_>) -> i128;
+    fn value(&self, people: &RemainingPeople<'_>) -> i128;
 }
 
 /// The largest that anybody has.
@@ -65,7 +65,7 @@ impl Monotone for Maximum {
         "largest".to_owned()
     }
 
-    fn value(&self, people: &Left<'_>) -> i128 {
+    fn value(&self, people: &RemainingPeople<'_>) -> i128 {
         people.largest.first().map_or(i128::MIN, |largest| (*largest).into())
     }
 }
@@ -82,12 +82,12 @@ impl Monotone for Altogether {
         "altogether".to_owned()
     }
 
-    fn value(&self, people: &Left<'_>) -> i128 {
+    fn value(&self, people: &RemainingPeople<'_>) -> i128 {
         people.total
     }
 }
 
-impl Ranked {
+impl RankedTops {
     /// How many people must leave so that a function falls to `y` or below; `most` if it takes as many, or more, or if it
     /// never does.
     ///
@@ -114,7 +114,7 @@ pub fn loss_moves_by_one<F: Monotone>(function: &F, people: &[i64], values: &[i6
         tops.ranked()
     };
     // By its definition: a search would take for granted what is asked here.
-    let least = |ranked: &Ranked, y: i64| {
+    let least = |ranked: &RankedTops, y: i64| {
         let fallen = |leaving: &u64| function.value(&ranked.without(*leaving, F::LOOKS_AT)) <= i128::from(y);
         (0..most).find(fallen).unwrap_or(most)
     };

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use super::grid::Grid;
 use super::quantile::Quantile;
-use super::share::Rule;
+use super::share::ChoiceRule;
 use super::split::{self, Splitting};
-use super::values::Values;
+use super::values::RankedValues;
 use crate::canonical::Canonical;
 use crate::invalid::Invalid;
-use crate::mechanisms::answer::{Each, Estimate, Noised, Ranks};
+use crate::mechanisms::answer::{Estimate, EstimatesPerKey, Noised, Ranks};
 use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::selection::Row;
+use crate::mechanisms::selection::SelectedRow;
 use crate::mechanisms::sensitivity::Sensitivity;
-use crate::mechanisms::statistic::{Stated, Statistic};
+use crate::mechanisms::statistic::{KeyedStatistic, Statistic};
 use crate::mechanisms::tally::Cells;
 use crate::mechanisms::threshold::Threshold;
 use crate::noise::NoiseSource;
@@ -34,7 +34,7 @@ pub struct Quantiles<K> {
     limits: ContributionBound,
     keys: Keys<K>,
     sensitivity: Sensitivity,
-    point: Point,
+    point: DecimalPoint,
 }
 
 impl<K: Key> Quantiles<K> {
@@ -54,18 +54,18 @@ impl<K: Key> Quantiles<K> {
         let quantiles = quantiles.into_iter().map(|quantile| quantile.try_into().map_err(Into::into));
         let sensitivity = Sensitivity::each(&limits, limits.per_key().into())?;
         let quantiles = quantiles.collect::<Result<_, Invalid>>()?;
-        Ok(Quantiles { quantiles, grid, limits, keys, sensitivity, point: Point::WHOLE })
+        Ok(Quantiles { quantiles, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
     /// Tells the answers with their decimal point there. Values and the grid are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: Point) -> Quantiles<K> {
+    pub fn told_in(self, point: DecimalPoint) -> Quantiles<K> {
         Quantiles { point, ..self }
     }
 
     /// What is known of a key that one person alone has, with these values, of which the first `per_key` count.
-    pub fn of_one(&self, values: &[i64]) -> Values {
-        let mut known = Values::default();
+    pub fn of_one(&self, values: &[i64]) -> RankedValues {
+        let mut known = RankedValues::default();
         if !values.is_empty() {
             known.add(self.limits.first(values));
         }
@@ -82,12 +82,12 @@ impl<K: Key> Quantiles<K> {
         &self.quantiles
     }
 
-    fn stated(&self, rule: Rule) -> Stated<'_, K> {
+    fn stated(&self, rule: ChoiceRule) -> KeyedStatistic<'_, K> {
         let form = Canonical::new("discreet quantiles 1").text(rule.name());
         let form = self.quantiles.iter().fold(form, |form, quantile| {
             form.bytes(&quantile.numerator().to_be_bytes()).bytes(&quantile.denominator().to_be_bytes())
         });
-        Stated {
+        KeyedStatistic {
             measure: "quantiles",
             range: None,
             limits: &self.limits,
@@ -103,7 +103,7 @@ impl<K: Key> Quantiles<K> {
 impl<K> Sealed for Quantiles<K> {}
 
 impl<K: Key> Statistic for Quantiles<K> {
-    type Tally = Cells<K, Values>;
+    type Tally = Cells<K, RankedValues>;
 
     /// Of the rank of any one point of the grid, over all keys.
     fn sensitivity(&self) -> Sensitivity {
@@ -112,7 +112,7 @@ impl<K: Key> Statistic for Quantiles<K> {
 }
 
 /// Quantiles, ready to be chosen.
-pub type Ranked<K> = Noisy<K, Chosen>;
+pub type PreparedQuantiles<K> = Noisy<K, Chosen>;
 
 #[derive(Clone, Debug)]
 pub struct Chosen {
@@ -123,12 +123,12 @@ pub struct Chosen {
 
 pub(in crate::mechanisms) fn ranked<K: Key>(
     asked: &UncheckedNoise,
-    rule: Rule,
+    rule: ChoiceRule,
     quantiles: &Quantiles<K>,
-) -> Result<Ranked<K>, Invalid> {
+) -> Result<PreparedQuantiles<K>, Invalid> {
     settled(asked, &quantiles.stated(rule), |spend, _| {
         let Quantiles { quantiles, grid, limits, .. } = quantiles;
-        let splitting = Splitting::new(&split::Asked {
+        let splitting = Splitting::new(&split::KeyQuantiles {
             quantiles,
             grid,
             per_key: limits.per_key(),
@@ -146,22 +146,22 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
 }
 
 impl Tells for Chosen {
-    type Cell = Values;
+    type Cell = RankedValues;
     type Told = i128;
 }
 
 impl Numbers for Chosen {
     /// One for each quantile.
-    fn noise(&self, _: Point) -> Vec<Noised> {
+    fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         self.noise.clone()
     }
 
-    fn each(&self) -> Each {
-        Each::Quantiles
+    fn each(&self) -> EstimatesPerKey {
+        EstimatesPerKey::Quantiles
     }
 
     /// In people.
-    fn reaches(&self, _: Point) -> Vec<f64> {
+    fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         let error = |noised: &Noised| match noised.ranks {
             Some(Ranks::Within { rank_error, .. }) => rank_error as f64,
             _ => 0.0,
@@ -172,7 +172,7 @@ impl Numbers for Chosen {
     /// As many a row as there are quantiles.
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K, Values>],
+        rows: &mut [SelectedRow<K, RankedValues>],
         _: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {

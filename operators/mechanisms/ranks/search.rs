@@ -30,8 +30,8 @@ use crate::mechanisms::answer::{Estimate, Noised};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
-use crate::mechanisms::point::Point;
-use crate::mechanisms::selection::Row;
+use crate::mechanisms::point::DecimalPoint;
+use crate::mechanisms::selection::SelectedRow;
 use crate::mechanisms::statistic::Statistic;
 use crate::mechanisms::threshold::Threshold;
 use crate::noise::NoiseSource;
@@ -84,7 +84,7 @@ pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result
 const LARGEST: u64 = 1 << 40;
 
 /// The place of the answer, and what was compared on the way to it.
-pub(super) struct Found {
+pub(super) struct SearchOutcome {
     pub(super) at: u64,
     /// The index of each point that was asked for, and its loss with noise.
     #[cfg_attr(not(test), expect(dead_code, reason = "what is released is the place alone"))]
@@ -92,7 +92,7 @@ pub(super) struct Found {
 }
 
 /// The search, for losses at the points `1..top`, with a draw for each of its comparisons.
-pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64]) -> Found {
+pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64]) -> SearchOutcome {
     let (mut low, mut high) = (0, top);
     let mut compared = Vec::with_capacity(draws.len());
     for draw in draws {
@@ -105,7 +105,7 @@ pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64
         compared.push((middle, noised));
         if noised <= tau as i64 { high = middle } else { low = middle }
     }
-    Found { at: high, compared }
+    SearchOutcome { at: high, compared }
 }
 
 impl<F: Monotone> Tells for Search<F> {
@@ -114,13 +114,13 @@ impl<F: Monotone> Tells for Search<F> {
 }
 
 impl<F: Monotone> Numbers for Search<F> {
-    fn noise(&self, _: Point) -> Vec<Noised> {
+    fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         let (kind, comparisons) = (self.noise.family().name(), self.aim.grid.comparisons());
         vec![self.aim.noised(kind, self.noise.scale(), Some(comparisons))]
     }
 
     /// In people.
-    fn reaches(&self, _: Point) -> Vec<f64> {
+    fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         vec![self.aim.reach()]
     }
 
@@ -131,14 +131,14 @@ impl<F: Monotone> Numbers for Search<F> {
     /// As many draws a row as there may be comparisons, whatever is compared.
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K, Tops>],
+        rows: &mut [SelectedRow<K, Tops>],
         _: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
         let aim = &self.aim;
         let comparisons = aim.grid.comparisons() as usize;
         let draws = self.noise.draws(rows.len() * comparisons, noise);
-        let find = |(row, draws): (&mut Row<K, Tops>, &[i64])| {
+        let find = |(row, draws): (&mut SelectedRow<K, Tops>, &[i64])| {
             let ranked = std::mem::take(&mut row.cell).ranked();
             let found = search(aim.grid.top(), aim.tau, |index| aim.loss(&ranked, index), draws);
             aim.told(found.at)

@@ -33,11 +33,11 @@
 //! one.
 
 use super::super::spend::Spend;
-use super::choose::Choice;
+use super::choose::AnswerChoice;
 use super::grid::Grid;
 use super::losses;
 use super::quantile::{FINEST, Quantile, greatest_common_divisor};
-use super::share::{Rule, Share};
+use super::share::{ChoiceRule, EpsilonShare};
 use super::ties;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
@@ -47,44 +47,44 @@ use crate::noise::NoiseSource;
 pub(super) struct Splitting {
     grid: Grid,
     quantiles: Vec<Quantile>,
-    shape: Shape,
+    shape: SplitShape,
 }
 
 /// What is asked of each key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct KeyQuantiles<'a> {
     /// Ascending, each once.
     pub(super) quantiles: &'a [Quantile],
     pub(super) grid: &'a Grid,
     /// At most so many values a person.
     pub(super) per_key: u64,
-    pub(super) rule: Rule,
+    pub(super) rule: ChoiceRule,
     /// For all quantiles of one key together.
     pub(super) spend: Spend,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
+enum SplitShape {
     /// A choice for each, by itself.
-    Apart(Vec<Choice>),
+    Apart(Vec<AnswerChoice>),
     Tree {
         depth: u32,
         /// How many random bits each value gets.
         bits: u32,
-        root: Option<Box<Node>>,
+        root: Option<Box<QuantileNode>>,
     },
 }
 
 /// A quantile that others are below and above of.
 #[derive(Clone, Debug)]
-struct Node {
+struct QuantileNode {
     /// Which of the quantiles it is.
     place: usize,
     /// Which it is of the values that are left here.
     fraction: Quantile,
-    choice: Choice,
-    below: Option<Box<Node>>,
-    above: Option<Box<Node>>,
+    choice: AnswerChoice,
+    below: Option<Box<QuantileNode>>,
+    above: Option<Box<QuantileNode>>,
 }
 
 /// How far off an answer may be, in people.
@@ -103,16 +103,16 @@ impl Splitting {
     /// Names `q` where the quantiles are none or not ascending, or three or more without a common denominator of at most 10^6;
     /// `grid` where it is too fine for the rule or for the splitting; `currency` where permute-and-flip is to spend rho;
     /// `bound` where a person moves ranks too far; `epsilon` where too little or too much is left for a choice.
-    pub(super) fn new(asked: &Asked<'_>) -> Result<Splitting, Invalid> {
-        let Asked { quantiles, grid, rule, .. } = *asked;
+    pub(super) fn new(asked: &KeyQuantiles<'_>) -> Result<Splitting, Invalid> {
+        let KeyQuantiles { quantiles, grid, rule, .. } = *asked;
         if !quantiles.windows(2).all(|pair| pair[0] < pair[1]) {
             return Err(Invalid::new("q", InvalidKind::Mixed, "quantiles in ascending order, each once"));
         }
-        if rule == Rule::PermuteAndFlip {
+        if rule == ChoiceRule::PermuteAndFlip {
             if matches!(asked.spend, Spend::Rho(_)) {
                 return Err(Invalid::new("currency", InvalidKind::Mixed, "pure epsilon to permute-and-flip"));
             }
-            if grid.top() > Rule::FLIPPED {
+            if grid.top() > ChoiceRule::FLIPPED {
                 return Err(Invalid::new(
                     "grid",
                     InvalidKind::TooLarge,
@@ -123,7 +123,7 @@ impl Splitting {
         let shape = match quantiles {
             [] => return Err(Invalid::new("q", InvalidKind::Empty, "at least one quantile")),
             [_] | [_, _] => apart(asked)?,
-            _ if rule == Rule::PermuteAndFlip => apart(asked)?,
+            _ if rule == ChoiceRule::PermuteAndFlip => apart(asked)?,
             _ => tree(asked)?,
         };
         Ok(Splitting { grid: grid.clone(), quantiles: quantiles.to_vec(), shape })
@@ -132,23 +132,23 @@ impl Splitting {
     /// Into how many equal parts the spend is divided: one for each choice, or for each level.
     pub(super) fn parts(&self) -> u64 {
         match &self.shape {
-            Shape::Apart(choices) => choices.len() as u64,
-            Shape::Tree { depth, .. } => (*depth).into(),
+            SplitShape::Apart(choices) => choices.len() as u64,
+            SplitShape::Tree { depth, .. } => (*depth).into(),
         }
     }
 
     /// The answers to all quantiles, in their order, as indexes of the grid, from the values of a key in order.
     pub(super) fn draw(&self, sorted: &[i64], noise: &mut NoiseSource) -> Vec<u64> {
         match &self.shape {
-            Shape::Apart(choices) => {
-                let choose = |(&quantile, choice): (&Quantile, &Choice)| {
+            SplitShape::Apart(choices) => {
+                let choose = |(&quantile, choice): (&Quantile, &AnswerChoice)| {
                     choice.choose(&losses::by_value(sorted, &self.grid, quantile), noise) + 1
                 };
                 let mut answers: Vec<u64> = self.quantiles.iter().zip(choices).map(choose).collect();
                 answers.sort_unstable();
                 answers
             }
-            Shape::Tree { bits, root, .. } => {
+            SplitShape::Tree { bits, root, .. } => {
                 let cells = ties::cells(sorted, &self.grid, *bits, noise);
                 let mut answers = vec![0; self.quantiles.len()];
                 let last = (self.grid.top() << bits) - 1;
@@ -170,7 +170,7 @@ impl Splitting {
         let chance = (1.0 - confidence) / self.parts() as f64;
         let mut told = Vec::new();
         match &self.shape {
-            Shape::Apart(choices) => {
+            SplitShape::Apart(choices) => {
                 for (&quantile, choice) in self.quantiles.iter().zip(choices) {
                     told.push(accuracy(choice, quantile, self.grid.top(), 0, chance)?);
                 }
@@ -178,7 +178,7 @@ impl Splitting {
                 let most = told.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0);
                 told.iter_mut().for_each(|accuracy| accuracy.rank_error = most);
             }
-            Shape::Tree { bits, root, .. } => {
+            SplitShape::Tree { bits, root, .. } => {
                 told.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
                 inherit(root.as_deref(), self.grid.top() << bits, (0, 0), chance, &mut told)?;
             }
@@ -187,13 +187,13 @@ impl Splitting {
     }
 }
 
-fn apart(asked: &Asked<'_>) -> Result<Shape, Invalid> {
-    let share = Share::of(asked.spend, asked.quantiles.len() as u64);
+fn apart(asked: &KeyQuantiles<'_>) -> Result<SplitShape, Invalid> {
+    let share = EpsilonShare::of(asked.spend, asked.quantiles.len() as u64);
     let choice = |&quantile: &Quantile| share.choice(asked.rule, step(asked, quantile)?, 1);
-    Ok(Shape::Apart(asked.quantiles.iter().map(choice).collect::<Result<_, _>>()?))
+    Ok(SplitShape::Apart(asked.quantiles.iter().map(choice).collect::<Result<_, _>>()?))
 }
 
-fn tree(asked: &Asked<'_>) -> Result<Shape, Invalid> {
+fn tree(asked: &KeyQuantiles<'_>) -> Result<SplitShape, Invalid> {
     let many = || {
         Invalid::new("q", InvalidKind::Mixed, "quantiles that have a denominator of at most 10^6 in common")
     };
@@ -208,14 +208,14 @@ fn tree(asked: &Asked<'_>) -> Result<Shape, Invalid> {
     let numerators: Vec<u64> =
         asked.quantiles.iter().map(|q| q.numerator() * (common / q.denominator())).collect();
     let depth = usize::BITS - numerators.len().leading_zeros();
-    let planner = Planner { asked, share: Share::of(asked.spend, depth.into()) };
+    let planner = Planner { asked, share: EpsilonShare::of(asked.spend, depth.into()) };
     let root = planner.node(&numerators, 0, (0, common), 1)?;
-    Ok(Shape::Tree { depth, bits: ties::bits(asked.grid)?, root })
+    Ok(SplitShape::Tree { depth, bits: ties::bits(asked.grid)?, root })
 }
 
 struct Planner<'a> {
-    asked: &'a Asked<'a>,
-    share: Share,
+    asked: &'a KeyQuantiles<'a>,
+    share: EpsilonShare,
 }
 
 impl Planner<'_> {
@@ -227,14 +227,14 @@ impl Planner<'_> {
         first: usize,
         (low, high): (u64, u64),
         beside: u64,
-    ) -> Result<Option<Box<Node>>, Invalid> {
+    ) -> Result<Option<Box<QuantileNode>>, Invalid> {
         let (below, rest) = numerators.split_at(numerators.len() / 2);
         let Some((&at, above)) = rest.split_first() else { return Ok(None) };
         let fraction = Quantile::of(at - low, high - low)?;
         let place = first + below.len();
         // A person with three values is on three sides at most.
         let parts = beside.min(self.asked.per_key);
-        Ok(Some(Box::new(Node {
+        Ok(Some(Box::new(QuantileNode {
             place,
             fraction,
             choice: self.share.choice(self.asked.rule, step(self.asked, fraction)?, parts)?,
@@ -245,14 +245,14 @@ impl Planner<'_> {
 }
 
 /// How far one person moves the losses of a quantile.
-fn step(asked: &Asked<'_>, quantile: Quantile) -> Result<u64, Invalid> {
+fn step(asked: &KeyQuantiles<'_>, quantile: Quantile) -> Result<u64, Invalid> {
     let step = asked.per_key.checked_mul(quantile.reach());
     step.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))
 }
 
 /// Chooses a cut from `low` to `high`, both included, then those of the values on either side of it.
 fn cut(
-    node: Option<&Node>,
+    node: Option<&QuantileNode>,
     cells: &[u64],
     (low, high): (u64, u64),
     noise: &mut NoiseSource,
@@ -270,7 +270,7 @@ fn cut(
 
 /// The accuracy of a cut between two that are off by this much, and of those on either side of it.
 fn inherit(
-    node: Option<&Node>,
+    node: Option<&QuantileNode>,
     cells: u64,
     (low, high): (u64, u64),
     chance: f64,
@@ -292,7 +292,7 @@ fn inherit(
 
 /// Of one choice among so many, where the best has at most this loss.
 fn accuracy(
-    choice: &Choice,
+    choice: &AnswerChoice,
     quantile: Quantile,
     cells: u64,
     least: u64,

@@ -4,7 +4,7 @@
 
 use dashu_int::UBig;
 
-use super::choose::Run;
+use super::choose::EqualLossRun;
 use super::grid::Grid;
 use super::losses::by_value;
 use super::quantile::Quantile;
@@ -32,7 +32,7 @@ fn decay(half: (u128, u128), step: u64) -> Decay {
 
 /// The weight of every answer, by the weight of a loss.
 fn weights(values: &[i64], quantile: Quantile, weight: &dyn Fn(u64) -> u128) -> Vec<u128> {
-    let each = |run: Run| std::iter::repeat_n(weight(run.loss), run.cells as usize);
+    let each = |run: EqualLossRun| std::iter::repeat_n(weight(run.loss), run.cells as usize);
     by_value(values, &grid(), quantile).into_iter().flat_map(each).collect()
 }
 

@@ -50,7 +50,7 @@ impl Tops {
     }
 
     /// In order, to be asked.
-    pub(super) fn ranked(mut self) -> Ranked {
+    pub(super) fn ranked(mut self) -> RankedTops {
         self.cut();
         self.values.sort_unstable_by_key(|value| Reverse(*value));
         let Tops { people, total, values, .. } = self;
@@ -61,7 +61,7 @@ impl Tops {
         });
         let mut before: Vec<i128> = before.collect();
         before.push(values.iter().map(|value| i128::from(*value)).sum());
-        Ranked { people, total, values, before }
+        RankedTops { people, total, values, before }
     }
 }
 
@@ -108,7 +108,7 @@ impl std::fmt::Debug for Tops {
 }
 
 /// The largest in order, and what is left when some of them leave.
-pub(super) struct Ranked {
+pub(super) struct RankedTops {
     people: u64,
     total: i128,
     /// From the largest on.
@@ -121,7 +121,7 @@ pub(super) struct Ranked {
 ///
 /// That is all that a [`Monotone`](super::Monotone) function sees.
 #[derive(Clone, Copy)]
-pub struct Left<'a> {
+pub struct RemainingPeople<'a> {
     /// How many there are.
     pub people: u64,
     /// What they have together.
@@ -131,18 +131,18 @@ pub struct Left<'a> {
     pub largest: &'a [i64],
 }
 
-impl std::fmt::Debug for Left<'_> {
+impl std::fmt::Debug for RemainingPeople<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("<private>")
     }
 }
 
-impl Ranked {
+impl RankedTops {
     /// Who is left when so many have left, of whom so many are looked at.
-    pub(super) fn without(&self, leaving: u64, looked_at: usize) -> Left<'_> {
+    pub(super) fn without(&self, leaving: u64, looked_at: usize) -> RemainingPeople<'_> {
         let gone = usize::try_from(leaving).unwrap_or(usize::MAX).min(self.values.len());
         let left = &self.values[gone..];
-        Left {
+        RemainingPeople {
             people: self.people.saturating_sub(leaving),
             total: self.total - self.before[gone],
             largest: &left[..looked_at.min(left.len())],

@@ -10,12 +10,12 @@ use crate::mechanisms::tally::Summary;
 
 /// The values that people have in one key, in runs that are each in order. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Values {
+pub struct RankedValues {
     people: u64,
     values: Vec<i64>,
 }
 
-impl Values {
+impl RankedValues {
     /// Takes in what one person has: at most as many values as a person may.
     #[inline]
     pub fn add(&mut self, values: &[i64]) {
@@ -42,7 +42,7 @@ impl Values {
 
 /// For demonstrations, which show the truth.
 #[cfg(feature = "cli")]
-impl Values {
+impl RankedValues {
     /// The quantile; and by how many values the rank of an answer is off.
     pub(crate) fn shown_in_a_demo(&self, quantile: Quantile, answer: i64) -> (Option<i64>, u64) {
         let sorted = self.clone().sorted();
@@ -50,12 +50,12 @@ impl Values {
     }
 }
 
-impl Summary for Values {
+impl Summary for RankedValues {
     fn people(&self) -> u64 {
         self.people
     }
 
-    fn join(&mut self, mut other: Values) {
+    fn join(&mut self, mut other: RankedValues) {
         self.people = self.people.wrapping_add(other.people);
         if self.values.is_empty() {
             std::mem::swap(&mut self.values, &mut other.values);
@@ -70,7 +70,7 @@ impl Summary for Values {
     }
 }
 
-impl std::fmt::Debug for Values {
+impl std::fmt::Debug for RankedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("<private>")
     }

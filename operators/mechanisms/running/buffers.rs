@@ -17,7 +17,7 @@ pub(super) struct Buffers {
 
 /// What is kept: a sum for each buffer, exact up to its roundings, and of told ticks.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct BufferState {
     pub(super) exact: Vec<i128>,
     pub(super) told: Vec<f64>,
     pub(super) total: f64,
@@ -46,7 +46,7 @@ impl Buffers {
     }
 
     /// Where a sum would pass 128 bits it stays at the end of them, in both of two worlds: no difference grows by that.
-    pub(super) fn measure(&self, kept: &mut Kept, exact: i64) -> i128 {
+    pub(super) fn measure(&self, kept: &mut BufferState, exact: i64) -> i128 {
         let exact = i128::from(exact) << INNER;
         let mut measured = exact;
         for (buffer, sum) in self.buffers.iter().zip(&mut kept.exact) {
@@ -56,7 +56,7 @@ impl Buffers {
         measured >> (INNER - self.bits)
     }
 
-    pub(super) fn tell(&self, kept: &mut Kept, noised: i128) -> f64 {
+    pub(super) fn tell(&self, kept: &mut BufferState, noised: i128) -> f64 {
         let known: f64 = self.floats.iter().zip(&kept.told).map(|((_, weight), sum)| weight * sum).sum();
         let told = noised as f64 / (1u64 << self.bits) as f64 - known;
         for ((decay, _), sum) in self.floats.iter().zip(&mut kept.told) {

@@ -2,15 +2,15 @@
 //!
 //! How many numbers there are follows from parameters and ticks, so no length can be wrong and nothing can be left over.
 
-use super::ready::{Plan, Running};
-use super::state::{Kept, State};
+use super::ready::{MeasurementPlan, PreparedRunning};
+use super::state::{StrategyState, TotalState};
 use super::{buffers, history, nodes};
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
 
 const VERSION: u8 = 1;
 
-pub(super) fn written(state: &State) -> Vec<u8> {
+pub(super) fn written(state: &TotalState) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     bytes.extend(state.parameters.bytes());
     bytes.extend(state.ticks.to_be_bytes());
@@ -19,30 +19,30 @@ pub(super) fn written(state: &State) -> Vec<u8> {
 }
 
 /// Exact numbers, told numbers, the total.
-pub(super) fn numbers(state: &State, bytes: &mut Vec<u8>) {
+pub(super) fn numbers(state: &TotalState, bytes: &mut Vec<u8>) {
     let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
         bytes.extend(exact);
         told.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
     };
     match &state.kept {
-        Kept::History(kept) => {
+        StrategyState::History(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
             floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
         }
-        Kept::Buffers(kept) => {
+        StrategyState::Buffers(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
             floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
         }
-        Kept::Nodes(kept) => {
+        StrategyState::Nodes(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
             floats(exact, &mut kept.told.iter().copied());
         }
     }
 }
 
-pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> {
+pub(super) fn read(running: &PreparedRunning, written: &[u8]) -> Result<TotalState, Invalid> {
     let refused = |kind| Invalid::new("state", kind, "what was written of a state of these parameters");
-    let mut left = Left(written);
+    let mut left = UnreadBytes(written);
     let short = || refused(InvalidKind::Malformed);
     if left.array::<1>().ok_or_else(short)? != [VERSION] {
         return Err(short());
@@ -55,9 +55,9 @@ pub(super) fn read(running: &Running, written: &[u8]) -> Result<State, Invalid> 
 }
 
 /// What is not read yet.
-pub(super) struct Left<'b>(pub(super) &'b [u8]);
+pub(super) struct UnreadBytes<'b>(pub(super) &'b [u8]);
 
-impl<'b> Left<'b> {
+impl<'b> UnreadBytes<'b> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -79,31 +79,31 @@ impl<'b> Left<'b> {
     }
 
     /// How many ticks were told, and the [numbers].
-    pub(super) fn state(&mut self, running: &Running) -> Option<State> {
+    pub(super) fn state(&mut self, running: &PreparedRunning) -> Option<TotalState> {
         let ticks = self.count()?;
         if running.horizon().is_some_and(|horizon| ticks > horizon) {
             return None;
         }
         let kept = self.kept(&running.plan, ticks)?;
-        Some(State { parameters: running.parameters(), ticks, kept })
+        Some(TotalState { parameters: running.parameters(), ticks, kept })
     }
 
-    fn kept(&mut self, plan: &Plan, ticks: u64) -> Option<Kept> {
+    fn kept(&mut self, plan: &MeasurementPlan, ticks: u64) -> Option<StrategyState> {
         Some(match plan {
-            Plan::History(history) => {
+            MeasurementPlan::History(history) => {
                 let (exact, told) = history.kept(ticks);
-                Kept::History(history::Kept {
+                StrategyState::History(history::HistoryState {
                     exact: (0..exact).map(|_| self.array().map(i64::from_be_bytes)).collect::<Option<_>>()?,
                     told: (0..told).map(|_| self.float()).collect::<Option<_>>()?,
                     total: self.float()?,
                 })
             }
-            Plan::Buffers(buffers) => Kept::Buffers(buffers::Kept {
+            MeasurementPlan::Buffers(buffers) => StrategyState::Buffers(buffers::BufferState {
                 exact: self.wide(buffers.count())?,
                 told: self.floats(buffers.count())?,
                 total: self.float()?,
             }),
-            Plan::Nodes(nodes) => Kept::Nodes(nodes::Kept {
+            MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(nodes::NodeState {
                 exact: self.wide(nodes.levels())?,
                 told: self.floats(nodes.levels())?,
             }),

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bytes::Left;
+use super::bytes::UnreadBytes;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::known::LONGEST;
 use crate::mechanisms::tally::Cell;
@@ -21,7 +21,7 @@ use crate::noise::NoiseSource;
 
 /// What people brought to a key at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Brought {
+pub(super) struct TickContribution {
     pub(super) tick: u64,
     pub(super) people: u64,
     pub(super) value: i128,
@@ -29,7 +29,7 @@ pub(super) struct Brought {
 
 /// All keys that somebody has and that are not public, with what was brought to them, the oldest first. Secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Emerging<K>(BTreeMap<K, Vec<Brought>>);
+pub(super) struct Emerging<K>(BTreeMap<K, Vec<TickContribution>>);
 
 impl<K: Key> Emerging<K> {
     pub(super) fn new() -> Emerging<K> {
@@ -41,7 +41,7 @@ impl<K: Key> Emerging<K> {
         for (key, cell) in cells {
             let (people, value) = (cell.people, value(&cell));
             if (people > 0 || value != 0) && key.to_bytes().len() <= LONGEST {
-                self.0.entry(key).or_default().push(Brought { tick, people, value });
+                self.0.entry(key).or_default().push(TickContribution { tick, people, value });
             }
         }
     }
@@ -54,11 +54,11 @@ impl<K: Key> Emerging<K> {
         lengths: u32,
         threshold: &Threshold,
         noise: &mut NoiseSource,
-    ) -> Vec<(i128, K, Vec<Brought>)> {
+    ) -> Vec<(i128, K, Vec<TickContribution>)> {
         let mut found = Vec::new();
         for length in 0..lengths.min(tick.trailing_zeros() + 1) {
             let since = tick - (1 << length);
-            let people = |brought: &Vec<Brought>| -> u64 {
+            let people = |brought: &Vec<TickContribution>| -> u64 {
                 let in_span = brought.iter().rev().take_while(|brought| brought.tick > since);
                 in_span.map(|brought| brought.people).sum()
             };
@@ -99,7 +99,7 @@ impl<K: Key> Emerging<K> {
             bytes.extend((key.len() as u32).to_be_bytes());
             bytes.extend(&key);
             bytes.extend((brought.len() as u64).to_be_bytes());
-            for Brought { tick, people, value } in brought {
+            for TickContribution { tick, people, value } in brought {
                 bytes.extend(tick.to_be_bytes());
                 bytes.extend(people.to_be_bytes());
                 bytes.extend(value.to_be_bytes());
@@ -108,19 +108,19 @@ impl<K: Key> Emerging<K> {
     }
 
     /// What was written, of no more ticks than these.
-    pub(super) fn read(left: &mut Left<'_>, ticks: u64) -> Option<Emerging<K>> {
+    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<Emerging<K>> {
         let mut keys = BTreeMap::new();
         for _ in 0..left.count()? {
             let length = u32::from_be_bytes(left.array()?) as usize;
             let key = K::from_bytes(left.bytes(length)?)?;
-            let mut brought: Vec<Brought> = Vec::new();
+            let mut brought: Vec<TickContribution> = Vec::new();
             for _ in 0..left.count()? {
                 let tick = left.count()?;
                 let (people, value) = (left.count()?, i128::from_be_bytes(left.array()?));
                 if tick > ticks || brought.last().is_some_and(|last| last.tick >= tick) {
                     return None;
                 }
-                brought.push(Brought { tick, people, value });
+                brought.push(TickContribution { tick, people, value });
             }
             if keys.last_key_value().is_some_and(|(last, _)| *last >= key) {
                 return None;

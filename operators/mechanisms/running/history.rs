@@ -24,7 +24,7 @@ pub(super) enum Work {
 
 /// What is kept: the ticks before, the last one first.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct HistoryState {
     pub(super) exact: VecDeque<i64>,
     pub(super) told: VecDeque<f64>,
     pub(super) total: f64,
@@ -62,7 +62,7 @@ impl History {
     }
 
     /// Exact: 2^17 products of 63 by 21 bits are 101 bits.
-    pub(super) fn measure(&self, kept: &mut Kept, exact: i64) -> i128 {
+    pub(super) fn measure(&self, kept: &mut HistoryState, exact: i64) -> i128 {
         kept.exact.push_front(exact);
         let products = each(&self.coefficients.values, &kept.exact);
         let measured = products.map(|(by, value)| i128::from(*by) * i128::from(*value)).sum();
@@ -71,7 +71,7 @@ impl History {
     }
 
     /// The tick that the noised measurement speaks of, by the told ones before it; and the total.
-    pub(super) fn tell(&self, kept: &mut Kept, noised: i128) -> f64 {
+    pub(super) fn tell(&self, kept: &mut HistoryState, noised: i128) -> f64 {
         let known: f64 = each(&self.ratios, &kept.told).map(|(by, value)| by * value).sum();
         let told = noised as f64 / self.coefficients.unit() - known;
         kept.told.push_front(told);

@@ -63,9 +63,9 @@ mod widths;
 
 use std::fmt;
 
-pub use ready::{Reach, Running};
-pub use state::State;
-pub use total::{RunningTotal, Span};
+pub use ready::{PreparedRunning, Reach};
+pub use state::TotalState;
+pub use total::{RunningTotal, TotalSpan};
 pub use totals::RunningTotals;
 
 /// Why there is no total.

@@ -14,7 +14,7 @@ pub(super) struct Nodes {
 
 /// What is kept of each level: the last complete node that waits for its sibling, exact and as it is estimated.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct NodeState {
     pub(super) exact: Vec<i128>,
     pub(super) told: Vec<f64>,
 }
@@ -34,7 +34,7 @@ impl Nodes {
     }
 
     /// `tick` counts from 1. Exact: 2^32 numbers of 64 bits.
-    pub(super) fn measure(self, kept: &mut Kept, tick: u64, exact: i64) -> Measured {
+    pub(super) fn measure(self, kept: &mut NodeState, tick: u64, exact: i64) -> Measured {
         let mut sum = i128::from(exact);
         let mut measured = smallvec![sum];
         let (waiting, place) = split(&mut kept.exact, tick);
@@ -50,7 +50,7 @@ impl Nodes {
 
     /// A node by its own measurement and its children's estimates, weighted by their precision; a total is one node for each
     /// binary digit of its tick.
-    pub(super) fn tell(self, kept: &mut Kept, tick: u64, noised: &[i128]) -> f64 {
+    pub(super) fn tell(self, kept: &mut NodeState, tick: u64, noised: &[i128]) -> f64 {
         let (waiting, place) = split(&mut kept.told, tick);
         let mut values = noised.iter().map(|value| *value as f64);
         let mut estimate = values.next().unwrap_or(0.0);

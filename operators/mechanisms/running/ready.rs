@@ -5,7 +5,7 @@ use dashu_int::UBig;
 use super::buffers::Buffers;
 use super::history::{History, Work};
 use super::nodes::Nodes;
-use super::state::State;
+use super::state::TotalState;
 use super::{Untold, bytes};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Growth, REMEMBERED, Strategy, toeplitz::Coefficients, whole};
@@ -38,8 +38,8 @@ impl Reach {
 
 /// Totals of one key, so far or over the last ticks, ready to be told at every tick. Of many keys each has a [`State`].
 #[derive(Clone, Debug)]
-pub struct Running {
-    pub(super) plan: Plan,
+pub struct PreparedRunning {
+    pub(super) plan: MeasurementPlan,
     strategy: Strategy,
     /// The last tick there is.
     horizon: Option<u64>,
@@ -55,40 +55,40 @@ pub struct Running {
 
 /// How exact numbers become measurements, and those totals.
 #[derive(Clone, Debug)]
-pub(super) enum Plan {
+pub(super) enum MeasurementPlan {
     History(History),
     Buffers(Buffers),
     Nodes(Nodes),
 }
 
-impl Plan {
+impl MeasurementPlan {
     /// The square of the most that a key's measurements are moved by, in their units.
     pub(super) fn squared(&self, each: u64) -> UBig {
         match self {
-            Plan::History(history) => history.squared(each),
-            Plan::Buffers(buffers) => buffers.squared(each),
-            Plan::Nodes(nodes) => nodes.squared(each),
+            MeasurementPlan::History(history) => history.squared(each),
+            MeasurementPlan::Buffers(buffers) => buffers.squared(each),
+            MeasurementPlan::Nodes(nodes) => nodes.squared(each),
         }
     }
 
     /// Bits behind the point of a measurement.
     fn bits(&self) -> u32 {
         match self {
-            Plan::History(history) => history.bits(),
-            Plan::Buffers(buffers) => buffers.bits(),
-            Plan::Nodes(_) => 0,
+            MeasurementPlan::History(history) => history.bits(),
+            MeasurementPlan::Buffers(buffers) => buffers.bits(),
+            MeasurementPlan::Nodes(_) => 0,
         }
     }
 
     fn width(&self) -> u64 {
         match self {
-            Plan::History(history) => history.width(),
-            Plan::Buffers(_) | Plan::Nodes(_) => 0,
+            MeasurementPlan::History(history) => history.width(),
+            MeasurementPlan::Buffers(_) | MeasurementPlan::Nodes(_) => 0,
         }
     }
 }
 
-impl Running {
+impl PreparedRunning {
     /// Totals so far, at each of `horizon` ticks and not after.
     ///
     /// # Errors
@@ -99,21 +99,21 @@ impl Running {
         horizon: u64,
         reach: Reach,
         rho: BudgetUnits,
-    ) -> Result<Running, Invalid> {
+    ) -> Result<PreparedRunning, Invalid> {
         let ticks = running::horizon(horizon)?;
         let plan = match strategy {
             Strategy::SquareRoot => {
                 let remedy = "at most 4,096 ticks, all of which it remembers, or the buffered strategy";
                 let ticks = whole("horizon", ticks, REMEMBERED, remedy)?;
-                Plan::History(History::new(Coefficients::root(ticks), Work::SoFar))
+                MeasurementPlan::History(History::new(Coefficients::root(ticks), Work::SoFar))
             }
-            Strategy::Buffered => Plan::Buffers(Buffers::new(ticks, reach.each)),
-            Strategy::Tree => Plan::Nodes(Nodes::new(ticks)),
-            Strategy::Fresh => Plan::History(History::new(Coefficients::single(), Work::SoFar)),
+            Strategy::Buffered => MeasurementPlan::Buffers(Buffers::new(ticks, reach.each)),
+            Strategy::Tree => MeasurementPlan::Nodes(Nodes::new(ticks)),
+            Strategy::Fresh => MeasurementPlan::History(History::new(Coefficients::single(), Work::SoFar)),
         };
         let figures = running::so_far(ticks, 0.5)?;
         let growth = Growth::so_far(strategy, ticks);
-        Running::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
+        PreparedRunning::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
     }
 
     /// Totals over the last `width` ticks, at every tick without end; at first there are fewer ticks to add up.
@@ -126,7 +126,7 @@ impl Running {
         width: u64,
         reach: Reach,
         rho: BudgetUnits,
-    ) -> Result<Running, Invalid> {
+    ) -> Result<PreparedRunning, Invalid> {
         let width = running::width(width)?;
         let coefficients = match strategy {
             Strategy::SquareRoot => Coefficients::window(width),
@@ -137,19 +137,19 @@ impl Running {
             }
         };
         let figures = running::over_last(width, 0.5)?;
-        let plan = Plan::History(History::new(coefficients, Work::Last(width)));
+        let plan = MeasurementPlan::History(History::new(coefficients, Work::Last(width)));
         let growth = Growth::over_last(strategy, width);
-        Running::ready(plan, strategy, None, (&figures, growth), reach, rho)
+        PreparedRunning::ready(plan, strategy, None, (&figures, growth), reach, rho)
     }
 
     fn ready(
-        plan: Plan,
+        plan: MeasurementPlan,
         strategy: Strategy,
         horizon: Option<u64>,
         (figures, growth): (&running::StrategyChoice, Option<Growth>),
         reach: Reach,
         rho: BudgetUnits,
-    ) -> Result<Running, Invalid> {
+    ) -> Result<PreparedRunning, Invalid> {
         let squared = plan.squared(reach.each) * UBig::from(reach.keys);
         let (variance, charge) = priced(&squared, rho)?;
         let law = DiscreteGaussian::new(Ratio::new(variance, 1 << PART)?).map_err(|_| too_little())?;
@@ -168,7 +168,7 @@ impl Running {
             .bytes(&variance.to_be_bytes())
             .finish();
         let (ratio, memory) = (figures.ratio(), figures.memory());
-        Ok(Running { plan, strategy, horizon, law, charge, draw, growth, ratio, memory, parameters })
+        Ok(PreparedRunning { plan, strategy, horizon, law, charge, draw, growth, ratio, memory, parameters })
     }
 
     /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
@@ -212,8 +212,8 @@ impl Running {
     }
 
     /// Before the first tick.
-    pub fn begin(&self) -> State {
-        State::new(&self.plan, self.parameters)
+    pub fn begin(&self) -> TotalState {
+        TotalState::new(&self.plan, self.parameters)
     }
 
     /// Where a key would be that had been there from the first tick on, with these exact numbers: one that is found late has noise
@@ -225,7 +225,7 @@ impl Running {
         &self,
         exact: impl IntoIterator<Item = i64>,
         noise: &mut NoiseSource,
-    ) -> Result<State, Untold> {
+    ) -> Result<TotalState, Untold> {
         let mut state = self.begin();
         for exact in exact {
             self.tick(&mut state, exact, noise)?;
@@ -237,7 +237,7 @@ impl Running {
     ///
     /// # Errors
     /// Names `state` where it is that of other parameters, or is no state.
-    pub fn resumed(&self, written: &[u8]) -> Result<State, Invalid> {
+    pub fn resumed(&self, written: &[u8]) -> Result<TotalState, Invalid> {
         bytes::read(self, written)
     }
 
@@ -245,7 +245,7 @@ impl Running {
     ///
     /// # Errors
     /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with another's state, which is then as it was.
-    pub fn tick(&self, state: &mut State, exact: i64, noise: &mut NoiseSource) -> Result<f64, Untold> {
+    pub fn tick(&self, state: &mut TotalState, exact: i64, noise: &mut NoiseSource) -> Result<f64, Untold> {
         self.told(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
         })
@@ -259,7 +259,7 @@ impl Running {
     /// A tick whose measurements are noised by `noised`: all that is told depends on the data through it alone.
     pub(super) fn told(
         &self,
-        state: &mut State,
+        state: &mut TotalState,
         exact: i64,
         noised: impl FnOnce(&mut [i128]),
     ) -> Result<f64, Untold> {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::ready::Plan;
+use super::ready::MeasurementPlan;
 use super::{buffers, bytes, history, nodes};
 use crate::canonical::Digest;
 
@@ -13,25 +13,25 @@ use crate::canonical::Digest;
 ///
 /// It is written as [bytes](State::to_bytes) and [read again](super::Running::resumed) to the last bit.
 #[derive(Clone, PartialEq)]
-pub struct State {
+pub struct TotalState {
     pub(super) parameters: Digest,
     pub(super) ticks: u64,
-    pub(super) kept: Kept,
+    pub(super) kept: StrategyState,
 }
 
 #[derive(Clone, PartialEq)]
-pub(super) enum Kept {
-    History(history::Kept),
-    Buffers(buffers::Kept),
-    Nodes(nodes::Kept),
+pub(super) enum StrategyState {
+    History(history::HistoryState),
+    Buffers(buffers::BufferState),
+    Nodes(nodes::NodeState),
 }
 
 /// What a tick measures: one number, and of a tree in the mean two.
 pub(super) type Measured = SmallVec<[i128; 4]>;
 
-impl State {
-    pub(super) fn new(plan: &Plan, parameters: Digest) -> State {
-        State { parameters, ticks: 0, kept: Kept::new(plan) }
+impl TotalState {
+    pub(super) fn new(plan: &MeasurementPlan, parameters: Digest) -> TotalState {
+        TotalState { parameters, ticks: 0, kept: StrategyState::new(plan) }
     }
 
     /// How many ticks have been told.
@@ -44,46 +44,61 @@ impl State {
         bytes::written(self)
     }
 
-    pub(super) fn measure(&mut self, plan: &Plan, exact: i64) -> Measured {
+    pub(super) fn measure(&mut self, plan: &MeasurementPlan, exact: i64) -> Measured {
         self.ticks = self.ticks.saturating_add(1);
         match (plan, &mut self.kept) {
-            (Plan::History(history), Kept::History(kept)) => smallvec![history.measure(kept, exact)],
-            (Plan::Buffers(buffers), Kept::Buffers(kept)) => smallvec![buffers.measure(kept, exact)],
-            (Plan::Nodes(nodes), Kept::Nodes(kept)) => nodes.measure(kept, self.ticks, exact),
+            (MeasurementPlan::History(history), StrategyState::History(kept)) => {
+                smallvec![history.measure(kept, exact)]
+            }
+            (MeasurementPlan::Buffers(buffers), StrategyState::Buffers(kept)) => {
+                smallvec![buffers.measure(kept, exact)]
+            }
+            (MeasurementPlan::Nodes(nodes), StrategyState::Nodes(kept)) => {
+                nodes.measure(kept, self.ticks, exact)
+            }
             // A state is of the plan that made it.
             _ => Measured::new(),
         }
     }
 
-    pub(super) fn tell(&mut self, plan: &Plan, noised: &[i128]) -> f64 {
+    pub(super) fn tell(&mut self, plan: &MeasurementPlan, noised: &[i128]) -> f64 {
         let first = noised.first().copied().unwrap_or(0);
         match (plan, &mut self.kept) {
-            (Plan::History(history), Kept::History(kept)) => history.tell(kept, first),
-            (Plan::Buffers(buffers), Kept::Buffers(kept)) => buffers.tell(kept, first),
-            (Plan::Nodes(nodes), Kept::Nodes(kept)) => nodes.tell(kept, self.ticks, noised),
+            (MeasurementPlan::History(history), StrategyState::History(kept)) => history.tell(kept, first),
+            (MeasurementPlan::Buffers(buffers), StrategyState::Buffers(kept)) => buffers.tell(kept, first),
+            (MeasurementPlan::Nodes(nodes), StrategyState::Nodes(kept)) => {
+                nodes.tell(kept, self.ticks, noised)
+            }
             _ => 0.0,
         }
     }
 }
 
-impl Kept {
-    fn new(plan: &Plan) -> Kept {
+impl StrategyState {
+    fn new(plan: &MeasurementPlan) -> StrategyState {
         match plan {
-            Plan::History(_) => {
-                Kept::History(history::Kept { exact: VecDeque::new(), told: VecDeque::new(), total: 0.0 })
-            }
-            Plan::Buffers(buffers) => {
+            MeasurementPlan::History(_) => StrategyState::History(history::HistoryState {
+                exact: VecDeque::new(),
+                told: VecDeque::new(),
+                total: 0.0,
+            }),
+            MeasurementPlan::Buffers(buffers) => {
                 let count = buffers.count();
-                Kept::Buffers(buffers::Kept { exact: vec![0; count], told: vec![0.0; count], total: 0.0 })
+                StrategyState::Buffers(buffers::BufferState {
+                    exact: vec![0; count],
+                    told: vec![0.0; count],
+                    total: 0.0,
+                })
             }
-            Plan::Nodes(nodes) => {
-                Kept::Nodes(nodes::Kept { exact: vec![0; nodes.levels()], told: vec![0.0; nodes.levels()] })
-            }
+            MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(nodes::NodeState {
+                exact: vec![0; nodes.levels()],
+                told: vec![0.0; nodes.levels()],
+            }),
         }
     }
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for TotalState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "State({} ticks, <private>)", self.ticks)
     }

@@ -20,23 +20,23 @@ fn one() -> Reach {
     Reach::new(1, 1).unwrap()
 }
 
-fn so_far(strategy: Strategy, horizon: u64) -> Running {
-    Running::so_far(strategy, horizon, one(), rho(0.5)).unwrap()
+fn so_far(strategy: Strategy, horizon: u64) -> PreparedRunning {
+    PreparedRunning::so_far(strategy, horizon, one(), rho(0.5)).unwrap()
 }
 
-fn sliding(strategy: Strategy, width: u64) -> Running {
-    Running::over_last(strategy, width, one(), rho(0.5)).unwrap()
+fn sliding(strategy: Strategy, width: u64) -> PreparedRunning {
+    PreparedRunning::over_last(strategy, width, one(), rho(0.5)).unwrap()
 }
 
 /// Each strategy for so many ticks, and what a total is then of: all, or the last few.
-fn each(ticks: u64) -> Vec<(Running, usize)> {
+fn each(ticks: u64) -> Vec<(PreparedRunning, usize)> {
     let so_far = ALL.map(|strategy| (so_far(strategy, ticks), ticks as usize));
     let sliding = [(sliding(Strategy::SquareRoot, 5), 5), (sliding(Strategy::Fresh, 5), 5)];
     so_far.into_iter().chain(sliding).collect()
 }
 
 /// What is measured of these ticks, in order, and the totals without noise.
-fn measured(running: &Running, ticks: &[i64]) -> (Vec<i128>, Vec<f64>) {
+fn measured(running: &PreparedRunning, ticks: &[i64]) -> (Vec<i128>, Vec<f64>) {
     let (mut state, mut all) = (running.begin(), Vec::new());
     let totals = ticks
         .iter()
@@ -172,18 +172,19 @@ fn noise_that_is_cut_would_cost_more() {
 // By hand: of a tree over 4 ticks a contribution is in 3 nodes; 3 * 2^2 over twice 60 is 1/10.
 #[test]
 fn the_charge_is_what_the_integers_cost() {
-    let tree = Running::so_far(Strategy::Tree, 4, Reach::new(2, 1).unwrap(), rho(0.1)).unwrap();
+    let tree = PreparedRunning::so_far(Strategy::Tree, 4, Reach::new(2, 1).unwrap(), rho(0.1)).unwrap();
     assert_eq!(tree.law().variance().to_f64(), 60.0);
     assert_eq!(tree.charge().to_float_up(), 0.1);
     for (running, _) in each(50) {
         assert!(running.charge() <= rho(0.5) && running.charge() > rho(0.49999));
     }
     // At a price for which hardly any noise is needed there is a little, and it is charged less.
-    let dear = Running::over_last(Strategy::Fresh, 2, one(), rho(500.0)).unwrap();
+    let dear = PreparedRunning::over_last(Strategy::Fresh, 2, one(), rho(500.0)).unwrap();
     assert!(dear.law().variance().to_f64() >= 0.001 && dear.charge() <= rho(500.0));
     // Three keys cost as much as three.
-    let keys =
-        |keys, rho| Running::so_far(Strategy::Buffered, 100, Reach::new(1, keys).unwrap(), rho).unwrap();
+    let keys = |keys, rho| {
+        PreparedRunning::so_far(Strategy::Buffered, 100, Reach::new(1, keys).unwrap(), rho).unwrap()
+    };
     let (one, three) = (keys(1, rho(0.1)), keys(3, rho(0.3)));
     assert!((one.deviation() / three.deviation() - 1.0).abs() < 1e-9);
     assert_ne!(one.parameters(), three.parameters());
@@ -191,19 +192,19 @@ fn the_charge_is_what_the_integers_cost() {
 
 #[test]
 fn parameters_that_cannot_be_are_named() {
-    let named = |refused: Result<Running, Invalid>| {
+    let named = |refused: Result<PreparedRunning, Invalid>| {
         let refused = refused.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     let field = |field: &str, kind| (field.to_owned(), kind);
-    let so_far = |strategy, horizon| Running::so_far(strategy, horizon, one(), rho(0.5));
+    let so_far = |strategy, horizon| PreparedRunning::so_far(strategy, horizon, one(), rho(0.5));
     assert_eq!(named(so_far(Strategy::SquareRoot, 4097)), field("horizon", InvalidKind::TooLarge));
     assert_eq!(named(so_far(Strategy::Tree, 0)), field("horizon", InvalidKind::Zero));
     assert_eq!(named(so_far(Strategy::Tree, (1 << 32) + 1)), field("horizon", InvalidKind::TooLarge));
-    let over = |strategy, width| Running::over_last(strategy, width, one(), rho(0.5));
+    let over = |strategy, width| PreparedRunning::over_last(strategy, width, one(), rho(0.5));
     assert_eq!(named(over(Strategy::Tree, 5)), field("strategy", InvalidKind::Mixed));
     assert_eq!(named(over(Strategy::Fresh, 16385)), field("width", InvalidKind::TooLarge));
-    let spent = |rho| Running::so_far(Strategy::Buffered, 10, one(), rho);
+    let spent = |rho| PreparedRunning::so_far(Strategy::Buffered, 10, one(), rho);
     assert_eq!(named(spent(BudgetUnits::ZERO)), field("rho", InvalidKind::Zero));
     assert_eq!(named(spent(BudgetUnits::from_bits(1))), field("rho", InvalidKind::TooSmall));
     assert_eq!(named(spent(BudgetUnits::UNBOUNDED)), field("rho", InvalidKind::TooLarge));
@@ -282,8 +283,8 @@ fn a_state_of_other_parameters_is_refused() {
         assert!(running.resumed(&endless).is_err());
         // Other noise is another release.
         let cheaper = match running.horizon() {
-            Some(ticks) => Running::so_far(running.strategy(), ticks, one(), rho(0.25)),
-            None => Running::over_last(running.strategy(), 5, one(), rho(0.25)),
+            Some(ticks) => PreparedRunning::so_far(running.strategy(), ticks, one(), rho(0.25)),
+            None => PreparedRunning::over_last(running.strategy(), 5, one(), rho(0.25)),
         };
         assert!(cheaper.unwrap().resumed(&bytes).is_err());
     }
@@ -319,8 +320,8 @@ proptest! {
             with[at] = with[at].saturating_add(amount);
         }
         let horizon = ticks.len() as u64;
-        let all = ALL.map(|strategy| Running::so_far(strategy, horizon, reach, rho(0.5)).unwrap());
-        let last = Running::over_last(Strategy::SquareRoot, 7, reach, rho(0.5)).unwrap();
+        let all = ALL.map(|strategy| PreparedRunning::so_far(strategy, horizon, reach, rho(0.5)).unwrap());
+        let last = PreparedRunning::over_last(Strategy::SquareRoot, 7, reach, rho(0.5)).unwrap();
         for running in all.iter().chain([&last]) {
             let (here, there) = (measured(running, &ticks), measured(running, &with));
             prop_assert!(apart(&here.0, &there.0) <= running.plan.squared(total.max(1)), "{}", running.strategy());

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use super::ready::{Reach, Running};
+use super::ready::{PreparedRunning, Reach};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Strategy, StrategyChoice};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
-use crate::mechanisms::statistic::{Measure, Stated, Statistic, Total};
+use crate::mechanisms::statistic::{KeyedStatistic, MeasureKind, Statistic, Total};
 use crate::mechanisms::tally::{Cell, Cells};
 
 /// Of which windows a total is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Span {
+pub enum TotalSpan {
     /// All so far, of so many at most.
     SoFar {
         /// The last window there is.
@@ -27,29 +27,29 @@ pub enum Span {
     },
 }
 
-impl Span {
+impl TotalSpan {
     /// The strategies that there are; their ratios hold at any price.
     pub(crate) fn strategies(self) -> Result<StrategyChoice, Invalid> {
         match self {
-            Span::SoFar { windows } => running::so_far(windows, 0.5),
-            Span::Last { windows } => running::over_last(windows, 0.5),
+            TotalSpan::SoFar { windows } => running::so_far(windows, 0.5),
+            TotalSpan::Last { windows } => running::over_last(windows, 0.5),
         }
     }
 
     fn checked(self) -> Result<u64, Invalid> {
         match self {
-            Span::SoFar { windows } => running::horizon(windows),
-            Span::Last { windows } => running::width(windows),
+            TotalSpan::SoFar { windows } => running::horizon(windows),
+            TotalSpan::Last { windows } => running::width(windows),
         }
     }
 }
 
 /// As lines say it.
-impl fmt::Display for Span {
+impl fmt::Display for TotalSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Span::SoFar { .. } => f.write_str("so far"),
-            Span::Last { windows } => write!(f, "last {windows}"),
+            TotalSpan::SoFar { .. } => f.write_str("so far"),
+            TotalSpan::Last { windows } => write!(f, "last {windows}"),
         }
     }
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Span {
 #[derive(Clone, Debug)]
 pub struct RunningTotal<K> {
     total: Total<K>,
-    span: Span,
+    span: TotalSpan,
     strategy: Option<Strategy>,
 }
 
@@ -73,13 +73,13 @@ impl<K: Key> RunningTotal<K> {
     /// # Errors
     /// Names `windows` where a person's windows are bounded, for here all of them are; `over` for people over the last windows;
     /// and `horizon` or `width` where there are no such totals.
-    pub fn new(total: Total<K>, span: Span) -> Result<RunningTotal<K>, Invalid> {
+    pub fn new(total: Total<K>, span: TotalSpan) -> Result<RunningTotal<K>, Invalid> {
         let stated = total.stated();
         if stated.limits.windows().is_some() {
             let remedy = "no number of windows: a person is bounded over all of them together";
             return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
-        if matches!(span, Span::Last { .. }) && total.measure() == Measure::People {
+        if matches!(span, TotalSpan::Last { .. }) && total.measure() == MeasureKind::People {
             // Who comes in two windows is one person of both: no sum over windows knows that.
             let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
                               what each window has";
@@ -96,7 +96,7 @@ impl<K: Key> RunningTotal<K> {
     }
 
     /// Of which windows it is.
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> TotalSpan {
         self.span
     }
 
@@ -108,9 +108,9 @@ impl<K: Key> RunningTotal<K> {
     /// How much one person brings to a key over all windows, at most.
     pub fn each(&self) -> u64 {
         match self.total.measure() {
-            Measure::Records => self.total.stated().limits.per_key(),
-            Measure::People => 1,
-            Measure::Sum(range) => range.reach(),
+            MeasureKind::Records => self.total.stated().limits.per_key(),
+            MeasureKind::People => 1,
+            MeasureKind::Sum(range) => range.reach(),
         }
     }
 
@@ -119,12 +119,12 @@ impl<K: Key> RunningTotal<K> {
     pub fn contribution(&self, records: u64, sum: i128, left: u64, first: bool) -> (Cell, u64) {
         let mut cell = self.total.contribution(records, sum);
         let used = match self.total.measure() {
-            Measure::Records => {
+            MeasureKind::Records => {
                 cell.records = cell.records.min(left);
                 cell.records
             }
-            Measure::People => u64::from(first),
-            Measure::Sum(_) => {
+            MeasureKind::People => u64::from(first),
+            MeasureKind::Sum(_) => {
                 cell.sum = cell.sum.clamp(-i128::from(left), left.into());
                 // Within what is left, which is 64 bits.
                 cell.sum.unsigned_abs() as u64
@@ -137,19 +137,19 @@ impl<K: Key> RunningTotal<K> {
     }
 
     /// Ready to be told at this price.
-    pub(super) fn engine(&self, rho: BudgetUnits) -> Result<Running, Invalid> {
+    pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
         let reach = Reach::new(self.each(), self.stated().limits.keys())?;
         let strategy = match self.strategy {
             Some(strategy) => strategy,
             None => self.span.strategies()?.best().strategy(),
         };
         match self.span {
-            Span::SoFar { windows } => Running::so_far(strategy, windows, reach, rho),
-            Span::Last { windows } => Running::over_last(strategy, windows, reach, rho),
+            TotalSpan::SoFar { windows } => PreparedRunning::so_far(strategy, windows, reach, rho),
+            TotalSpan::Last { windows } => PreparedRunning::over_last(strategy, windows, reach, rho),
         }
     }
 
-    pub(super) fn stated(&self) -> Stated<'_, K> {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         self.total.stated()
     }
 

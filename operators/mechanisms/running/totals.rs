@@ -4,20 +4,20 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::emerging::Brought;
-use super::kept::Kept;
-use super::ready::Running;
-use super::state::State;
-use super::total::{RunningTotal, Span};
+use super::emerging::TickContribution;
+use super::kept::KeyState;
+use super::ready::PreparedRunning;
+use super::state::TotalState;
+use super::total::{RunningTotal, TotalSpan};
 use super::widths::Widths;
 use crate::accounting::running::tree;
 use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family};
-use crate::mechanisms::answer::{Answer, Each, Estimate, Noised, Telling};
+use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use crate::mechanisms::cut::Cut;
-use crate::mechanisms::keys::{Choice, Key};
+use crate::mechanisms::keys::{Key, KeyChoice};
 use crate::mechanisms::laws::Gaussian;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
 use crate::mechanisms::parameters::parameters;
@@ -25,7 +25,7 @@ use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::selection::delta;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
-use crate::mechanisms::statistic::Measure;
+use crate::mechanisms::statistic::MeasureKind;
 use crate::mechanisms::tally::{Cell, Cells};
 use crate::mechanisms::threshold::Threshold;
 use crate::noise::NoiseSource;
@@ -37,18 +37,18 @@ use crate::noise::NoiseSource;
 /// public yet, for every span of ticks that ends there.
 #[derive(Clone, Debug)]
 pub struct RunningTotals<K> {
-    running: Running,
-    span: Span,
-    measure: Measure,
-    pub(super) keys: Source<K>,
-    told: Telling,
+    running: PreparedRunning,
+    span: TotalSpan,
+    measure: MeasureKind,
+    pub(super) keys: TotalSource<K>,
+    told: EstimateFormat,
     widths: Widths,
     cost: ReleaseCost,
     parameters: Digest,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Source<K> {
+pub(super) enum TotalSource<K> {
     Listed(Arc<[K]>),
     Discovered { threshold: Threshold, lengths: u32, most: usize },
 }
@@ -56,7 +56,7 @@ pub(super) enum Source<K> {
 /// The whole of the price is that of all windows. Of discovered keys, [30 percent](Gaussian::selecting) of it is for finding
 /// them, also where what is told is the number of people.
 impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
-    type Ready = RunningTotals<K>;
+    type Prepared = RunningTotals<K>;
 
     fn ready(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
         let (asked, stated) = (&self.0, statistic.stated());
@@ -73,9 +73,9 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
         let running = statistic.engine(telling)?;
         let person = Sensitivity::each(stated.limits, 1)?;
         let keys = match &stated.keys.0 {
-            Choice::Public(keys) => Source::Listed(Arc::clone(keys)),
-            Choice::Discover { delta, most } => {
-                let (Span::SoFar { windows } | Span::Last { windows }) = statistic.span();
+            KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
+            KeyChoice::Discover { delta, most } => {
+                let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = statistic.span();
                 let lengths = tree::levels(windows);
                 let noise = Additive::within(
                     Family::Gaussian,
@@ -83,7 +83,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                     &person.times(lengths)?,
                 )?;
                 let cells = stated.limits.keys().saturating_mul(lengths.into());
-                Source::Discovered {
+                TotalSource::Discovered {
                     threshold: Threshold::new(noise, cells, delta.clone()?)?,
                     lengths,
                     most: *most,
@@ -102,11 +102,11 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
             span: statistic.span(),
             measure: statistic.total().measure(),
             keys,
-            told: Telling {
+            told: EstimateFormat {
                 noise: vec![noised.told_in(stated.point)],
                 point: stated.point,
                 confidence,
-                each: Each::One,
+                each: EstimatesPerKey::One,
                 of: Some(statistic.span().to_string().into()),
             },
             widths: Widths::new(&running, confidence)?,
@@ -123,15 +123,15 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
 
 impl<K: Key> RunningTotals<K> {
     /// How each key's totals are noised: its strategy, what they err by, and what that is over the least.
-    pub fn running(&self) -> &Running {
+    pub fn running(&self) -> &PreparedRunning {
         &self.running
     }
 
     /// The least noised number of people in a span of windows with which a key becomes public, where keys are discovered.
     pub fn threshold(&self) -> Option<i64> {
         match &self.keys {
-            Source::Listed(_) => None,
-            Source::Discovered { threshold, .. } => Some(threshold.least()),
+            TotalSource::Listed(_) => None,
+            TotalSource::Discovered { threshold, .. } => Some(threshold.least()),
         }
     }
 
@@ -146,22 +146,22 @@ impl<K: Key> RunningTotals<K> {
         [self.told.point.float(self.widths.largest())]
     }
 
-    fn kept(&self, state: Option<&[u8]>) -> Kept<K> {
+    fn kept(&self, state: Option<&[u8]>) -> KeyState<K> {
         let listed = self.listed();
         // What cannot be read ended the job before its first draw (`accepts`).
-        let read = state.and_then(|state| Kept::read(&self.running, listed, state).ok());
-        read.unwrap_or_else(|| Kept::new(&self.running, listed.unwrap_or_default().to_vec()))
+        let read = state.and_then(|state| KeyState::read(&self.running, listed, state).ok());
+        read.unwrap_or_else(|| KeyState::new(&self.running, listed.unwrap_or_default().to_vec()))
     }
 
     fn listed(&self) -> Option<&[K]> {
         match &self.keys {
-            Source::Listed(keys) => Some(keys),
-            Source::Discovered { .. } => None,
+            TotalSource::Listed(keys) => Some(keys),
+            TotalSource::Discovered { .. } => None,
         }
     }
 
     /// The next total of a key, and how it is told; nothing after the last window.
-    fn next(&self, state: &mut State, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
+    fn next(&self, state: &mut TotalState, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
         let total = self.running.tick(state, narrow(exact), noise).ok()?;
         let width = self.widths.at(state.ticks());
         let (low, high) = (total - width, total + width);
@@ -171,7 +171,7 @@ impl<K: Key> RunningTotals<K> {
     /// The keys that become public in this window, at most as many as there is room for, and their first totals.
     fn emerged(
         &self,
-        kept: &mut Kept<K>,
+        kept: &mut KeyState<K>,
         cells: BTreeMap<K, Cell>,
         (threshold, lengths): (&Threshold, u32),
         room: usize,
@@ -186,7 +186,7 @@ impl<K: Key> RunningTotals<K> {
             found.truncate(room);
             kept.emerging.clear();
         }
-        if matches!(self.span, Span::Last { .. }) {
+        if matches!(self.span, TotalSpan::Last { .. }) {
             kept.emerging.forget(self.first(tick + 1));
         }
         let mut told = Vec::with_capacity(found.len());
@@ -201,13 +201,13 @@ impl<K: Key> RunningTotals<K> {
 
     /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
     /// where windows leave again, they are told to it one by one.
-    fn found(&self, brought: &[Brought], tick: u64, noise: &mut NoiseSource) -> (State, i128) {
+    fn found(&self, brought: &[TickContribution], tick: u64, noise: &mut NoiseSource) -> (TotalState, i128) {
         match self.span {
-            Span::SoFar { .. } => (
+            TotalSpan::SoFar { .. } => (
                 self.running.begin(),
                 brought.iter().fold(0i128, |sum, brought| sum.saturating_add(brought.value)),
             ),
-            Span::Last { .. } => {
+            TotalSpan::Last { .. } => {
                 let at = |tick: u64| {
                     let place = brought.binary_search_by_key(&tick, |brought| brought.tick);
                     place.map_or(0, |place| brought[place].value)
@@ -223,8 +223,8 @@ impl<K: Key> RunningTotals<K> {
     /// The first tick that a total of this one, or a measurement for it, can depend on.
     fn first(&self, tick: u64) -> u64 {
         match self.span {
-            Span::SoFar { .. } => 1,
-            Span::Last { windows } => tick.saturating_sub(2 * windows).max(1),
+            TotalSpan::SoFar { .. } => 1,
+            TotalSpan::Last { windows } => tick.saturating_sub(2 * windows).max(1),
         }
     }
 }
@@ -242,8 +242,8 @@ impl<K: Key> Ready for RunningTotals<K> {
 
     fn tally(&self) -> Cells<K> {
         match &self.keys {
-            Source::Listed(keys) => Cells::of(keys),
-            Source::Discovered { .. } => Cells::open(),
+            TotalSource::Listed(keys) => Cells::of(keys),
+            TotalSource::Discovered { .. } => Cells::open(),
         }
     }
 
@@ -264,21 +264,21 @@ impl<K: Key> Ready for RunningTotals<K> {
     }
 
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        Kept::read(&self.running, self.listed(), state).map(|_| ())
+        KeyState::read(&self.running, self.listed(), state).map(|_| ())
     }
 
     fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
         if self.listed().is_some() {
             return Ok(None);
         }
-        let public = Kept::inherited(state)?;
-        Ok(Some(Kept::<K>::new(&self.running, public).write(&self.running, false)))
+        let public = KeyState::inherited(state)?;
+        Ok(Some(KeyState::<K>::new(&self.running, public).write(&self.running, false)))
     }
 
     /// Totals so far are of the windows that were told; of the last ones, windows without an answer are windows in which nothing
     /// was, and as many as matter have their noise drawn.
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
-        let Span::Last { windows: width } = self.span else { return state.to_vec() };
+        let TotalSpan::Last { windows: width } = self.span else { return state.to_vec() };
         let mut kept = self.kept(Some(state));
         for (_, state) in &mut kept.keys {
             (0..windows.min(2 * width)).for_each(|_| _ = self.next(state, 0, noise));
@@ -297,8 +297,8 @@ impl<K: Key> Ready for RunningTotals<K> {
             told.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
         }
         let room = match &self.keys {
-            Source::Listed(_) => None,
-            Source::Discovered { threshold, lengths, most } => {
+            TotalSource::Listed(_) => None,
+            TotalSource::Discovered { threshold, lengths, most } => {
                 let room = most.saturating_sub(kept.keys.len());
                 if room > 0 {
                     told.extend(self.emerged(&mut kept, cells, (threshold, *lengths), room, noise));

@@ -1,6 +1,6 @@
 //! How far to either side of a total its interval reaches, tick by tick.
 
-use super::ready::Running;
+use super::ready::PreparedRunning;
 use crate::accounting::DiscreteGaussianCost;
 use crate::invalid::Invalid;
 
@@ -16,7 +16,7 @@ const SPANS: usize = ((33 - BITS as usize) << BITS) + 1;
 
 impl Widths {
     /// At this confidence.
-    pub(super) fn new(running: &Running, confidence: f64) -> Result<Widths, Invalid> {
+    pub(super) fn new(running: &PreparedRunning, confidence: f64) -> Result<Widths, Invalid> {
         // Of noise that is as good as continuous: a total has many draws.
         let large = (1u64 << 30) as f64;
         let deviations = DiscreteGaussianCost::new(large, 1)?.interval(confidence)? as f64 / large;

@@ -6,5 +6,5 @@ mod table;
 mod whitened;
 
 pub(in crate::mechanisms) use ball::within;
-pub use report::{Report, Reported, Reports};
+pub use report::{LocalReport, Reported, Reports};
 pub use whitened::Whitened;

@@ -34,7 +34,7 @@ use crate::noise::{self, NoiseDistribution, NoiseSource};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct LocalReport {
     whitened: Whitened,
     price: accounting::DiscreteGaussianCost,
     law: noise::DiscreteGaussian,
@@ -43,7 +43,7 @@ pub struct Report {
 /// The sum of reports.
 #[derive(Clone, Debug)]
 pub struct Reports {
-    report: Report,
+    report: LocalReport,
     sum: Vec<i128>,
     people: u64,
 }
@@ -59,13 +59,13 @@ pub struct Reported {
 /// Steps of `2^-24` of the length of the shape: each report is rounded by less than one of them, its noise is at least `2^19`.
 const BITS: u32 = 24;
 
-impl Report {
+impl LocalReport {
     /// Reports of vectors of this domain, with noise of this shape, each for `rho`.
     ///
     /// # Errors
     /// Names `relation` if the shape is for people who come or go: who reports is known to be there. Names `shape` if it is that
     /// of another domain, and `rho` unless above 0 and at most 500, or where it is so small that the noise would pass 2^40.
-    pub fn of(domain: &DataDomain, shape: &Shape, rho: f64) -> Result<Report, Invalid> {
+    pub fn of(domain: &DataDomain, shape: &Shape, rho: f64) -> Result<LocalReport, Invalid> {
         if shape.relation() != Relation::Replace {
             let remedy = "a shape for one in place of another: who reports is known to be there";
             return Err(Invalid::new("relation", InvalidKind::Mixed, remedy));
@@ -82,7 +82,7 @@ impl Report {
             let remedy = "a larger number: no noise of 12 digits was found to keep within it";
             return Err(Invalid::new("rho", InvalidKind::TooSmall, remedy));
         }
-        Ok(Report { whitened, price, law })
+        Ok(LocalReport { whitened, price, law })
     }
 
     /// What one person sends. A vector outside of the domain is taken for one inside, as [`Whitened::record`] says.
@@ -146,7 +146,7 @@ impl Reports {
         if self.people == 0 {
             return Err(Invalid::new("reports", InvalidKind::Empty, "at least one"));
         }
-        let Report { whitened, price, .. } = &self.report;
+        let LocalReport { whitened, price, .. } = &self.report;
         let people = self.people as f64;
         let mut values = whitened.unwhitened(&self.sum, self.people);
         values.iter_mut().for_each(|value| *value /= people);

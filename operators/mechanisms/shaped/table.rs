@@ -9,7 +9,7 @@ use crate::invalid::{Invalid, InvalidKind};
 
 /// Points, their integers, and how far apart two of these are at most.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct PointTable {
     /// What is taken off every point before it is whitened, and given back as often as there are people.
     centre: Vec<f64>,
     points: Matrix,
@@ -22,10 +22,15 @@ pub(super) struct Table {
 /// How long a point may be. Those of the shape's own domain are at most 2 from their centre.
 const LONGEST: f64 = 16.0;
 
-impl Table {
+impl PointTable {
     /// Where all points are `alike` (what is seen from one of them is seen from each, in other directions), distances from the
     /// first are all distances.
-    pub(super) fn of(points: &Matrix, inverse: &Matrix, bits: u32, alike: bool) -> Result<Table, Invalid> {
+    pub(super) fn of(
+        points: &Matrix,
+        inverse: &Matrix,
+        bits: u32,
+        alike: bool,
+    ) -> Result<PointTable, Invalid> {
         let mut centre = vec![0.0; points.columns()];
         for point in points.each_row() {
             centre.iter_mut().zip(point).for_each(|(sum, entry)| *sum += entry / points.rows() as f64);
@@ -51,7 +56,7 @@ impl Table {
             apart(&whitened)
         };
         let places = points.each_row().enumerate().map(|(at, point)| (name(point), at)).collect();
-        Ok(Table { centre, points: points.clone(), whitened, places, apart })
+        Ok(PointTable { centre, points: points.clone(), whitened, places, apart })
     }
 
     pub(super) fn points(&self) -> &Matrix {

@@ -1,7 +1,7 @@
 //! Records in the coordinates in which their domain is round, as integers.
 
 use super::ball::within;
-use super::table::Table;
+use super::table::PointTable;
 use crate::accounting::Relation;
 use crate::accounting::shape::{DataDomain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
@@ -21,16 +21,16 @@ pub struct Whitened {
     factor: Matrix,
     inverse: Matrix,
     bits: u32,
-    form: Form,
+    form: WhiteningForm,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+enum WhiteningForm {
     /// Every record is at most as long as the unit: it moves a sum by that where it comes or goes, by twice that where it
     /// replaces another.
     Ball { relation: Relation },
     /// A record is one of these, and moves a sum by the distance of two.
-    Table(Table),
+    Table(PointTable),
 }
 
 /// With fewer the rounding of many records shows; with more a sum of 2^60 of them would pass 128 bits when it is squared.
@@ -54,9 +54,9 @@ impl Whitened {
         // What is symmetric is its own body of differences, and lies in the ball; a list need not.
         let form = match (relation, domain.listed()) {
             (Relation::Replace, Some(points)) => {
-                Form::Table(Table::of(points, inverse, bits, domain.is_alike())?)
+                WhiteningForm::Table(PointTable::of(points, inverse, bits, domain.is_alike())?)
             }
-            _ => Form::Ball { relation },
+            _ => WhiteningForm::Ball { relation },
         };
         Ok(Whitened { factor: factor.clone(), inverse: inverse.clone(), bits, form })
     }
@@ -70,9 +70,9 @@ impl Whitened {
     pub fn l2_squared(&self) -> u128 {
         let unit = 1u128 << (2 * self.bits);
         match &self.form {
-            Form::Ball { relation: Relation::AddRemove } => unit,
-            Form::Ball { relation: Relation::Replace } => 4 * unit,
-            Form::Table(table) => table.apart(),
+            WhiteningForm::Ball { relation: Relation::AddRemove } => unit,
+            WhiteningForm::Ball { relation: Relation::Replace } => 4 * unit,
+            WhiteningForm::Table(table) => table.apart(),
         }
     }
 
@@ -86,9 +86,9 @@ impl Whitened {
     pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
         let form = form.number(self.bits.into());
         let form = match &self.form {
-            Form::Ball { relation: Relation::AddRemove } => form.text("ball"),
-            Form::Ball { relation: Relation::Replace } => form.text("ball of differences"),
-            Form::Table(table) => matrix(form.text("table"), table.points()),
+            WhiteningForm::Ball { relation: Relation::AddRemove } => form.text("ball"),
+            WhiteningForm::Ball { relation: Relation::Replace } => form.text("ball of differences"),
+            WhiteningForm::Table(table) => matrix(form.text("table"), table.points()),
         };
         matrix(matrix(form, &self.factor), &self.inverse)
     }
@@ -99,9 +99,9 @@ impl Whitened {
     pub fn record(&self, vector: &[f64]) -> Vec<i64> {
         let sound = vector.len() == self.inverse.columns() && vector.iter().all(|entry| entry.is_finite());
         match &self.form {
-            Form::Ball { .. } if !sound => vec![0; self.width()],
-            Form::Ball { .. } => self.ball(&whiten(&self.inverse, vector)),
-            Form::Table(table) => table.record(sound.then_some(vector), &self.inverse),
+            WhiteningForm::Ball { .. } if !sound => vec![0; self.width()],
+            WhiteningForm::Ball { .. } => self.ball(&whiten(&self.inverse, vector)),
+            WhiteningForm::Table(table) => table.record(sound.then_some(vector), &self.inverse),
         }
     }
 
@@ -111,7 +111,7 @@ impl Whitened {
         let step = libm::exp2(-f64::from(self.bits));
         let sum: Vec<f64> = noised.iter().map(|&entry| entry as f64 * step).collect();
         let mut whole: Vec<f64> = self.factor.each_row().map(|row| dot(row, &sum)).collect();
-        if let Form::Table(table) = &self.form {
+        if let WhiteningForm::Table(table) = &self.form {
             whole.iter_mut().zip(table.centre()).for_each(|(entry, centre)| *entry += centre * people as f64);
         }
         whole

@@ -48,8 +48,13 @@ impl Levels {
         covariance: &Covariance,
     ) -> Cores {
         let radii = self.radii(pairs);
-        let near =
-            Near::of(records, dimension, references, u128::from(pairs) * u128::from(self.k), covariance);
+        let near = CovarianceView::of(
+            records,
+            dimension,
+            references,
+            u128::from(pairs) * u128::from(self.k),
+            covariance,
+        );
         let people = records.len() / dimension;
         let mut inside = vec![0usize; self.top() as usize + 1];
         let mut weights = Vec::with_capacity(people);
@@ -82,7 +87,7 @@ impl Radii {
 }
 
 /// All records, as the covariance sees them.
-struct Near<'a> {
+struct CovarianceView<'a> {
     records: &'a [i64],
     dimension: usize,
     references: usize,
@@ -101,14 +106,14 @@ fn length(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-impl<'a> Near<'a> {
+impl<'a> CovarianceView<'a> {
     fn of(
         records: &'a [i64],
         dimension: usize,
         references: usize,
         times: u128,
         covariance: &'a Covariance,
-    ) -> Near<'a> {
+    ) -> CovarianceView<'a> {
         // From the first record, so that what is far from zero loses nothing.
         let from = &records[..dimension];
         let mut whitened = vec![0.0; records.len()];
@@ -125,7 +130,18 @@ impl<'a> Near<'a> {
         let reaches = whitened.chunks(dimension).take(references).map(|place| length(place, &middle));
         let farthest = reaches.fold(0.0, f64::max);
         let error = errors.iter().take(references).copied().fold(0.0, f64::max);
-        Near { records, dimension, references, times, covariance, whitened, errors, middle, farthest, error }
+        CovarianceView {
+            records,
+            dimension,
+            references,
+            times,
+            covariance,
+            whitened,
+            errors,
+            middle,
+            farthest,
+            error,
+        }
     }
 
     /// The lowest level in whose core a record is, or one past the top.

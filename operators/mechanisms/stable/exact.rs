@@ -3,16 +3,16 @@
 use dashu_int::IBig;
 
 /// The determinant and the adjugate of a Gram matrix that has full rank.
-pub(super) struct Exact {
+pub(super) struct ExactGram {
     dimension: usize,
     pub(super) determinant: IBig,
     adjugate: Vec<IBig>,
 }
 
-impl Exact {
+impl ExactGram {
     /// None where the matrix is singular. It is positive semidefinite, so a leading minor that vanishes says so at once,
     /// and no pivot needs to be looked for (Bareiss 1968; every division leaves no rest).
-    pub(super) fn of(gram: &[i128], dimension: usize) -> Option<Exact> {
+    pub(super) fn of(gram: &[i128], dimension: usize) -> Option<ExactGram> {
         let width = 2 * dimension;
         let mut rows: Vec<Vec<IBig>> = gram
             .chunks(dimension)
@@ -38,7 +38,7 @@ impl Exact {
             before = pivot.clone();
         }
         let adjugate = rows.into_iter().flat_map(|row| row.into_iter().skip(dimension)).collect();
-        Some(Exact { dimension, determinant: before, adjugate })
+        Some(ExactGram { dimension, determinant: before, adjugate })
     }
 
     /// `v' adj(G) v`, which over the determinant is `v' G^-1 v`.

@@ -8,7 +8,7 @@
 //! With `u = x - x'` as integers, `y = u / sqrt 2` and `G` the sum of `u u'` over the set, `y' S^-1 y = m u' G^-1 u`; so a
 //! level asks `m u' G^-1 u > 10 k lambda / (10 k - level)`, and integers decide.
 
-use super::shape::{Between, Shape};
+use super::shape::{Between, GramMatrix};
 
 /// What the levels are computed with; all of it public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Pairs {
 /// The covariance that two neighbours agree on, nearly.
 pub(super) struct Covariance {
     /// The sum of `weight u u'`: the covariance, times `2 m k`.
-    pub(super) shape: Shape,
+    pub(super) shape: GramMatrix,
     /// The same, in integers.
     #[cfg(test)]
     pub(super) gram: Vec<i128>,
@@ -100,13 +100,13 @@ impl Levels {
 
     /// The good sets of every level, from the widest down.
     pub(super) fn good(&self, pairs: &Pairs) -> Good {
-        self.good_by(pairs, &Shape::of)
+        self.good_by(pairs, &GramMatrix::of)
     }
 
     pub(super) fn good_by(
         &self,
         pairs: &Pairs,
-        shape_of: &dyn Fn(Vec<i128>, usize) -> Option<Shape>,
+        shape_of: &dyn Fn(Vec<i128>, usize) -> Option<GramMatrix>,
     ) -> Good {
         let all = pairs.len();
         let mut kept = vec![true; all];
@@ -120,7 +120,8 @@ impl Levels {
                 if size == 0 {
                     break;
                 }
-                let current: &Sweep = sweep.get_or_insert_with(|| Sweep::of(pairs, &kept, shape_of));
+                let current: &LeverageSweep =
+                    sweep.get_or_insert_with(|| LeverageSweep::of(pairs, &kept, shape_of));
                 let Some(leaving) = current.leaving(pairs, &kept, self.allows(level)) else {
                     // The rank is short: nothing is good here, nor below.
                     kept.fill(false);
@@ -157,17 +158,21 @@ impl Levels {
 }
 
 /// The leverages in one set, up to the number of pairs; none where the set has no full rank.
-struct Sweep {
-    shape: Option<Shape>,
+struct LeverageSweep {
+    shape: Option<GramMatrix>,
     leverages: Vec<Between>,
     most: f64,
 }
 
-impl Sweep {
-    fn of(pairs: &Pairs, kept: &[bool], shape_of: &dyn Fn(Vec<i128>, usize) -> Option<Shape>) -> Sweep {
+impl LeverageSweep {
+    fn of(
+        pairs: &Pairs,
+        kept: &[bool],
+        shape_of: &dyn Fn(Vec<i128>, usize) -> Option<GramMatrix>,
+    ) -> LeverageSweep {
         let gram = pairs.gram(kept.iter().map(|&kept| u32::from(kept)));
         let Some(shape) = shape_of(gram, pairs.dimension) else {
-            return Sweep { shape: None, leverages: Vec::new(), most: 0.0 };
+            return LeverageSweep { shape: None, leverages: Vec::new(), most: 0.0 };
         };
         let mut whitened = vec![0.0; pairs.dimension];
         let mut most = 0.0f64;
@@ -181,7 +186,7 @@ impl Sweep {
             most = most.max(between.high);
             between
         });
-        Sweep { leverages: leverages.collect(), shape: Some(shape), most }
+        LeverageSweep { leverages: leverages.collect(), shape: Some(shape), most }
     }
 
     /// The pairs whose leverage is above what is allowed.

@@ -1,8 +1,8 @@
 //! What a stable mean costs and needs: the test, the noise and the shape share a budget, and the cheapest split is taken.
 
 use super::good::Levels;
-use super::search::{Asked, Fixed, LEAST_SHARE, MARGIN, PEOPLE, SHARES};
-use super::threshold::{Counting, Test};
+use super::search::{LEAST_SHARE, MARGIN, PEOPLE, SHARES, SearchPlan, SearchQuestion};
+use super::threshold::{NoisedCount, ThresholdTest};
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Relation, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -12,8 +12,8 @@ pub struct StableMean {
     pub(super) levels: Levels,
     pub(super) dimension: usize,
     pub(super) least: u64,
-    pub(super) test: Test,
-    pub(super) counting: Option<Counting>,
+    pub(super) test: ThresholdTest,
+    pub(super) counting: Option<NoisedCount>,
     rho_release: f64,
     rho_shape: f64,
     share: f64,
@@ -35,7 +35,7 @@ impl StableMean {
         delta: f64,
         relation: Relation,
     ) -> Result<StableMean, Invalid> {
-        let asked = Asked::new(dimension, epsilon, delta, relation)?;
+        let asked = SearchQuestion::new(dimension, epsilon, delta, relation)?;
         if people > PEOPLE {
             return Err(Invalid::new("people", InvalidKind::TooLarge, "at most 16777216"));
         }
@@ -45,7 +45,7 @@ impl StableMean {
         for test in &tests {
             for share in SHARES {
                 let Some(fixed) = asked.fixed(test, share, least) else { continue };
-                let Fixed { levels, shape, rho, delta: spent, omega } = fixed;
+                let SearchPlan { levels, shape, rho, delta: spent, omega } = fixed;
                 let Some(all) = asked.whole(spent, omega) else { continue };
                 let rho_release = all - rho;
                 if rho_release < all * LEAST_SHARE * (1.0 - 1e-6) {
@@ -88,7 +88,7 @@ impl StableMean {
         delta: f64,
         relation: Relation,
     ) -> Result<u64, Invalid> {
-        let asked = Asked::new(dimension, epsilon, delta, relation)?;
+        let asked = SearchQuestion::new(dimension, epsilon, delta, relation)?;
         Ok(asked.least(&asked.tests()?)?.saturating_add(asked.missing()))
     }
 

@@ -1,7 +1,7 @@
 //! Which tests, shares and numbers of people are possible at a price.
 
 use super::good::Levels;
-use super::threshold::{Counting, Test};
+use super::threshold::{NoisedCount, ThresholdTest};
 use crate::accounting::{Relation, convert};
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -19,16 +19,16 @@ pub(super) const MARGIN: f64 = 1e-9;
 pub(super) const SHARES: [f64; 6] = [0.08, 0.15, 0.25, 0.35, 0.45, 0.5];
 
 /// What is asked.
-pub(super) struct Asked {
+pub(super) struct SearchQuestion {
     pub(super) dimension: u64,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
     /// What the number of people costs.
-    pub(super) counting: Option<Counting>,
+    pub(super) counting: Option<NoisedCount>,
 }
 
 /// All that is settled before the noise.
-pub(super) struct Fixed {
+pub(super) struct SearchPlan {
     pub(super) levels: Levels,
     /// What an exchange does to the noise's shape costs this.
     pub(super) shape: f64,
@@ -38,13 +38,13 @@ pub(super) struct Fixed {
     pub(super) omega: f64,
 }
 
-impl Asked {
+impl SearchQuestion {
     pub(super) fn new(
         dimension: u64,
         epsilon: f64,
         delta: f64,
         relation: Relation,
-    ) -> Result<Asked, Invalid> {
+    ) -> Result<SearchQuestion, Invalid> {
         if dimension == 0 || dimension > DIMENSION {
             let kind = if dimension == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
             return Err(Invalid::new("dimension", kind, "a whole number from 1 to 64"));
@@ -52,19 +52,19 @@ impl Asked {
         let most = convert::rho_within(epsilon, delta, f64::INFINITY)?;
         let counting = match relation {
             Relation::Replace => None,
-            Relation::AddRemove => Some(Counting::new(most / 20.0, delta / 10.0)?),
+            Relation::AddRemove => Some(NoisedCount::new(most / 20.0, delta / 10.0)?),
         };
-        Ok(Asked { dimension, epsilon, delta, counting })
+        Ok(SearchQuestion { dimension, epsilon, delta, counting })
     }
 
-    pub(super) fn tests(&self) -> Result<Vec<Test>, Invalid> {
+    pub(super) fn tests(&self) -> Result<Vec<ThresholdTest>, Invalid> {
         let most = convert::rho_within(self.epsilon, self.delta, f64::INFINITY)?;
         let mut tests = Vec::new();
         for step in 0..14 {
             let rho = most * 0.03 * libm::pow(1.25, f64::from(step));
             for part in [0.2, 0.5] {
                 // A test that is cheaper than noise can be wide is none.
-                if let Ok(test) = Test::new(rho, self.delta * part)
+                if let Ok(test) = ThresholdTest::new(rho, self.delta * part)
                     && test.k <= K
                 {
                     tests.push(test);
@@ -75,7 +75,7 @@ impl Asked {
     }
 
     /// All but the noise, where so many people are enough for this test and this share.
-    pub(super) fn fixed(&self, test: &Test, share: f64, people: u64) -> Option<Fixed> {
+    pub(super) fn fixed(&self, test: &ThresholdTest, share: f64, people: u64) -> Option<SearchPlan> {
         let pairs = people / 2;
         let levels =
             Levels { k: u32::try_from(test.k).ok()?, lambda: leverage(self.dimension as f64, pairs) };
@@ -90,7 +90,7 @@ impl Asked {
         let counting = self.counting.map_or((0.0, 0.0), |counting| (counting.law.rho(), counting.delta));
         let rho = (test.law.rho() + shape + counting.0) * (1.0 + MARGIN);
         let delta = (test.delta + counting.1) * (1.0 + MARGIN);
-        (omega > 1.0 && delta < self.delta).then_some(Fixed { levels, shape, rho, delta, omega })
+        (omega > 1.0 && delta < self.delta).then_some(SearchPlan { levels, shape, rho, delta, omega })
     }
 
     /// All that may be spent, as rho, where so much of delta is spent already and orders end at omega.
@@ -99,10 +99,10 @@ impl Asked {
         convert::rho_within(self.epsilon, left, omega).ok().map(|rho| rho * (1.0 - MARGIN))
     }
 
-    fn feasible(&self, tests: &[Test], people: u64) -> bool {
+    fn feasible(&self, tests: &[ThresholdTest], people: u64) -> bool {
         tests.iter().any(|test| {
             SHARES.iter().any(|&share| {
-                self.fixed(test, share, people).is_some_and(|Fixed { rho, delta, omega, .. }| {
+                self.fixed(test, share, people).is_some_and(|SearchPlan { rho, delta, omega, .. }| {
                     let all = rho / (1.0 - LEAST_SHARE);
                     let left = (self.delta - delta) * (1.0 - MARGIN);
                     convert::epsilon_of_rho(all, omega, left).is_ok_and(|epsilon| epsilon <= self.epsilon)
@@ -111,7 +111,7 @@ impl Asked {
         })
     }
 
-    pub(super) fn least(&self, tests: &[Test]) -> Result<u64, Invalid> {
+    pub(super) fn least(&self, tests: &[ThresholdTest]) -> Result<u64, Invalid> {
         let unreachable = || {
             Invalid::new(
                 "epsilon",
@@ -132,7 +132,7 @@ impl Asked {
 
     /// How many people may be missing from the count.
     pub(super) fn missing(&self) -> u64 {
-        self.counting.as_ref().map_or(0, Counting::missing)
+        self.counting.as_ref().map_or(0, NoisedCount::missing)
     }
 }
 

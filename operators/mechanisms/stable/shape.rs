@@ -19,20 +19,20 @@ use std::cell::OnceCell;
 
 use dashu_int::IBig;
 
-use super::exact::Exact;
+use super::exact::ExactGram;
 
 /// Above it the factor is taken for bad, and all is decided exactly.
 const ETA: f64 = 1e-3;
 
 /// A Gram matrix of full rank.
-pub(super) struct Shape {
+pub(super) struct GramMatrix {
     dimension: usize,
     gram: Vec<i128>,
-    factor: Option<Factor>,
-    exact: OnceCell<Option<Exact>>,
+    factor: Option<GramFactor>,
+    exact: OnceCell<Option<ExactGram>>,
 }
 
-struct Factor {
+struct GramFactor {
     /// Row by row, lower triangular.
     rows: Vec<f64>,
     lengths: Vec<f64>,
@@ -56,23 +56,23 @@ impl Between {
     const ANYTHING: Between = Between { low: 0.0, high: f64::INFINITY };
 }
 
-impl Shape {
+impl GramMatrix {
     /// None where the matrix is singular, which is decided exactly.
-    pub(super) fn of(gram: Vec<i128>, dimension: usize) -> Option<Shape> {
-        let factor = Factor::of(&gram, dimension);
-        let shape = Shape { dimension, gram, factor, exact: OnceCell::new() };
+    pub(super) fn of(gram: Vec<i128>, dimension: usize) -> Option<GramMatrix> {
+        let factor = GramFactor::of(&gram, dimension);
+        let shape = GramMatrix { dimension, gram, factor, exact: OnceCell::new() };
         (shape.factor.is_some() || shape.exact().is_some()).then_some(shape)
     }
 
     /// The same by big integers alone.
     #[cfg(test)]
-    pub(super) fn exactly(gram: Vec<i128>, dimension: usize) -> Option<Shape> {
-        let shape = Shape { dimension, gram, factor: None, exact: OnceCell::new() };
+    pub(super) fn exactly(gram: Vec<i128>, dimension: usize) -> Option<GramMatrix> {
+        let shape = GramMatrix { dimension, gram, factor: None, exact: OnceCell::new() };
         shape.exact().is_some().then_some(shape)
     }
 
-    fn exact(&self) -> Option<&Exact> {
-        self.exact.get_or_init(|| Exact::of(&self.gram, self.dimension)).as_ref()
+    fn exact(&self) -> Option<&ExactGram> {
+        self.exact.get_or_init(|| ExactGram::of(&self.gram, self.dimension)).as_ref()
     }
 
     /// `W v` into `into`, and by how much its length may be off. Without a factor nothing is known, and infinity says so.
@@ -117,8 +117,8 @@ impl Shape {
     }
 }
 
-impl Factor {
-    fn of(gram: &[i128], dimension: usize) -> Option<Factor> {
+impl GramFactor {
+    fn of(gram: &[i128], dimension: usize) -> Option<GramFactor> {
         // Powers of two near the lengths of the axes: they round nothing, and axes of unlike scale are alike after them.
         let mut axes = Vec::with_capacity(dimension);
         for axis in 0..dimension {
@@ -146,17 +146,17 @@ impl Factor {
             let (whole, shifts) = rounded(&near, dimension)?;
             let (eta, product) = certified(&whole, &shifts, &lifted, widest, dimension);
             if eta < ETA * ETA {
-                return Factor::scaled(&whole, &shifts, &axes, eta, dimension);
+                return GramFactor::scaled(&whole, &shifts, &axes, eta, dimension);
             }
             let mend = inverse_of_root(&product, dimension)?;
             near = times(&mend, &near, dimension);
         }
         let (whole, shifts) = rounded(&near, dimension)?;
         let (eta, _) = certified(&whole, &shifts, &lifted, widest, dimension);
-        if eta < ETA { Factor::scaled(&whole, &shifts, &axes, eta, dimension) } else { None }
+        if eta < ETA { GramFactor::scaled(&whole, &shifts, &axes, eta, dimension) } else { None }
     }
 
-    fn scaled(whole: &[i64], shifts: &[i32], axes: &[i32], eta: f64, dimension: usize) -> Option<Factor> {
+    fn scaled(whole: &[i64], shifts: &[i32], axes: &[i32], eta: f64, dimension: usize) -> Option<GramFactor> {
         let entry =
             |place: usize| power(whole[place] as f64, -shifts[place / dimension] - axes[place % dimension]);
         let rows: Vec<f64> = (0..whole.len()).map(entry).collect();
@@ -164,7 +164,7 @@ impl Factor {
             let squares: f64 = rows.iter().skip(column).step_by(dimension).map(|entry| entry * entry).sum();
             squares.sqrt() * (1.0 + 1e-12)
         });
-        Some(Factor { lengths: lengths.collect(), rows, eta })
+        Some(GramFactor { lengths: lengths.collect(), rows, eta })
     }
 }
 

@@ -8,7 +8,7 @@ const FALSE_ALARM: f64 = 1e-3;
 
 /// The noised threshold of the scores.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Test {
+pub(super) struct ThresholdTest {
     pub(super) law: DiscreteGaussianCost,
     /// A half score passes where it is no more than this with its noise.
     pub(super) tau: i64,
@@ -18,22 +18,22 @@ pub(super) struct Test {
 
 /// The noised number of people.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counting {
+pub(super) struct NoisedCount {
     pub(super) law: DiscreteGaussianCost,
     /// What is taken off, so that there are fewer than it says with probability `delta` at most.
     pub(super) shift: i64,
     pub(super) delta: f64,
 }
 
-impl Test {
+impl ThresholdTest {
     /// `delta` is `P[noise <= tau - (k/2 - 1)]`, which is the tail at `k/2 - 1 - tau`.
-    pub(super) fn new(rho: f64, delta: f64) -> Result<Test, Invalid> {
+    pub(super) fn new(rho: f64, delta: f64) -> Result<ThresholdTest, Invalid> {
         let law = DiscreteGaussianCost::for_rho(rho, 1)?;
         // It fails without need where the noise alone is above tau.
         let tau = reach(&law, FALSE_ALARM) - 1;
         let slack = reach(&law, delta);
         let k = 2 * (slack + tau + 1);
-        Ok(Test { law, tau, k: k.unsigned_abs(), delta: law.tail(slack) })
+        Ok(ThresholdTest { law, tau, k: k.unsigned_abs(), delta: law.tail(slack) })
     }
 
     /// Whether a score passes with this noise. Scores move by 2 at most, and their halves, rounded up, by 1.
@@ -43,12 +43,12 @@ impl Test {
     }
 }
 
-impl Counting {
+impl NoisedCount {
     /// Fewer people than there are, but for a chance of `chance`, and how many fewer is told by noise of this price.
-    pub(super) fn new(rho: f64, chance: f64) -> Result<Counting, Invalid> {
+    pub(super) fn new(rho: f64, chance: f64) -> Result<NoisedCount, Invalid> {
         let law = DiscreteGaussianCost::for_rho(rho, 1)?;
         let shift = reach(&law, chance);
-        Ok(Counting { law, shift, delta: law.tail(shift) })
+        Ok(NoisedCount { law, shift, delta: law.tail(shift) })
     }
 
     /// How many are kept of so many; none where that is more than there are.

@@ -104,7 +104,7 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
         let total = Total::count(limits, Keys::discover(0.2)).unwrap();
         let ready = Gaussian::rho(2.0).ready(&total).unwrap();
         let public = [2u32, 5];
-        let state = known::Known::none().with(public).to_bytes();
+        let state = known::KnownKeys::none().with(public).to_bytes();
         let draw = |people: &People| {
             let mut noise = NoiseSource::recording(round);
             let exact = filled(&ready, people, |records, sum| total.contribution(records, sum));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::found::FoundMean;
 use super::frame::Frame;
-use super::rows::Rows;
+use super::rows::VectorRows;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::ranks::{Bounds, Quantile};
+use crate::mechanisms::ranks::{Quantile, QuantileBounds};
 use crate::mechanisms::spend::Spend;
 use crate::noise::NoiseSource;
 
@@ -19,7 +19,7 @@ use crate::noise::NoiseSource;
 /// many lie, up to the quartiles.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
-    bounds: Vec<Bounds>,
+    bounds: Vec<QuantileBounds>,
     outer: Arc<[Range]>,
     /// How many standard deviations of normal data lie from the middle to either quantile.
     deviations: f64,
@@ -45,9 +45,9 @@ impl Finding {
         let by = |thousandths: u64| {
             let quantiles = [Quantile::of(thousandths, 1000)?, Quantile::of(1000 - thousandths, 1000)?];
             let bounds = mean.outer().iter().map(|range| {
-                Bounds::new(quantiles, (range.low(), range.high()), mean.limits().per_key(), each)
+                QuantileBounds::new(quantiles, (range.low(), range.high()), mean.limits().per_key(), each)
             });
-            let bounds = bounds.collect::<Result<Vec<Bounds>, Invalid>>()?;
+            let bounds = bounds.collect::<Result<Vec<QuantileBounds>, Invalid>>()?;
             let errors = bounds.iter().map(|bounds| bounds.rank_error(SURE));
             let error = errors.collect::<Result<Vec<u64>, Invalid>>()?.into_iter().max().unwrap_or(0);
             Ok::<_, Invalid>((bounds, error))
@@ -72,7 +72,7 @@ impl Finding {
     }
 
     /// Finds the frame of a key: two choices for each coordinate.
-    pub(super) fn frame(&self, rows: &Rows, noise: &mut NoiseSource) -> Frame {
+    pub(super) fn frame(&self, rows: &VectorRows, noise: &mut NoiseSource) -> Frame {
         let bounds = self.bounds.iter().enumerate();
         let found = bounds.map(|(place, bounds)| bounds.draw(&rows.column(self.bounds.len(), place), noise));
         Frame::between(&found.collect::<Vec<_>>(), self.deviations, &self.outer)
@@ -133,7 +133,7 @@ mod tests {
             let mean = FoundMean::new(&outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap();
             let finding = Finding::new(&mean.people(people), spend).unwrap();
             assert!((least..most).contains(&finding.deviations), "{people}: {}", finding.deviations);
-            let mut rows = Rows::of(1);
+            let mut rows = VectorRows::of(1);
             let count = people.min(20_000).max(finding.enough);
             (0..count).for_each(|at| rows.add(&[5_000_000 + (1_000_000 * at / count) as i64]));
             for seed in 0..20 {

@@ -20,7 +20,7 @@ use crate::mechanisms::bound::Range;
 
 /// What a window released of a key, in the units of its frame.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ReleasedWindow {
     pub(super) records: f64,
     pub(super) sums: Vec<f64>,
     /// The lower triangle of the sum of all `u u^T`, row by row.
@@ -29,15 +29,15 @@ pub(super) struct Seen {
 
 /// The standard deviations of the noise in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Doubt {
+pub(super) struct NoiseDeviations {
     pub(super) records: f64,
     pub(super) sums: f64,
     pub(super) squares: f64,
 }
 
-impl Seen {
+impl ReleasedWindow {
     /// Whether most records are clipped, as it seems, beyond what noise may make of it.
-    pub(super) fn misfits(&self, doubt: &Doubt, longest: f64) -> bool {
+    pub(super) fn misfits(&self, doubt: &NoiseDeviations, longest: f64) -> bool {
         let dimension = self.sums.len();
         let squares: f64 = (0..dimension).filter_map(|at| self.squares.get(place(at, at))).sum();
         let least = squares - 2.0 * (dimension as f64).sqrt() * doubt.squares;
@@ -46,7 +46,13 @@ impl Seen {
 }
 
 /// The frame that a window leaves to the next. `longest` is how long a record may be in the units of the frame.
-pub(super) fn follow(frame: &Frame, seen: &Seen, doubt: &Doubt, longest: f64, outer: &[Range]) -> Frame {
+pub(super) fn follow(
+    frame: &Frame,
+    seen: &ReleasedWindow,
+    doubt: &NoiseDeviations,
+    longest: f64,
+    outer: &[Range],
+) -> Frame {
     let (records, dimension) = (seen.records, seen.sums.len());
     if records < 1.0 {
         return frame.clone();

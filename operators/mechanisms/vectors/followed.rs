@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use super::finding::Finding;
-use super::follow::{Doubt, Seen, follow};
+use super::follow::{NoiseDeviations, ReleasedWindow, follow};
 use super::found::FoundMean;
 use super::frame::Frame;
-use super::prices::{Laws, Prices, Steps};
+use super::prices::{FoundMeanPrices, VectorSteps, WindowNoise};
 use super::remembered::{from_bytes, to_bytes};
-use super::rows::Rows;
+use super::rows::VectorRows;
 use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::additive::Additive;
-use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
+use crate::mechanisms::answer::{Answer, Coordinate, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::Gaussian;
 use crate::mechanisms::means::quotient;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
 use crate::mechanisms::parameters::parameters;
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::Statistic;
@@ -47,18 +47,18 @@ pub struct FollowedMeans<K> {
     outer: Arc<[Range]>,
     coordinates: Arc<[Coordinate]>,
     finding: Finding,
-    prices: Prices,
+    prices: FoundMeanPrices,
     confidence: f64,
     cost: ReleaseCost,
     parameters: Digest,
 }
 
 impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
-    type Ready = FollowedMeans<K>;
+    type Prepared = FollowedMeans<K>;
 
     fn ready(&self, mean: &FoundMean<K>) -> Result<FollowedMeans<K>, Invalid> {
         let asked = &self.0;
-        let (spend, prices) = (asked.spend()?, Prices::new(asked, mean)?);
+        let (spend, prices) = (asked.spend()?, FoundMeanPrices::new(asked, mean)?);
         let finding = Finding::new(mean, prices.finding)?;
         Ok(FollowedMeans {
             keys: Arc::clone(mean.keys()),
@@ -75,7 +75,7 @@ impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
 
 /// What is known of a key before its noise, in integers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Exact {
+pub(super) struct ExactVector {
     pub(super) records: u64,
     pub(super) sums: Vec<i128>,
     /// The lower triangle, row by row.
@@ -87,7 +87,7 @@ const TOGETHER: usize = 1 << 20;
 
 /// Sums up a key's records as a frame measures them. Each is at most `steps.most()` long, and its products at most
 /// `steps.most_products()`: that is enforced here, in integers, and nowhere else.
-pub(super) fn exact(rows: &Rows, frame: &Frame, outer: &[Range], steps: &Steps) -> Exact {
+pub(super) fn exact(rows: &VectorRows, frame: &Frame, outer: &[Range], steps: &VectorSteps) -> ExactVector {
     let dimension = outer.len();
     let (unit, most) = (libm::exp2(steps.bits.into()), steps.most());
     let coarser = 1i64 << steps.coarser();
@@ -112,7 +112,7 @@ pub(super) fn exact(rows: &Rows, frame: &Frame, outer: &[Range], steps: &Steps) 
         }
     }
     settle(&mut products, &mut some);
-    Exact { records: rows.records(), sums, products }
+    ExactVector { records: rows.records(), sums, products }
 }
 
 fn settle(products: &mut [i128], some: &mut [i64]) {
@@ -123,20 +123,20 @@ fn settle(products: &mut [i128], some: &mut [i64]) {
 }
 
 /// A key's numbers with their noise.
-struct Told {
+struct NoisedVector {
     records: i128,
     sums: Vec<i128>,
     products: Vec<i128>,
 }
 
-impl Laws {
-    fn noised(&self, exact: Exact, noise: &mut NoiseSource) -> Told {
+impl WindowNoise {
+    fn noised(&self, exact: ExactVector, noise: &mut NoiseSource) -> NoisedVector {
         let mut with = |law: &Additive, exact: Vec<i128>| -> Vec<i128> {
             let draws = law.draws(exact.len(), noise);
             exact.into_iter().zip(draws).map(|(sum, draw)| sum.wrapping_add(draw.into())).collect()
         };
         let records = with(&self.counts, vec![exact.records.into()]);
-        Told {
+        NoisedVector {
             records: records.first().copied().unwrap_or(0),
             sums: with(&self.sums, exact.sums),
             products: with(&self.squares, exact.products),
@@ -161,19 +161,19 @@ impl<K: Key> FollowedMeans<K> {
         self.prices.steps.longest
     }
 
-    fn seen(&self, told: &Told) -> Seen {
-        let Steps { bits, coarse, .. } = self.prices.steps;
+    fn seen(&self, told: &NoisedVector) -> ReleasedWindow {
+        let VectorSteps { bits, coarse, .. } = self.prices.steps;
         let (step, square) = (libm::exp2(-f64::from(bits)), libm::exp2(-2.0 * f64::from(coarse)));
-        Seen {
+        ReleasedWindow {
             records: told.records as f64,
             sums: told.sums.iter().map(|&sum| sum as f64 * step).collect(),
             squares: told.products.iter().map(|&sum| sum as f64 * square).collect(),
         }
     }
 
-    fn doubt(&self, laws: &Laws) -> Doubt {
-        let Steps { bits, coarse, .. } = self.prices.steps;
-        Doubt {
+    fn doubt(&self, laws: &WindowNoise) -> NoiseDeviations {
+        let VectorSteps { bits, coarse, .. } = self.prices.steps;
+        NoiseDeviations {
             records: laws.counts.scale(),
             sums: laws.sums.scale() * libm::exp2(-f64::from(bits)),
             squares: laws.squares.scale() * libm::exp2(-2.0 * f64::from(coarse)),
@@ -184,8 +184,8 @@ impl<K: Key> FollowedMeans<K> {
     fn estimates(
         &self,
         frame: &Frame,
-        seen: &Seen,
-        laws: &Laws,
+        seen: &ReleasedWindow,
+        laws: &WindowNoise,
         enough: bool,
     ) -> Vec<(Estimate<f64>, Noised)> {
         let misfits = !enough || seen.misfits(&self.doubt(laws), self.prices.steps.longest);
@@ -220,10 +220,10 @@ impl<K: Key> FollowedMeans<K> {
 impl<K> Sealed for FollowedMeans<K> {}
 
 impl<K: Key> Ready for FollowedMeans<K> {
-    type Tally = Cells<K, Rows>;
+    type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
 
-    fn tally(&self) -> Cells<K, Rows> {
+    fn tally(&self) -> Cells<K, VectorRows> {
         Cells::of(&self.keys)
     }
 
@@ -245,7 +245,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
 
     fn draw(
         &self,
-        exact_of: Cells<K, Rows>,
+        exact_of: Cells<K, VectorRows>,
         state: Option<&[u8]>,
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
@@ -272,11 +272,11 @@ impl<K: Key> Ready for FollowedMeans<K> {
             let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
             left.push(enough.then(next));
         }
-        let told = Telling {
+        let told = EstimateFormat {
             noise: told_noise,
-            point: Point::WHOLE,
+            point: DecimalPoint::WHOLE,
             confidence: self.confidence,
-            each: Each::OfKeys(Arc::clone(&self.coordinates)),
+            each: EstimatesPerKey::OfKeys(Arc::clone(&self.coordinates)),
             of: None,
         };
         Drawn { answer: Answer { cells, told, room: None }, state: Some(to_bytes(&left)) }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::clip::Ranges;
-use super::rows::Rows;
+use super::rows::VectorRows;
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{ContributionBound, Range};
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
-use crate::mechanisms::statistic::{Stated, Statistic};
+use crate::mechanisms::statistic::{KeyedStatistic, Statistic};
 use crate::mechanisms::tally::Cells;
 
 /// The mean of the vectors of each key, whose bounds are found, and followed from window to window.
@@ -112,7 +112,7 @@ impl<K: Key> FoundMean<K> {
     /// Adds what one person left in a key: the first `per_key` of these records. A record of another length counts as one that
     /// is at the centre, wherever that will be. Somebody without a record adds nothing.
     #[inline]
-    pub fn add<V: AsRef<[i64]>>(&self, known: &mut Rows, records: &[V]) {
+    pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let records = self.limits.first(records);
         if records.is_empty() {
             return;
@@ -123,8 +123,8 @@ impl<K: Key> FoundMean<K> {
     }
 
     /// What is known of a key that one person alone has, with these records.
-    pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> Rows {
-        let mut known = Rows::of(self.dimension());
+    pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> VectorRows {
+        let mut known = VectorRows::of(self.dimension());
         self.add(&mut known, records);
         known
     }
@@ -164,19 +164,19 @@ impl<K: Key> FoundMean<K> {
         (self.finding, self.following)
     }
 
-    pub(super) fn stated(&self) -> Stated<'_, K> {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let form = Canonical::new("discreet found mean 1")
             .bytes(&self.people.to_be_bytes())
             .number(self.finding.into())
             .number(self.following.into());
         let form = self.outer.iter().fold(form, |form, range| form.number(range.low()).number(range.high()));
         let form = self.coordinates.iter().fold(form, |form, coordinate| coordinate.canonical(form));
-        Stated {
+        KeyedStatistic {
             measure: "found mean",
             range: None,
             limits: &self.limits,
             keys: &self.keys,
-            point: Point::WHOLE,
+            point: DecimalPoint::WHOLE,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
             also: Some(form.finish()),
@@ -187,7 +187,7 @@ impl<K: Key> FoundMean<K> {
 impl<K> Sealed for FoundMean<K> {}
 
 impl<K: Key> Statistic for FoundMean<K> {
-    type Tally = Cells<K, Rows>;
+    type Tally = Cells<K, VectorRows>;
 
     /// Of the counts. A sum is of lengths that are settled with the noise.
     fn sensitivity(&self) -> Sensitivity {

@@ -12,11 +12,11 @@ use crate::mechanisms::answer::Coordinate;
 use crate::mechanisms::bound::{ContributionBound, Range};
 use crate::mechanisms::cut::Cut;
 use crate::mechanisms::keys::{Key, Keys};
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::shaped::Whitened;
-use crate::mechanisms::statistic::{Stated, Statistic};
+use crate::mechanisms::statistic::{KeyedStatistic, Statistic};
 use crate::mechanisms::tally::Cells;
 
 /// The mean of the vectors of each key, each brought into a public bound first.
@@ -30,7 +30,7 @@ use crate::mechanisms::tally::Cells;
 /// One count serves all coordinates.
 #[derive(Clone, Debug)]
 pub struct VectorMean<K> {
-    form: Form,
+    form: MeanForm,
     limits: ContributionBound,
     keys: Keys<K>,
     coordinates: Arc<[Coordinate]>,
@@ -39,7 +39,7 @@ pub struct VectorMean<K> {
 
 /// How a record becomes integers.
 #[derive(Clone, Debug)]
-pub(super) enum Form {
+pub(super) enum MeanForm {
     Clipped(Arc<[Range]>),
     /// The same, where a sum of many terms needs no more than 64 bits.
     Narrow(Arc<[Range]>),
@@ -73,7 +73,7 @@ impl<K: Key> VectorMean<K> {
         let joint = ranges.each().iter().try_fold(counts, |joint, range| joint.beside(sum(range)?))?;
         let coordinates = ranges.each().iter().map(|_| Coordinate::unnamed()).collect();
         let narrow = ranges.each().iter().all(|range| range.is_within(NARROW));
-        let form = if narrow { Form::Narrow } else { Form::Clipped }(ranges.each().into());
+        let form = if narrow { MeanForm::Narrow } else { MeanForm::Clipped }(ranges.each().into());
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
@@ -95,7 +95,7 @@ impl<K: Key> VectorMean<K> {
         let joint =
             Sensitivity::each(&limits, records << BITS)?.beside(Sensitivity::each(&limits, records)?)?;
         let coordinates = (0..shape.dimension()).map(|_| Coordinate::unnamed()).collect();
-        let form = Form::Shaped(Arc::new(Shaped { whitened, shape }));
+        let form = MeanForm::Shaped(Arc::new(Shaped { whitened, shape }));
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
@@ -148,7 +148,7 @@ impl<K: Key> VectorMean<K> {
         self.keys.listed()
     }
 
-    pub(super) fn form(&self) -> &Form {
+    pub(super) fn form(&self) -> &MeanForm {
         &self.form
     }
 
@@ -164,15 +164,15 @@ impl<K: Key> VectorMean<K> {
         &self.coordinates
     }
 
-    pub(super) fn stated(&self) -> Stated<'_, K> {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let form = self.form.canonical(Canonical::new("discreet vectors 1"));
         let form = self.coordinates.iter().fold(form, |form, coordinate| coordinate.canonical(form));
-        Stated {
+        KeyedStatistic {
             measure: "vector mean",
             range: None,
             limits: &self.limits,
             keys: &self.keys,
-            point: Point::WHOLE,
+            point: DecimalPoint::WHOLE,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
             also: Some(form.finish()),
@@ -180,29 +180,29 @@ impl<K: Key> VectorMean<K> {
     }
 }
 
-impl Form {
+impl MeanForm {
     /// How many integers a record has.
     fn width(&self) -> usize {
         match self {
-            Form::Clipped(ranges) | Form::Narrow(ranges) => ranges.len(),
-            Form::Shaped(shaped) => shaped.whitened.width(),
+            MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => ranges.len(),
+            MeanForm::Shaped(shaped) => shaped.whitened.width(),
         }
     }
 
     #[inline]
     fn add(&self, known: &mut Moments, record: &[i64]) {
         match self {
-            Form::Narrow(ranges) => {
+            MeanForm::Narrow(ranges) => {
                 for ((sum, range), &value) in known.next_nearby().iter_mut().zip(ranges.iter()).zip(record) {
                     *sum += range.narrow_term(value);
                 }
             }
-            Form::Clipped(ranges) => {
+            MeanForm::Clipped(ranges) => {
                 for ((sum, range), &value) in known.sums.iter_mut().zip(ranges.iter()).zip(record) {
                     *sum = sum.wrapping_add(range.term(value));
                 }
             }
-            Form::Shaped(shaped) => {
+            MeanForm::Shaped(shaped) => {
                 let floats: Vec<f64> = record.iter().map(|&value| value as f64).collect();
                 let whole = shaped.whitened.record(&floats);
                 // None is beyond 2^30, whatever the record was.
@@ -213,10 +213,10 @@ impl Form {
 
     fn canonical(&self, form: Canonical) -> Canonical {
         match self {
-            Form::Clipped(ranges) | Form::Narrow(ranges) => ranges
+            MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => ranges
                 .iter()
                 .fold(form.text("clipped"), |form, range| form.number(range.low()).number(range.high())),
-            Form::Shaped(shaped) => shaped.whitened.canonical(form.text("shaped")),
+            MeanForm::Shaped(shaped) => shaped.whitened.canonical(form.text("shaped")),
         }
     }
 }

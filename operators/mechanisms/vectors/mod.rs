@@ -57,7 +57,7 @@ pub use followed::FollowedMeans;
 pub use found::FoundMean;
 pub use mean::VectorMean;
 pub use moments::Moments;
-pub use rows::Rows;
+pub use rows::VectorRows;
 pub use seam::Vectors;
 pub use stably::{Stable, StableMeans, StableVectors};
 pub use told::NoisyVectors;

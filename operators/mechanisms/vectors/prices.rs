@@ -10,7 +10,7 @@ use crate::mechanisms::spend::Spend;
 
 /// How long a record may be, and in which steps it is counted: enforced in integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Steps {
+pub(super) struct VectorSteps {
     /// How long, in the units of a frame.
     pub(super) longest: f64,
     /// A step is `2^-bits` of such a unit.
@@ -21,7 +21,7 @@ pub(super) struct Steps {
 
 /// The noise of one window of a key.
 #[derive(Clone, Debug)]
-pub(super) struct Laws {
+pub(super) struct WindowNoise {
     pub(super) counts: Additive,
     /// Of each coordinate of the sum, in steps.
     pub(super) sums: Additive,
@@ -33,14 +33,14 @@ pub(super) struct Laws {
 
 /// The prices of a found mean.
 #[derive(Clone, Debug)]
-pub(super) struct Prices {
-    pub(super) steps: Steps,
+pub(super) struct FoundMeanPrices {
+    pub(super) steps: VectorSteps,
     /// For finding the bounds of one key.
     pub(super) finding: Spend,
     /// Of a window that has found its bounds itself.
-    pub(super) fresh: Laws,
+    pub(super) fresh: WindowNoise,
     /// Of a window that was left its bounds.
-    pub(super) kept: Laws,
+    pub(super) kept: WindowNoise,
 }
 
 /// The finest steps that sums are counted in, and products. So fine, nothing of rounding shows: of `n` records the mean is off by
@@ -55,7 +55,7 @@ const COARSEST_PRODUCTS: u32 = 5;
 /// More people than this are nowhere.
 const MOST_PEOPLE: u64 = 1 << 40;
 
-impl Steps {
+impl VectorSteps {
     /// How many steps long a record is at most. It is far below 2^53.
     pub(super) fn most(&self) -> u64 {
         (self.longest * libm::exp2(self.bits.into())) as u64
@@ -80,11 +80,14 @@ pub(super) fn longest(dimension: usize, people: u64) -> f64 {
     (dimension + 2.0 * (dimension * log).sqrt() + 2.0 * log).sqrt()
 }
 
-impl Prices {
+impl FoundMeanPrices {
     /// # Errors
     /// Names `finding`, `following`, `counting` or `people` where it is out of range, and `bound` or `rho` where steps would have
     /// to be too coarse.
-    pub(super) fn new<K: Key>(asked: &UncheckedNoise, mean: &FoundMean<K>) -> Result<Prices, Invalid> {
+    pub(super) fn new<K: Key>(
+        asked: &UncheckedNoise,
+        mean: &FoundMean<K>,
+    ) -> Result<FoundMeanPrices, Invalid> {
         let spend = asked.spend()?;
         let (finding, following) = mean.percentages();
         let (finding, left) = spend.split(percent("finding", finding)?);
@@ -98,7 +101,7 @@ impl Prices {
         }
         let steps = |bits, coarse| {
             let longest = longest(mean.dimension(), mean.stated_people());
-            Steps { longest, bits, coarse }
+            VectorSteps { longest, bits, coarse }
         };
         let parts = |spend: Spend| -> Result<(Spend, Spend, Spend), Invalid> {
             let (squares, left) = spend.split(percent("following", following)?);
@@ -120,11 +123,11 @@ impl Prices {
             both(|parts| parts.2, steps(bits, coarse).most_products())
         })?;
         let each = (1.0 + asked.confidence()?) / 2.0;
-        let laws = |counts: Additive, sums: Additive, squares: Additive| -> Result<Laws, Invalid> {
+        let laws = |counts: Additive, sums: Additive, squares: Additive| -> Result<WindowNoise, Invalid> {
             let halves = (counts.half_width(each)?, sums.half_width(each)?);
-            Ok(Laws { counts, sums, squares, halves })
+            Ok(WindowNoise { counts, sums, squares, halves })
         };
-        Ok(Prices {
+        Ok(FoundMeanPrices {
             steps: steps(bits, coarse),
             finding: finding.part_of(mean.limits().keys()),
             fresh: laws(counts.0, sums.0, squares.0)?,

@@ -11,7 +11,7 @@ use crate::mechanisms::tally::Summary;
 ///
 /// It bounds nothing. Whoever fills it adds what one person left, at most as many records as a person may.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Rows {
+pub struct VectorRows {
     people: u64,
     /// How many numbers a row has; 0 where that is not known yet, and there are no rows.
     dimension: u32,
@@ -20,10 +20,10 @@ pub struct Rows {
     values: Vec<i64>,
 }
 
-impl Rows {
+impl VectorRows {
     /// No rows yet, of so many numbers each.
-    pub fn of(dimension: usize) -> Rows {
-        Rows { dimension: u32::try_from(dimension).unwrap_or(u32::MAX), ..Rows::default() }
+    pub fn of(dimension: usize) -> VectorRows {
+        VectorRows { dimension: u32::try_from(dimension).unwrap_or(u32::MAX), ..VectorRows::default() }
     }
 
     /// Rows have so many numbers, where nothing was said of that before.
@@ -91,13 +91,13 @@ impl Rows {
     }
 }
 
-impl Summary for Rows {
+impl Summary for VectorRows {
     fn people(&self) -> u64 {
         self.people
     }
 
     /// Rows of another length are none of these: they are counted, as single ones are.
-    fn join(&mut self, mut other: Rows) {
+    fn join(&mut self, mut other: VectorRows) {
         self.people = self.people.wrapping_add(other.people);
         self.odd = self.odd.wrapping_add(other.odd);
         self.fit(other.dimension as usize);
@@ -117,7 +117,7 @@ impl Summary for Rows {
     }
 }
 
-impl fmt::Debug for Rows {
+impl fmt::Debug for VectorRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }
@@ -129,8 +129,8 @@ mod tests {
 
     use super::*;
 
-    fn of(dimension: usize, records: &[Vec<i64>]) -> Rows {
-        let mut rows = Rows::of(dimension);
+    fn of(dimension: usize, records: &[Vec<i64>]) -> VectorRows {
+        let mut rows = VectorRows::of(dimension);
         rows.person();
         records.iter().for_each(|record| rows.add(record));
         rows
@@ -148,9 +148,9 @@ mod tests {
             if turned {
                 records.reverse();
             }
-            let mut divided: Vec<Rows> = (0..5).map(|_| Rows::of(2)).collect();
+            let mut divided: Vec<VectorRows> = (0..5).map(|_| VectorRows::of(2)).collect();
             records.iter().zip(&parts).for_each(|(record, &part)| divided[part].add(record));
-            let mut joined = Rows::default();
+            let mut joined = VectorRows::default();
             divided.into_iter().for_each(|part| joined.join(part));
             joined.person();
             prop_assert_eq!(joined.shown(), whole.shown());
@@ -165,7 +165,7 @@ mod tests {
     // Refutes a first record that says how long the others must be: one person would make all others odd.
     #[test]
     fn a_record_does_not_set_the_length() {
-        let mut rows = Rows::default();
+        let mut rows = VectorRows::default();
         rows.add(&[1, 2, 3]);
         rows.join(of(2, &[vec![1, 2]]));
         assert_eq!((rows.records(), rows.odd(), rows.sorted()), (2, 1, vec![1, 2]));

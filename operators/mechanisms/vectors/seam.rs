@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::found::FoundMean;
 use super::mean::VectorMean;
 use super::moments::Moments;
-use super::rows::Rows;
+use super::rows::VectorRows;
 use super::stably::StableVectors;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::statistic::Statistic;
@@ -44,4 +44,4 @@ macro_rules! vectors {
     )*};
 }
 
-vectors!(VectorMean: Moments, FoundMean: Rows, StableVectors: Rows);
+vectors!(VectorMean: Moments, FoundMean: VectorRows, StableVectors: VectorRows);

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::clip::Ranges;
-use super::rows::Rows;
+use super::rows::VectorRows;
 use crate::accounting::{Adjacency, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::answer::{Answer, Coordinate, Each, Estimate, Noised, Telling};
+use crate::mechanisms::answer::{Answer, Coordinate, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
-use crate::mechanisms::point::Point;
+use crate::mechanisms::point::DecimalPoint;
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::stable::{ASSUMED, Extent, Released, StableMean};
@@ -71,7 +71,7 @@ impl<K: Key> StableVectors<K> {
 
     /// Adds what one person left in a key: the first of these records. Who has none of this length does not count.
     #[inline]
-    pub fn add<V: AsRef<[i64]>>(&self, known: &mut Rows, records: &[V]) {
+    pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let dimension = self.coordinates.len();
         if let Some(record) = records.first().map(AsRef::as_ref).filter(|record| record.len() == dimension) {
             known.fit(dimension);
@@ -89,7 +89,7 @@ impl<K: Key> StableVectors<K> {
 impl<K> Sealed for StableVectors<K> {}
 
 impl<K: Key> Statistic for StableVectors<K> {
-    type Tally = Cells<K, Rows>;
+    type Tally = Cells<K, VectorRows>;
 
     /// Of the number of people. What one of them moves a mean by is a matter of all others.
     fn sensitivity(&self) -> Sensitivity {
@@ -146,7 +146,7 @@ pub struct StableMeans<K> {
     mean: StableMean,
     extent: Extent,
     listed: Arc<[K]>,
-    told: Telling,
+    told: EstimateFormat,
     cost: ReleaseCost,
     parameters: Digest,
 }
@@ -154,7 +154,7 @@ pub struct StableMeans<K> {
 impl Sealed for Stable {}
 
 impl<K: Key> Mechanism<StableVectors<K>> for Stable {
-    type Ready = StableMeans<K>;
+    type Prepared = StableMeans<K>;
 
     fn ready(&self, vectors: &StableVectors<K>) -> Result<StableMeans<K>, Invalid> {
         let remedy = "how many people a window is expected to have";
@@ -169,12 +169,12 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
         let noises = grids.map(|(step, told)| Noised { grid: Some(told.point.float(step)), ..noise });
         Ok(StableMeans {
             cost: ReleaseCost::new(neighbours, mean.cost().amount().clone()),
-            told: Telling {
+            told: EstimateFormat {
                 noise: noises.collect(),
-                point: Point::WHOLE,
+                point: DecimalPoint::WHOLE,
                 // Where it lies is known to somebody who knows the covariance, and nobody does.
                 confidence: 0.0,
-                each: Each::Coordinates(Arc::clone(&vectors.coordinates)),
+                each: EstimatesPerKey::Coordinates(Arc::clone(&vectors.coordinates)),
                 of: None,
             },
             parameters: self.parameters(people, vectors),
@@ -211,10 +211,10 @@ impl<K: Key> StableMeans<K> {
 impl<K> Sealed for StableMeans<K> {}
 
 impl<K: Key> Ready for StableMeans<K> {
-    type Tally = Cells<K, Rows>;
+    type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
 
-    fn tally(&self) -> Cells<K, Rows> {
+    fn tally(&self) -> Cells<K, VectorRows> {
         Cells::of(&self.listed)
     }
 
@@ -240,12 +240,12 @@ impl<K: Key> Ready for StableMeans<K> {
 
     fn draw(
         &self,
-        exact: Cells<K, Rows>,
+        exact: Cells<K, VectorRows>,
         _: Option<&[u8]>,
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
         let dimension = self.told.each();
-        let each = |(key, rows): (K, Rows)| {
+        let each = |(key, rows): (K, VectorRows)| {
             // The order of rows is that of their coming, which is nobody's secret but no part of the answer either.
             let released = self.mean.release(&rows.sorted(), &self.extent, noise);
             let told = match released {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::mechanisms::{
-    Bound, ContributionBound, Coordinate, Gaussian, Head, Keys, Laplace, Mechanism, Noised, Point, Ready,
-    Statistic, Summary, Tally, Tellable,
+    Bound, ContributionBound, Coordinate, DecimalPoint, Gaussian, Head, Keys, Laplace, Mechanism, Noised,
+    Ready, Statistic, Summary, Tally, Tellable,
 };
 use crate::noise::NoiseSource;
 
@@ -199,8 +199,8 @@ fn parts_add_up_in_any_order_and_division() {
 fn a_line_is_told_for_each_coordinate() {
     let mean = clipped(&[(0, 10), (0, 1000)], 1);
     let mean = mean.told_as(vec![
-        Coordinate::named("minutes", Point::WHOLE),
-        Coordinate::named("fare", Point::digits(2).unwrap()),
+        Coordinate::named("minutes", DecimalPoint::WHOLE),
+        Coordinate::named("fare", DecimalPoint::digits(2).unwrap()),
     ]);
     let mean = mean.unwrap();
     let ready = Gaussian::rho(100.0).ready(&mean).unwrap();
@@ -245,7 +245,7 @@ fn another_parameter_is_another_hash() {
     let hash = |mean: &VectorMean<u32>| Gaussian::rho(0.1).ready(mean).unwrap().parameters();
     let ball = |radius| over(&DataDomain::ball(2.0, radius, 2).unwrap(), 1);
     let named = |name, digits| {
-        let point = Point::digits(digits).unwrap();
+        let point = DecimalPoint::digits(digits).unwrap();
         let told = vec![Coordinate::named(name, point), Coordinate::unnamed()];
         clipped(&[(0, 10), (0, 10)], 1).told_as(told).unwrap()
     };

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::mean::{BITS, Form, Shaped, VectorMean};
+use super::mean::{BITS, MeanForm, Shaped, VectorMean};
 use super::moments::Moments;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family};
-use crate::mechanisms::answer::{Coordinate, Each, Estimate, Noised};
+use crate::mechanisms::answer::{Coordinate, Estimate, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::laws::{Gaussian, Laplace, UncheckedNoise};
 use crate::mechanisms::means::{divided, quotient};
 use crate::mechanisms::mechanism::Mechanism;
 use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
-use crate::mechanisms::point::Point;
-use crate::mechanisms::selection::{Column, Row};
+use crate::mechanisms::point::DecimalPoint;
+use crate::mechanisms::selection::{NoisedColumn, SelectedRow};
 use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::threshold::Threshold;
@@ -29,11 +29,11 @@ use crate::noise::NoiseSource;
 ///
 /// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
 /// outside. What clipping takes away is in no interval.
-pub type NoisyVectors<K> = Noisy<K, Averaged>;
+pub type NoisyVectors<K> = Noisy<K, MeanLine>;
 
 #[derive(Clone, Debug)]
-pub struct Averaged {
-    counts: Column,
+pub struct MeanLine {
+    counts: NoisedColumn,
     sums: Sums,
     coordinates: Arc<[Coordinate]>,
     over_bound: Option<f64>,
@@ -41,7 +41,7 @@ pub struct Averaged {
 
 #[derive(Clone, Debug)]
 enum Sums {
-    Clipped(Vec<(Range, Column)>),
+    Clipped(Vec<(Range, NoisedColumn)>),
     Shaped { noise: Additive, shaped: Arc<Shaped>, told: Vec<Width> },
 }
 
@@ -59,14 +59,14 @@ fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<Noisy
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
         let records = Sensitivity::each(mean.limits(), mean.limits().per_key().into())?;
-        let counts = Column::new(Additive::within(asked.family, counting, &records)?, shared, each)?;
+        let counts = NoisedColumn::new(Additive::within(asked.family, counting, &records)?, shared, each)?;
         let (sums, over_bound) = match mean.form() {
-            Form::Clipped(ranges) | Form::Narrow(ranges) => {
+            MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => {
                 clipped(asked.family, mean, ranges, (spend, summing), each)?
             }
-            Form::Shaped(shaped) => self::shaped(asked.family, mean, shaped, (spend, summing), each)?,
+            MeanForm::Shaped(shaped) => self::shaped(asked.family, mean, shaped, (spend, summing), each)?,
         };
-        Ok(Averaged { counts, sums, coordinates: Arc::clone(mean.coordinates()), over_bound })
+        Ok(MeanLine { counts, sums, coordinates: Arc::clone(mean.coordinates()), over_bound })
     })
 }
 
@@ -89,7 +89,7 @@ fn clipped<K: Key>(
         let noise = Additive::within(family, part, &moved)?;
         let over = over_bound(noise.deviation(), &moved, mean.keys(), all);
         most = most.zip(over).map(|(most, over)| most.max(over));
-        columns.push((*range, Column::new(noise, false, confidence)?));
+        columns.push((*range, NoisedColumn::new(noise, false, confidence)?));
     }
     // Measured in its range each coordinate is alike, and their box asks for this much more than one of them.
     let over_bound = most.map(|most| most / (ranges.len() as f64).sqrt());
@@ -131,14 +131,14 @@ fn shaped<K: Key>(
     Ok((Sums::Shaped { noise, shaped: Arc::clone(shaped), told }, over_bound))
 }
 
-impl Tells for Averaged {
+impl Tells for MeanLine {
     type Cell = Moments;
     type Told = f64;
 }
 
-impl Numbers for Averaged {
+impl Numbers for MeanLine {
     /// Of each coordinate's sum, then of the count.
-    fn noise(&self, _: Point) -> Vec<Noised> {
+    fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         let of = |(place, coordinate): (usize, &Coordinate)| {
             let sum = match &self.sums {
                 Sums::Clipped(columns) => {
@@ -156,12 +156,12 @@ impl Numbers for Averaged {
         sums.chain([self.counts.noised("records")]).collect()
     }
 
-    fn each(&self) -> Each {
-        Each::Coordinates(Arc::clone(&self.coordinates))
+    fn each(&self) -> EstimatesPerKey {
+        EstimatesPerKey::Coordinates(Arc::clone(&self.coordinates))
     }
 
     /// Of each coordinate's sum, then of the count.
-    fn reaches(&self, _: Point) -> Vec<f64> {
+    fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         let halves: Vec<f64> = match &self.sums {
             Sums::Clipped(columns) => columns.iter().map(|(_, column)| column.reach() / 2.0).collect(),
             Sums::Shaped { told, .. } => told.iter().map(|width| width.half).collect(),
@@ -177,14 +177,14 @@ impl Numbers for Averaged {
     /// The draws of the counts come before those of the sums.
     fn estimates<K: Key>(
         &self,
-        rows: &mut [Row<K, Moments>],
+        rows: &mut [SelectedRow<K, Moments>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<f64>> {
         let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
         let sums: Vec<Vec<Estimate<f64>>> = match &self.sums {
             Sums::Clipped(columns) => {
-                let column = |(place, (range, column)): (usize, &(Range, Column))| {
+                let column = |(place, (range, column)): (usize, &(Range, NoisedColumn))| {
                     let sums = column.estimates(rows, |cell: &Moments| cell.sum(place), None, noise);
                     let told = sums.iter().zip(&counts).map(|(sum, count)| divided(range, sum, count));
                     told.collect()

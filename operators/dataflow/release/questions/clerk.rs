@@ -14,7 +14,7 @@ use crate::dataflow::release::leaving::{SharedDesk, lock};
 use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
 use crate::invalid::Invalid;
 use crate::ledger::{self, Digest, Row};
-use crate::mechanisms::answers::{Found, Question};
+use crate::mechanisms::answers::{MatchedTotals, Query};
 use crate::time::Time;
 
 /// How the questions of one sentence are answered.
@@ -23,36 +23,36 @@ pub(in crate::dataflow) trait QueryAnswering: 'static {
     ///
     /// # Errors
     /// Names what makes it a question that cannot be answered. Nothing of the data is in reach.
-    fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid>;
+    fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid>;
 
     /// When that version is complete.
     fn close(&self, version: u64) -> Time;
 
     /// The name under which its answer stands in the ledger.
-    fn release(&self, question: &Question) -> ledger::ReleaseId;
+    fn release(&self, question: &Query) -> ledger::ReleaseId;
 
     /// What everybody has counted, with the mechanism that will noise it.
-    fn request(&self, posed: Posed, found: Found) -> ReleaseRequest;
+    fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest;
 }
 
 /// A question that is to be counted: of which version, and under which name its answer will stand.
 #[derive(Clone, Serialize, Deserialize)]
 pub(in crate::dataflow) struct Posed {
     pub(in crate::dataflow) id: [u8; 32],
-    pub(in crate::dataflow) question: Question,
+    pub(in crate::dataflow) question: Query,
     pub(in crate::dataflow) version: u64,
 }
 
 /// A question that was not answered, and why: nothing was counted, drawn or paid for it.
 #[derive(Clone, Debug)]
 pub struct Unanswered {
-    question: Box<Question>,
+    question: Box<Query>,
     why: Invalid,
 }
 
 impl Unanswered {
     /// The question.
-    pub fn question(&self) -> &Question {
+    pub fn question(&self) -> &Query {
         &self.question
     }
 
@@ -85,7 +85,7 @@ enum QueryStage {
     /// The gate looks whether it was answered before.
     Sought(Posed),
     /// The workers count.
-    Counting { posed: Posed, found: Found, missing: usize },
+    Counting { posed: Posed, found: MatchedTotals, missing: usize },
     /// It is with the gate.
     Sealing(Instant),
 }
@@ -116,11 +116,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
 
     /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking twice is asking
     /// once.
-    pub(super) fn ask(
-        &mut self,
-        question: Question,
-        given: Time,
-    ) -> Result<Option<(Digest, Time)>, Unanswered> {
+    pub(super) fn ask(&mut self, question: Query, given: Time) -> Result<Option<(Digest, Time)>, Unanswered> {
         let version = match self.answering.version(&question, given) {
             Ok(version) => version,
             Err(why) => return Err(Unanswered { question: question.into(), why }),
@@ -137,7 +133,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     }
 
     /// Takes in what one worker has counted; the last of them sends it to the gate.
-    pub(super) fn count(&mut self, id: Digest, part: Found) {
+    pub(super) fn count(&mut self, id: Digest, part: MatchedTotals) {
         let Some(QueryStage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
         *found += part;
         *missing -= 1;
@@ -184,8 +180,10 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         let Some(QueryStage::Sought(posed)) = self.stages.remove(&id) else { return };
         self.shared.awaits(1, 0);
         let missing = self.workers;
-        self.stages
-            .insert(id, QueryStage::Counting { posed: posed.clone(), found: Found::default(), missing });
+        self.stages.insert(
+            id,
+            QueryStage::Counting { posed: posed.clone(), found: MatchedTotals::default(), missing },
+        );
         self.seeking.push_back(QueryAction::Pose(posed));
     }
 

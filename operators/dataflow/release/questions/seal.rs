@@ -13,7 +13,7 @@ use crate::dataflow::engine::{
 };
 use crate::dataflow::release::LeavingRelease;
 use crate::ledger::Digest;
-use crate::mechanisms::answers::Found;
+use crate::mechanisms::answers::MatchedTotals;
 use crate::time::Time;
 
 /// Wakes the operator once it is there.
@@ -30,14 +30,14 @@ impl Wakes {
 
 /// Releases what was counted, and what was answered before.
 pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
-    counted: StreamVec<'scope, Time, ([u8; 32], Found)>,
+    counted: StreamVec<'scope, Time, ([u8; 32], MatchedTotals)>,
     sought: Sought<'scope, A>,
     context: &Context,
 ) -> StreamVec<'scope, Time, LeavingRelease> {
     let Sought { releases: before, clerk, seal, .. } = sought;
     let scope = counted.scope();
     let mut builder = OperatorBuilder::new("Seal".to_owned(), scope);
-    let mut input = builder.new_input(counted, Exchange::new(|_: &([u8; 32], Found)| 0));
+    let mut input = builder.new_input(counted, Exchange::new(|_: &([u8; 32], MatchedTotals)| 0));
     let (releases, stream) = builder.new_output::<Vec<LeavingRelease>>();
     let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
     let address = builder.operator_info().address;

@@ -17,7 +17,7 @@ use crate::dataflow::release::LeavingRelease;
 use crate::dataflow::release::desk::ReleaseBackend;
 use crate::dataflow::release::operator::Waker;
 use crate::ledger::Digest;
-use crate::mechanisms::answers::Question;
+use crate::mechanisms::answers::Query;
 use crate::time::Time;
 
 /// What becomes of questions at first.
@@ -42,7 +42,7 @@ struct HeldTimes {
 
 /// Seeks questions where their desk is, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
-    questions: Fed<'scope, Question>,
+    questions: Fed<'scope, Query>,
     at_desk: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
 ) -> Sought<'scope, A> {
     let Fed { stream, context } = questions;
@@ -56,7 +56,7 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
         }
     });
     let mut builder = OperatorBuilder::new("Seek".to_owned(), scope);
-    let mut input = builder.new_input(stream, Exchange::new(|_: &Question| 0));
+    let mut input = builder.new_input(stream, Exchange::new(|_: &Query| 0));
     let (posed, posed_stream) = builder.new_output::<Vec<(u64, Posed)>>();
     let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
     let (refused, refused_stream) = builder.new_output::<Vec<Unanswered>>();

@@ -19,10 +19,10 @@ use crate::dataflow::engine::{Antichain, Operator, Pipeline, StreamVec};
 use crate::dataflow::sentence::panes::RecordReading;
 use crate::dataflow::sentence::unit::Batches;
 use crate::dataflow::windows::Schedule;
-use crate::mechanisms::answers::{Columns, Found, Question, Row, Schema, Steps};
+use crate::mechanisms::answers::{ColumnStore, MatchedTotals, Query, QueryRow, Schema, Steps};
 use crate::time::Time;
 
-type Trace<O> = TraceAgent<ValSpine<O, Row, Time, isize>>;
+type Trace<O> = TraceAgent<ValSpine<O, QueryRow, Time, isize>>;
 
 /// A stretch of times of the arrangement, with the rows that came in it.
 type ArrangedChange<O> = Span<Time, <Trace<O> as TraceReader>::Batch>;
@@ -35,7 +35,7 @@ pub(super) struct Arranged<O: Ord + Clone + 'static> {
     late: i64,
     schema: Schema,
     /// The version that was asked about last, in columns: most questions are about the newest.
-    newest: Option<(u64, Columns)>,
+    newest: Option<(u64, ColumnStore)>,
 }
 
 /// Keeps records as they count from one version to the next. What comes out says how far that has come.
@@ -52,7 +52,7 @@ where
     U: Owned<D>,
     T: Fn(&D) -> Time + 'static,
     G: 'static,
-    V: Fn(&D) -> Row + 'static,
+    V: Fn(&D) -> QueryRow + 'static,
 {
     let within = schedule.clone();
     let changes: StreamVec<'scope, Time, ((U::Owner, U::Held), Time, isize)> =
@@ -91,8 +91,8 @@ where
     );
     let kept = held.reduce_abelian::<
         _,
-        ValBuilder<U::Owner, Row, Time, isize>,
-        ValSpine<U::Owner, Row, Time, isize>,
+        ValBuilder<U::Owner, QueryRow, Time, isize>,
+        ValSpine<U::Owner, QueryRow, Time, isize>,
         _,
         _,
     >(
@@ -125,8 +125,8 @@ fn complete(schedule: &Schedule, late: i64, window: u64) -> Option<Time> {
 }
 
 impl<O: Ord + Clone + 'static> Arranged<O> {
-    fn columns(&mut self, version: u64) -> Columns {
-        let mut columns = Columns::new(&self.schema);
+    fn columns(&mut self, version: u64) -> ColumnStore {
+        let mut columns = ColumnStore::new(&self.schema);
         let (Some(moment), Some(batches)) = (
             complete(&self.schedule, self.late, version),
             self.trace.batches_through(Antichain::new().borrow()),
@@ -158,11 +158,13 @@ impl<O: Ord + Clone + 'static> Versions for Arranged<O> {
         updates.clear();
     }
 
-    fn found(&mut self, version: u64, question: &Question) -> Found {
+    fn found(&mut self, version: u64, question: &Query) -> MatchedTotals {
         if self.newest.as_ref().is_none_or(|(held, _)| *held != version) {
             self.newest = Some((version, self.columns(version)));
         }
-        self.newest.as_ref().map_or_else(Found::default, |(_, columns)| columns.found(question, &self.steps))
+        self.newest
+            .as_ref()
+            .map_or_else(MatchedTotals::default, |(_, columns)| columns.found(question, &self.steps))
     }
 
     fn forget_before(&mut self, version: u64) {

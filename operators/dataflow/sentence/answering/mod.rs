@@ -24,7 +24,7 @@ use crate::dataflow::engine::{Scope, StreamVec, empty};
 use crate::dataflow::release::{LeavingRelease, Unanswered, sealed, sought};
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::answers::{Answers, Question, ReadyAnswers, Row, Schema};
+use crate::mechanisms::answers::{Answers, Query, QueryRow, ReadyAnswers, Schema};
 use crate::time::Time;
 
 use arranged::arranged;
@@ -41,7 +41,7 @@ pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     bounded: Bounded<'scope, D, U, T>,
     schema: Schema,
     row: Rc<V>,
-    questions: Fed<'scope, Question>,
+    questions: Fed<'scope, Query>,
     domain: Option<String>,
     kept: KeptVersions,
 }
@@ -84,11 +84,11 @@ where
     /// complete before comes too late, and is not answered.
     ///
     /// Nothing here panics.
-    pub fn answer<V: Fn(&D) -> Row + 'static>(
+    pub fn answer<V: Fn(&D) -> QueryRow + 'static>(
         self,
         schema: Schema,
         row: V,
-        questions: Fed<'scope, Question>,
+        questions: Fed<'scope, Query>,
     ) -> Answering<'scope, D, U, T, V> {
         let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
         let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
@@ -101,7 +101,7 @@ where
     D: 'static,
     U: Owned<D>,
     T: Fn(&D) -> Time + 'static,
-    V: Fn(&D) -> Row + 'static,
+    V: Fn(&D) -> QueryRow + 'static,
 {
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
     #[must_use]

@@ -4,7 +4,7 @@ use crate::dataflow::bounding::{Cap, ContributionSelector, Rule, Values, held, s
 use crate::dataflow::engine::Travels;
 use crate::dataflow::sentence::naming::{Changing, Named, Naming, Once, Unnamed};
 use crate::dataflow::sentence::unit::{People, Person, ProtectedUnit, Records};
-use crate::mechanisms::answers::Row;
+use crate::mechanisms::answers::QueryRow;
 use crate::time::Time;
 
 /// Records that questions can be asked of.
@@ -24,7 +24,7 @@ pub trait Owned<D>: ProtectedUnit<D> {
         within: &ContributionSelector,
         item: &Self::Item,
         time: Time,
-        row: Row,
+        row: QueryRow,
     ) -> (Self::Owner, Self::Held);
 
     /// What counts of all that one owner has, each with its copies.
@@ -32,7 +32,7 @@ pub trait Owned<D>: ProtectedUnit<D> {
         cap: Cap,
         owner: &Self::Owner,
         held: impl Iterator<Item = (&'a Self::Held, isize)>,
-    ) -> Vec<Row>
+    ) -> Vec<QueryRow>
     where
         Self::Held: 'a;
 }
@@ -59,7 +59,7 @@ impl TakesBack for Changing {
     const TAKES_BACK: bool = true;
 }
 
-type RowsRule<D, N> = <N as Naming<D>>::Rule<Values<Row>>;
+type RowsRule<D, N> = <N as Naming<D>>::Rule<Values<QueryRow>>;
 
 impl<D, P, F, N> Owned<D> for People<P, F, N>
 where
@@ -79,15 +79,15 @@ where
         within: &ContributionSelector,
         item: &N::Item,
         time: Time,
-        row: Row,
+        row: QueryRow,
     ) -> (P, Self::Held) {
         let person = (self.person)(N::record(item));
-        let value = self.naming.bring::<Values<Row>>(chooser, item, time, row);
+        let value = self.naming.bring::<Values<QueryRow>>(chooser, item, time, row);
         let held = held(&N::rule(&Values::new()), within, &person, value);
         (person, held)
     }
 
-    fn count<'a>(cap: Cap, _: &P, held: impl Iterator<Item = (&'a Self::Held, isize)>) -> Vec<Row>
+    fn count<'a>(cap: Cap, _: &P, held: impl Iterator<Item = (&'a Self::Held, isize)>) -> Vec<QueryRow>
     where
         Self::Held: 'a,
     {
@@ -99,15 +99,22 @@ where
 
 /// Each record counts by itself.
 impl<D: Travels + Clone> Owned<D> for Records {
-    type Owner = Row;
+    type Owner = QueryRow;
     type Held = ();
     const TAKES_BACK: bool = false;
 
-    fn own(&self, _: &ContributionSelector, _: &ContributionSelector, _: &D, _: Time, row: Row) -> (Row, ()) {
+    fn own(
+        &self,
+        _: &ContributionSelector,
+        _: &ContributionSelector,
+        _: &D,
+        _: Time,
+        row: QueryRow,
+    ) -> (QueryRow, ()) {
         (row, ())
     }
 
-    fn count<'a>(_: Cap, row: &Row, held: impl Iterator<Item = (&'a (), isize)>) -> Vec<Row> {
+    fn count<'a>(_: Cap, row: &QueryRow, held: impl Iterator<Item = (&'a (), isize)>) -> Vec<QueryRow> {
         let copies: isize = held.map(|(_, copies)| copies).sum();
         vec![row.clone(); copies.max(0).unsigned_abs()]
     }

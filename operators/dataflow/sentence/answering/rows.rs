@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::dataflow::bounding::{Cap, Few, Values};
 use crate::dataflow::sentence::question::Aggregation;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::answers::{Row, Schema};
+use crate::mechanisms::answers::{QueryRow, Schema};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{ContributionBound, Sensitivity, Statistic, Tally};
 
@@ -14,7 +14,7 @@ use crate::mechanisms::{ContributionBound, Sensitivity, Statistic, Tally};
 #[derive(Clone)]
 pub(super) struct RecordRows {
     version: WindowVersion,
-    measure: Values<Row>,
+    measure: Values<QueryRow>,
 }
 
 impl RecordRows {
@@ -58,7 +58,7 @@ impl Statistic for WindowVersion {
 }
 
 /// The rows of a window. They stay where their people are bounded. Prints as `<private>`.
-pub(super) struct Gathered(Vec<Row>);
+pub(super) struct Gathered(Vec<QueryRow>);
 
 impl fmt::Debug for Gathered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,20 +69,20 @@ impl fmt::Debug for Gathered {
 impl Sealed for Gathered {}
 
 impl Tally for Gathered {
-    type Part = Vec<Row>;
+    type Part = Vec<QueryRow>;
 
-    fn absorb(&mut self, part: Vec<Row>) {
+    fn absorb(&mut self, part: Vec<QueryRow>) {
         self.0.extend(part);
     }
 }
 
 impl Aggregation for RecordRows {
     type Key = ();
-    type Measure = Values<Row>;
+    type Measure = Values<QueryRow>;
     type Statistic = WindowVersion;
-    type Total = Vec<Row>;
+    type Total = Vec<QueryRow>;
 
-    fn measure(&self) -> &Values<Row> {
+    fn measure(&self) -> &Values<QueryRow> {
         &self.measure
     }
 
@@ -98,15 +98,15 @@ impl Aggregation for RecordRows {
         Cap::new(1, limits.per_key())
     }
 
-    fn add(&self, total: &mut Vec<Row>, share: Few<Row>) {
+    fn add(&self, total: &mut Vec<QueryRow>, share: Few<QueryRow>) {
         total.extend(share);
     }
 
-    fn join(&self, ours: &mut Vec<Row>, theirs: &Vec<Row>) {
+    fn join(&self, ours: &mut Vec<QueryRow>, theirs: &Vec<QueryRow>) {
         ours.extend(theirs.iter().cloned());
     }
 
-    fn part((): (), total: Vec<Row>) -> Vec<Row> {
+    fn part((): (), total: Vec<QueryRow>) -> Vec<QueryRow> {
         total
     }
 }

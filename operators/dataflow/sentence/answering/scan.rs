@@ -10,7 +10,7 @@ use crate::dataflow::engine::{
 };
 use crate::dataflow::release::Posed;
 use crate::dataflow::windows::Schedule;
-use crate::mechanisms::answers::Found;
+use crate::mechanisms::answers::MatchedTotals;
 use crate::time::Time;
 
 /// How many questions are counted before others have their turn: one may take some milliseconds.
@@ -23,12 +23,12 @@ pub(super) fn scanned<'scope, V: Versions>(
     updates: StreamVec<'scope, Time, V::Update>,
     mut versions: V,
     (schedule, late): (Schedule, i64),
-) -> StreamVec<'scope, Time, ([u8; 32], Found)> {
+) -> StreamVec<'scope, Time, ([u8; 32], MatchedTotals)> {
     let scope = posed.scope();
     let mut builder = OperatorBuilder::new("Count".to_owned(), scope);
     let mut questions = builder.new_input(posed, Exchange::new(|(worker, _): &(u64, Posed)| *worker));
     let mut updates = builder.new_input(updates, Pipeline);
-    let (output, stream) = builder.new_output::<Vec<([u8; 32], Found)>>();
+    let (output, stream) = builder.new_output::<Vec<([u8; 32], MatchedTotals)>>();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
     let activator = scope.activator_for(builder.operator_info().address);
 

@@ -13,7 +13,7 @@ use crate::dataflow::windows::Schedule;
 use crate::gate::{self, ReleaseRequest, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{self, Charge, Digest, Name, lines};
-use crate::mechanisms::answers::{Found, Question, ReadyAnswers, Schema};
+use crate::mechanisms::answers::{MatchedTotals, Query, ReadyAnswers, Schema};
 use crate::mechanisms::{ContributionBound, Head, Tellable};
 use crate::noise::NoiseSource;
 use crate::time::{Span, Time, in_words};
@@ -72,7 +72,7 @@ pub(super) fn seated<R: ReadyAnswers>(
 }
 
 impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
-    fn version(&self, question: &Question, given: Time) -> Result<u64, Invalid> {
+    fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid> {
         if question.schema() != self.schema {
             let remedy = "a question that was checked against the fields of this stream";
             return Err(Invalid::new("question", InvalidKind::Mixed, remedy));
@@ -98,11 +98,11 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
         self.schedule.window(version).map_or(Time::MIN, |window| window.end() + self.late)
     }
 
-    fn release(&self, question: &Question) -> ledger::ReleaseId {
+    fn release(&self, question: &Query) -> ledger::ReleaseId {
         self.title.part(self.life, question.part())
     }
 
-    fn request(&self, posed: Posed, found: Found) -> ReleaseRequest {
+    fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest {
         let release = self.release(&posed.question);
         let version = self.schedule.window(posed.version).unwrap_or(self.life);
         let draw = QueryDraw {
@@ -124,9 +124,9 @@ struct QueryDraw<R> {
     promise: Arc<str>,
     release: ledger::ReleaseId,
     opened: Digest,
-    question: Question,
+    question: Query,
     version: Interval,
-    found: Found,
+    found: MatchedTotals,
 }
 
 impl<R: ReadyAnswers> Sealable for QueryDraw<R> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::told::Portion;
-use crate::mechanisms::answers::{Columns, Found, Question, Row, Schema, Steps};
+use crate::mechanisms::answers::{ColumnStore, MatchedTotals, Query, QueryRow, Schema, Steps};
 
 /// What one worker keeps of every version that may still be asked about.
 pub(super) trait Versions: 'static {
@@ -14,7 +14,7 @@ pub(super) trait Versions: 'static {
     fn take(&mut self, updates: &mut Vec<Self::Update>);
 
     /// What a question finds in a version that is complete.
-    fn found(&mut self, version: u64, question: &Question) -> Found;
+    fn found(&mut self, version: u64, question: &Query) -> MatchedTotals;
 
     /// No question will be about a version before this one.
     fn forget_before(&mut self, version: u64);
@@ -23,19 +23,19 @@ pub(super) trait Versions: 'static {
 /// Versions that have nothing in common, each in columns: where windows lie side by side and nothing is taken back.
 pub(super) struct Snapshots {
     steps: Steps,
-    empty: Columns,
-    versions: BTreeMap<u64, Columns>,
+    empty: ColumnStore,
+    versions: BTreeMap<u64, ColumnStore>,
     first: u64,
 }
 
 impl Snapshots {
     pub(super) fn new(schema: &Schema, steps: Steps) -> Snapshots {
-        Snapshots { steps, empty: Columns::new(schema), versions: BTreeMap::new(), first: 0 }
+        Snapshots { steps, empty: ColumnStore::new(schema), versions: BTreeMap::new(), first: 0 }
     }
 }
 
 impl Versions for Snapshots {
-    type Update = (u64, Portion<Vec<Row>>);
+    type Update = (u64, Portion<Vec<QueryRow>>);
 
     fn take(&mut self, updates: &mut Vec<Self::Update>) {
         for (version, portion) in updates.drain(..) {
@@ -49,10 +49,10 @@ impl Versions for Snapshots {
         }
     }
 
-    fn found(&mut self, version: u64, question: &Question) -> Found {
+    fn found(&mut self, version: u64, question: &Query) -> MatchedTotals {
         self.versions
             .get(&version)
-            .map_or_else(Found::default, |columns| columns.found(question, &self.steps))
+            .map_or_else(MatchedTotals::default, |columns| columns.found(question, &self.steps))
     }
 
     fn forget_before(&mut self, version: u64) {

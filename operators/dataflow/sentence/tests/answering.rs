@@ -10,7 +10,9 @@ use crate::accounting::{Adjacency, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::canonical::Digest;
 use crate::dataflow::bounding::{Identified, KeptRecords, Net, Values};
 use crate::invalid::Invalid;
-use crate::mechanisms::answers::{Answers, Field, Found, Question, ReadyAnswers, Row, Schema, Steps, Value};
+use crate::mechanisms::answers::{
+    Answers, Field, MatchedTotals, Query, QueryRow, ReadyAnswers, Schema, Steps, Value,
+};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{ContributionBound, Drawn, Head, Range, Tellable};
 use crate::noise::NoiseSource;
@@ -69,14 +71,14 @@ impl ReadyAnswers for Exactly {
 
     fn draw(
         &self,
-        asked: &Question,
-        found: Found,
+        asked: &Query,
+        found: MatchedTotals,
         version: Interval,
         _: Digest,
         _: Option<&[u8]>,
         _: &mut NoiseSource,
     ) -> Drawn<Told> {
-        let Found { matched, terms } = found;
+        let MatchedTotals { matched, terms } = found;
         Drawn { answer: Told(format!("{},{matched},{terms} {}\n", version.start(), asked.id())), state: None }
     }
 }
@@ -87,10 +89,10 @@ pub(super) fn schema() -> Schema {
 }
 
 /// Some events lack a value, and some a path.
-pub(super) fn row(event: &Event) -> Row {
+pub(super) fn row(event: &Event) -> QueryRow {
     let value = if event.2 == 7 { Value::None } else { Value::Number(event.2) };
     let path = if event.1 == 8 { Value::None } else { Value::Text(format!("/{}", event.1).into()) };
-    Row::new([value, path, Value::Number(event.3)])
+    QueryRow::new([value, path, Value::Number(event.3)])
 }
 
 /// What may be asked, and which records match: a filter that is read, beside one that is not.
@@ -110,7 +112,7 @@ const SAMPLES: [Sample; 6] = [
 /// A question of a test: its number, which sample, whether a mean, and when.
 pub(super) type Asked = (usize, usize, bool, Time);
 
-fn question((number, sample, mean, at): &Asked) -> Question {
+fn question((number, sample, mean, at): &Asked) -> Query {
     let (schema, id) = (schema(), number.to_string());
     let asking = schema.question("ann", &id, *at);
     let filter = SAMPLES[*sample].0;
@@ -134,7 +136,7 @@ fn expected(found: &mut Vec<(String, Vec<i128>)>, asked: &Asked, version: Interv
 pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     records: &[Script<R>],
     questions: &[Script<Asked>],
-    answer: impl for<'s> Fn(Fed<'s, R>, Fed<'s, Question>) -> Replies<'s> + Send + Sync + 'static,
+    answer: impl for<'s> Fn(Fed<'s, R>, Fed<'s, Query>) -> Replies<'s> + Send + Sync + 'static,
 ) -> (Result<Finished, RunError>, Vec<String>) {
     let (records, questions) = (records.to_vec(), questions.to_vec());
     let unanswered = Arc::new(Mutex::new(Vec::new()));
@@ -232,7 +234,7 @@ fn case(seed: u64, random: &mut Random) -> Case {
 }
 
 /// An event that a row came from, as far as questions can tell.
-fn event_of(row: &Row) -> Event {
+fn event_of(row: &QueryRow) -> Event {
     let [value, path, when] = row.values() else { panic!() };
     let number = |value: &Value| match value {
         Value::Number(number) => *number,

@@ -5,7 +5,7 @@ use super::recorder::Recorder;
 use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::invalid::Invalid;
-use crate::mechanisms::answers::{Answers, Field, ReadyBundle, Row, Schema, Value};
+use crate::mechanisms::answers::{Answers, Field, QueryRow, ReadyBundle, Schema, Value};
 use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{BoundedNoise, ContributionBound};
 
@@ -53,7 +53,7 @@ fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
                     .whole(0, 10, |record| record.1)
                     .bound(Bound::keys(1));
                 for number in 0..AT_ONCE {
-                    let age = |record: &(u64, i64)| Row::new([Value::Number(20 + record.0 as i64)]);
+                    let age = |record: &(u64, i64)| QueryRow::new([Value::Number(20 + record.0 as i64)]);
                     let answered = people.clone().answer(schema(), age, questions.clone());
                     answered.release_at(&sealing, &format!("q{number}"), bundle.clone());
                 }

@@ -289,9 +289,9 @@ where
     S: Statistic<Tally = Cells<K, C>>,
     M: Mechanism<S>,
 {
-    type Ready = ExactlyReady<M::Ready>;
+    type Prepared = ExactlyReady<M::Prepared>;
 
-    fn ready(&self, statistic: &S) -> Result<Self::Ready, Invalid> {
+    fn ready(&self, statistic: &S) -> Result<Self::Prepared, Invalid> {
         self.0.ready(statistic).map(ExactlyReady)
     }
 }

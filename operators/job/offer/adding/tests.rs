@@ -74,7 +74,7 @@ fn totals_have_their_share_once() {
         let paid = if promise == "lifetime" { 1 } else { 4 };
         assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
-        assert_eq!(offers[1].adding.unwrap().span, Span::SoFar { windows: 31 });
+        assert_eq!(offers[1].adding.unwrap().span, TotalSpan::SoFar { windows: 31 });
         let Settled::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
         // The first total reads from the start of the first window on.
         let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
@@ -88,7 +88,7 @@ fn totals_have_their_share_once() {
 fn windows_that_are_added_up_lie_side_by_side() {
     let week = "every = \"1 day\"\nover = \"1 week\"\ncount = {}\nbound = { per_key = 2 }\nshare = 0.4";
     let offers = offered(&text(week)).unwrap();
-    assert_eq!(offers[1].adding.unwrap().span, Span::Last { windows: 7 });
+    assert_eq!(offers[1].adding.unwrap().span, TotalSpan::Last { windows: 7 });
     assert_eq!(offers[1].schedule, offers[0].schedule);
     assert_eq!(offers[1].schedule.count(), 31);
     // There need be no last one.

@@ -25,11 +25,11 @@ fn ready(bundle: &BoundedNoise) -> ReadyBundle {
     bundle.ready(&limits(1), &schema()).unwrap()
 }
 
-fn count(analyst: &str, id: &str) -> Question {
+fn count(analyst: &str, id: &str) -> Query {
     schema().question(analyst, id, 0).count("all").unwrap()
 }
 
-fn mean(analyst: &str, id: &str) -> Question {
+fn mean(analyst: &str, id: &str) -> Query {
     schema().question(analyst, id, 0).mean("price", "0", "100", "all").unwrap()
 }
 
@@ -50,8 +50,8 @@ impl<'a> Asked<'a> {
         Asked { bundle, opened: Digest::of(b"opened"), state: None, noise: NoiseSource::recording(1) }
     }
 
-    fn asks(&mut self, question: &Question) -> Answered {
-        let found = Found { matched: 1000, terms: 0 };
+    fn asks(&mut self, question: &Query) -> Answered {
+        let found = MatchedTotals { matched: 1000, terms: 0 };
         let state = self.state.take();
         let drawn =
             self.bundle.draw(question, found, version(), self.opened, state.as_deref(), &mut self.noise);
@@ -60,7 +60,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether it is answered, and how many answers are left.
-    fn outcome(&mut self, question: &Question) -> (bool, u64) {
+    fn outcome(&mut self, question: &Query) -> (bool, u64) {
         let answer = self.asks(question);
         (answer.estimate().is_some(), answer.left())
     }
@@ -137,7 +137,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
     let (count, mean) = (count("ann", "1"), mean("ann", "2"));
     for draw in 0..size(100_000, 10_000_000) as u64 {
         let matched = draw % 100_000;
-        let found = Found { matched, terms: 0 };
+        let found = MatchedTotals { matched, terms: 0 };
         let mut asks = |question, found| {
             let opened = Digest::NONE;
             bundle.draw(question, found, version(), opened, None, &mut noise).answer.estimate().unwrap()
@@ -152,7 +152,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
             let Asks::Mean { range, .. } = mean.asks() else { panic!() };
             let high = u64::min(matched, draw % 777);
             let terms = i128::from(high) * i128::from(bundle.steps().term(range, 10_000));
-            let told = asks(&mean, Found { matched, terms });
+            let told = asks(&mean, MatchedTotals { matched, terms });
             let truth = 50.0 + 50.0 * high as f64 / matched as f64;
             let slip = 1e-9;
             assert!(told.low() - slip <= truth && truth <= told.high + slip, "{told:?} of {truth}");
@@ -263,7 +263,7 @@ fn a_line_is_written_as_the_page_says() {
     let question = schema().question("ann \"a\"", "q1", 1_500_000).count("age >= 18").unwrap();
     let answer = asked.asks(&question);
     let certain = &answer.told.unwrap();
-    let shown = |number: crate::mechanisms::answers::certain::Number| number.1.shown(number.0);
+    let shown = |number: crate::mechanisms::answers::certain::DecimalNumber| number.1.shown(number.0);
     let before = format!(
         r#"{{"release":"study","window":null,"part":"{}","question":"q1","analyst":"ann \"a\"","at":"1970-01-01T00:00:01.5Z","asked":"{}","version":{{"start":"1970-01-01T00:00:00Z","end":"1970-01-01T00:00:01Z"}}"#,
         question.part(),

@@ -10,7 +10,7 @@ fn range(low: i64, high: i64) -> Range {
     Range::new(low, high).unwrap()
 }
 
-fn digits(number: Number) -> u32 {
+fn digits(number: DecimalNumber) -> u32 {
     number.1.count() as u32
 }
 
@@ -43,7 +43,7 @@ fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
 }
 
 /// The mean of clipped values lies between the ends, told with so many digits more than the field has: in whole numbers.
-fn holds(told: &Estimated, values: &[i64], range: &Range, field: Point) -> bool {
+fn holds(told: &Estimated, values: &[i64], range: &Range, field: DecimalPoint) -> bool {
     let sum: IBig = values.iter().map(|value| IBig::from(*value.clamp(&range.low(), &range.high()))).sum();
     let (sum, count) = (sum * power(digits(told.low) - field.count() as u32), IBig::from(values.len()));
     told.low.1 == told.high.1
@@ -57,14 +57,14 @@ fn holds(told: &Estimated, values: &[i64], range: &Range, field: Point) -> bool 
 fn mean_of(certain: &Certain, values: &[i64], range: &Range, noise: [i128; 2]) -> Estimated {
     let sum: i128 = values.iter().map(|value| i128::from(certain.steps.term(range, *value))).sum();
     let records = values.len() as i128 * i128::from(certain.steps.count());
-    certain.mean(sum + noise[0], records + noise[1], range, Point::digits(2).unwrap())
+    certain.mean(sum + noise[0], records + noise[1], range, DecimalPoint::digits(2).unwrap())
 }
 
 /// Refutes an interval that forgets the noise of one of its numbers, or which records there may be, or the half step that
 /// a term is rounded by: every pair of draws, against the mean itself.
 #[test]
 fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
-    let field = Point::digits(2).unwrap();
+    let field = DecimalPoint::digits(2).unwrap();
     let mut narrow = 0;
     for (low, high) in [(0, 1), (0, 3), (-2, 5), (0, 100), (-1000, -7)] {
         let range = range(low, high);
@@ -95,17 +95,17 @@ fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
 fn where_there_may_be_nobody_nothing_is_certain_but_the_range() {
     let (certain, range) = (certain(10, 25), range(-3, 4));
     for count in [-1000, 0, 25, 29] {
-        let told = certain.mean(7, count, &range, Point::WHOLE);
+        let told = certain.mean(7, count, &range, DecimalPoint::WHOLE);
         let scale = 10i128.pow(digits(told.low));
         assert_eq!((told.low.0, told.high.0), (-3 * scale, 4 * scale), "{count}");
     }
-    let told = certain.mean(7, 200, &range, Point::WHOLE);
+    let told = certain.mean(7, 200, &range, DecimalPoint::WHOLE);
     assert!(told.low.0 > -3 * 10i128.pow(digits(told.low)), "{told:?}");
 }
 
 #[test]
 fn a_number_is_told_as_finely_as_its_noise_allows() {
-    let shown = |number: Number| number.1.shown(number.0);
+    let shown = |number: DecimalNumber| number.1.shown(number.0);
     let certain = Certain { steps: Steps::new(6_000), reach: 1_001_538, deviation: 278_000.0 };
     let told = certain.count(7_407_123);
     // The deviation is 46 records: a digit behind the point, and no more.
@@ -117,7 +117,7 @@ fn a_number_is_told_as_finely_as_its_noise_allows() {
     let whole = Certain { steps: Steps::new(1), reach: 20, deviation: 3.0 };
     assert_eq!([shown(whole.count(-7).value), shown(whole.bound())], ["-7", "20"]);
     // The mean of prices of two digits from 0 to 100: to a hundred-millionth of the range.
-    let price = certain.mean(-3_000_000, 6_000_000, &range(0, 10_000), Point::digits(2).unwrap());
+    let price = certain.mean(-3_000_000, 6_000_000, &range(0, 10_000), DecimalPoint::digits(2).unwrap());
     assert_eq!(shown(price.value), "25");
     assert_eq!((digits(price.low), digits(price.high)), (6, 6));
 }
@@ -140,7 +140,7 @@ proptest! {
         let (certain, range) = (certain(steps, reach), range(low, high));
         let noise = [first, second].map(|part| (part * reach as f64) as i128);
         let told = mean_of(&certain, &many, &range, noise);
-        prop_assert!(holds(&told, &many, &range, Point::digits(2).unwrap()), "{:?}", told);
+        prop_assert!(holds(&told, &many, &range, DecimalPoint::digits(2).unwrap()), "{:?}", told);
     }
 
     #[test]
@@ -152,6 +152,6 @@ proptest! {
         let (certain, range) = (certain(steps, reach), range(low, high));
         certain.count(count);
         certain.bound();
-        certain.mean(sum, count, &range, Point::digits(digits).unwrap());
+        certain.mean(sum, count, &range, DecimalPoint::digits(digits).unwrap());
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::{BLOCK, Mask};
-use crate::mechanisms::answers::schema::Kind;
+use crate::mechanisms::answers::schema::FieldKind;
 use crate::mechanisms::answers::value::Value;
 
 /// The code of no text.
 pub(super) const NONE: u32 = 0;
 
 #[derive(Clone)]
-pub(super) enum Column {
+pub(super) enum StoredColumn {
     Numbers {
         /// Zero where there is none.
         values: Vec<i64>,
@@ -27,12 +27,12 @@ pub(super) enum Column {
     },
 }
 
-impl Column {
-    pub(super) fn new(kind: Kind) -> Column {
+impl StoredColumn {
+    pub(super) fn new(kind: FieldKind) -> StoredColumn {
         match kind {
-            Kind::Text => Column::Texts { codes: Vec::new(), texts: HashMap::new(), length: 0 },
-            Kind::Number | Kind::Decimal(_) | Kind::Time => {
-                Column::Numbers { values: Vec::new(), present: Vec::new() }
+            FieldKind::Text => StoredColumn::Texts { codes: Vec::new(), texts: HashMap::new(), length: 0 },
+            FieldKind::Number | FieldKind::Decimal(_) | FieldKind::Time => {
+                StoredColumn::Numbers { values: Vec::new(), present: Vec::new() }
             }
         }
     }
@@ -40,7 +40,7 @@ impl Column {
     /// The value of the next row, before which there are so many.
     pub(super) fn push(&mut self, rows: usize, value: &Value) {
         match self {
-            Column::Numbers { values, present } => {
+            StoredColumn::Numbers { values, present } => {
                 let number = match value {
                     Value::Number(number) => Some(*number),
                     Value::None | Value::Text(_) => None,
@@ -53,7 +53,7 @@ impl Column {
                     *word |= u64::from(number.is_some()) << (rows % 64);
                 }
             }
-            Column::Texts { codes, texts, length } => {
+            StoredColumn::Texts { codes, texts, length } => {
                 let code = match value {
                     Value::Text(text) => match texts.get(text) {
                         Some(code) => *code,
@@ -72,11 +72,11 @@ impl Column {
 
     pub(super) fn heap(&self) -> usize {
         match self {
-            Column::Numbers { values, present } => {
+            StoredColumn::Numbers { values, present } => {
                 size_of::<u64>() * (values.capacity() + present.capacity())
             }
             // A map keeps a byte beside each entry, and an eighth of its places free.
-            Column::Texts { codes, texts, length } => {
+            StoredColumn::Texts { codes, texts, length } => {
                 let entry = size_of::<(Box<str>, u32)>() + 1;
                 size_of::<u32>() * codes.capacity() + texts.capacity() * 8 / 7 * entry + length
             }

@@ -1,8 +1,8 @@
 //! A filter's steps, made ready for the columns that it is asked of: texts looked up, values laid out.
 
 use super::Mask;
-use super::column::{Column, NONE, block, words};
-use crate::mechanisms::answers::filter::{Step, Test};
+use super::column::{NONE, StoredColumn, block, words};
+use crate::mechanisms::answers::filter::{FilterStep, ValueTest};
 
 /// Numbers this near to each other are looked up by a bit.
 const SPAN: u64 = 1 << 16;
@@ -60,29 +60,33 @@ pub(super) enum Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    pub(super) fn of(step: &'a Step, columns: &'a [Column]) -> Probe<'a> {
+    pub(super) fn of(step: &'a FilterStep, columns: &'a [StoredColumn]) -> Probe<'a> {
         let (place, test) = match step {
-            Step::All => return Probe::All,
-            Step::Not => return Probe::Not,
-            Step::And => return Probe::And,
-            Step::Or => return Probe::Or,
-            Step::Field(place, test) => (*place as usize, test),
+            FilterStep::All => return Probe::All,
+            FilterStep::Not => return Probe::Not,
+            FilterStep::And => return Probe::And,
+            FilterStep::Or => return Probe::Or,
+            FilterStep::Field(place, test) => (*place as usize, test),
         };
         match (columns.get(place), test) {
-            (Some(Column::Numbers { values, present }), Test::Within(low, high)) if low <= high => {
+            (Some(StoredColumn::Numbers { values, present }), ValueTest::Within(low, high))
+                if low <= high =>
+            {
                 Probe::Within { values, present, low: *low, span: high.abs_diff(*low) }
             }
-            (Some(Column::Numbers { values, present }), Test::Among(numbers)) => match &**numbers {
-                &[low, .., high] if high.abs_diff(low) < SPAN => {
-                    let places = numbers.iter().map(|number| number.abs_diff(low));
-                    Probe::Near { values, present, low, bits: bits(places) }
+            (Some(StoredColumn::Numbers { values, present }), ValueTest::Among(numbers)) => {
+                match &**numbers {
+                    &[low, .., high] if high.abs_diff(low) < SPAN => {
+                        let places = numbers.iter().map(|number| number.abs_diff(low));
+                        Probe::Near { values, present, low, bits: bits(places) }
+                    }
+                    _ => Probe::Among { values, present, numbers },
                 }
-                _ => Probe::Among { values, present, numbers },
-            },
-            (Some(Column::Numbers { values, present }), Test::NotNumber(number)) => {
+            }
+            (Some(StoredColumn::Numbers { values, present }), ValueTest::NotNumber(number)) => {
                 Probe::Other { values, present, number: *number }
             }
-            (Some(Column::Texts { codes, texts, .. }), Test::Words(words)) => {
+            (Some(StoredColumn::Texts { codes, texts, .. }), ValueTest::Words(words)) => {
                 let found: Vec<u32> = words.iter().filter_map(|word| texts.get(word)).copied().collect();
                 match found[..] {
                     [] => Probe::None,
@@ -90,7 +94,7 @@ impl<'a> Probe<'a> {
                     _ => Probe::Codes { codes, bits: bits(found.into_iter().map(u64::from)) },
                 }
             }
-            (Some(Column::Texts { codes, texts, .. }), Test::NotWord(word)) => {
+            (Some(StoredColumn::Texts { codes, texts, .. }), ValueTest::NotWord(word)) => {
                 Probe::NotCode { codes, code: texts.get(word).copied().unwrap_or(NONE) }
             }
             _ => Probe::None,

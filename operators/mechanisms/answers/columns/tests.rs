@@ -6,22 +6,22 @@ use super::*;
 use crate::mechanisms::answers::sample::{holds, rows, schema, trees, written};
 use crate::mechanisms::answers::{Field, Filter};
 
-fn kept(schema: &Schema, rows: &[Row]) -> Columns {
-    let mut columns = Columns::new(schema);
+fn kept(schema: &Schema, rows: &[QueryRow]) -> ColumnStore {
+    let mut columns = ColumnStore::new(schema);
     rows.iter().for_each(|row| columns.push(row));
     columns
 }
 
 /// What a question finds, by its words alone.
-fn plainly(question: &Question, steps: &Steps, rows: &[Row]) -> Found {
+fn plainly(question: &Query, steps: &Steps, rows: &[QueryRow]) -> MatchedTotals {
     let filter: &Filter = question.filter();
-    let mut found = Found::default();
+    let mut found = MatchedTotals::default();
     for row in rows.iter().filter(|row| filter.matches(row)) {
         match question.asks() {
             Asks::Count => found.matched += 1,
             Asks::Mean { field, range } => {
                 if let Some(Value::Number(value)) = row.values().get(*field) {
-                    found += Found { matched: 1, terms: steps.term(range, *value).into() };
+                    found += MatchedTotals { matched: 1, terms: steps.term(range, *value).into() };
                 }
             }
         }
@@ -30,7 +30,7 @@ fn plainly(question: &Question, steps: &Steps, rows: &[Row]) -> Found {
 }
 
 #[track_caller]
-fn same(one: Found, other: Found) {
+fn same(one: MatchedTotals, other: MatchedTotals) {
     assert_eq!((one.matched, one.terms), (other.matched, other.terms));
 }
 
@@ -50,7 +50,7 @@ proptest! {
         let matching = rows.iter().filter(|row| holds(&tree, row)).count() as u64;
         let asked = |id| schema.question("ann", id, 0);
         let count = asked("1").count(&written(&tree)).unwrap();
-        same(columns.found(&count, &steps), Found { matched: matching, terms: 0 });
+        same(columns.found(&count, &steps), MatchedTotals { matched: matching, terms: 0 });
         for (field, low, high) in [
             ("age", "-2", "3"),
             ("age", "-3000000", "5000001"),
@@ -67,26 +67,26 @@ proptest! {
 #[test]
 fn what_workers_keep_adds_up() {
     let schema = Schema::new([Field::number("age")]).unwrap();
-    let row = |age: i64| Row::from([age.into()]);
+    let row = |age: i64| QueryRow::from([age.into()]);
     let (one, other) = (kept(&schema, &[row(1), row(5)]), kept(&schema, &[row(9)]));
     let question = schema.question("ann", "q", 0).mean("age", "0", "8", "age > 1").unwrap();
     let found = [&one, &other].into_iter().map(|columns| columns.found(&question, &Steps::new(80))).sum();
-    same(found, Found { matched: 2, terms: 20 + 80 });
-    assert!(Columns::new(&schema).is_empty() && one.len() == 2);
+    same(found, MatchedTotals { matched: 2, terms: 20 + 80 });
+    assert!(ColumnStore::new(&schema).is_empty() && one.len() == 2);
 }
 
 // Refutes a sum of a block in 64 bits.
 #[test]
 fn sums_do_not_overflow() {
     let schema = Schema::new([Field::number("age")]).unwrap();
-    let columns = kept(&schema, &vec![Row::from([i64::MAX.into()]); 5_000]);
+    let columns = kept(&schema, &vec![QueryRow::from([i64::MAX.into()]); 5_000]);
     let steps = Steps::new(1 << 62);
     for (low, high) in [(i64::MIN, i64::MAX), (-(1 << 60), 1 << 60), (0, 1), (-(1 << 52), 1 << 52)] {
         let asked = schema.question("ann", "q", 0);
         let question = asked.mean("age", &low.to_string(), &high.to_string(), "all").unwrap();
         let Asks::Mean { range, .. } = question.asks() else { panic!() };
         let terms = 5_000 * i128::from(steps.unit(range));
-        same(columns.found(&question, &steps), Found { matched: 5_000, terms });
+        same(columns.found(&question, &steps), MatchedTotals { matched: 5_000, terms });
     }
 }
 
@@ -94,23 +94,27 @@ fn sums_do_not_overflow() {
 #[test]
 fn a_number_takes_little_more_than_eight_bytes() {
     let schema = Schema::new([Field::number("age"), Field::time("when"), Field::text("country")]).unwrap();
-    let mut columns = Columns::new(&schema);
+    let mut columns = ColumnStore::new(&schema);
     for place in 0..100_000_i64 {
-        columns.push(&Row::from([place.into(), place.into(), ["DE", "AT"][(place % 2) as usize].into()]));
+        columns.push(&QueryRow::from([
+            place.into(),
+            place.into(),
+            ["DE", "AT"][(place % 2) as usize].into(),
+        ]));
         if place > 5_000 {
             let each = columns.heap() as f64 / columns.len() as f64;
             assert!((20.0..24.0).contains(&each), "{each} bytes a row, for two numbers and a text");
         }
     }
     let before = columns.heap();
-    columns.push(&Row::from([0.into(), 0.into(), "x".repeat(10_000).into()]));
+    columns.push(&QueryRow::from([0.into(), 0.into(), "x".repeat(10_000).into()]));
     assert!(columns.heap() >= before + 10_000);
 }
 
 #[test]
 fn what_is_kept_is_not_shown() {
     let schema = Schema::new([Field::number("age")]).unwrap();
-    let columns = kept(&schema, &[Row::from([77.into()])]);
+    let columns = kept(&schema, &[QueryRow::from([77.into()])]);
     let question = schema.question("ann", "q", 0).count("all").unwrap();
     assert_eq!(format!("{columns:?} {:?}", columns.found(&question, &Steps::new(1))), "<private> <private>");
 }

@@ -6,15 +6,15 @@
 //!             | field "in" "{" value { "," value } "}"
 //! ```
 
-use super::Test;
+use super::ValueTest;
 use super::tokens::{Token, Tokens};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::schema::{self, Field, moment};
 use crate::time;
 
 /// What stands behind the name of a field. At most so many values.
-pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Invalid> {
-    let text = field.kind() == schema::Kind::Text;
+pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
+    let text = field.kind() == schema::FieldKind::Text;
     match tokens.next() {
         Token::Word("in") => {
             tokens.take()?;
@@ -30,10 +30,10 @@ pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
             let equal = *sign == "=";
             tokens.take()?;
             Ok(match (value(tokens, field)?, equal) {
-                (Value::Number(number), true) => Test::Within(number, number),
-                (Value::Number(number), false) => Test::NotNumber(number),
-                (Value::Text(text), true) => Test::Words([text].into()),
-                (Value::Text(text), false) => Test::NotWord(text),
+                (ComparedValue::Number(number), true) => ValueTest::Within(number, number),
+                (ComparedValue::Number(number), false) => ValueTest::NotNumber(number),
+                (ComparedValue::Text(text), true) => ValueTest::Words([text].into()),
+                (ComparedValue::Text(text), false) => ValueTest::NotWord(text),
             })
         }
         Token::Sign("<" | "<=" | ">" | ">=") if text => {
@@ -51,7 +51,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
                 ">" => (number.checked_add(1), Some(i64::MAX)),
                 _ => (Some(number), Some(i64::MAX)),
             };
-            let test = low.zip(high).map(|(low, high)| Test::Within(low, high));
+            let test = low.zip(high).map(|(low, high)| ValueTest::Within(low, high));
             test.ok_or_else(|| {
                 tokens.refuse_at(at, InvalidKind::TooLarge, "a number beyond which there are others", "")
             })
@@ -66,23 +66,23 @@ pub(super) fn too_many(tokens: &Tokens<'_>) -> Invalid {
     tokens.refuse_at(tokens.at(), InvalidKind::TooLarge, due, "")
 }
 
-enum Value {
+enum ComparedValue {
     Number(i64),
     Text(Box<str>),
 }
 
-fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<Value, Invalid> {
+fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<ComparedValue, Invalid> {
     match (field.kind(), tokens.next()) {
-        (schema::Kind::Text, Token::Text(text)) => {
+        (schema::FieldKind::Text, Token::Text(text)) => {
             let text = text.as_str().into();
             tokens.take()?;
-            Ok(Value::Text(text))
+            Ok(ComparedValue::Text(text))
         }
-        (schema::Kind::Text, Token::Number(_)) => {
+        (schema::FieldKind::Text, Token::Number(_)) => {
             Err(tokens.refuse(InvalidKind::Mixed, "a text in double quotes"))
         }
-        (schema::Kind::Text, _) => Err(tokens.refuse(InvalidKind::Malformed, "a text in double quotes")),
-        _ => number(tokens, field).map(Value::Number),
+        (schema::FieldKind::Text, _) => Err(tokens.refuse(InvalidKind::Malformed, "a text in double quotes")),
+        _ => number(tokens, field).map(ComparedValue::Number),
     }
 }
 
@@ -90,23 +90,25 @@ fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<Value, Invalid> {
 fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
     let refuse = |kind, due: &str| Err(tokens.refuse_at(tokens.at(), kind, due, ""));
     let number = match (field.kind(), tokens.next()) {
-        (schema::Kind::Time, Token::Text(text)) => match time::at(text) {
+        (schema::FieldKind::Time, Token::Text(text)) => match time::at(text) {
             // It is told again, and by the clock of UTC it may be in another year.
             Ok(time) if moment(time).is_some() => time,
             Ok(_) => return refuse(InvalidKind::TooLarge, "a moment of the years 0 to 9999"),
             Err(refused) => return refuse(refused.kind(), refused.remedy()),
         },
-        (schema::Kind::Number | schema::Kind::Decimal(_), Token::Number(text)) => match field.steps(text) {
-            Ok(number) => number,
-            Err((kind, due)) => return refuse(kind, &due),
-        },
+        (schema::FieldKind::Number | schema::FieldKind::Decimal(_), Token::Number(text)) => {
+            match field.steps(text) {
+                Ok(number) => number,
+                Err((kind, due)) => return refuse(kind, &due),
+            }
+        }
         (kind, next) => {
             let wrong = match next {
                 Token::Text(_) | Token::Number(_) => InvalidKind::Mixed,
                 _ => InvalidKind::Malformed,
             };
             let due = match kind {
-                schema::Kind::Time => {
+                schema::FieldKind::Time => {
                     "a moment in double quotes, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\","
                 }
                 _ => "a number",
@@ -119,7 +121,7 @@ fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
 }
 
 /// A range without one of its ends goes on for ever there.
-fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
+fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<ValueTest, Invalid> {
     let low = match tokens.next() {
         Token::Sign("..") => None,
         Token::Number(_) | Token::Text(_) => Some(number(tokens, field)?),
@@ -149,11 +151,11 @@ fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<Test, Invalid> {
         let due = "an end above its beginning, for a range holds the one and not the other,";
         tokens.refuse_at(at, InvalidKind::TooSmall, due, "")
     };
-    last.filter(|last| first <= *last).map(|last| Test::Within(first, last)).ok_or_else(empty)
+    last.filter(|last| first <= *last).map(|last| ValueTest::Within(first, last)).ok_or_else(empty)
 }
 
 /// A set without its first brace.
-fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Invalid> {
+fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
     if matches!(tokens.next(), Token::Sign("}")) {
         return Err(tokens.refuse(InvalidKind::Empty, "at least one value"));
     }
@@ -163,8 +165,8 @@ fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Inva
             return Err(too_many(tokens));
         }
         match value(tokens, field)? {
-            Value::Number(number) => numbers.push(number),
-            Value::Text(text) => words.push(text),
+            ComparedValue::Number(number) => numbers.push(number),
+            ComparedValue::Text(text) => words.push(text),
         }
         if tokens.takes("}")? {
             break;
@@ -178,8 +180,8 @@ fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<Test, Inva
     words.sort_unstable();
     words.dedup();
     Ok(match numbers[..] {
-        [] => Test::Words(words.into()),
-        [only] => Test::Within(only, only),
-        _ => Test::Among(numbers.into()),
+        [] => ValueTest::Words(words.into()),
+        [only] => ValueTest::Within(only, only),
+        _ => ValueTest::Among(numbers.into()),
     })
 }

@@ -1,6 +1,6 @@
 //! The order of a filter's steps: one for each meaning that parentheses do not change.
 
-use super::Step;
+use super::FilterStep;
 
 /// What joins two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub(super) enum Join {
 /// A condition that is joined to others by one word is a chain: the first, then each of the others with its join behind it.
 /// `a and (b and c)` is the chain of `a and b and c`, and what is denied twice is not denied.
 #[derive(Debug, Default)]
-pub(super) struct Order {
-    steps: Vec<Step>,
+pub(super) struct PostfixOrder {
+    steps: Vec<FilterStep>,
     /// The conditions that are not joined yet.
     conditions: Vec<Condition>,
 }
@@ -31,9 +31,9 @@ struct Condition {
     denied: bool,
 }
 
-impl Order {
+impl PostfixOrder {
     /// A condition by itself.
-    pub(super) fn add(&mut self, step: Step) {
+    pub(super) fn add(&mut self, step: FilterStep) {
         let begins = self.steps.len();
         self.conditions.push(Condition { join: None, begins, first: begins, denied: false });
         self.steps.push(step);
@@ -44,7 +44,7 @@ impl Order {
         let Some(last) = self.conditions.last_mut() else { return };
         last.denied = !last.denied;
         match last.denied {
-            true => self.steps.push(Step::Not),
+            true => self.steps.push(FilterStep::Not),
             false => drop(self.steps.pop()),
         }
     }
@@ -55,8 +55,8 @@ impl Order {
         let Some(left) = self.conditions.last_mut() else { return };
         let chain = |condition: &Condition| condition.join == Some(join) && !condition.denied;
         let step = match join {
-            Join::And => Step::And,
-            Join::Or => Step::Or,
+            Join::And => FilterStep::And,
+            Join::Or => FilterStep::Or,
         };
         // The right one's own joins stay behind its other parts.
         let place = if chain(&right) { right.first } else { self.steps.len() };
@@ -68,7 +68,7 @@ impl Order {
     }
 
     /// All steps.
-    pub(super) fn finish(self) -> Vec<Step> {
+    pub(super) fn finish(self) -> Vec<FilterStep> {
         self.steps
     }
 }

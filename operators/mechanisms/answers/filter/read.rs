@@ -9,9 +9,9 @@
 //! What is open is kept in a list, not on the stack, so that no text is nested too deep to be refused.
 
 use super::comparison;
-use super::order::{Join, Order};
+use super::order::{Join, PostfixOrder};
 use super::tokens::{Token, Tokens};
-use super::{LONGEST, Step};
+use super::{FilterStep, LONGEST};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answers::Schema;
 use crate::words::meant;
@@ -30,16 +30,16 @@ enum Open {
     Joined(Join),
 }
 
-pub(super) fn read(schema: &Schema, text: &str) -> Result<Vec<Step>, Invalid> {
+pub(super) fn read(schema: &Schema, text: &str) -> Result<Vec<FilterStep>, Invalid> {
     if text.len() > LONGEST {
         return Err(too_long());
     }
-    let mut reader = Reader {
+    let mut reader = FilterReader {
         schema,
         tokens: Tokens::of(text)?,
         open: Vec::new(),
         depth: 0,
-        order: Order::default(),
+        order: PostfixOrder::default(),
         values: 0,
     };
     if *reader.tokens.next() == Token::End {
@@ -58,16 +58,16 @@ pub(super) fn too_long() -> Invalid {
     Invalid::new("filter", InvalidKind::TooLarge, format!("a text of at most {LONGEST} bytes"))
 }
 
-struct Reader<'a> {
+struct FilterReader<'a> {
     schema: &'a Schema,
     tokens: Tokens<'a>,
     open: Vec<Open>,
     depth: usize,
-    order: Order,
+    order: PostfixOrder,
     values: usize,
 }
 
-impl Reader<'_> {
+impl FilterReader<'_> {
     /// Reads a condition, with what stands before it.
     fn begin(&mut self) -> Result<(), Invalid> {
         loop {
@@ -76,7 +76,7 @@ impl Reader<'_> {
                 Token::Word("not") => Open::Not,
                 Token::Word("all") => {
                     self.tokens.take()?;
-                    self.order.add(Step::All);
+                    self.order.add(FilterStep::All);
                     return self.count(1);
                 }
                 Token::Word("and" | "or" | "in") => {
@@ -113,7 +113,7 @@ impl Reader<'_> {
         self.tokens.take()?;
         let test = comparison::read(&mut self.tokens, field, VALUES - self.values)?;
         self.count(test.values())?;
-        self.order.add(Step::Field(place as u32, test));
+        self.order.add(FilterStep::Field(place as u32, test));
         Ok(())
     }
 

@@ -94,7 +94,7 @@ fn one_meaning_has_one_text() {
 // Refutes three-valued logic: who has no age is not of age 1.
 #[test]
 fn what_is_absent_passes_nothing() {
-    let nobody = Row::from([]);
+    let nobody = QueryRow::from([]);
     for (text, matches) in [
         ("age = 1", false),
         ("age != 1", false),
@@ -263,13 +263,16 @@ fn what_is_shown_is_cut_and_printable() {
 // Refutes steps that are taken as they come: from elsewhere, they may be no program.
 #[test]
 fn steps_that_are_no_program_are_refused() {
-    let sent = |program: &[Step]| {
+    let sent = |program: &[FilterStep]| {
         let unread = Unread { program: program.into(), text: "all".into() };
         Filter::try_from(unread).is_ok()
     };
-    assert!(sent(&[Step::All, Step::Not]));
+    assert!(sent(&[FilterStep::All, FilterStep::Not]));
     assert!(
-        !sent(&[]) && !sent(&[Step::Not]) && !sent(&[Step::All, Step::And]) && !sent(&[Step::All, Step::All])
+        !sent(&[])
+            && !sent(&[FilterStep::Not])
+            && !sent(&[FilterStep::All, FilterStep::And])
+            && !sent(&[FilterStep::All, FilterStep::All])
     );
-    assert!(!sent(&[Step::Field(0, Test::Among([2, 1].into()))]));
+    assert!(!sent(&[FilterStep::Field(0, ValueTest::Among([2, 1].into()))]));
 }

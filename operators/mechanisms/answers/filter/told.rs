@@ -1,8 +1,8 @@
 //! Steps become a filter's text again.
 
-use super::{Step, Test};
+use super::{FilterStep, ValueTest};
 use crate::mechanisms::answers::Schema;
-use crate::mechanisms::answers::schema::{Field, Kind, moment, printable, told};
+use crate::mechanisms::answers::schema::{Field, FieldKind, moment, printable, told};
 
 /// How tightly a text holds together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,18 +14,18 @@ enum Tight {
 }
 
 /// The one text of these steps; none where they are no filter of this schema, or a moment has no text.
-pub(super) fn tell(schema: &Schema, steps: &[Step]) -> Option<String> {
+pub(super) fn tell(schema: &Schema, steps: &[FilterStep]) -> Option<String> {
     let mut texts: Vec<(String, Tight)> = Vec::new();
     for step in steps {
         let text = match step {
-            Step::All => ("all".to_owned(), Tight::One),
-            Step::Field(place, test) => {
+            FilterStep::All => ("all".to_owned(), Tight::One),
+            FilterStep::Field(place, test) => {
                 let field = schema.fields().get(*place as usize)?;
                 (format!("{} {}", told(field.name()), comparison(field, test)?), Tight::One)
             }
-            Step::Not => (format!("not {}", held(texts.pop()?, Tight::One)), Tight::One),
-            Step::And => joined(&mut texts, " and ", Tight::And)?,
-            Step::Or => joined(&mut texts, " or ", Tight::Or)?,
+            FilterStep::Not => (format!("not {}", held(texts.pop()?, Tight::One)), Tight::One),
+            FilterStep::And => joined(&mut texts, " and ", Tight::And)?,
+            FilterStep::Or => joined(&mut texts, " or ", Tight::Or)?,
         };
         texts.push(text);
     }
@@ -43,24 +43,24 @@ fn held((text, tight): (String, Tight), needed: Tight) -> String {
     if tight < needed { format!("({text})") } else { text }
 }
 
-fn comparison(field: &Field, test: &Test) -> Option<String> {
+fn comparison(field: &Field, test: &ValueTest) -> Option<String> {
     let shown = |number: i64| match field.kind() {
-        Kind::Time => moment(number).map(|text| format!("\"{text}\"")),
+        FieldKind::Time => moment(number).map(|text| format!("\"{text}\"")),
         _ => Some(field.point().shown(number.into())),
     };
     Some(match test {
-        Test::Within(low, high) if low == high => format!("= {}", shown(*low)?),
-        Test::Within(low, i64::MAX) => format!(">= {}", shown(*low)?),
+        ValueTest::Within(low, high) if low == high => format!("= {}", shown(*low)?),
+        ValueTest::Within(low, i64::MAX) => format!(">= {}", shown(*low)?),
         // Below the largest, for that was the arm before.
-        Test::Within(i64::MIN, high) => format!("< {}", shown(high + 1)?),
-        Test::Within(low, high) => format!("in {}..{}", shown(*low)?, shown(high + 1)?),
-        Test::Among(numbers) => set(numbers.iter().map(|number| shown(*number)))?,
-        Test::NotNumber(number) => format!("!= {}", shown(*number)?),
-        Test::Words(words) => match &**words {
+        ValueTest::Within(i64::MIN, high) => format!("< {}", shown(high + 1)?),
+        ValueTest::Within(low, high) => format!("in {}..{}", shown(*low)?, shown(high + 1)?),
+        ValueTest::Among(numbers) => set(numbers.iter().map(|number| shown(*number)))?,
+        ValueTest::NotNumber(number) => format!("!= {}", shown(*number)?),
+        ValueTest::Words(words) => match &**words {
             [word] => format!("= {}", quoted(word)),
             words => set(words.iter().map(|word| Some(quoted(word))))?,
         },
-        Test::NotWord(word) => format!("!= {}", quoted(word)),
+        ValueTest::NotWord(word) => format!("!= {}", quoted(word)),
     })
 }
 

@@ -9,27 +9,25 @@ fn ratio(numerator: u128, denominator: u128) -> Ratio {
     Ratio::new(numerator, denominator).unwrap()
 }
 
-fn exponential(half: Ratio, step: u64) -> Choice {
-    Choice::Exponential(Decay::new(half, step).unwrap())
+fn exponential(half: Ratio, step: u64) -> AnswerChoice {
+    AnswerChoice::Exponential(Decay::new(half, step).unwrap())
 }
 
 const LOSSES: [u64; 6] = [4, 1, 0, 0, 3, 7];
 
 /// Every loss twice, in runs of two cells and of one.
-fn runs() -> Vec<Run> {
-    let one = |loss| Run { cells: 1, loss };
+fn runs() -> Vec<EqualLossRun> {
+    let one = |loss| EqualLossRun { cells: 1, loss };
     LOSSES
         .iter()
         .enumerate()
-        .flat_map(
-            |(place, &loss)| {
-                if place % 2 == 0 { vec![Run { cells: 2, loss }] } else { vec![one(loss), one(loss)] }
-            },
-        )
+        .flat_map(|(place, &loss)| {
+            if place % 2 == 0 { vec![EqualLossRun { cells: 2, loss }] } else { vec![one(loss), one(loss)] }
+        })
         .collect()
 }
 
-fn counts(choice: &Choice, draws: usize, seed: u64) -> Vec<u64> {
+fn counts(choice: &AnswerChoice, draws: usize, seed: u64) -> Vec<u64> {
     let mut noise = NoiseSource::seeded(seed);
     let mut counts = vec![0; 2 * LOSSES.len()];
     for _ in 0..draws {
@@ -44,7 +42,7 @@ fn answers_are_chosen_by_the_weight_of_their_loss() {
     let decay = Decay::new(ratio(2, 3), 1).unwrap();
     let weights: Vec<f64> = (0..12).map(|cell| decay.weight(LOSSES[cell / 2]) as f64).collect();
     let law: Vec<f64> = weights.iter().map(|weight| weight / weights.iter().sum::<f64>()).collect();
-    let counts = counts(&Choice::Exponential(decay), size(200_000, 1_000_000), 1);
+    let counts = counts(&AnswerChoice::Exponential(decay), size(200_000, 1_000_000), 1);
     chi_squared(&counts, &law).assert_fits();
     // A mutant that takes a whole epsilon for the half of it.
     let steep: Vec<f64> = (0..12).map(|cell| (-4.0 / 3.0 * LOSSES[cell / 2] as f64).exp()).collect();
@@ -77,7 +75,7 @@ fn permute_and_flip_draws_from_its_law() {
     let chances: Vec<f64> = (0..12).map(|cell| (-0.5 * LOSSES[cell / 2] as f64).exp()).collect();
     let law = flipped(&chances);
     assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    let counts = counts(&Choice::Flip(ratio(1, 2)), size(200_000, 1_000_000), 2);
+    let counts = counts(&AnswerChoice::Flip(ratio(1, 2)), size(200_000, 1_000_000), 2);
     chi_squared(&counts, &law).assert_fits();
     let weights: Vec<f64> = chances.iter().map(|chance| chance / chances.iter().sum::<f64>()).collect();
     chi_squared(&counts, &weights).assert_refuted();
@@ -123,7 +121,7 @@ fn permute_and_flip_costs_more_in_rho_than_the_exponential_mechanism() {
 #[test]
 fn the_widest_grid_is_chosen_from_evenly() {
     let choice = exponential(ratio(1, 2), 1);
-    let wide = [Run { cells: 1 << 39, loss: 0 }, Run { cells: 1 << 39, loss: 0 }];
+    let wide = [EqualLossRun { cells: 1 << 39, loss: 0 }, EqualLossRun { cells: 1 << 39, loss: 0 }];
     let mut noise = NoiseSource::seeded(3);
     let upper = (0..10_000).filter(|_| choice.choose(&wide, &mut noise) >= 1 << 39).count();
     binomial_within(upper, 10_000, 0.5);
@@ -131,33 +129,38 @@ fn the_widest_grid_is_chosen_from_evenly() {
     binomial_within(even, 10_000, 0.5);
     // One good cell among all the bad: the floor gives them 2^-20 in all.
     let needle = [
-        Run { cells: 1 << 39, loss: 1 << 50 },
-        Run { cells: 1, loss: 0 },
-        Run { cells: 1 << 39, loss: 1 << 50 },
+        EqualLossRun { cells: 1 << 39, loss: 1 << 50 },
+        EqualLossRun { cells: 1, loss: 0 },
+        EqualLossRun { cells: 1 << 39, loss: 1 << 50 },
     ];
     assert!((0..1000).all(|_| choice.choose(&needle, &mut noise) == 1 << 39));
 }
 
 #[test]
 fn what_is_asked_for_shows_no_data() {
-    let asked = |choice: &Choice, runs: &[Run]| {
+    let asked = |choice: &AnswerChoice, runs: &[EqualLossRun]| {
         let mut noise = NoiseSource::recording(4);
         choice.choose(runs, &mut noise);
         noise.requests().to_vec()
     };
-    for choice in [exponential(ratio(1, 2), 9), Choice::Flip(ratio(1, 18))] {
-        let wide = asked(&choice, &[Run { cells: 50, loss: 3 }, Run { cells: 9, loss: 12_000 }]);
+    for choice in [exponential(ratio(1, 2), 9), AnswerChoice::Flip(ratio(1, 18))] {
+        let wide =
+            asked(&choice, &[EqualLossRun { cells: 50, loss: 3 }, EqualLossRun { cells: 9, loss: 12_000 }]);
         assert_eq!(wide.len(), 1);
-        assert_eq!(wide, asked(&choice, &[Run { cells: 1, loss: 0 }]));
+        assert_eq!(wide, asked(&choice, &[EqualLossRun { cells: 1, loss: 0 }]));
     }
 }
 
 #[test]
 fn no_runs_and_empty_runs_do_not_panic() {
     let mut noise = NoiseSource::seeded(5);
-    for choice in [exponential(ratio(1, 2), 1), Choice::Flip(ratio(1, 2))] {
+    for choice in [exponential(ratio(1, 2), 1), AnswerChoice::Flip(ratio(1, 2))] {
         assert_eq!(choice.choose(&[], &mut noise), 0);
-        let second = [Run { cells: 0, loss: 0 }, Run { cells: 1, loss: u64::MAX }, Run { cells: 0, loss: 2 }];
+        let second = [
+            EqualLossRun { cells: 0, loss: 0 },
+            EqualLossRun { cells: 1, loss: u64::MAX },
+            EqualLossRun { cells: 0, loss: 2 },
+        ];
         assert_eq!(choice.choose(&second, &mut noise), 0);
     }
 }
@@ -165,11 +168,11 @@ fn no_runs_and_empty_runs_do_not_panic() {
 // Refutes a bound that is passed more often than it says, and one that is far from the least there is.
 #[test]
 fn losses_pass_the_bound_no_more_often_than_it_says() {
-    for (choice, seed) in [(exponential(ratio(1, 4), 1), 6), (Choice::Flip(ratio(1, 4)), 7)] {
+    for (choice, seed) in [(exponential(ratio(1, 4), 1), 6), (AnswerChoice::Flip(ratio(1, 4)), 7)] {
         let mut noise = NoiseSource::seeded(seed);
         // One good answer, and of each loss a hundred.
-        let runs: Vec<Run> =
-            (0..200).map(|loss| Run { cells: if loss == 0 { 1 } else { 100 }, loss }).collect();
+        let runs: Vec<EqualLossRun> =
+            (0..200).map(|loss| EqualLossRun { cells: if loss == 0 { 1 } else { 100 }, loss }).collect();
         let cells = runs.iter().map(|run| run.cells).sum();
         let bound = choice.exceeded(cells, 0, 0.1).unwrap();
         let closed = ((cells as f64 / 0.1).ln() * 4.0).ceil() as u64;
@@ -180,5 +183,5 @@ fn losses_pass_the_bound_no_more_often_than_it_says() {
     }
     // The floor is above what is asked for.
     assert_eq!(exponential(ratio(1, 4), 1).exceeded(1 << 40, 0, 1e-8), None);
-    assert_eq!(Choice::Flip(ratio(1, u128::MAX)).exceeded(10, 0, 0.1), None);
+    assert_eq!(AnswerChoice::Flip(ratio(1, u128::MAX)).exceeded(10, 0, 0.1), None);
 }

@@ -14,11 +14,11 @@ fn ready(exponential: &Exponential, grid: Grid) -> Inverted<(), Maximum> {
 
 fn inverse<F: Monotone>(function: F, grid: Grid, tau: u64, most: u64) -> Inverse<F> {
     let half = crate::noise::Ratio::new(1, 2).unwrap();
-    let choice = Choice::Exponential(Decay::new(half, 1).unwrap());
+    let choice = AnswerChoice::Exponential(Decay::new(half, 1).unwrap());
     Inverse { aim: Aim { function, grid, tau, most }, choice }
 }
 
-fn ranked<F: Monotone>(inverse: &Inverse<F>, people: &[i64]) -> Ranked {
+fn ranked<F: Monotone>(inverse: &Inverse<F>, people: &[i64]) -> RankedTops {
     let mut tops = Tops::default();
     people.iter().for_each(|value| tops.add((*value).max(F::LEAST), inverse.aim.most as usize + F::LOOKS_AT));
     tops.ranked()

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The loss of each answer, written out.
-fn spread(runs: &[Run]) -> Vec<u64> {
+fn spread(runs: &[EqualLossRun]) -> Vec<u64> {
     runs.iter().flat_map(|run| std::iter::repeat_n(run.loss, run.cells as usize)).collect()
 }
 
@@ -115,13 +115,17 @@ fn the_reach_is_reached() {
 fn runs_of_equal_loss_are_joined() {
     let median = Quantile::of(1, 2).unwrap();
     let grid = Grid::linear(0, (1 << 40) - 1, 1).unwrap();
-    assert_eq!(by_value(&[], &grid, median), [Run { cells: 1 << 40, loss: 0 }]);
-    assert_eq!(by_value(&[-5, i64::MAX], &grid, median), [Run { cells: 1 << 40, loss: 0 }]);
+    assert_eq!(by_value(&[], &grid, median), [EqualLossRun { cells: 1 << 40, loss: 0 }]);
+    assert_eq!(by_value(&[-5, i64::MAX], &grid, median), [EqualLossRun { cells: 1 << 40, loss: 0 }]);
     assert_eq!(
         by_value(&[7], &grid, median),
-        [Run { cells: 7, loss: 1 }, Run { cells: 1, loss: 0 }, Run { cells: (1 << 40) - 8, loss: 1 }]
+        [
+            EqualLossRun { cells: 7, loss: 1 },
+            EqualLossRun { cells: 1, loss: 0 },
+            EqualLossRun { cells: (1 << 40) - 8, loss: 1 }
+        ]
     );
-    assert_eq!(by_cut(&[], 4, 4, median), [Run { cells: 1, loss: 0 }]);
+    assert_eq!(by_cut(&[], 4, 4, median), [EqualLossRun { cells: 1, loss: 0 }]);
 }
 
 #[test]

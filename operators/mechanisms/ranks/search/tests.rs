@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mechanisms::answer::Ranks;
-use crate::mechanisms::ranks::tops::Ranked;
+use crate::mechanisms::ranks::tops::RankedTops;
 use crate::mechanisms::ranks::{Altogether, BinarySearch, Grid, Maximum, PerPerson, loss_moves_by_one};
 use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally, Tellable};
 
@@ -160,7 +160,7 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
         let aim = &search.aim;
         let found = super::search(aim.grid.top(), aim.tau, |at| aim.loss(&fewer, at), &draws);
         for (index, noised) in found.compared {
-            let beyond = |ranked: &Ranked| noised as f64 - aim.loss(ranked, index) as f64;
+            let beyond = |ranked: &RankedTops| noised as f64 - aim.loss(ranked, index) as f64;
             ratio += (beyond(&more).powi(2) - beyond(&fewer).powi(2)) / (2.0 * sigma * sigma);
         }
         sums = [sums[0] + ratio, sums[1] + ratio * ratio];
@@ -209,7 +209,7 @@ impl Monotone for Third {
         "third".to_owned()
     }
 
-    fn value(&self, people: &crate::mechanisms::Left<'_>) -> i128 {
+    fn value(&self, people: &crate::mechanisms::RemainingPeople<'_>) -> i128 {
         people.largest.get(2).map_or(i128::MIN, |third| (*third).into())
     }
 }
@@ -242,7 +242,7 @@ impl Monotone for Crooked {
         "crooked".to_owned()
     }
 
-    fn value(&self, people: &crate::mechanisms::Left<'_>) -> i128 {
+    fn value(&self, people: &crate::mechanisms::RemainingPeople<'_>) -> i128 {
         people.largest.iter().zip([1, 1, -1]).map(|(value, sign)| i128::from(*value) * sign).sum()
     }
 }
@@ -262,7 +262,7 @@ fn slow_loss<F: Monotone>(function: &F, people: &[i64], y: i64) -> u64 {
         left.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let total = left.iter().map(|value| i128::from(*value)).sum();
         let largest = &left[..left.len().min(F::LOOKS_AT)];
-        let left = crate::mechanisms::Left { people: left.len() as u64, total, largest };
+        let left = crate::mechanisms::RemainingPeople { people: left.len() as u64, total, largest };
         function.value(&left) <= i128::from(y)
     });
     fallen.map(|way| u64::from(way.count_ones())).min().unwrap_or(u64::MAX)

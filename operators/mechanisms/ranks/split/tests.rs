@@ -23,10 +23,10 @@ fn plan(
     quantiles: &[Quantile],
     grid: &Grid,
     per_key: u64,
-    rule: Rule,
+    rule: ChoiceRule,
     spend: Spend,
 ) -> Result<Splitting, Invalid> {
-    Splitting::new(&Asked { quantiles, grid, per_key, rule, spend })
+    Splitting::new(&KeyQuantiles { quantiles, grid, per_key, rule, spend })
 }
 
 fn deciles() -> Vec<Quantile> {
@@ -39,9 +39,9 @@ fn one_quantile_is_drawn_from_its_law() {
     let grid = Grid::linear(1, 16, 1).unwrap();
     let quantiles = of(&[(9, 10)]);
     let values = [1, 3, 3, 3, 7, 9, 12, 12, 40];
-    let plan = plan(&quantiles, &grid, 1, Rule::Exponential, pure(4.0)).unwrap();
-    let Shape::Apart(choices) = &plan.shape else { panic!() };
-    let Choice::Exponential(decay) = &choices[0] else { panic!() };
+    let plan = plan(&quantiles, &grid, 1, ChoiceRule::Exponential, pure(4.0)).unwrap();
+    let SplitShape::Apart(choices) = &plan.shape else { panic!() };
+    let AnswerChoice::Exponential(decay) = &choices[0] else { panic!() };
     let mut weights = Vec::new();
     for run in losses::by_value(&values, &grid, quantiles[0]) {
         weights.extend(std::iter::repeat_n(decay.weight(run.loss) as f64, run.cells as usize));
@@ -65,9 +65,14 @@ fn one_quantile_is_drawn_from_its_law() {
 
 /// The joint law of all cuts below a node, over cells from `low` to `high`. `twice` puts a value that lies on a cut on both
 /// of its sides.
-fn law(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), twice: bool) -> Vec<(Vec<u64>, f64)> {
+fn law(
+    node: Option<&QuantileNode>,
+    cells: &[u64],
+    (low, high): (u64, u64),
+    twice: bool,
+) -> Vec<(Vec<u64>, f64)> {
     let Some(node) = node else { return vec![(vec![], 1.0)] };
-    let Choice::Exponential(decay) = &node.choice else { panic!() };
+    let AnswerChoice::Exponential(decay) = &node.choice else { panic!() };
     let losses = losses::by_cut(cells, low, high, node.fraction)
         .into_iter()
         .flat_map(|run| std::iter::repeat_n(run.loss, run.cells as usize));
@@ -92,8 +97,8 @@ fn law(node: Option<&Node>, cells: &[u64], (low, high): (u64, u64), twice: bool)
 #[test]
 fn three_cuts_are_drawn_from_their_joint_law() {
     let grid = Grid::linear(0, 5, 1).unwrap();
-    let plan = plan(&of(&[(1, 4), (1, 2), (9, 10)]), &grid, 1, Rule::Exponential, pure(4.0)).unwrap();
-    let Shape::Tree { root, .. } = &plan.shape else { panic!() };
+    let plan = plan(&of(&[(1, 4), (1, 2), (9, 10)]), &grid, 1, ChoiceRule::Exponential, pure(4.0)).unwrap();
+    let SplitShape::Tree { root, .. } = &plan.shape else { panic!() };
     let cells = [0, 1, 1, 2, 4, 5, 5];
     let (places, law): (Vec<Vec<u64>>, Vec<f64>) =
         law(root.as_deref(), &cells, (0, 5), false).into_iter().unzip();
@@ -110,7 +115,7 @@ fn three_cuts_are_drawn_from_their_joint_law() {
 
 /// How far laws of neighbours are apart at most, over all windows of at most five values in six cells, of which one person
 /// has `per_key`: the plain logarithm of a ratio, and the divergence over its order.
-fn worst(root: Option<&Node>, per_key: usize, twice: bool) -> (f64, f64) {
+fn worst(root: Option<&QuantileNode>, per_key: usize, twice: bool) -> (f64, f64) {
     let mut windows: Vec<Vec<u64>> = vec![vec![]];
     for _ in 0..5 {
         let more = windows.iter().flat_map(|window| (0..6).map(move |cell| [&window[..], &[cell]].concat()));
@@ -151,8 +156,14 @@ fn three_cuts_are_within_what_is_charged() {
     let quantiles = of(&[(1, 4), (1, 2), (9, 10)]);
     let grid = Grid::linear(0, 5, 1).unwrap();
     let root = |per_key, parts, spend| {
-        let asked = Asked { quantiles: &quantiles, grid: &grid, per_key, rule: Rule::Exponential, spend };
-        let planner = Planner { asked: &asked, share: Share::of(spend, parts) };
+        let asked = KeyQuantiles {
+            quantiles: &quantiles,
+            grid: &grid,
+            per_key,
+            rule: ChoiceRule::Exponential,
+            spend,
+        };
+        let planner = Planner { asked: &asked, share: EpsilonShare::of(spend, parts) };
         planner.node(&[5, 10, 18], 0, (0, 20), 1).unwrap()
     };
     for per_key in [1, 2] {
@@ -171,7 +182,7 @@ fn three_cuts_are_within_what_is_charged() {
 }
 
 /// How often each answer is off by more than was promised.
-fn broken(quantiles: &[Quantile], rule: Rule, values: &[i64], epsilon: f64, runs: usize) -> Vec<usize> {
+fn broken(quantiles: &[Quantile], rule: ChoiceRule, values: &[i64], epsilon: f64, runs: usize) -> Vec<usize> {
     let grid = Grid::linear(0, 999, 1).unwrap();
     let plan = plan(quantiles, &grid, 1, rule, pure(epsilon)).unwrap();
     let promised = plan.accuracies(0.9).unwrap();
@@ -198,10 +209,10 @@ fn ranks_are_off_by_no_more_than_is_promised_as_often_as_is_promised() {
     let runs = size(1000, 10_000);
     for values in [&spread, &stars] {
         for (quantiles, epsilon) in [(of(&[(1, 2)]), 1.0), (of(&[(1, 2), (19, 20)]), 2.0), (deciles(), 3.0)] {
-            let broken = broken(&quantiles, Rule::Exponential, values, epsilon, runs);
+            let broken = broken(&quantiles, ChoiceRule::Exponential, values, epsilon, runs);
             assert!(broken.iter().all(|&broken| broken <= runs / 10), "{broken:?} of {runs}");
         }
-        let broken = broken(&of(&[(1, 2)]), Rule::PermuteAndFlip, values, 1.0, runs / 10);
+        let broken = broken(&of(&[(1, 2)]), ChoiceRule::PermuteAndFlip, values, 1.0, runs / 10);
         assert!(broken.iter().all(|&broken| broken <= runs / 100), "{broken:?} of {runs}");
     }
 }
@@ -212,11 +223,11 @@ fn ranks_are_off_by_no_more_than_is_promised_as_often_as_is_promised() {
 fn the_promise_is_the_least_that_holds() {
     let median = of(&[(1, 2)]);
     let runs = size(2000, 10_000);
-    let wrong = |people: usize| broken(&median, Rule::Exponential, &vec![500; people], 1.0, runs)[0];
+    let wrong = |people: usize| broken(&median, ChoiceRule::Exponential, &vec![500; people], 1.0, runs)[0];
     let passed = wrong(20);
     assert!(passed <= runs / 10 && passed >= runs / 40, "{passed} of {runs}");
     let grid = Grid::linear(0, 999, 1).unwrap();
-    let plan = plan(&median, &grid, 1, Rule::Exponential, pure(1.0)).unwrap();
+    let plan = plan(&median, &grid, 1, ChoiceRule::Exponential, pure(1.0)).unwrap();
     assert_eq!(plan.accuracies(0.9).unwrap()[0].rank_error, 9);
     let mut noise = NoiseSource::seeded(12);
     let nine_off = (0..runs).filter(|_| plan.draw(&[500; 18], &mut noise) != [501]).count();
@@ -227,7 +238,9 @@ fn the_promise_is_the_least_that_holds() {
 fn a_promise_is_the_closed_form_at_most() {
     let grid = Grid::linear(0, 999, 1).unwrap();
     let quantiles = of(&[(9, 10)]);
-    for (rule, per_key) in [(Rule::Exponential, 1), (Rule::Exponential, 5), (Rule::PermuteAndFlip, 1)] {
+    for (rule, per_key) in
+        [(ChoiceRule::Exponential, 1), (ChoiceRule::Exponential, 5), (ChoiceRule::PermuteAndFlip, 1)]
+    {
         let plan = plan(&quantiles, &grid, per_key, rule, pure(0.5)).unwrap();
         let told = plan.accuracies(0.9).unwrap()[0];
         // 2 Delta / (q epsilon) people, and ln(|Y| / beta) of these.
@@ -240,7 +253,7 @@ fn a_promise_is_the_closed_form_at_most() {
         );
     }
     // Seven quantiles at a third of the spend each, and not at a seventh.
-    let plan = plan(&deciles(), &grid, 1, Rule::Exponential, pure(3.0)).unwrap();
+    let plan = plan(&deciles(), &grid, 1, ChoiceRule::Exponential, pure(3.0)).unwrap();
     assert_eq!(plan.parts(), 3);
     let told = plan.accuracies(0.9).unwrap();
     assert!((told[3].scale - 1.0).abs() < 1e-6);
@@ -253,9 +266,9 @@ fn a_promise_is_the_closed_form_at_most() {
 fn neighbours_ask_for_the_same_noise() {
     let grid = Grid::linear(0, 100, 1).unwrap();
     for (quantiles, rule, draws) in [
-        (deciles(), Rule::Exponential, 7),
-        (deciles(), Rule::PermuteAndFlip, 7),
-        (of(&[(1, 2), (3, 4)]), Rule::Exponential, 2),
+        (deciles(), ChoiceRule::Exponential, 7),
+        (deciles(), ChoiceRule::PermuteAndFlip, 7),
+        (of(&[(1, 2), (3, 4)]), ChoiceRule::Exponential, 2),
     ] {
         let plan = plan(&quantiles, &grid, 3, rule, pure(1.0)).unwrap();
         let asked = |values: &[i64]| {
@@ -274,14 +287,14 @@ fn neighbours_ask_for_the_same_noise() {
 // Refutes a tree that is deeper than it is charged for.
 #[test]
 fn a_tree_is_as_deep_as_its_number_has_bits() {
-    fn deep(node: Option<&Node>) -> u64 {
+    fn deep(node: Option<&QuantileNode>) -> u64 {
         node.map_or(0, |node| 1 + deep(node.below.as_deref()).max(deep(node.above.as_deref())))
     }
     let grid = Grid::linear(0, 9, 1).unwrap();
     for count in 3..200 {
         let quantiles: Vec<Quantile> = (1..=count).map(|a| Quantile::of(a, 1000).unwrap()).collect();
-        let plan = plan(&quantiles, &grid, 4, Rule::Exponential, rho(0.1)).unwrap();
-        let Shape::Tree { root, .. } = &plan.shape else { panic!() };
+        let plan = plan(&quantiles, &grid, 4, ChoiceRule::Exponential, rho(0.1)).unwrap();
+        let SplitShape::Tree { root, .. } = &plan.shape else { panic!() };
         assert_eq!(deep(root.as_deref()), plan.parts());
         assert_eq!(plan.parts(), u64::from(64 - count.leading_zeros()));
     }
@@ -296,7 +309,7 @@ fn what_cannot_be_planned_is_refused_by_name() {
         let refused = plan(quantiles, grid, per_key, rule, spend).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
-    let (exponential, flip) = (Rule::Exponential, Rule::PermuteAndFlip);
+    let (exponential, flip) = (ChoiceRule::Exponential, ChoiceRule::PermuteAndFlip);
     assert_eq!(refused(&[], &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Empty));
     let twice = of(&[(1, 2), (1, 2)]);
     assert_eq!(refused(&twice, &small, 1, exponential, pure(1.0)), ("q".into(), InvalidKind::Mixed));
@@ -335,7 +348,7 @@ fn a_million_values_are_drawn_from_in_little_time() {
     for (name, grid) in [("fine", &fine), ("log", &log), ("stars", &stars)] {
         for quantiles in [of(&[(1, 2)]), deciles()] {
             let start = Instant::now();
-            let plan = plan(&quantiles, grid, 1, Rule::Exponential, pure(1.0)).unwrap();
+            let plan = plan(&quantiles, grid, 1, ChoiceRule::Exponential, pure(1.0)).unwrap();
             let planned = start.elapsed();
             let start = Instant::now();
             plan.draw(&values, &mut noise);

@@ -6,7 +6,7 @@ use crate::noise::NoiseDistribution;
 const RUNS: usize = 100_000;
 
 /// The noise of totals by measurement: what each measurement alone does to each total.
-fn noise_of(running: &Running, ticks: usize) -> Vec<Vec<f64>> {
+fn noise_of(running: &PreparedRunning, ticks: usize) -> Vec<Vec<f64>> {
     let count = measured(running, &vec![0; ticks]).0.len();
     let unit = 1 << 40;
     let by_measurement: Vec<Vec<f64>> = (0..count)
@@ -93,7 +93,7 @@ fn totals_err_together_as_they_are_said_to() {
 }
 
 /// The variance of the best estimate of one contribution at the first tick, of what is measured.
-fn estimated(running: &Running, ticks: usize, draw: &mut impl FnMut() -> f64) -> f64 {
+fn estimated(running: &PreparedRunning, ticks: usize, draw: &mut impl FnMut() -> f64) -> f64 {
     let zeros = vec![0; ticks];
     let mut with = zeros.clone();
     with[0] = 1;
@@ -115,8 +115,9 @@ fn the_optimal_distinguisher_is_held_off() {
     let ticks = 16;
     // Three standard deviations of the empirical variance are 1.3%.
     let least = 1.0 - 3.0 * (2.0 / RUNS as f64).sqrt();
-    let so_far = ALL.map(|strategy| Running::so_far(strategy, ticks as u64, one(), rho(0.005)).unwrap());
-    let over_last = Running::over_last(Strategy::SquareRoot, 5, one(), rho(0.005)).unwrap();
+    let so_far =
+        ALL.map(|strategy| PreparedRunning::so_far(strategy, ticks as u64, one(), rho(0.005)).unwrap());
+    let over_last = PreparedRunning::over_last(Strategy::SquareRoot, 5, one(), rho(0.005)).unwrap();
     for running in so_far.iter().chain([&over_last]) {
         let strategy = running.strategy();
         let bound = 1.0 / (2.0 * running.charge().to_float_up());

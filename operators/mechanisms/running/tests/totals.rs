@@ -2,22 +2,22 @@ use std::collections::BTreeMap;
 
 use crate::accounting::running;
 use crate::invalid::InvalidKind;
-use crate::mechanisms::running::totals::Source;
+use crate::mechanisms::running::totals::TotalSource;
 use crate::mechanisms::{
     Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Range, Ready, RunningTotal, RunningTotals,
-    Span, Tally, Tellable, Total,
+    Tally, Tellable, Total, TotalSpan,
 };
 use crate::noise::NoiseSource;
 
-const SO_FAR: Span = Span::SoFar { windows: 16 };
-const LAST: Span = Span::Last { windows: 4 };
+const SO_FAR: TotalSpan = TotalSpan::SoFar { windows: 16 };
+const LAST: TotalSpan = TotalSpan::Last { windows: 4 };
 
-fn count(keys: Keys<u32>, span: Span) -> RunningTotal<u32> {
+fn count(keys: Keys<u32>, span: TotalSpan) -> RunningTotal<u32> {
     let limits = Bound::keys(3).per_key(5).checked().unwrap();
     RunningTotal::new(Total::count(limits, keys).unwrap(), span).unwrap()
 }
 
-fn ready(keys: Keys<u32>, span: Span, rho: f64) -> RunningTotals<u32> {
+fn ready(keys: Keys<u32>, span: TotalSpan, rho: f64) -> RunningTotals<u32> {
     Gaussian::rho(rho).ready(&count(keys, span)).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
     let (delta, runs) = (0.1, 6000);
     for (span, spans) in [(SO_FAR, 5), (LAST, 3)] {
         let ready = ready(Keys::discover(delta), span, 0.05);
-        let Source::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        let TotalSource::Discovered { threshold, .. } = &ready.keys else { panic!() };
         let p = threshold.noise().tail(threshold.least() - 1);
         let expected = 1.0 - (1.0 - p).powi(3 * spans);
         assert!(expected <= delta && expected > delta / 3.0, "{expected}");
@@ -71,15 +71,15 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
 fn what_is_charged_is_enough_for_every_span_and_every_total() {
     for (span, spans) in [(SO_FAR, 5.0), (LAST, 3.0)] {
         let ready = ready(Keys::discover(1e-6), span, 0.5);
-        let Source::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        let TotalSource::Discovered { threshold, .. } = &ready.keys else { panic!() };
         // A person is in 3 keys, in a span of each length, by 1.
         let selecting = 3.0 * spans / (2.0 * threshold.noise().scale().powi(2));
         let telling = ready.running().charge().to_float_up();
         assert!(selecting + telling <= 0.5 * (1.0 + 1e-12), "{selecting} and {telling}");
         assert!(selecting + telling > 0.499, "less than was asked for");
         let unit = match span {
-            Span::SoFar { windows } => running::so_far(windows, 0.35),
-            Span::Last { windows } => running::over_last(windows, 0.35),
+            TotalSpan::SoFar { windows } => running::so_far(windows, 0.35),
+            TotalSpan::Last { windows } => running::over_last(windows, 0.35),
         };
         // Five records in each of three keys.
         let over = ready.running().deviation() / unit.unwrap().best().max_deviation();
@@ -191,8 +191,8 @@ fn what_is_no_sum_over_windows_is_refused_by_name() {
     assert_eq!(refused(Total::people(limits, keys()).unwrap(), LAST), "over");
     let windows = Bound::keys(1).windows(3).checked().unwrap();
     assert_eq!(refused(Total::count(windows, keys()).unwrap(), SO_FAR), "windows");
-    assert_eq!(refused(Total::count(limits, keys()).unwrap(), Span::SoFar { windows: 0 }), "horizon");
-    assert_eq!(refused(Total::count(limits, keys()).unwrap(), Span::Last { windows: 1 << 15 }), "width");
+    assert_eq!(refused(Total::count(limits, keys()).unwrap(), TotalSpan::SoFar { windows: 0 }), "horizon");
+    assert_eq!(refused(Total::count(limits, keys()).unwrap(), TotalSpan::Last { windows: 1 << 15 }), "width");
     let wide = Range::new(0, 1 << 41).unwrap();
     let sum = RunningTotal::new(Total::sum(wide, limits, keys()).unwrap(), SO_FAR).unwrap();
     assert_eq!(Gaussian::rho(0.1).ready(&sum).unwrap_err().field(), "each");

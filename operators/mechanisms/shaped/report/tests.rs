@@ -7,8 +7,8 @@ fn shape(domain: &DataDomain, relation: Relation) -> Shape {
     Shape::of(domain, relation, Norm::EUCLIDEAN).unwrap()
 }
 
-fn report(domain: &DataDomain, rho: f64) -> Report {
-    Report::of(domain, &shape(domain, Relation::Replace), rho).unwrap()
+fn report(domain: &DataDomain, rho: f64) -> LocalReport {
+    LocalReport::of(domain, &shape(domain, Relation::Replace), rho).unwrap()
 }
 
 fn points() -> Vec<Vec<f64>> {
@@ -110,13 +110,13 @@ fn the_told_deviation_is_that_of_the_shape() {
 fn what_makes_no_report_is_refused_by_name() {
     let domain = DataDomain::reaching(&[1.0, 20.0]).unwrap();
     let shapes = shape(&domain, Relation::Replace);
-    let refused = |found: Result<Report, Invalid>| {
+    let refused = |found: Result<LocalReport, Invalid>| {
         let refused = found.unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     let comes = shape(&domain, Relation::AddRemove);
-    assert_eq!(refused(Report::of(&domain, &comes, 1.0)), ("relation".to_owned(), InvalidKind::Mixed));
-    assert_eq!(refused(Report::of(&DataDomain::reaching(&[1.0]).unwrap(), &shapes, 1.0)).0, "shape");
+    assert_eq!(refused(LocalReport::of(&domain, &comes, 1.0)), ("relation".to_owned(), InvalidKind::Mixed));
+    assert_eq!(refused(LocalReport::of(&DataDomain::reaching(&[1.0]).unwrap(), &shapes, 1.0)).0, "shape");
     for (rho, kind) in [
         (0.0, InvalidKind::Zero),
         (-1.0, InvalidKind::Negative),
@@ -124,9 +124,9 @@ fn what_makes_no_report_is_refused_by_name() {
         (f64::INFINITY, InvalidKind::Infinite),
         (501.0, InvalidKind::TooLarge),
     ] {
-        assert_eq!(refused(Report::of(&domain, &shapes, rho)), ("rho".to_owned(), kind));
+        assert_eq!(refused(LocalReport::of(&domain, &shapes, rho)), ("rho".to_owned(), kind));
     }
-    assert_eq!(refused(Report::of(&domain, &shapes, 1e-12)).0, "rho");
+    assert_eq!(refused(LocalReport::of(&domain, &shapes, 1e-12)).0, "rho");
     let report = report(&domain, 1.0);
     let mut reports = report.collected();
     assert_eq!(reports.mean().unwrap_err().field(), "reports");

@@ -1,9 +1,9 @@
 //! The two noised numbers, against the promise that is made of them.
 
-use super::super::threshold::{Counting, Test};
+use super::super::threshold::{NoisedCount, ThresholdTest};
 use crate::accounting::convert;
 
-impl Test {
+impl ThresholdTest {
     /// `P[PASS]` of a score, found by asking for every noise.
     fn passes(&self, score: u32) -> f64 {
         let reach = 4 * self.k as i64;
@@ -18,7 +18,7 @@ fn excess(chance: f64, elsewhere: f64, epsilon: f64) -> f64 {
 }
 
 /// The most by which PASS or FAIL breaks the promise, over all scores within 2 and many epsilons, given what one score passes with.
-fn broken(test: &Test, passes: impl Fn(u32) -> f64) -> f64 {
+fn broken(test: &ThresholdTest, passes: impl Fn(u32) -> f64) -> f64 {
     let delta = test.law.tail(test.k as i64 / 2 - 1 - test.tau);
     let mut most = f64::NEG_INFINITY;
     let k = test.k as u32;
@@ -41,7 +41,7 @@ fn broken(test: &Test, passes: impl Fn(u32) -> f64) -> f64 {
 #[test]
 fn the_test_keeps_its_promise_for_all_scores_within_two() {
     for (rho, delta) in [(0.055, 5e-7), (0.122, 5e-7), (0.462, 5e-7), (2.0, 1e-3)] {
-        let test = Test::new(rho, delta).unwrap();
+        let test = ThresholdTest::new(rho, delta).unwrap();
         let k = test.k as u32;
         let of: Vec<f64> = (0..=k).map(|score| test.passes(score)).collect();
         let at = |half: u32| of[(2 * half).min(k) as usize];
@@ -70,7 +70,7 @@ fn the_public_curve_breaks_its_promise() {
 #[test]
 fn levels_of_the_test_are_as_few_as_the_gaussian_threshold_allows() {
     for (rho, at_most) in [(0.055, 54), (0.122, 40), (0.462, 26)] {
-        let k = Test::new(rho, 5e-7).unwrap().k;
+        let k = ThresholdTest::new(rho, 5e-7).unwrap().k;
         assert!(k <= at_most && k >= at_most - 10 && k.is_multiple_of(2), "{k}");
     }
 }
@@ -78,7 +78,7 @@ fn levels_of_the_test_are_as_few_as_the_gaussian_threshold_allows() {
 // Refutes `>` for `>=` in what may go wrong with the count: at one more than there are, one neighbour runs and the other fails.
 #[test]
 fn one_person_more_moves_the_count_no_further_than_is_paid_for() {
-    let counting = Counting::new(0.05, 1e-4).unwrap();
+    let counting = NoisedCount::new(0.05, 1e-4).unwrap();
     let people = 100_000;
     let alone: Vec<i64> = (-200..=200)
         .filter(|&noise| {

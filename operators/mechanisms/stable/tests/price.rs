@@ -1,7 +1,7 @@
 //! What is promised of a release, computed once more.
 
-use super::super::search::{Asked, shape_cost};
-use super::super::threshold::Test;
+use super::super::search::{SearchQuestion, shape_cost};
+use super::super::threshold::ThresholdTest;
 use super::*;
 use crate::accounting::{PrivacyCost, convert};
 use crate::invalid::InvalidKind;
@@ -73,8 +73,8 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
 #[test]
 fn orders_end_at_omega() {
     let (epsilon, target) = (1.0, 1e-6);
-    let asked = Asked::new(2, epsilon, target, Relation::Replace).unwrap();
-    let test = Test::new(0.02, 5e-7).unwrap();
+    let asked = SearchQuestion::new(2, epsilon, target, Relation::Replace).unwrap();
+    let test = ThresholdTest::new(0.02, 5e-7).unwrap();
     let people = 20 * test.k * 60;
     let spent = 5e-7;
     let fixed = |share: f64| asked.fixed(&test, share, people).unwrap();

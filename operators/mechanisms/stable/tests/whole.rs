@@ -1,6 +1,6 @@
 //! Decisions by whole numbers, and floats that do not contradict them.
 
-use super::super::shape::{Between, STRADDLED, Shape};
+use super::super::shape::{Between, GramMatrix, STRADDLED};
 use super::*;
 
 // Refutes a rank by floats: of two matrices that floats cannot tell apart, one is singular.
@@ -10,8 +10,8 @@ fn rank_is_exact() {
         |rows: [[i64; 2]; 2]| Pairs { dimension: 2, differences: rows.concat() }.gram([1, 1].into_iter());
     let big = 1i64 << 46;
     let (singular, full) = ([[big, big], [big - 1, big - 1]], [[big, big], [big - 1, big]]);
-    assert!(Shape::of(gram(singular), 2).is_none());
-    assert!(Shape::of(gram(full), 2).is_some());
+    assert!(GramMatrix::of(gram(singular), 2).is_none());
+    assert!(GramMatrix::of(gram(full), 2).is_some());
     let in_floats = |gram: Vec<i128>| {
         let gram: Vec<f64> = gram.iter().map(|&entry| entry as f64).collect();
         gram[0] * gram[3] - gram[1] * gram[2] > 0.0
@@ -37,7 +37,7 @@ fn floats_decide_as_big_integers_do() {
         straddled += STRADDLED.get() - begun;
         asked += pairs.len() + people;
         let begun = STRADDLED.get();
-        let exact = levels.good_by(&pairs, &Shape::exactly);
+        let exact = levels.good_by(&pairs, &GramMatrix::exactly);
         let exact_cores = exact.covariance.as_ref().map(cores);
         assert!(STRADDLED.get() - begun >= pairs.len() as u64);
         assert_eq!(plain.score, exact.score);
@@ -65,7 +65,7 @@ fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
             })
             .collect();
         let pairs = Pairs { dimension, differences };
-        let Some(shape) = Shape::of(pairs.gram(std::iter::repeat_n(1, pairs.len())), dimension) else {
+        let Some(shape) = GramMatrix::of(pairs.gram(std::iter::repeat_n(1, pairs.len())), dimension) else {
             panic!()
         };
         let mut white = [vec![0.0; dimension], vec![0.0; dimension]];
@@ -101,8 +101,8 @@ fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
 // Refutes a tie that is broken by rounding: a record at the radius, to the last bit, is within it.
 #[test]
 fn a_leverage_at_the_limit_is_decided_exactly() {
-    let shape = Shape::of(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
-    let exact = Shape::exactly(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
+    let shape = GramMatrix::of(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
+    let exact = GramMatrix::exactly(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
     // v' adj v = 5000000029 for v = (1, 0); the determinant is their product less 1.
     let determinant = 3_000_000_007u128 * 5_000_000_029 - 1;
     for shape in [shape, exact] {
@@ -122,7 +122,7 @@ fn two_records_that_share_no_reference_have_no_weight_together() {
         // One axis, on which v' G^-1 v m k is the square of v / 10^6.
         let unit = 1_000_000i64;
         let covariance = Covariance {
-            shape: Shape::of(vec![i128::from(pairs) * 4 * i128::from(unit * unit)], 1).unwrap(),
+            shape: GramMatrix::of(vec![i128::from(pairs) * 4 * i128::from(unit * unit)], 1).unwrap(),
             gram: Vec::new(),
             weights: Vec::new(),
         };

@@ -11,19 +11,19 @@ fn frame(centre: &[f64], scales: &[f64]) -> Frame {
 }
 
 /// What records would leave that have this mean and covariance in the units of the frame.
-fn seen(records: f64, mean: &[f64], covariance: &[f64]) -> Seen {
+fn seen(records: f64, mean: &[f64], covariance: &[f64]) -> ReleasedWindow {
     let mut squares = covariance.to_vec();
     for (row, a) in mean.iter().enumerate() {
         (0..=row).for_each(|column| squares[place(row, column)] += a * mean[column]);
     }
-    Seen {
+    ReleasedWindow {
         records,
         sums: mean.iter().map(|mean| mean * records).collect(),
         squares: squares.iter().map(|square| square * records).collect(),
     }
 }
 
-const NONE: Doubt = Doubt { records: 0.0, sums: 0.0, squares: 0.0 };
+const NONE: NoiseDeviations = NoiseDeviations { records: 0.0, sums: 0.0, squares: 0.0 };
 const LONGEST: f64 = 6.0;
 
 fn covariance(frame: &Frame, a: usize, b: usize) -> f64 {
@@ -52,12 +52,12 @@ fn it_goes_to_what_was_seen() {
 #[test]
 fn nobody_moves_nothing_and_few_move_little() {
     let before = frame(&[100.0], &[10.0]);
-    let doubt = Doubt { records: 10.0, sums: 50.0, squares: 500.0 };
+    let doubt = NoiseDeviations { records: 10.0, sums: 50.0, squares: 500.0 };
     for records in [-30.0, 0.0, 0.9] {
         assert_eq!(follow(&before, &seen(records, &[1.0], &[1.0]), &doubt, LONGEST, &outer(1)), before);
     }
     // Twenty records, and noise for all that was seen.
-    let noised = Seen { records: 20.0, sums: vec![60.0], squares: vec![700.0] };
+    let noised = ReleasedWindow { records: 20.0, sums: vec![60.0], squares: vec![700.0] };
     let next = follow(&before, &noised, &doubt, LONGEST, &outer(1));
     assert!((next.centre[0] - 100.0).abs() < 5.0, "{next:?}");
     let scale = next.factor.lengths()[0];
@@ -78,7 +78,7 @@ fn no_direction_gets_narrower_by_more_than_four_nor_than_noise_can_tell() {
         assert!(least > 0.2499, "{covariance:?} {least}");
     }
     // mu is 1 and a little: half of what was stays.
-    let doubt = Doubt { records: 0.0, sums: 0.0, squares: 500.0 / 2f64.sqrt() };
+    let doubt = NoiseDeviations { records: 0.0, sums: 0.0, squares: 500.0 / 2f64.sqrt() };
     let next = follow(&before, &seen(1000.0, &[0.0; 2], &[0.0; 3]), &doubt, LONGEST, &outer(2));
     assert!((0.70..0.75).contains(&(least_direction(&next) / 1000.0)), "{next:?}");
 }
@@ -123,7 +123,7 @@ fn it_stays_in_bounds_for_ever() {
     }
     assert!(narrow.factor.lengths().iter().all(|scale| (0.24..0.27).contains(scale)), "{narrow:?}");
     for odd in [1e300, -1e300, f64::MAX] {
-        let odd = Seen { records: 1.0, sums: vec![odd; 2], squares: vec![odd; 3] };
+        let odd = ReleasedWindow { records: 1.0, sums: vec![odd; 2], squares: vec![odd; 3] };
         let next = follow(&narrow, &odd, &NONE, LONGEST, &outer);
         assert!(next.centre.iter().chain(next.factor.entries()).all(|number| number.is_finite()));
     }

@@ -25,9 +25,9 @@ fn normal(noise: &mut NoiseSource) -> f64 {
 }
 
 /// One window of one key: its records, one a person.
-fn window(mean: &FoundMean<()>, records: &[Vec<i64>]) -> Cells<(), Rows> {
+fn window(mean: &FoundMean<()>, records: &[Vec<i64>]) -> Cells<(), VectorRows> {
     let mut exact = Gaussian::rho(0.1).ready(mean).unwrap().tally();
-    let mut rows = Rows::default();
+    let mut rows = VectorRows::default();
     records.iter().for_each(|record| mean.add(&mut rows, std::slice::from_ref(record)));
     exact.absorb(((), rows));
     exact

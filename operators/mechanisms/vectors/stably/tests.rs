@@ -15,7 +15,7 @@ const STABLE: Stable = Stable { epsilon: 4.0, delta: 1e-6, people: Some(30_000) 
 fn told(records: &[i64], seed: u64) -> String {
     let vectors = vectors(1 << 27);
     let ready = STABLE.ready(&vectors).unwrap();
-    let mut known = Rows::default();
+    let mut known = VectorRows::default();
     records.iter().for_each(|&record| vectors.add(&mut known, &[[record]]));
     let mut exact = ready.tally();
     exact.absorb((7, known));
@@ -107,7 +107,7 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
 fn a_person_is_one_record_or_none() {
     let vectors = vectors(100);
     let known = |records: &[&[i64]]| {
-        let mut known = Rows::default();
+        let mut known = VectorRows::default();
         vectors.add(&mut known, records);
         known.shown()
     };
@@ -121,7 +121,7 @@ fn another_parameter_is_another_hash() {
     let hash = |stable: Stable, vectors: &StableVectors<u32>| stable.ready(vectors).unwrap().parameters();
     let keyed =
         StableVectors::new(Ranges::new([(-10, 10)]).unwrap(), limits(), Keys::public([8]).unwrap()).unwrap();
-    let named = vectors(10).told_as(vec![Coordinate::named("a", Point::WHOLE)]).unwrap();
+    let named = vectors(10).told_as(vec![Coordinate::named("a", DecimalPoint::WHOLE)]).unwrap();
     let hashes = [
         hash(STABLE, &vectors(10)),
         hash(STABLE, &vectors(11)),

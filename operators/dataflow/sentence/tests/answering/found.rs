@@ -5,7 +5,7 @@ use super::*;
 /// The end of each sentence.
 fn answered<'s, U: Owned<Event>, T: Fn(&Event) -> Time + 'static>(
     people: Bounded<'s, Event, U, T>,
-    questions: Fed<'s, Question>,
+    questions: Fed<'s, Query>,
     together: bool,
     office: &Recorder,
 ) -> Replies<'s> {
@@ -23,11 +23,11 @@ impl Case {
         given: &[(Time, R)],
         event: impl Fn(&R) -> &Event,
         rule: K,
-        bring: impl Fn(&ContributionSelector, &R, Row) -> (P, K::Value),
+        bring: impl Fn(&ContributionSelector, &R, QueryRow) -> (P, K::Value),
     ) -> impl Fn(Interval) -> Vec<Event>
     where
         P: bounding::Identity + Eq + Clone,
-        K: Rule<Share = bounding::Few<Row>>,
+        K: Rule<Share = bounding::Few<QueryRow>>,
     {
         move |window| {
             let base = ContributionSelector::new(recorder::SECRET);
@@ -43,7 +43,7 @@ impl Case {
                     table.add(person, &(), value);
                 }
             }
-            let totals = table.close(|_| true, |total: &mut Vec<Row>, rows| total.extend(rows));
+            let totals = table.close(|_| true, |total: &mut Vec<QueryRow>, rows| total.extend(rows));
             totals.into_iter().flat_map(|(_, rows)| rows).map(|row| event_of(&row)).collect()
         }
     }
@@ -56,7 +56,7 @@ impl Case {
         rows: impl Fn(Interval) -> Vec<Event>,
         answer: impl for<'s> Fn(
             Fed<'s, R>,
-            Fed<'s, Question>,
+            Fed<'s, Query>,
             (&Schedule, i64, Bound),
             bool,
             &Recorder,
@@ -99,7 +99,7 @@ fn every_question_finds_what_one_table_would() {
         let scripts = divided(&mut random, &records, case.workers);
         let given = given(&scripts);
         let rule = KeptRecords::new(Values::new());
-        let bring = |base: &ContributionSelector, event: &Event, row: Row| {
+        let bring = |base: &ContributionSelector, event: &Event, row: QueryRow| {
             (event.0, (base.record(&(event.3, row.clone())), row))
         };
         let rows = case.rows(&given, |event| event, rule, bring);
@@ -127,7 +127,7 @@ fn questions_find_one_record_of_an_id() {
         let case = case(seed, &mut random);
         let scripts = divided(&mut random, &events(&mut Random::new(seed)), case.workers);
         let given = given(&scripts);
-        let bring = |_: &ContributionSelector, event: &Event, row: Row| (event.0, (event.4 % 40, row));
+        let bring = |_: &ContributionSelector, event: &Event, row: QueryRow| (event.0, (event.4 % 40, row));
         let rows = case.rows(&given, |event| event, Identified::new(Values::new()), bring);
         case.check(
             (seed, PrivacyUnit::Person),
@@ -162,7 +162,7 @@ fn questions_find_nothing_that_was_taken_back_in_time() {
         let scripts = divided(&mut random, &changes, case.workers);
         let given: Vec<_> =
             given(&scripts).into_iter().map(|(declared, change)| (declared.max(change.1), change)).collect();
-        let bring = |_: &ContributionSelector, (event, _, change): &(Event, Time, isize), row: Row| {
+        let bring = |_: &ContributionSelector, (event, _, change): &(Event, Time, isize), row: QueryRow| {
             (event.0, (*event, row, *change as i64))
         };
         let rows = case.rows(&given, |(event, _, _)| event, Net::new(Values::new()), bring);
@@ -193,7 +193,7 @@ fn questions_find_each_record_by_itself() {
         let given: Vec<_> =
             given(&scripts).into_iter().zip(0u64..).map(|((at, event), n)| (at, (n, event))).collect();
         // Everybody has one.
-        let bring = |base: &ContributionSelector, (number, _): &(u64, Event), row: Row| {
+        let bring = |base: &ContributionSelector, (number, _): &(u64, Event), row: QueryRow| {
             (*number, (base.record(number), row))
         };
         let rows = case.rows(&given, |(_, event)| event, KeptRecords::new(Values::new()), bring);

@@ -8,7 +8,7 @@ use super::*;
 fn what_was_answered_is_answered_so_again() {
     let recorder = Recorder::new(PrivacyUnit::Person);
     let schedule = Schedule::tumbling(span(10), 0, Some(HORIZON)).unwrap();
-    let lines = |records: Vec<Event>, questions: Vec<Question>| {
+    let lines = |records: Vec<Event>, questions: Vec<Query>| {
         let (sealing, schedule) = (recorder.clone(), schedule.clone());
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = Arc::clone(&told);

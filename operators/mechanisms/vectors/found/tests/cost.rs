@@ -7,19 +7,19 @@ use crate::accounting::PrivacyCost;
 use crate::mechanisms::additive::Family;
 use crate::mechanisms::laws::UncheckedNoise;
 use crate::mechanisms::spend::Spend;
-use crate::mechanisms::vectors::followed::{Exact, exact};
+use crate::mechanisms::vectors::followed::{ExactVector, exact};
 use crate::mechanisms::vectors::frame::Frame;
 use crate::mechanisms::vectors::lower::Lower;
-use crate::mechanisms::vectors::prices::{Prices, Steps};
+use crate::mechanisms::vectors::prices::{FoundMeanPrices, VectorSteps};
 use crate::mechanisms::vectors::remembered::to_bytes;
 
-fn steps<K: Key>(mean: &FoundMean<K>, rho: f64) -> Steps {
+fn steps<K: Key>(mean: &FoundMean<K>, rho: f64) -> VectorSteps {
     let spend = Spend::of(&PrivacyCost::zcdp(rho).unwrap());
-    Prices::new(&UncheckedNoise::new(Family::Gaussian, spend), mean).unwrap().steps
+    FoundMeanPrices::new(&UncheckedNoise::new(Family::Gaussian, spend), mean).unwrap().steps
 }
 
-fn of(records: &[&[i64]], frame: &Frame, outer: &Ranges, steps: &Steps) -> Exact {
-    let mut rows = Rows::of(outer.each().len());
+fn of(records: &[&[i64]], frame: &Frame, outer: &Ranges, steps: &VectorSteps) -> ExactVector {
+    let mut rows = VectorRows::of(outer.each().len());
     records.iter().for_each(|record| rows.add(record));
     exact(&rows, frame, outer.each(), steps)
 }
@@ -50,7 +50,7 @@ fn frames() -> Vec<Frame> {
 fn no_record_moves_the_sums_by_more_than_is_paid_for() {
     let outer = Ranges::new([(i64::MIN, i64::MAX), (-(1 << 40), 1 << 40), (0, 100)]).unwrap();
     let ends = [i64::MIN, -(1 << 40), -1_000_003, -1, 0, 3, 50, 1 << 20, i64::MAX];
-    for steps in [steps(&whole(&outer), 0.1), Steps { longest: 0.7, bits: 16, coarse: 5 }] {
+    for steps in [steps(&whole(&outer), 0.1), VectorSteps { longest: 0.7, bits: 16, coarse: 5 }] {
         let (most, products) = (u128::from(steps.most()), u128::from(steps.most_products()));
         let (mut longest, mut most_products) = (0, 0);
         for frame in frames() {
@@ -172,7 +172,12 @@ fn neighbours_ask_for_the_same_noise() {
 
 /// The sums without noise, step by step: a dense inverse, and floats until the end.
 #[expect(clippy::needless_range_loop, reason = "as it is written on paper")]
-fn oracle(records: &[Vec<i64>], frame: &Frame, outer: &Ranges, steps: &Steps) -> (Vec<f64>, Vec<Vec<f64>>) {
+fn oracle(
+    records: &[Vec<i64>],
+    frame: &Frame,
+    outer: &Ranges,
+    steps: &VectorSteps,
+) -> (Vec<f64>, Vec<Vec<f64>>) {
     let size = outer.each().len();
     let mut inverse = vec![vec![0.0; size]; size];
     for column in 0..size {

@@ -69,7 +69,7 @@ fn every_order_and_division_has_the_same_answer() {
     assert_eq!(drawn(window(&mean, &records)), first);
     let mut parts = ready.tally();
     records.chunks(7).for_each(|chunk| {
-        let mut rows = Rows::of(3);
+        let mut rows = VectorRows::of(3);
         chunk.iter().for_each(|record| mean.add(&mut rows, std::slice::from_ref(record)));
         parts.absorb(((), rows));
     });
@@ -117,7 +117,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     let keys = Keys::public(["b".to_owned(), "a".to_owned()]).unwrap();
     let mean =
         FoundMean::new(&cube(2, -1_000_000, 1_000_000), Bound::keys(2).checked().unwrap(), keys).unwrap();
-    let point = |digits| Point::digits(digits).unwrap();
+    let point = |digits| DecimalPoint::digits(digits).unwrap();
     let names = vec![Coordinate::named("price", point(2)), Coordinate::unnamed()];
     let mean = mean.told_as(names).unwrap();
     assert!(mean.clone().told_as(vec![Coordinate::unnamed()]).is_err());
@@ -227,7 +227,7 @@ fn what_is_out_of_range_is_named() {
 #[test]
 fn every_parameter_is_in_the_digest() {
     let mean = || whole(&cube(2, 0, 1000));
-    let named = vec![Coordinate::named("a", Point::WHOLE), Coordinate::unnamed()];
+    let named = vec![Coordinate::named("a", DecimalPoint::WHOLE), Coordinate::unnamed()];
     let others = [
         mean(),
         mean().people(9999),
