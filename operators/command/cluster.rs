@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use discreet::job::{Job, Notice, Processes};
+use discreet::job::{Job, OperatorNotice, Processes};
 
 use super::Refusal;
 
@@ -63,7 +63,7 @@ impl ClusterArgs {
 }
 
 /// Tells the operator which process has not come, or does not answer.
-pub(crate) fn notice() -> Notice {
+pub(crate) fn notice() -> OperatorNotice {
     // Nobody has to read it.
     Arc::new(|text: &str| _ = writeln!(std::io::stderr(), "operator only: {text}"))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use discreet::job::config::RecordFormat;
-use discreet::job::{Job, Progress, Survey, Told};
+use discreet::job::{Job, Progress, ReleaseListener, Survey};
 use discreet::time::in_words;
 use discreet::watch::{Heading, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -125,7 +125,7 @@ fn heading(job: &Job, demo: bool) -> Heading {
 }
 
 /// Tells a report what has left.
-pub(crate) fn told(page: Arc<Mutex<RunReport>>) -> Told {
+pub(crate) fn told(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, standing| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
     })

@@ -209,7 +209,7 @@ impl Refusal {
     }
 
     /// A job that reads well and cannot be kept.
-    fn unfit(config: &Path, refused: &discreet::job::Refused) -> Refusal {
+    fn unfit(config: &Path, refused: &discreet::job::UnfitJob) -> Refusal {
         Refusal::new(format!("{}: {refused}", config.display()))
     }
 }

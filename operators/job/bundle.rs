@@ -1,14 +1,14 @@
 //! Which releases share the way of a record: those with the same windows and the same bound, that read no second key and
 //! no second value.
 
-use super::offer::Offer;
-use super::sources::{Group, Value};
+use super::offer::ReleasePlan;
+use super::sources::{Group, NumberField};
 use crate::dataflow::Schedule;
 use crate::mechanisms::{Bound, DecimalPoint};
 
 /// Releases whose records are exchanged and bounded together.
 #[derive(Clone, Debug)]
-pub(crate) struct Bundle {
+pub(crate) struct ReleaseGroup {
     pub(crate) schedule: Schedule,
     pub(crate) bound: Bound,
     key: Option<String>,
@@ -17,8 +17,8 @@ pub(crate) struct Bundle {
     pub(crate) offers: Vec<usize>,
 }
 
-impl Bundle {
-    fn takes(&self, offer: &Offer) -> bool {
+impl ReleaseGroup {
+    fn takes(&self, offer: &ReleasePlan) -> bool {
         fn alike<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
@@ -33,14 +33,14 @@ impl Bundle {
         let value = self.value.as_ref();
         Group {
             key: self.key.clone(),
-            value: value.map(|(field, point)| Value { field: field.clone(), digits: point.count() }),
+            value: value.map(|(field, point)| NumberField { field: field.clone(), digits: point.count() }),
         }
     }
 }
 
 /// Puts offers together, each with the first others that it can share with.
-pub(crate) fn bundles(offers: &[Offer]) -> Vec<Bundle> {
-    let mut bundles: Vec<Bundle> = Vec::new();
+pub(crate) fn bundles(offers: &[ReleasePlan]) -> Vec<ReleaseGroup> {
+    let mut bundles: Vec<ReleaseGroup> = Vec::new();
     for (at, offer) in offers.iter().enumerate() {
         match bundles.iter_mut().find(|bundle| bundle.takes(offer)) {
             Some(bundle) => {
@@ -48,7 +48,7 @@ pub(crate) fn bundles(offers: &[Offer]) -> Vec<Bundle> {
                 bundle.value = bundle.value.take().or_else(|| offer.value.clone());
                 bundle.offers.push(at);
             }
-            None => bundles.push(Bundle {
+            None => bundles.push(ReleaseGroup {
                 schedule: offer.schedule.clone(),
                 bound: offer.bound,
                 key: offer.key.clone(),

@@ -80,8 +80,10 @@ mod sources;
 mod text;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
-pub use offer::Refused;
+pub use offer::UnfitJob;
 pub use plan::Plan;
-pub use run::{Connected, Live, Notice, Onlooker, Processes, Reopen, Replay, Surveyed, Told, Vitals};
+pub use run::{
+    Connected, Live, Onlooker, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, Surveyed, Vitals,
+};
 pub use sinks::published;
-pub use sources::{MadeUp, Progress, Row, Survey, Warn};
+pub use sources::{MadeRow, MadeUp, Progress, Survey, Warn};

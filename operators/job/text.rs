@@ -13,10 +13,10 @@ use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 /// A text. Up to 23 bytes lie in place, in three words that are hashed and compared at once; longer ones are shared. Its
 /// order is that of its bytes. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Text(Held);
+pub(crate) struct Text(TextStorage);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Held {
+enum TextStorage {
     /// Its length, and so many bytes.
     Short([u64; 3]),
     Long(Arc<str>),
@@ -26,42 +26,42 @@ impl Text {
     #[inline]
     pub(crate) fn new(text: &str) -> Text {
         match u8::try_from(text.len()) {
-            Ok(length) if text.len() <= ROOM => Text(Held::Short(packed(length, text.as_bytes()))),
-            _ => Text(Held::Long(text.into())),
+            Ok(length) if text.len() <= ROOM => Text(TextStorage::Short(packed(length, text.as_bytes()))),
+            _ => Text(TextStorage::Long(text.into())),
         }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0 == Held::Short([0; 3])
+        self.0 == TextStorage::Short([0; 3])
     }
 
     /// Whether it is made of these bytes.
     #[inline]
     pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         match &self.0 {
-            Held::Short(words) => bytes.len() <= ROOM && *words == packed(bytes.len() as u8, bytes),
-            Held::Long(text) => text.as_bytes() == bytes,
+            TextStorage::Short(words) => bytes.len() <= ROOM && *words == packed(bytes.len() as u8, bytes),
+            TextStorage::Long(text) => text.as_bytes() == bytes,
         }
     }
 
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match &self.0 {
-            Held::Short(words) => {
+            TextStorage::Short(words) => {
                 let bytes = unpacked(words);
                 let (length, rest) = bytes.split_at(1);
                 let held = rest.get(..length[0].into()).unwrap_or_default();
                 // It was made of a whole text.
                 Cow::Owned(String::from_utf8_lossy(held).into_owned())
             }
-            Held::Long(text) => Cow::Borrowed(text),
+            TextStorage::Long(text) => Cow::Borrowed(text),
         }
     }
 }
 
 impl Default for Text {
     fn default() -> Text {
-        Text(Held::Short([0; 3]))
+        Text(TextStorage::Short([0; 3]))
     }
 }
 
@@ -80,7 +80,7 @@ impl PartialOrd for Text {
 impl Ord for Text {
     fn cmp(&self, other: &Text) -> Ordering {
         match (&self.0, &other.0) {
-            (Held::Short(one), Held::Short(other)) => {
+            (TextStorage::Short(one), TextStorage::Short(other)) => {
                 let (one, other) = (unpacked(one), unpacked(other));
                 // What follows is zero, which comes before every byte; so the lengths decide only between equals.
                 (&one[1..], one[0]).cmp(&(&other[1..], other[0]))
@@ -127,16 +127,16 @@ impl Identity for Text {
     #[inline]
     fn mix(&self, mixer: &Mixer) -> u64 {
         match &self.0 {
-            Held::Short(words) => mixer.words(words),
-            Held::Long(_) => mixer.written(self),
+            TextStorage::Short(words) => mixer.words(words),
+            TextStorage::Long(_) => mixer.written(self),
         }
     }
 
     fn heap(&self) -> usize {
         match &self.0 {
-            Held::Short(_) => 0,
+            TextStorage::Short(_) => 0,
             // Two counts stand before what is shared.
-            Held::Long(text) => text.len() + 16,
+            TextStorage::Long(text) => text.len() + 16,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Windows that are added up: over which, and by which strategy; and what a mechanism refuses of that, in the words of the file.
 
-use super::{CellKey, Refused};
+use super::{CellKey, UnfitJob};
 use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
 use crate::dataflow::Schedule;
 use crate::invalid::Invalid;
@@ -22,7 +22,7 @@ impl Adding {
         release: &ReleaseSpec,
         schedule: &Schedule,
         place: &str,
-    ) -> Result<Option<Adding>, Refused> {
+    ) -> Result<Option<Adding>, UnfitJob> {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
         if let Some(windows) = release.last() {
@@ -33,7 +33,7 @@ impl Adding {
                 "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of totals so far \
                  is made for their number; or give it over = \"..\", for totals of the last windows of a stream without an end"
             );
-            return Err(Refused::new("job.until", message));
+            return Err(UnfitJob::new("job.until", message));
         }
         let windows = schedule.count();
         if windows > HORIZON {
@@ -41,14 +41,14 @@ impl Adding {
                 "found {windows} windows, of which totals so far are told for 2^32 at most; give a longer every, or an earlier \
                  job.until"
             );
-            return Err(Refused::new(format!("{place}.every"), message));
+            return Err(UnfitJob::new(format!("{place}.every"), message));
         }
         if strategy == Some(Strategy::SquareRoot) && windows > REMEMBERED {
             let message = format!(
                 "found square-root for {windows} windows, all of which each key would remember; give \"buffered\", or at most \
                  {REMEMBERED} windows"
             );
-            return Err(Refused::new(format!("{place}.strategy"), message));
+            return Err(UnfitJob::new(format!("{place}.strategy"), message));
         }
         Ok(Some(Adding { span: TotalSpan::SoFar { windows }, strategy }))
     }

@@ -1,7 +1,7 @@
 //! What is asked of a window: the statistic of a job file, with its field in steps and its keys.
 
-use super::steps::{self, Size};
-use super::{CellKey, Refused, delta_of, keys};
+use super::steps::{self, StepSize};
+use super::{CellKey, UnfitJob, delta_of, keys};
 use crate::accounting::PrivacyCost;
 use crate::invalid::Invalid;
 use crate::job::config::{self, ConfigNumber, MaximumOf, MeasureSpec, ReleaseSpec, StatisticSpec};
@@ -12,7 +12,7 @@ use crate::mechanisms::{
 
 /// What is asked of a window.
 #[derive(Clone, Debug)]
-pub(crate) enum Asking {
+pub(crate) enum WindowQuery {
     /// How many records.
     Count(Keys<CellKey>),
     /// How many people.
@@ -29,28 +29,30 @@ pub(crate) enum Asking {
     Histogram(Edges, DecimalPoint, Keys<CellKey>),
 }
 
-impl Asking {
+impl WindowQuery {
     /// Its keys.
     pub(crate) fn keys(&self) -> &Keys<CellKey> {
         match self {
-            Asking::Count(keys)
-            | Asking::People(keys)
-            | Asking::Sum(_, keys)
-            | Asking::Mean(_, keys)
-            | Asking::Max(_, _, keys)
-            | Asking::Quantiles(_, _, keys)
-            | Asking::Histogram(_, _, keys) => keys,
+            WindowQuery::Count(keys)
+            | WindowQuery::People(keys)
+            | WindowQuery::Sum(_, keys)
+            | WindowQuery::Mean(_, keys)
+            | WindowQuery::Max(_, _, keys)
+            | WindowQuery::Quantiles(_, _, keys)
+            | WindowQuery::Histogram(_, _, keys) => keys,
         }
     }
 
     /// How much more a window costs of which a span of time holds a part.
     pub(super) fn cut(&self, limits: ContributionBound) -> Result<Cut, Invalid> {
         Ok(match self {
-            Asking::Count(keys) | Asking::Histogram(_, _, keys) => Total::count(limits, keys.clone())?.cut(),
-            Asking::People(keys) => Total::people(limits, keys.clone())?.cut(),
-            Asking::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.cut(),
-            Asking::Mean(range, keys) => Mean::new(*range, limits, keys.clone())?.cut(COUNTING),
-            Asking::Max(..) | Asking::Quantiles(..) => Cut::two_steps(&limits),
+            WindowQuery::Count(keys) | WindowQuery::Histogram(_, _, keys) => {
+                Total::count(limits, keys.clone())?.cut()
+            }
+            WindowQuery::People(keys) => Total::people(limits, keys.clone())?.cut(),
+            WindowQuery::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.cut(),
+            WindowQuery::Mean(range, keys) => Mean::new(*range, limits, keys.clone())?.cut(COUNTING),
+            WindowQuery::Max(..) | WindowQuery::Quantiles(..) => Cut::two_steps(&limits),
         })
     }
 }
@@ -60,51 +62,51 @@ pub(super) fn asking(
     release: &ReleaseSpec,
     cost: &PrivacyCost,
     place: &str,
-) -> Result<(Asking, Option<(String, DecimalPoint)>), Refused> {
+) -> Result<(WindowQuery, Option<(String, DecimalPoint)>), UnfitJob> {
     let keys = keys_of(release, cost, place)?;
-    let range = |measure: &MeasureSpec, size| -> Result<(Range, DecimalPoint), Refused> {
+    let range = |measure: &MeasureSpec, size| -> Result<(Range, DecimalPoint), UnfitJob> {
         let MeasureSpec { low, high, .. } = measure;
-        steps::of_range(*low, *high, size).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))
+        steps::of_range(*low, *high, size).map_err(|invalid| UnfitJob::at(format!("{place}.range"), &invalid))
     };
     Ok(match &release.statistic {
-        StatisticSpec::Count(_) => (Asking::Count(keys), None),
-        StatisticSpec::People(_) => (Asking::People(keys), None),
+        StatisticSpec::Count(_) => (WindowQuery::Count(keys), None),
+        StatisticSpec::People(_) => (WindowQuery::People(keys), None),
         StatisticSpec::Sum(measure, _) => {
-            let (range, point) = range(measure, Size::Reach)?;
-            (Asking::Sum(range, keys), Some((measure.of.clone(), point)))
+            let (range, point) = range(measure, StepSize::Reach)?;
+            (WindowQuery::Sum(range, keys), Some((measure.of.clone(), point)))
         }
         StatisticSpec::Mean(measure, _) => {
-            let (range, point) = range(measure, Size::Width)?;
-            (Asking::Mean(range, keys), Some((measure.of.clone(), point)))
+            let (range, point) = range(measure, StepSize::Width)?;
+            (WindowQuery::Mean(range, keys), Some((measure.of.clone(), point)))
         }
         StatisticSpec::Histogram { of, edges } => {
             let (edges, point) = edges_of(edges, place)?;
-            (Asking::Histogram(edges, point, keys), Some((of.clone(), point)))
+            (WindowQuery::Histogram(edges, point, keys), Some((of.clone(), point)))
         }
         StatisticSpec::Max { each, grid, .. } => {
             let (grid, point) =
-                grid_of(grid, each).map_err(|invalid| Refused::at(format!("{place}.grid"), &invalid))?;
+                grid_of(grid, each).map_err(|invalid| UnfitJob::at(format!("{place}.grid"), &invalid))?;
             let value = each.of().map(|of| (of.to_owned(), point));
             let each = match each {
                 MaximumOf::Greatest(_) => PerPerson::Greatest,
                 MaximumOf::Sum(_) => PerPerson::Sum,
                 MaximumOf::Count => PerPerson::Records,
             };
-            (Asking::Max(each, grid, keys), value)
+            (WindowQuery::Max(each, grid, keys), value)
         }
         StatisticSpec::Quantile(quantiles, _) => {
             let parts = quantiles.q.iter().map(|q| Quantile::of(q.millionths().into(), 1_000_000));
             let parts = parts.collect::<Result<Vec<Quantile>, _>>();
-            let parts = parts.map_err(|invalid| Refused::at(format!("{place}.q"), &invalid))?;
+            let parts = parts.map_err(|invalid| UnfitJob::at(format!("{place}.q"), &invalid))?;
             let (grid, point) =
-                range_of(quantiles).map_err(|invalid| Refused::at(format!("{place}.range"), &invalid))?;
-            (Asking::Quantiles(parts, grid, keys), Some((quantiles.of.clone(), point)))
+                range_of(quantiles).map_err(|invalid| UnfitJob::at(format!("{place}.range"), &invalid))?;
+            (WindowQuery::Quantiles(parts, grid, keys), Some((quantiles.of.clone(), point)))
         }
     })
 }
 
-fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, DecimalPoint), Refused> {
-    steps::of_edges(edges).map_err(|invalid| Refused::at(format!("{place}.edges"), &invalid))
+fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, DecimalPoint), UnfitJob> {
+    steps::of_edges(edges).map_err(|invalid| UnfitJob::at(format!("{place}.edges"), &invalid))
 }
 
 /// The answers in steps, and where the point of a step stands.
@@ -129,7 +131,7 @@ fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, DecimalPo
 fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, DecimalPoint), Invalid> {
     let config::QuantilesSpec { low, high, step, .. } = quantiles;
     let Some(step) = step else {
-        let (range, point) = steps::of_range(*low, *high, Size::Width)?;
+        let (range, point) = steps::of_range(*low, *high, StepSize::Width)?;
         return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
     };
     let (steps, point) = steps::of_answers(&[*low, *high, *step], steps::DIGITS)?;
@@ -144,8 +146,8 @@ fn stepped(steps: &[i64]) -> Result<Grid, Invalid> {
     }
 }
 
-fn keys_of(release: &ReleaseSpec, cost: &PrivacyCost, place: &str) -> Result<Keys<CellKey>, Refused> {
-    let refused = |invalid: Invalid| Refused::at(format!("{place}.keys"), &invalid);
+fn keys_of(release: &ReleaseSpec, cost: &PrivacyCost, place: &str) -> Result<Keys<CellKey>, UnfitJob> {
+    let refused = |invalid: Invalid| UnfitJob::at(format!("{place}.keys"), &invalid);
     if let StatisticSpec::Histogram { edges, .. } = &release.statistic {
         let (edges, point) = edges_of(edges, place)?;
         let buckets = edges.keys().listed().unwrap_or_default();
@@ -157,7 +159,7 @@ fn keys_of(release: &ReleaseSpec, cost: &PrivacyCost, place: &str) -> Result<Key
             Keys::public(keys.iter().map(|key| CellKey::Text(key.as_str().into()))).map_err(refused)
         }
         Some(config::KeysSpec::File(path)) => {
-            let keys = keys::read(path).map_err(|wrong| Refused::new(format!("{place}.keys"), wrong))?;
+            let keys = keys::read(path).map_err(|wrong| UnfitJob::new(format!("{place}.keys"), wrong))?;
             Keys::public(keys.into_iter().map(CellKey::Text)).map_err(refused)
         }
         Some(config::KeysSpec::Discover) => Ok(Keys::discover_within(delta_of(cost))),

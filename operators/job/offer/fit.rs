@@ -2,7 +2,7 @@
 
 use dashu_int::UBig;
 
-use super::{Refused, Together};
+use super::{Together, UnfitJob};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
@@ -13,7 +13,7 @@ pub(super) fn costs(
     job: &Job,
     together: &[Together],
     schedules: &[Schedule],
-) -> Result<Vec<PrivacyCost>, Refused> {
+) -> Result<Vec<PrivacyCost>, UnfitJob> {
     let cap = job.domain().cap();
     let mut left = cap.clone();
     let mut costs: Vec<PrivacyCost> = Vec::with_capacity(together.len());
@@ -23,7 +23,7 @@ pub(super) fn costs(
             PriceSpec::Share(share) => part(cap, *share, *together, release.discovers()),
             PriceSpec::Cost(words) => job
                 .cost(words)
-                .map_err(|invalid| Refused::at(format!("release[{}].cost", index + 1), &invalid))?,
+                .map_err(|invalid| UnfitJob::at(format!("release[{}].cost", index + 1), &invalid))?,
         };
         if matches!(release.price, PriceSpec::Share(_)) {
             left = without(&left, &cost, *together).unwrap_or(left);
@@ -106,7 +106,7 @@ fn without(left: &PrivacyCost, cost: &PrivacyCost, together: Together) -> Option
     left.less(&all).ok()
 }
 
-fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> Refused {
+fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> UnfitJob {
     let Written { index, cost, together, at_once, .. } = written;
     let windows = match together.windows() {
         1 => "1 window".to_owned(),
@@ -130,7 +130,7 @@ fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &Pr
         }
         None => format!("{found}, where nothing of {cap} is left beside the others; give the others less"),
     };
-    Refused::new(format!("release[{}].cost", index + 1), message)
+    UnfitJob::new(format!("release[{}].cost", index + 1), message)
 }
 
 /// The largest cost in the words of the file that fits, as it is written there.

@@ -10,7 +10,7 @@ use crate::noise::NoiseSource;
 
 /// A largest value, ready to be found.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum PreparedMaximum {
     /// By noised comparisons.
     Searched(Searched<CellKey, Maximum>),
     /// By one choice.
@@ -26,7 +26,7 @@ macro_rules! either {
     };
 }
 
-impl Found {
+impl PreparedMaximum {
     /// The noise, and what is promised.
     pub(crate) fn noise(&self) -> &[Noised] {
         either!(self, ready => ready.noise())
@@ -43,9 +43,9 @@ impl Found {
     }
 }
 
-impl Sealed for Found {}
+impl Sealed for PreparedMaximum {}
 
-impl Ready for Found {
+impl Ready for PreparedMaximum {
     type Tally = Cells<CellKey, Tops>;
     type Answer = Answer<CellKey, i128>;
 

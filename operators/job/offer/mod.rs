@@ -19,11 +19,11 @@ mod tests;
 mod together;
 
 pub(crate) use adding::Adding;
-pub(crate) use asking::Asking;
+pub(crate) use asking::WindowQuery;
 pub(crate) use cell::CellKey;
 pub(super) use fit::pasted;
-pub(crate) use ready::{Law, Settled};
-pub use refused::Refused;
+pub(crate) use ready::{ConfiguredNoise, SettledRelease};
+pub use refused::UnfitJob;
 pub(super) use steps::misfit;
 
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
@@ -33,11 +33,11 @@ use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint};
 use crate::time::{LIMIT, Time};
 pub(crate) use together::Together;
-use together::{Weight, Windows};
+use together::{AccountWindows, Weight};
 
 /// A release with everything settled.
 #[derive(Clone, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct ReleasePlan {
     /// Its name.
     pub(crate) name: Name,
     /// Its windows.
@@ -49,11 +49,11 @@ pub(crate) struct Offer {
     /// The field that it adds up or sorts into buckets, and where the point of a step of it stands.
     pub(crate) value: Option<(String, DecimalPoint)>,
     /// What is asked.
-    pub(crate) asking: Asking,
+    pub(crate) asking: WindowQuery,
     /// How its windows are added up, where they are.
     pub(crate) adding: Option<Adding>,
     /// The noise, made from the cost.
-    pub(crate) law: Law,
+    pub(crate) law: ConfiguredNoise,
     /// What a window costs, in the domain's currency, the delta of discovery included; or all of them, where they are added up.
     pub(crate) cost: PrivacyCost,
     /// How many times one account ever holds that at once.
@@ -71,7 +71,7 @@ pub(crate) struct Horizon {
     pub(crate) until: Option<Time>,
 }
 
-impl Offer {
+impl ReleasePlan {
     /// Where the point of its numbers stands.
     pub(crate) fn point(&self) -> DecimalPoint {
         self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
@@ -85,13 +85,13 @@ impl Job {
     }
 
     /// What its releases come to, in their order. Reads files of keys, and no data.
-    pub(crate) fn offers(&self, horizon: Horizon) -> Result<Vec<Offer>, Refused> {
+    pub(crate) fn offers(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
         let place = |index: usize| format!("release[{}]", index + 1);
         let schedules: Vec<Schedule> = (self.releases.iter().enumerate())
             .map(|(index, release)| schedule(self, release, horizon, &place(index)))
             .collect::<Result<_, _>>()?;
-        let windows: Vec<Windows<'_>> = (self.releases.iter().zip(&schedules))
-            .map(|(release, schedule)| Windows {
+        let windows: Vec<AccountWindows<'_>> = (self.releases.iter().zip(&schedules))
+            .map(|(release, schedule)| AccountWindows {
                 schedule,
                 most: release.bound.windows.map(u64::from),
                 even: matches!(release.every, Every::Span(_)),
@@ -124,7 +124,7 @@ impl Job {
     }
 
     /// The bound of an offer, in range: a record's, where a record is what is protected.
-    pub(crate) fn limits(&self, offer: &Offer) -> Result<ContributionBound, crate::Invalid> {
+    pub(crate) fn limits(&self, offer: &ReleasePlan) -> Result<ContributionBound, crate::Invalid> {
         match self.privacy.protected {
             Protected::Record => Ok(ContributionBound::RECORD),
             Protected::Person { .. } => offer.bound.checked(),
@@ -137,7 +137,7 @@ pub(crate) fn schedule(
     release: &ReleaseSpec,
     horizon: Horizon,
     place: &str,
-) -> Result<Schedule, Refused> {
+) -> Result<Schedule, UnfitJob> {
     let Horizon { from, until } = horizon;
     let field = |invalid: crate::Invalid| {
         let place = match invalid.field() {
@@ -146,7 +146,7 @@ pub(crate) fn schedule(
             "over" => format!("{place}.over"),
             _ => format!("{place}.every"),
         };
-        Refused::at(place, &invalid)
+        UnfitJob::at(place, &invalid)
     };
     if release.every == Every::All {
         return Schedule::whole(from.unwrap_or(-LIMIT), until.unwrap_or(LIMIT)).map_err(field);
@@ -155,7 +155,7 @@ pub(crate) fn schedule(
         let message = format!(
             "found nothing; give the time from which on {place} has windows, as in 2026-01-01T00:00:00Z"
         );
-        return Err(Refused::new("job.from", message));
+        return Err(UnfitJob::new("job.from", message));
     };
     let times = release.slides().and_then(|over| over.over(release.every)).unwrap_or(1);
     match (release.every, release.slides()) {
@@ -182,14 +182,14 @@ fn offer(
     release: &ReleaseSpec,
     (schedule, together, cost): (Schedule, Together, PrivacyCost),
     place: &str,
-) -> Result<Offer, Refused> {
+) -> Result<ReleasePlan, UnfitJob> {
     let word = release.statistic.word();
     let (asking, value) = asking::asking(release, &cost, &format!("{place}.{word}"))?;
     let adding = Adding::of(release, &schedule, place)?;
-    let law = Law::new(release.noise, without_delta(&cost));
+    let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
     let bound = bound(release);
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
-    let offer = Offer {
+    let offer = ReleasePlan {
         name: release.name.clone(),
         schedule,
         bound,
@@ -202,7 +202,7 @@ fn offer(
         together,
         stated: VersionTerms::from(&Digest::NONE),
     };
-    let offer = Offer { stated: terms::stated(job, release, &offer), ..offer };
+    let offer = ReleasePlan { stated: terms::stated(job, release, &offer), ..offer };
     // Whatever a mechanism can refuse is refused here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
@@ -217,7 +217,7 @@ fn offer(
             "every" | "over" | "strategy" => refused.to_owned(),
             _ => price.to_owned(),
         };
-        Refused::at(format!("{place}.{field}"), &invalid)
+        UnfitJob::at(format!("{place}.{field}"), &invalid)
     })?;
     Ok(offer)
 }
@@ -229,18 +229,18 @@ fn bound(release: &ReleaseSpec) -> Bound {
 }
 
 /// How many times its price a window costs that a span of time cuts.
-fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Refused> {
+fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
     let limits = match job.privacy.protected {
         Protected::Record => Ok(ContributionBound::RECORD),
         Protected::Person { .. } => bound(release).checked(),
     };
-    let limits = limits.map_err(|invalid| Refused::at(format!("{place}.bound"), &invalid))?;
+    let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
     let cap = job.domain().cap();
     let word = release.statistic.word();
     let (asking, _) = asking::asking(release, cap, &format!("{place}.{word}"))?;
     let cut = match release.running {
         Some(_) => Cut::two_steps(&limits),
-        None => asking.cut(limits).map_err(|invalid| Refused::at(format!("{place}.bound"), &invalid))?,
+        None => asking.cut(limits).map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
     };
     let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
     Ok(Weight { over, under })

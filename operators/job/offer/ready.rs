@@ -1,7 +1,7 @@
 //! An offer made ready: its statistic with the noise that it asks for.
 
-use super::found::Found;
-use super::{Asking, CellKey, Offer};
+use super::found::PreparedMaximum;
+use super::{CellKey, ReleasePlan, WindowQuery};
 use crate::accounting::{PrivacyCost, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{Job, NoiseKind};
@@ -15,14 +15,14 @@ use crate::mechanisms::{
 
 /// The law of the noise, whichever a job file names, and what it costs.
 #[derive(Clone, Debug)]
-pub(crate) struct Law {
+pub(crate) struct ConfiguredNoise {
     kind: NoiseKind,
     cost: PrivacyCost,
 }
 
-impl Law {
-    pub(super) fn new(kind: NoiseKind, cost: PrivacyCost) -> Law {
-        Law { kind, cost }
+impl ConfiguredNoise {
+    pub(super) fn new(kind: NoiseKind, cost: PrivacyCost) -> ConfiguredNoise {
+        ConfiguredNoise { kind, cost }
     }
 }
 
@@ -31,9 +31,9 @@ fn foreign() -> Invalid {
     Invalid::new("noise", InvalidKind::Mixed, "a law that this statistic has")
 }
 
-impl Sealed for Law {}
+impl Sealed for ConfiguredNoise {}
 
-impl Mechanism<Total<CellKey>> for Law {
+impl Mechanism<Total<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyTotals<CellKey>;
 
     fn ready(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
@@ -45,7 +45,7 @@ impl Mechanism<Total<CellKey>> for Law {
     }
 }
 
-impl Mechanism<RunningTotal<CellKey>> for Law {
+impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
     type Prepared = RunningTotals<CellKey>;
 
     fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
@@ -56,7 +56,7 @@ impl Mechanism<RunningTotal<CellKey>> for Law {
     }
 }
 
-impl Mechanism<Mean<CellKey>> for Law {
+impl Mechanism<Mean<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyMeans<CellKey>;
 
     fn ready(&self, mean: &Mean<CellKey>) -> Result<NoisyMeans<CellKey>, Invalid> {
@@ -68,20 +68,26 @@ impl Mechanism<Mean<CellKey>> for Law {
     }
 }
 
-impl Mechanism<Largest<CellKey, Maximum>> for Law {
-    type Prepared = Found;
+impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
+    type Prepared = PreparedMaximum;
 
-    fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<Found, Invalid> {
+    fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<PreparedMaximum, Invalid> {
         match self.kind {
-            NoiseKind::Gaussian => BinarySearch::gaussian(&self.cost).ready(largest).map(Found::Searched),
-            NoiseKind::Laplace => BinarySearch::laplace(&self.cost).ready(largest).map(Found::Searched),
-            NoiseKind::Exponential => Exponential::cost(&self.cost).ready(largest).map(Found::Inverted),
+            NoiseKind::Gaussian => {
+                BinarySearch::gaussian(&self.cost).ready(largest).map(PreparedMaximum::Searched)
+            }
+            NoiseKind::Laplace => {
+                BinarySearch::laplace(&self.cost).ready(largest).map(PreparedMaximum::Searched)
+            }
+            NoiseKind::Exponential => {
+                Exponential::cost(&self.cost).ready(largest).map(PreparedMaximum::Inverted)
+            }
             NoiseKind::PermuteAndFlip => Err(foreign()),
         }
     }
 }
 
-impl Mechanism<Quantiles<CellKey>> for Law {
+impl Mechanism<Quantiles<CellKey>> for ConfiguredNoise {
     type Prepared = PreparedQuantiles<CellKey>;
 
     fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<PreparedQuantiles<CellKey>, Invalid> {
@@ -95,7 +101,7 @@ impl Mechanism<Quantiles<CellKey>> for Law {
 
 /// A statistic with its mechanism.
 #[derive(Clone, Debug)]
-pub(crate) enum Settled {
+pub(crate) enum SettledRelease {
     /// A number a key.
     Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
     /// A number a key, added up over windows.
@@ -103,7 +109,7 @@ pub(crate) enum Settled {
     /// A mean a key.
     Mean(Box<Mean<CellKey>>, Box<NoisyMeans<CellKey>>),
     /// The largest a key.
-    Largest(Box<Largest<CellKey, Maximum>>, Box<Found>),
+    Largest(Box<Largest<CellKey, Maximum>>, Box<PreparedMaximum>),
     /// Quantiles of each key.
     Quantiles(Box<Quantiles<CellKey>>, Box<PreparedQuantiles<CellKey>>),
 }
@@ -121,7 +127,7 @@ macro_rules! both {
     };
 }
 
-impl Settled {
+impl SettledRelease {
     /// How far one protected unit moves a window.
     pub(crate) fn sensitivity(&self) -> Sensitivity {
         both!(self, statistic, _ => statistic.sensitivity())
@@ -163,11 +169,11 @@ impl Settled {
     }
 }
 
-impl Offer {
+impl ReleasePlan {
     /// The tau with which the exponential mechanism would find the same largest value at the same price. From the
     /// job file alone; `None` for another statistic.
     pub(crate) fn tau_by_choice(&self, job: &Job) -> Option<u64> {
-        let Asking::Max(each, grid, keys) = &self.asking else { return None };
+        let WindowQuery::Max(each, grid, keys) = &self.asking else { return None };
         let limits = job.limits(self).ok()?;
         let largest = Largest::new(Maximum, *each, grid.clone(), limits, keys.clone()).ok()?;
         let ready = Exponential::cost(&self.law.cost).ready(&largest).ok()?;
@@ -178,37 +184,39 @@ impl Offer {
     }
 
     /// The statistic and its mechanism, as a dataflow makes them of the same parts.
-    pub(crate) fn settled(&self, job: &Job) -> Result<Settled, Invalid> {
+    pub(crate) fn settled(&self, job: &Job) -> Result<SettledRelease, Invalid> {
         let limits = job.limits(self)?;
         let point = self.point();
         let total = match &self.asking {
-            Asking::Count(keys) | Asking::Histogram(_, _, keys) => Total::count(limits, keys.clone())?,
-            Asking::People(keys) => Total::people(limits, keys.clone())?,
-            Asking::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.told_in(point),
-            Asking::Mean(range, keys) => {
+            WindowQuery::Count(keys) | WindowQuery::Histogram(_, _, keys) => {
+                Total::count(limits, keys.clone())?
+            }
+            WindowQuery::People(keys) => Total::people(limits, keys.clone())?,
+            WindowQuery::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.told_in(point),
+            WindowQuery::Mean(range, keys) => {
                 let mean = Mean::new(*range, limits, keys.clone())?.told_in(point);
                 let ready = self.law.ready(&mean)?;
-                return Ok(Settled::Mean(Box::new(mean), Box::new(ready)));
+                return Ok(SettledRelease::Mean(Box::new(mean), Box::new(ready)));
             }
-            Asking::Max(each, grid, keys) => {
+            WindowQuery::Max(each, grid, keys) => {
                 let largest =
                     Largest::new(Maximum, *each, grid.clone(), limits, keys.clone())?.told_in(point);
                 let ready = self.law.ready(&largest)?;
-                return Ok(Settled::Largest(Box::new(largest), Box::new(ready)));
+                return Ok(SettledRelease::Largest(Box::new(largest), Box::new(ready)));
             }
-            Asking::Quantiles(parts, grid, keys) => {
+            WindowQuery::Quantiles(parts, grid, keys) => {
                 let quantiles = Quantiles::new(parts.iter().copied(), grid.clone(), limits, keys.clone())?;
                 let quantiles = quantiles.told_in(point);
                 let ready = self.law.ready(&quantiles)?;
-                return Ok(Settled::Quantiles(Box::new(quantiles), Box::new(ready)));
+                return Ok(SettledRelease::Quantiles(Box::new(quantiles), Box::new(ready)));
             }
         };
         if let Some(adding) = self.adding {
             let total = adding.total(total)?;
             let ready = self.law.ready(&total)?;
-            return Ok(Settled::Running(Box::new(total), Box::new(ready)));
+            return Ok(SettledRelease::Running(Box::new(total), Box::new(ready)));
         }
         let ready = self.law.ready(&total)?;
-        Ok(Settled::Total(Box::new(total), Box::new(ready)))
+        Ok(SettledRelease::Total(Box::new(total), Box::new(ready)))
     }
 }

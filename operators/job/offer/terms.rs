@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use super::{CellKey, Offer};
+use super::{CellKey, ReleasePlan};
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
@@ -17,7 +17,7 @@ use crate::job::config::{
 use crate::ledger::{Charge, Ledger, VersionTerms};
 
 /// The fields that the pipeline does not know, and the words of the file for those that it does.
-pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &Offer) -> VersionTerms {
+pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> VersionTerms {
     // The account's: `privacy`. Bound by the pipeline: `from`, and `until` where something follows from it. Of the run and of
     // its machine: the others.
     let Job {
@@ -106,7 +106,7 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
 }
 
 /// The keys that are listed, in their order.
-fn keys(release: &ReleaseSpec, offer: &Offer) -> String {
+fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     if release.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
         return "\"discover\"".to_owned();
     }
@@ -137,12 +137,15 @@ impl Job {
     }
 
     /// What the version of a release binds, as its pipeline states it to the ledger.
-    fn terms(&self, offer: &Offer) -> Result<VersionTerms, Invalid> {
+    fn terms(&self, offer: &ReleasePlan) -> Result<VersionTerms, Invalid> {
         self.terms_and_charge(offer).map(|(terms, _)| terms)
     }
 
     /// The same, and how each window of the release is paid for.
-    pub(in crate::job) fn terms_and_charge(&self, offer: &Offer) -> Result<(VersionTerms, Charge), Invalid> {
+    pub(in crate::job) fn terms_and_charge(
+        &self,
+        offer: &ReleasePlan,
+    ) -> Result<(VersionTerms, Charge), Invalid> {
         let settled = offer.settled(self)?;
         let (windows, promise) = (self.limits(offer)?.windows(), self.domain().promise());
         let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;

@@ -46,7 +46,7 @@ fn job(text: &str) -> Job {
     Job::parse("jobs/shop.toml", text).unwrap()
 }
 
-fn offered(job: &Job) -> Result<Vec<Offer>, Refused> {
+fn offered(job: &Job) -> Result<Vec<ReleasePlan>, UnfitJob> {
     job.offers(job.horizon())
 }
 
@@ -55,8 +55,8 @@ fn refused(text: &str) -> String {
 }
 
 /// Every part of `amount` is at most that of `limit`, and together they are all that is charged.
-fn sum(offers: &[Offer]) -> PrivacyCost {
-    let all = |offer: &Offer| offer.together.all(&offer.cost).unwrap();
+fn sum(offers: &[ReleasePlan]) -> PrivacyCost {
+    let all = |offer: &ReleasePlan| offer.together.all(&offer.cost).unwrap();
     offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
 }
 
@@ -182,7 +182,7 @@ fn cells_are_told_as_the_file_writes_them() {
         "histogram = { of = \"price\", edges = [-0.5, 0, 2.25] }\nbound = { keys = 1, per_key = 1 }",
     );
     let offers = offered(&job(&text)).unwrap();
-    let Asking::Histogram(edges, point, _) = &offers[1].asking else { panic!() };
+    let WindowQuery::Histogram(edges, point, _) = &offers[1].asking else { panic!() };
     assert_eq!(edges.bucket(225).low(), Some(225));
     assert_eq!(point.count(), 2);
     let keys = offers[1].asking.keys().listed().unwrap();
@@ -206,7 +206,9 @@ fn answers_are_the_points_of_the_file() {
         let offers =
             offered(&job(&GOOD.replace(spent, &format!("{statistic}\nnoise = \"{noise}\"")))).unwrap();
         let point = offers[1].point();
-        let (Asking::Max(_, grid, _) | Asking::Quantiles(_, grid, _)) = &offers[1].asking else { panic!() };
+        let (WindowQuery::Max(_, grid, _) | WindowQuery::Quantiles(_, grid, _)) = &offers[1].asking else {
+            panic!()
+        };
         let at = |index: u64| point.shown(grid.at(index).unwrap().into());
         ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].value.clone())
     };

@@ -10,7 +10,7 @@ use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 
 /// The windows of a release, as an account sees them.
-pub(super) struct Windows<'s> {
+pub(super) struct AccountWindows<'s> {
     pub(super) schedule: &'s Schedule,
     /// In how many of them a person counts, where that is bounded.
     pub(super) most: Option<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Windows<'s> {
 
 /// How many windows are held whole, and how many are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldWindows {
     /// Those inside of a stretch or span.
     pub(crate) whole: u64,
     /// Those that only overlap it.
@@ -46,7 +46,7 @@ impl Weight {
         BudgetUnits::from_bits(u128::try_from(up).unwrap_or(u128::MAX - 1))
     }
 
-    fn of(self, held: Held) -> u128 {
+    fn of(self, held: HeldWindows) -> u128 {
         u128::from(held.whole) * u128::from(self.under) + u128::from(held.cut) * u128::from(self.over)
     }
 }
@@ -59,7 +59,7 @@ const WALKED: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Together {
     /// The windows of the heaviest stretch or span.
-    held: Held,
+    held: HeldWindows,
     /// The most windows of any stretch or span.
     most: u64,
     weight: Weight,
@@ -68,23 +68,23 @@ pub(crate) struct Together {
 impl Together {
     /// One window.
     pub(super) const ONE: Together =
-        Together { held: Held { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
+        Together { held: HeldWindows { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
 
-    pub(super) fn of(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Together {
-        let Held { whole, cut } = held(windows, promise, Weight::EVEN);
+    pub(super) fn of(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> Together {
+        let HeldWindows { whole, cut } = held(windows, promise, Weight::EVEN);
         Together { held: held(windows, promise, weight), most: whole + cut, weight }
     }
 
     /// As many windows, none of them cut.
     #[cfg(test)]
     pub(super) fn whole(windows: u64) -> Together {
-        Together { held: Held { whole: windows, cut: 0 }, most: windows, weight: Weight::EVEN }
+        Together { held: HeldWindows { whole: windows, cut: 0 }, most: windows, weight: Weight::EVEN }
     }
 
     /// What is paid once, and whose life is cut or is not.
     pub(super) fn once(cut: bool, weight: Weight) -> Together {
         let cut = u64::from(cut);
-        Together { held: Held { whole: 1 - cut, cut }, most: 1, weight }
+        Together { held: HeldWindows { whole: 1 - cut, cut }, most: 1, weight }
     }
 
     /// How many windows it is.
@@ -152,11 +152,11 @@ impl Together {
 }
 
 /// The windows of the heaviest stretch or span.
-fn held(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Held {
+fn held(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> HeldWindows {
     let count = windows.schedule.count();
     match promise {
         Promise::Lifetime | Promise::Windows(_) => {
-            Held { whole: windows.most.map_or(count, |most| most.min(count)).max(1), cut: 0 }
+            HeldWindows { whole: windows.most.map_or(count, |most| most.min(count)).max(1), cut: 0 }
         }
         Promise::Any(span) => match lattice(windows, span) {
             Some(lattice) => {
@@ -164,16 +164,16 @@ fn held(windows: &Windows<'_>, promise: Promise, weight: Weight) -> Held {
                 let window = (lattice.start, lattice.start + lattice.size);
                 heaviest(places(window, span).into_iter().map(|place| lattice.held(place, span)), weight)
             }
-            None => Walk::of(windows.schedule).heaviest(span, false, weight),
+            None => WindowWalk::of(windows.schedule).heaviest(span, false, weight),
         },
         Promise::Each(span) => match lattice(windows, span) {
             Some(lattice) => heaviest(lattice.blocks(span).map(|block| lattice.held(block, span)), weight),
-            None => Walk::of(windows.schedule).heaviest(span, true, weight),
+            None => WindowWalk::of(windows.schedule).heaviest(span, true, weight),
         },
     }
 }
 
-fn heaviest(held: impl Iterator<Item = Held>, weight: Weight) -> Held {
+fn heaviest(held: impl Iterator<Item = HeldWindows>, weight: Weight) -> HeldWindows {
     held.max_by_key(|held| weight.of(*held)).unwrap_or_default()
 }
 
@@ -185,23 +185,23 @@ fn places(window: (i128, i128), span: u64) -> [i128; 4] {
 }
 
 /// All windows, one by one.
-struct Walk {
+struct WindowWalk {
     starts: Vec<i128>,
     ends: Vec<i128>,
 }
 
-impl Walk {
-    fn of(schedule: &Schedule) -> Walk {
+impl WindowWalk {
+    fn of(schedule: &Schedule) -> WindowWalk {
         let windows: Vec<Interval> =
             (0..schedule.count()).map_while(|number| schedule.window(number)).collect();
-        Walk {
+        WindowWalk {
             starts: windows.iter().map(|window| window.start().into()).collect(),
             ends: windows.iter().map(|window| window.end().into()).collect(),
         }
     }
 
     /// What is held at the heaviest place: starts and ends both ascend, so each kind of place is one pass.
-    fn heaviest(&self, span: u64, aligned: bool, weight: Weight) -> Held {
+    fn heaviest(&self, span: u64, aligned: bool, weight: Weight) -> HeldWindows {
         let windows = || self.starts.iter().copied().zip(self.ends.iter().copied());
         if aligned {
             // In a block in which none starts, no more is held or cut than in the one before.
@@ -214,7 +214,7 @@ impl Walk {
     }
 
     /// The heaviest of places that ascend.
-    fn along(&self, places: impl Iterator<Item = i128>, span: u64, weight: Weight) -> Held {
+    fn along(&self, places: impl Iterator<Item = i128>, span: u64, weight: Weight) -> HeldWindows {
         let pass = |times: &[i128], passed: &mut usize, until: i128| {
             *passed += times[*passed..].iter().take_while(|time| **time <= until).count();
             *passed as u64
@@ -225,43 +225,43 @@ impl Walk {
             let overlapping = pass(&self.starts, &mut begun, last - 1) - pass(&self.ends, &mut over, place);
             let ended = pass(&self.ends, &mut ended, last);
             let whole = ended.saturating_sub(pass(&self.starts, &mut before, place - 1));
-            Held { whole, cut: overlapping - whole }
+            HeldWindows { whole, cut: overlapping - whole }
         });
         heaviest(held, weight)
     }
 }
 
 /// Windows of one size, one every step, of which there are enough to count as endless.
-struct Lattice {
+struct WindowLattice {
     start: i128,
     size: i128,
     step: i128,
 }
 
 /// None where the windows must be walked.
-fn lattice(windows: &Windows<'_>, span: u64) -> Option<Lattice> {
+fn lattice(windows: &AccountWindows<'_>, span: u64) -> Option<WindowLattice> {
     let (schedule, count) = (windows.schedule, windows.schedule.count());
     if !windows.even || count <= WALKED {
         return None;
     }
     let (first, second) = (schedule.window(0)?, schedule.window(1)?);
     let [start, end, next] = [first.start(), first.end(), second.start()].map(i128::from);
-    let lattice = Lattice { start, size: end - start, step: next - start };
+    let lattice = WindowLattice { start, size: end - start, step: next - start };
     // Where the windows end soon after a stretch of them, fewer may be held than of endless ones. More than ten million
     // are not walked: then the share is divided by a few windows too many.
     let enough = i128::from(span) + 3 * lattice.size + 3 * lattice.step;
     (i128::from(count) * lattice.step >= enough || count > 10_000_000).then_some(lattice)
 }
 
-impl Lattice {
+impl WindowLattice {
     /// What a stretch from `place` on holds.
-    fn held(&self, place: i128, span: u64) -> Held {
+    fn held(&self, place: i128, span: u64) -> HeldWindows {
         let span = i128::from(span);
         let number = |time: i128| (time - self.start).div_euclid(self.step);
         let overlapping = number(place + span - 1) - number(place - self.size);
         let whole = (number(place + span - self.size) - number(place - 1)).max(0);
         let count = |number: i128| u64::try_from(number).unwrap_or(u64::MAX);
-        Held { whole: count(whole), cut: count(overlapping - whole) }
+        HeldWindows { whole: count(whole), cut: count(overlapping - whole) }
     }
 
     /// Blocks that stand for all: where a block begins after the start of a window, counted modulo the step, decides what

@@ -6,17 +6,17 @@
 //! known that needs less than the continuous Gaussian: `L2 / sqrt(2 rho)`. Of a mean the bound is that of every unbiased sum, as
 //! [`Noised::over_bound`] says.
 
-use super::Near;
+use super::NoiseOptimality;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
-use crate::job::offer::{Offer, Settled};
+use crate::job::offer::{ReleasePlan, SettledRelease};
 use crate::mechanisms::{DecimalPoint, Noised};
 
 /// Of what is found by its rank none is known.
-pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
+pub(super) fn near(settled: &SettledRelease, offer: &ReleasePlan) -> Option<NoiseOptimality> {
     let ready = match settled {
-        Settled::Total(_, ready) => ready,
-        Settled::Mean(_, ready) => return mean(ready.noise().first()?),
-        Settled::Running(_, ready) => return total(ready.noise().first()?),
+        SettledRelease::Total(_, ready) => ready,
+        SettledRelease::Mean(_, ready) => return mean(ready.noise().first()?),
+        SettledRelease::Running(_, ready) => return total(ready.noise().first()?),
         _ => return None,
     };
     let noised = ready.noise().first()?;
@@ -35,14 +35,14 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
     match &offer.cost {
         PrivacyCost::Zcdp { rho, .. } => {
             let least = (moved.l2_squared() as f64 / (2.0 * rho.to_float_up())).sqrt();
-            Some(Near {
+            Some(NoiseOptimality {
                 ratio: deviation / least,
                 of: "the continuous Gaussian law of this rho, the best that is known",
             })
         }
         PrivacyCost::Pure { epsilon } if moved.l0() == 1 => {
             let least = staircase(epsilon.to_float_up(), moved.l1()).sqrt();
-            Some(Near {
+            Some(NoiseOptimality {
                 ratio: deviation / least,
                 of: "the staircase law of this epsilon, the least that is possible",
             })
@@ -52,15 +52,15 @@ pub(super) fn near(settled: &Settled, offer: &Offer) -> Option<Near> {
 }
 
 /// Of a mean's sum, where its count is paid for too.
-fn mean(sum: &Noised) -> Option<Near> {
+fn mean(sum: &Noised) -> Option<NoiseOptimality> {
     let of = "an unbiased sum at this price, the least that is possible; a mean that clips may err by less";
-    sum.over_bound().map(|ratio| Near { ratio, of })
+    sum.over_bound().map(|ratio| NoiseOptimality { ratio, of })
 }
 
 /// Of totals over windows, told at each.
-fn total(noised: &Noised) -> Option<Near> {
+fn total(noised: &Noised) -> Option<NoiseOptimality> {
     let of = "the best linear strategy for totals that are all told, the least that is possible with Gaussian noise";
-    noised.over_bound().map(|ratio| Near { ratio, of })
+    noised.over_bound().map(|ratio| NoiseOptimality { ratio, of })
 }
 
 /// Up to here every staircase is tried; beyond, the best continuous one differs by less than is shown.

@@ -4,10 +4,10 @@
 //! interval of its noise is then within a tenth of what it holds, the cell is worth publishing; if it is as wide as that,
 //! the cell is mostly noise.
 
-use super::{Keys, Noise, Plan};
+use super::{Plan, PlannedKeys, PlannedNoise};
 use crate::accounting::PrivacyCost;
 use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec, StatisticSpec};
-use crate::job::offer::Offer;
+use crate::job::offer::ReleasePlan;
 
 /// A cell that needs more people than this is not likely to get them.
 const MANY: u64 = 10_000;
@@ -24,7 +24,7 @@ const LIKELY: f64 = 1e-3;
 const WORTH: f64 = 1.1;
 
 /// With how many people in a cell nine tenths of all errors are below a tenth.
-pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[Noise]) -> u64 {
+pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[PlannedNoise]) -> u64 {
     let reach = |number: usize| noise.get(number).map_or(0.0, |noise| noise.interval);
     let people = match &release.statistic {
         StatisticSpec::Sum(measure, _) => {
@@ -44,7 +44,7 @@ pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[Noise]) -> u64 
     people.ceil() as u64
 }
 
-pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> {
+pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
     for (index, (planned, offer)) in plan.releases.iter().zip(offers).enumerate() {
         let mut warn =
@@ -58,16 +58,16 @@ pub(super) fn warnings(job: &Job, offers: &[Offer], plan: &Plan) -> Vec<String> 
             ));
         }
         match planned.keys {
-            Keys::Discovered { threshold } if threshold > SELDOM => warn(format!(
+            PlannedKeys::Discovered { threshold } if threshold > SELDOM => warn(format!(
                 "a key is told once about {threshold} people have it; list the keys, or give it a larger share"
             )),
-            Keys::Public { count } if count > ROWS => warn(format!(
+            PlannedKeys::Public { count } if count > ROWS => warn(format!(
                 "{count} keys are told in every window, whether anybody has them or not; list those that matter, or discover them"
             )),
             _ => {}
         }
         let (bound, listed) = (job.releases.get(index).and_then(|release| release.bound.keys), planned.keys);
-        if let (Some(bound), Keys::Public { count }) = (bound, listed)
+        if let (Some(bound), PlannedKeys::Public { count }) = (bound, listed)
             && u64::from(bound) > count
         {
             warn(format!(

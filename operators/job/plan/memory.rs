@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::Memory;
+use super::PlannedMemory;
 use crate::dataflow::Schedule;
 use crate::job::config::{Every, Job, Protected, ReleaseSpec, StatisticSpec};
 use crate::job::offer::CellKey;
@@ -28,7 +28,7 @@ pub(super) fn of(
     job: &Job,
     release: &ReleaseSpec,
     (schedule, largest): (&Schedule, Option<usize>),
-) -> Memory {
+) -> PlannedMemory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
     let most = u64::from(release.bound.keys.unwrap_or(1));
     // Which keys of a window count is a matter of former windows: until it closes, any of them may.
@@ -60,7 +60,7 @@ pub(super) fn of(
     };
     let a_key = largest.map(|people| (people as u64).saturating_mul(2 * LISTED));
     let a_key_of_a_person = (runs && by_key).then_some(held);
-    Memory { a_person, a_key, windows_open: open(job, release, schedule), a_key_of_a_person, for_ever }
+    PlannedMemory { a_person, a_key, windows_open: open(job, release, schedule), a_key_of_a_person, for_ever }
 }
 
 /// Windows that have begun and are not closed, at most, when records come as they happen.

@@ -18,12 +18,15 @@ mod running;
 mod tests;
 mod words;
 
-pub use parts::{Cost, Keys, Memory, Moves, Near, Noise, Planned, Running, Windows};
+pub use parts::{
+    Moves, NoiseOptimality, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
+    PlannedWindows,
+};
 
 use serde::Serialize;
 
 use super::config::{Every, Job};
-use super::offer::{Offer, Refused, Settled, delta_of};
+use super::offer::{ReleasePlan, SettledRelease, UnfitJob, delta_of};
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
 use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
@@ -51,13 +54,13 @@ pub struct Plan {
     /// The delta at which every epsilon here is said: the budget's, or one in a million where it has none. None for pure epsilon.
     pub delta: Option<f64>,
     /// How much one account holds.
-    pub cap: Cost,
+    pub cap: PlannedCost,
     /// The releases, in the order of the file.
     pub releases: Vec<Planned>,
     /// What all of them come to in one account.
-    pub together: Cost,
+    pub together: PlannedCost,
     /// What is left of the cap.
-    pub left: Cost,
+    pub left: PlannedCost,
     /// What is done again after a restart.
     pub restart: String,
     /// What will not work well.
@@ -70,7 +73,7 @@ impl Job {
     /// # Errors
     ///
     /// What does not fit the budget or cannot be made ready, with the field of the job file and what to give instead.
-    pub fn plan(&self) -> Result<Plan, Refused> {
+    pub fn plan(&self) -> Result<Plan, UnfitJob> {
         let offers = self.offers(self.horizon())?;
         let cap = self.domain().cap();
         let delta = match cap {
@@ -78,19 +81,20 @@ impl Job {
             // A rho alone says nothing of a delta: one in a million is what most people would ask for.
             _ => Some(self.privacy.budget.delta.as_ref().map_or(1e-6, crate::Decimal::to_f64)),
         };
-        let endless =
-            |offer: &Offer| self.domain().promise() == Promise::Lifetime && !offer.schedule.is_bounded();
+        let endless = |offer: &ReleasePlan| {
+            self.domain().promise() == Promise::Lifetime && !offer.schedule.is_bounded()
+        };
         let mut together = cap.nothing();
         let mut releases = Vec::with_capacity(offers.len());
         for (index, (offer, release)) in offers.iter().zip(&self.releases).enumerate() {
             let place = format!("release[{}]", index + 1);
-            let settled = offer.settled(self).map_err(|invalid| Refused::at(&place, &invalid))?;
+            let settled = offer.settled(self).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
             // A lifetime without end holds as many as fit.
             let paid =
                 if endless(offer) { Some(offer.cost.clone()) } else { offer.together.all(&offer.cost) };
-            let paid =
-                paid.ok_or_else(|| Refused::new(&place, "found a cost of 2^64 or more; give a smaller one"))?;
-            together = together.plus(&paid).map_err(|invalid| Refused::at(&place, &invalid))?;
+            let paid = paid
+                .ok_or_else(|| UnfitJob::new(&place, "found a cost of 2^64 or more; give a smaller one"))?;
+            together = together.plus(&paid).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
             releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
         }
         let left = cap.less(&together).unwrap_or_else(|_| cap.nothing());
@@ -104,10 +108,10 @@ impl Job {
             domain: self.domain().name().as_str().to_owned(),
             ledger: self.privacy.ledger.display().to_string(),
             delta,
-            cap: Cost::of(cap, delta),
+            cap: PlannedCost::of(cap, delta),
             releases,
-            together: Cost::of(&together, delta),
-            left: Cost::of(&left, delta),
+            together: PlannedCost::of(&together, delta),
+            left: PlannedCost::of(&left, delta),
             restart: words::restart(self),
             warnings: Vec::new(),
         };
@@ -119,23 +123,23 @@ impl Job {
 fn planned(
     job: &Job,
     release: &super::config::ReleaseSpec,
-    (offer, settled): (&Offer, &Settled),
+    (offer, settled): (&ReleasePlan, &SettledRelease),
     (paid, delta): (&PrivacyCost, Option<f64>),
 ) -> Planned {
     let schedule = &offer.schedule;
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
     let keys = match (settled.threshold(), offer.asking.keys().listed()) {
-        (Some(threshold), _) => Keys::Discovered { threshold },
+        (Some(threshold), _) => PlannedKeys::Discovered { threshold },
         (None, Some(keys)) if keys.len() > 1 || offer.key.is_some() => {
-            Keys::Public { count: keys.len() as u64 }
+            PlannedKeys::Public { count: keys.len() as u64 }
         }
-        _ => Keys::None,
+        _ => PlannedKeys::None,
     };
     let noise = noise(settled);
     Planned {
         name: offer.name.as_str().to_owned(),
         statistic: words::statistic(job, release),
-        windows: Windows {
+        windows: PlannedWindows {
             every: release.every.to_string(),
             over: release.slides().map(|over| over.to_string()),
             from: schedule.window(0).and_then(|window| moment(window.start())),
@@ -152,23 +156,33 @@ fn planned(
         near: known::near(settled, offer),
         running: running::of(settled, offer),
         noise,
-        cost: Cost::of(&offer.cost, delta),
-        partial: offer.together.partial(&offer.cost).map(|partial| Cost::of(&partial, delta)),
+        cost: PlannedCost::of(&offer.cost, delta),
+        partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
         paid_together: offer.together.windows(),
-        paid: Cost::of(paid, delta),
+        paid: PlannedCost::of(paid, delta),
         memory: memory::of(job, release, (schedule, settled.largest())),
     }
 }
 
-fn noise(settled: &Settled) -> Vec<Noise> {
+fn noise(settled: &SettledRelease) -> Vec<PlannedNoise> {
     let noise = |(noised, interval): (&Noised, f64)| {
         let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
-        let plain =
-            Noise { number, kind, scale, interval, q: None, comparisons: None, tau: None, rank_error: None };
+        let plain = PlannedNoise {
+            number,
+            kind,
+            scale,
+            interval,
+            q: None,
+            comparisons: None,
+            tau: None,
+            rank_error: None,
+        };
         match noised.ranks() {
-            Some(Ranks::Below { comparisons, tau, .. }) => Noise { comparisons, tau: Some(tau), ..plain },
+            Some(Ranks::Below { comparisons, tau, .. }) => {
+                PlannedNoise { comparisons, tau: Some(tau), ..plain }
+            }
             Some(Ranks::Within { quantile, rank_error }) => {
-                Noise { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..plain }
+                PlannedNoise { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..plain }
             }
             None => plain,
         }
@@ -176,7 +190,7 @@ fn noise(settled: &Settled) -> Vec<Noise> {
     settled.noise().iter().zip(settled.reaches()).map(noise).collect()
 }
 
-fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
+fn moves(settled: &SettledRelease, offer: &ReleasePlan) -> Vec<Moves> {
     let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
     let moves = |number, sensitivity: &Sensitivity, point: DecimalPoint, parts: f64| {
         let told = |moved: f64| point.float(moved / parts);
@@ -189,45 +203,45 @@ fn moves(settled: &Settled, offer: &Offer) -> Vec<Moves> {
         }
     };
     match settled {
-        Settled::Total(_, ready) => {
+        SettledRelease::Total(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             // A histogram has a value, of which it tells nothing but where it falls.
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // Of each total by itself.
-        Settled::Running(_, ready) => {
+        SettledRelease::Running(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // Its sum is in half units.
-        Settled::Mean(mean, _) => vec![
+        SettledRelease::Mean(mean, _) => vec![
             moves("sum", mean.sum_sensitivity(), point, 2.0),
             moves("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
         ],
-        Settled::Largest(..) | Settled::Quantiles(..) => {
+        SettledRelease::Largest(..) | SettledRelease::Quantiles(..) => {
             vec![moves("ranks", &settled.sensitivity(), DecimalPoint::WHOLE, 1.0)]
         }
     }
 }
 
-impl Cost {
+impl PlannedCost {
     /// Rounded up, as all amounts are that are shown.
-    fn of(amount: &PrivacyCost, delta: Option<f64>) -> Cost {
+    fn of(amount: &PrivacyCost, delta: Option<f64>) -> PlannedCost {
         let own = delta_of(amount).to_float_up();
         match amount {
             PrivacyCost::Pure { epsilon } => {
-                Cost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 }
+                PlannedCost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 }
             }
             PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, .. } => {
-                Cost { rho: Some(0.0), epsilon: Some(0.0), delta: own }
+                PlannedCost { rho: Some(0.0), epsilon: Some(0.0), delta: own }
             }
             PrivacyCost::Zcdp { rho, .. } => {
                 let epsilon = delta.and_then(|delta| amount.epsilon(delta).ok());
-                Cost { rho: Some(rho.to_float_up()), epsilon, delta: own }
+                PlannedCost { rho: Some(rho.to_float_up()), epsilon, delta: own }
             }
-            _ => Cost { rho: None, epsilon: None, delta: own },
+            _ => PlannedCost { rho: None, epsilon: None, delta: own },
         }
     }
 }

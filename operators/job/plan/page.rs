@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Cost, Keys, Memory, Moves, Noise, Plan, Planned, Running, Windows};
+use super::{
+    Moves, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
+    PlannedWindows,
+};
 
 /// Where the second column begins.
 const INDENT: usize = 15;
@@ -31,7 +34,7 @@ impl Display for Plan {
         writeln!(f)?;
         line(f, "together", &self.cost(&self.together))?;
         // What rounding leaves is nothing that anybody could spend.
-        let size = |cost: &Cost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
+        let size = |cost: &PlannedCost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
         let spent = size(&self.left) < 1e-9 * size(&self.cap);
         let left = match self.left.delta {
             _ if !spent => self.cost(&self.left),
@@ -113,7 +116,7 @@ impl Plan {
         line(f, "an account", &together)
     }
 
-    fn cost(&self, cost: &Cost) -> String {
+    fn cost(&self, cost: &PlannedCost) -> String {
         let epsilon = match (cost.epsilon, self.delta) {
             (Some(epsilon), Some(delta)) => format!("epsilon {} at delta {}", short(epsilon), short(delta)),
             (Some(epsilon), None) => format!("epsilon {}", short(epsilon)),
@@ -128,8 +131,8 @@ impl Plan {
     }
 }
 
-fn windows(windows: &Windows) -> String {
-    let Windows { every, over, from, until, count } = windows;
+fn windows(windows: &PlannedWindows) -> String {
+    let PlannedWindows { every, over, from, until, count } = windows;
     let size = over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
     let when = match (from, until) {
         (Some(from), Some(until)) => format!(", from {from} to {until}"),
@@ -143,11 +146,11 @@ fn windows(windows: &Windows) -> String {
     }
 }
 
-fn keys(keys: Keys, units: &str) -> String {
+fn keys(keys: PlannedKeys, units: &str) -> String {
     match keys {
-        Keys::None => "none: one cell".to_owned(),
-        Keys::Public { count } => format!("{count} public ones, each told in every window"),
-        Keys::Discovered { threshold } => {
+        PlannedKeys::None => "none: one cell".to_owned(),
+        PlannedKeys::Public { count } => format!("{count} public ones, each told in every window"),
+        PlannedKeys::Discovered { threshold } => {
             format!(
                 "discovered: one is told once about {threshold} {units} have it, and from then on in every window"
             )
@@ -161,8 +164,8 @@ fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
 }
 
-fn noise(noise: &Noise, several: bool, units: &str) -> String {
-    let Noise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
+fn noise(noise: &PlannedNoise, several: bool, units: &str) -> String {
+    let PlannedNoise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
     let scale_of = match comparisons {
@@ -182,8 +185,8 @@ fn noise(noise: &Noise, several: bool, units: &str) -> String {
     format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }
 
-fn strategy(running: &Running) -> String {
-    let Running { total, horizon, strategy, best, deviation, ratio, numbers, fresh } = running;
+fn strategy(running: &PlannedRunning) -> String {
+    let PlannedRunning { total, horizon, strategy, best, deviation, ratio, numbers, fresh } = running;
     let which = if *best { "the best" } else { "which the file names" };
     let totals = match horizon {
         Some(1) => "1 total".to_owned(),
@@ -199,7 +202,7 @@ fn strategy(running: &Running) -> String {
     )
 }
 
-fn memory(memory: Memory) -> String {
+fn memory(memory: PlannedMemory) -> String {
     let person = match memory.a_person {
         0 => "nothing of a person".to_owned(),
         bytes => {

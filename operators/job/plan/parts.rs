@@ -5,7 +5,7 @@ use serde::Serialize;
 /// An amount of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Cost {
+pub struct PlannedCost {
     /// In zCDP, where the budget is.
     pub rho: Option<f64>,
     /// As an epsilon at the plan's delta.
@@ -23,38 +23,38 @@ pub struct Planned {
     /// What it tells, in words.
     pub statistic: String,
     /// Its windows.
-    pub windows: Windows,
+    pub windows: PlannedWindows,
     /// How they are added up, where they are.
-    pub running: Option<Running>,
+    pub running: Option<PlannedRunning>,
     /// Whose bound it is, in words.
     pub bound: String,
     /// For which keys it is told.
-    pub keys: Keys,
+    pub keys: PlannedKeys,
     /// How far one protected unit moves each number.
     pub moves: Vec<Moves>,
     /// The noise of each number.
-    pub noise: Vec<Noise>,
+    pub noise: Vec<PlannedNoise>,
     /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
     /// most that counts. Below a tenth of that number a cell is mostly noise.
     pub people_for_a_tenth: u64,
     /// What a window costs, or all of them where they are added up.
-    pub cost: Cost,
+    pub cost: PlannedCost,
     /// What a window costs of which a span of time holds a part, where that is more.
-    pub partial: Option<Cost>,
+    pub partial: Option<PlannedCost>,
     /// How many windows one account holds together, those that are cut among them.
     pub paid_together: u64,
     /// What these come to.
-    pub paid: Cost,
+    pub paid: PlannedCost,
     /// How near the noise is to the least that is known to be enough.
-    pub near: Option<Near>,
+    pub near: Option<NoiseOptimality>,
     /// What is held of people.
-    pub memory: Memory,
+    pub memory: PlannedMemory,
 }
 
 /// Which windows a release has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Windows {
+pub struct PlannedWindows {
     /// How often, as in the file.
     pub every: String,
     /// How long each is, where they overlap.
@@ -70,7 +70,7 @@ pub struct Windows {
 /// How windows are added up: their totals are paid for once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Running {
+pub struct PlannedRunning {
     /// Of which windows each total is, as its line says it: `so far`, or `last 7`.
     pub total: String,
     /// For how many totals the noise is made; `None` where there is no last one.
@@ -93,7 +93,7 @@ pub struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Keys {
+pub enum PlannedKeys {
     /// There are none: one cell.
     None,
     /// These and no others, in every window.
@@ -127,7 +127,7 @@ pub struct Moves {
 /// The noise of a number, in units of the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Noise {
+pub struct PlannedNoise {
     /// Which number.
     pub number: &'static str,
     /// The law.
@@ -149,7 +149,7 @@ pub struct Noise {
 /// How near noise is to the best that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Near {
+pub struct NoiseOptimality {
     /// The standard deviation of the noise over that of the best.
     pub ratio: f64,
     /// Which bound it is.
@@ -159,7 +159,7 @@ pub struct Near {
 /// What is held, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Memory {
+pub struct PlannedMemory {
     /// Of a person who has as many keys as are kept, in an open window; where windows are added up, of a person without any.
     pub a_person: u64,
     /// Of a key, where only its largest people are known.

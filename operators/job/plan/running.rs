@@ -1,15 +1,15 @@
 //! What is said of windows that are added up: figures of the strategy that is drawn, beside those that it was chosen from.
 
-use super::Running;
+use super::PlannedRunning;
 use crate::accounting::running::Strategy;
-use crate::job::offer::{Offer, Settled};
+use crate::job::offer::{ReleasePlan, SettledRelease};
 
-pub(super) fn of(settled: &Settled, offer: &Offer) -> Option<Running> {
-    let Settled::Running(total, ready) = settled else { return None };
+pub(super) fn of(settled: &SettledRelease, offer: &ReleasePlan) -> Option<PlannedRunning> {
+    let SettledRelease::Running(total, ready) = settled else { return None };
     let (running, noise) = (ready.running(), ready.noise().first()?);
     let choice = total.span().strategies().ok()?;
     let fresh = choice.strategies().iter().find(|figures| figures.strategy() == Strategy::Fresh)?;
-    Some(Running {
+    Some(PlannedRunning {
         total: total.span().to_string(),
         horizon: running.horizon(),
         strategy: running.strategy().name(),

@@ -84,7 +84,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
                 };
                 assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{told:?}");
             }
-            assert_eq!(told.cost, Cost::of(settled.cost().amount(), plan.delta));
+            assert_eq!(told.cost, PlannedCost::of(settled.cost().amount(), plan.delta));
             assert!(told.cost.rho.unwrap() * told.paid_together as f64 >= told.paid.rho.unwrap() * 0.999_999);
             sum += told.paid.rho.unwrap();
         }

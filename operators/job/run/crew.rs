@@ -26,7 +26,7 @@ impl Processes {
 }
 
 /// What is called with words for the operator.
-pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+pub type OperatorNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Job {
     /// Who shares the work of a run.
@@ -56,8 +56,8 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        (offers, key): (&[Offer], &LedgerKey),
-        (kind, notice): (&str, Option<Notice>),
+        (offers, key): (&[ReleasePlan], &LedgerKey),
+        (kind, notice): (&str, Option<OperatorNotice>),
     ) -> Result<Config, RunError> {
         let Some(Processes { process, addresses, .. }) = processes else {
             return Ok(Config::threads(workers)?);

@@ -13,7 +13,7 @@ use crate::accounting::Interval;
 use crate::dataflow::RunError;
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
-use crate::job::offer::Offer;
+use crate::job::offer::ReleasePlan;
 use crate::job::sources::Crew;
 use crate::ledger::{Digest, Ledger, LedgerKey};
 use crate::told::{ReleaseLine, Says};
@@ -37,12 +37,12 @@ impl Demo {
     }
 
     /// The lines of a window as a demonstration tells them: each with its exact numbers, and all with the word.
-    pub(crate) fn tell(&self, offer: usize, of: &Offer, window: Interval, lines: &str) -> String {
+    pub(crate) fn tell(&self, offer: usize, of: &ReleasePlan, window: Interval, lines: &str) -> String {
         let told: Vec<String> = lines.lines().map(|line| self.line(offer, of, window, line)).collect();
         told.join("\n")
     }
 
-    fn line(&self, offer: usize, of: &Offer, window: Interval, line: &str) -> String {
+    fn line(&self, offer: usize, of: &ReleasePlan, window: Interval, line: &str) -> String {
         let Some(open) = line.strip_suffix('}') else { return line.to_owned() };
         let exact = match (ReleaseLine::read(line).map(|line| line.says), self.shown.get(offer)) {
             (Some(Says::Cell(cell)), Some(shown)) => shown.of(of, window, &cell),

@@ -2,7 +2,7 @@
 //! process has to tell the others.
 
 use crate::dataflow::{Pulled, Source, SourceError};
-use crate::job::offer::Offer;
+use crate::job::offer::ReleasePlan;
 use crate::time::{Span, Time};
 
 /// A source that ends once nothing can be in time for any window.
@@ -30,10 +30,10 @@ impl<S: Source> Source for Ending<S> {
 }
 
 /// When the last window of all closes; never where some release has no last one.
-pub(super) fn last_close(offers: &[Offer], late: Option<Span>) -> Option<Time> {
+pub(super) fn last_close(offers: &[ReleasePlan], late: Option<Span>) -> Option<Time> {
     let late = late.map_or(0, Span::as_microseconds);
     let mut last = None;
-    for Offer { schedule, .. } in offers {
+    for ReleasePlan { schedule, .. } in offers {
         let number = if schedule.is_bounded() { schedule.count().checked_sub(1)? } else { return None };
         last = last.max(Some(schedule.window(number)?.end().saturating_add(late)));
     }

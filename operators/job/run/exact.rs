@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::added::AddedUp;
 use crate::accounting::Interval;
 use crate::dataflow::ExactCells;
-use crate::job::offer::{Asking, CellKey, Offer};
+use crate::job::offer::{CellKey, ReleasePlan, WindowQuery};
 use crate::job::sources::steps;
 use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, RankedValues, Summary, Tops};
 use crate::told::{self, LineKey};
@@ -42,16 +42,21 @@ impl<C: Summary + Clone> Both<C> {
 
 impl Shown {
     /// What is put behind a line's last field.
-    pub(super) fn of(&self, offer: &Offer, window: Interval, told: &told::CellLine<'_>) -> Option<String> {
+    pub(super) fn of(
+        &self,
+        offer: &ReleasePlan,
+        window: Interval,
+        told: &told::CellLine<'_>,
+    ) -> Option<String> {
         let key = offer.key_told_as(told.key.as_ref())?;
         let value = || steps(told.value?.as_bytes(), offer.point().count());
         match &offer.asking {
-            Asking::Max(_, grid, _) => {
+            WindowQuery::Max(_, grid, _) => {
                 let value = value()?;
                 let exact = self.tops.cells(window, &key).map(|tops| tops.shown_in_a_demo(grid, value));
                 Some(ranked(offer, exact))
             }
-            Asking::Quantiles(..) => {
+            WindowQuery::Quantiles(..) => {
                 let (quantile, value): (Quantile, i64) = (told.q?.parse().ok()?, value()?);
                 let exact = self.values.cells(window, &key);
                 Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
@@ -74,18 +79,18 @@ impl Shown {
 
 /// Of the cell after the bound and of that before it, the number, and by how many people the answer is off: after the
 /// bound, for that is what is promised.
-fn ranked(offer: &Offer, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
+fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
     let shown =
         |number: Option<i64>| number.map_or("null".to_owned(), |number| offer.point().shown(number.into()));
     format!(",\"tally\":{},\"truth\":{},\"off\":{off}", shown(tally), shown(truth))
 }
 
-impl Offer {
+impl ReleasePlan {
     /// The key that is told so.
     fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
         match (&self.asking, told) {
             (_, None) => Some(CellKey::Whole),
-            (Asking::Histogram(_, _, keys), Some(told)) => {
+            (WindowQuery::Histogram(_, _, keys), Some(told)) => {
                 let buckets = keys.listed()?;
                 let is_told =
                     |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *told.text());
@@ -102,10 +107,10 @@ impl Offer {
             middle + sum as f64 / 2.0 / records as f64
         };
         match &self.asking {
-            Asking::People(_) => people.to_string(),
-            Asking::Sum(..) => self.point().shown(sum),
-            Asking::Mean(..) if records == 0 => "null".to_owned(),
-            Asking::Mean(range, _) => self.point().float(mean(range)).to_string(),
+            WindowQuery::People(_) => people.to_string(),
+            WindowQuery::Sum(..) => self.point().shown(sum),
+            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
+            WindowQuery::Mean(range, _) => self.point().float(mean(range)).to_string(),
             _ => records.to_string(),
         }
     }
@@ -113,8 +118,8 @@ impl Offer {
     /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
     fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
         match &self.asking {
-            Asking::Mean(..) if records == 0 => "null".to_owned(),
-            Asking::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
+            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
+            WindowQuery::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
             _ => self.number_after([people, records, sum]),
         }
     }

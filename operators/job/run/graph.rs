@@ -11,19 +11,19 @@ use crate::dataflow::{
     ProtectedUnit, Ranking, RunError, Searching, Tallied, Terms, Travels, Windowed, Worker, hand_over,
 };
 use crate::gate::Gate;
-use crate::job::bundle::Bundle;
-use crate::job::offer::{Asking, CellKey, Law, Offer, Settled};
-use crate::job::sources::{Id, Input, MISSING, Part, Record, Told};
+use crate::job::bundle::ReleaseGroup;
+use crate::job::offer::{CellKey, ConfiguredNoise, ReleasePlan, SettledRelease, WindowQuery};
+use crate::job::sources::{Id, MISSING, PersonIdentity, SourceInput, SourcePart, SourceRecord};
 use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable, Total};
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
 pub(crate) struct Graph {
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) offers: Vec<ReleasePlan>,
     /// The statistic of each.
-    pub(crate) settled: Vec<Settled>,
-    pub(crate) bundles: Vec<Bundle>,
-    pub(crate) shape: Shape,
+    pub(crate) settled: Vec<SettledRelease>,
+    pub(crate) bundles: Vec<ReleaseGroup>,
+    pub(crate) shape: RecordFields,
     /// The budget that pays.
     pub(crate) domain: String,
     pub(crate) late: Option<Span>,
@@ -39,14 +39,14 @@ pub(crate) struct Graph {
 
 /// What the records of a job say of themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct RecordFields {
     /// Whose they are: otherwise each is protected by itself.
     pub(crate) person: bool,
     /// Which they are: otherwise equal ones are different.
     pub(crate) id: bool,
 }
 
-type Timed<P, I> = fn(&Record<P, I>) -> Time;
+type Timed<P, I> = fn(&SourceRecord<P, I>) -> Time;
 
 impl Graph {
     /// Builds it on one worker.
@@ -54,17 +54,17 @@ impl Graph {
         &self,
         worker: &mut Worker,
         feeds: &mut Feeds,
-        input: &Input,
+        input: &SourceInput,
     ) -> Result<(), RunError> {
         let index = worker.index();
         worker.dataflow(|scope| match self.shape {
-            Shape { person: true, id: false } => {
-                let records: Part<Id, ()> = input.part(index);
+            RecordFields { person: true, id: false } => {
+                let records: SourcePart<Id, ()> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(records, |records| records.protect(|record| record.person), Windowed::bound)
             }
-            Shape { person: true, id: true } => {
-                let records: Part<Id, Id> = input.part(index);
+            RecordFields { person: true, id: true } => {
+                let records: SourcePart<Id, Id> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
                     records,
@@ -72,13 +72,13 @@ impl Graph {
                     Windowed::bound,
                 )
             }
-            Shape { person: false, id: false } => {
-                let records: Part<(), ()> = input.part(index);
+            RecordFields { person: false, id: false } => {
+                let records: SourcePart<(), ()> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(records, Fed::protect_each, |windowed, _| windowed.one_by_one())
             }
-            Shape { person: false, id: true } => {
-                let records: Part<(), Id> = input.part(index);
+            RecordFields { person: false, id: true } => {
+                let records: SourcePart<(), Id> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
                     records,
@@ -89,14 +89,14 @@ impl Graph {
         })
     }
 
-    fn lay<'scope, P: Told, I: Told, U: ProtectedUnit<Record<P, I>>>(
+    fn lay<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
         &self,
-        records: Fed<'scope, Record<P, I>>,
-        protect: impl Fn(Fed<'scope, Record<P, I>>) -> Private<'scope, Record<P, I>, U>,
+        records: Fed<'scope, SourceRecord<P, I>>,
+        protect: impl Fn(Fed<'scope, SourceRecord<P, I>>) -> Private<'scope, SourceRecord<P, I>, U>,
         bound: impl Fn(
-            Windowed<'scope, Record<P, I>, U, Timed<P, I>>,
+            Windowed<'scope, SourceRecord<P, I>, U, Timed<P, I>>,
             Bound,
-        ) -> Bounded<'scope, Record<P, I>, U, Timed<P, I>>,
+        ) -> Bounded<'scope, SourceRecord<P, I>, U, Timed<P, I>>,
     ) -> Result<(), RunError> {
         for (group, bundle) in (0u32..).zip(&self.bundles) {
             let records = records.clone();
@@ -120,56 +120,56 @@ impl Graph {
         Ok(())
     }
 
-    fn offer<P: Told, I: Told, U: ProtectedUnit<Record<P, I>>>(
+    fn offer<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
         &self,
-        bounded: &Bounded<'_, Record<P, I>, U, Timed<P, I>>,
+        bounded: &Bounded<'_, SourceRecord<P, I>, U, Timed<P, I>>,
         at: usize,
     ) -> Result<(), RunError> {
         let Some(offer) = self.offers.get(at) else { return Ok(()) };
-        let whole = |_: &Record<P, I>| ();
-        let value = |record: &Record<P, I>| record.value;
+        let whole = |_: &SourceRecord<P, I>| ();
+        let value = |record: &SourceRecord<P, I>| record.value;
         let (settled, people) = (self.settled.get(at), bounded.clone());
         match (&offer.asking, settled) {
             (_, None) => return Ok(()),
-            (Asking::Sum(range, _), Some(Settled::Total(sum, _))) => {
+            (WindowQuery::Sum(range, _), Some(SettledRelease::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question =
                     measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(Settled::Total(total, _))) => {
+            (_, Some(SettledRelease::Total(total, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
-            (Asking::Sum(range, _), Some(Settled::Running(sum, _))) => {
+            (WindowQuery::Sum(range, _), Some(SettledRelease::Running(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question =
                     measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(Settled::Running(total, _))) => {
+            (_, Some(SettledRelease::Running(total, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
-            (Asking::Mean(range, _), Some(Settled::Mean(mean, _))) => {
+            (WindowQuery::Mean(range, _), Some(SettledRelease::Mean(mean, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(Settled::Mean(..))) => return Ok(()),
+            (_, Some(SettledRelease::Mean(..))) => return Ok(()),
             // What is found by its rank is asked of everybody in the same words.
-            (_, Some(Settled::Largest(largest, _))) => {
+            (_, Some(SettledRelease::Largest(largest, _))) => {
                 let question = Ok(Searching::new((**largest).clone()));
                 let exact = |shown: &Shown| (shown.tops.tally.clone(), Some(shown.tops.truth.clone()));
                 return self.release(people.ask(key(offer), value, question), offer, at, exact);
             }
-            (_, Some(Settled::Quantiles(quantiles, _))) => {
+            (_, Some(SettledRelease::Quantiles(quantiles, _))) => {
                 let question = Ok(Ranking::new((**quantiles).clone()));
                 let exact = |shown: &Shown| (shown.values.tally.clone(), Some(shown.values.truth.clone()));
                 return self.release(people.ask(key(offer), value, question), offer, at, exact);
             }
         }
         let Some(demo) = &self.demo else { return Ok(()) };
-        if let (Asking::People(keys), Some(adding)) = (&offer.asking, offer.adding) {
+        if let (WindowQuery::People(keys), Some(adding)) = (&offer.asking, offer.adding) {
             // Whoever comes again has come before, so windows do not say how many there were: everybody is remembered.
             let limits = Bound::keys(MOST).checked()?;
             let people = Total::people(limits, keys.clone()).and_then(|people| adding.total(people));
@@ -182,21 +182,21 @@ impl Graph {
         everything.shown_in_a_demo(demo.secret, None, demo.shown(at).sums.truth)
     }
 
-    fn release<'scope, P: Told, I: Told, U, Q, C, G, V>(
+    fn release<'scope, P: PersonIdentity, I: PersonIdentity, U, Q, C, G, V>(
         &self,
-        tallied: Tallied<'scope, Record<P, I>, U, Timed<P, I>, Q, G, V>,
-        offer: &Offer,
+        tallied: Tallied<'scope, SourceRecord<P, I>, U, Timed<P, I>, Q, G, V>,
+        offer: &ReleasePlan,
         at: usize,
         exact: fn(&Shown) -> AfterAndBefore<C>,
     ) -> Result<(), RunError>
     where
-        U: ProtectedUnit<Record<P, I>>,
+        U: ProtectedUnit<SourceRecord<P, I>>,
         C: Summary + Clone,
         Q: Aggregation<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
         (CellKey, C): Travels,
-        G: Fn(&Record<P, I>) -> CellKey + 'static,
-        V: Fn(&Record<P, I>) -> <Q::Measure as Measure>::Value + 'static,
-        Law: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+        G: Fn(&SourceRecord<P, I>) -> CellKey + 'static,
+        V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
+        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         if let Some(demo) = &self.demo {
             let (tally, truth) = exact(&demo.shown(at));
@@ -226,10 +226,10 @@ fn sums(shown: &Shown) -> AfterAndBefore<Cell> {
 }
 
 /// How a record gets its key, where it has what the offer reads.
-fn key<P, I>(offer: &Offer) -> impl Fn(&Record<P, I>) -> CellKey + 'static {
+fn key<P, I>(offer: &ReleasePlan) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
     let (needs_key, needs_value) = (offer.key.is_some(), offer.value.is_some());
     let buckets = match &offer.asking {
-        Asking::Histogram(edges, point, _) => Some((edges.clone(), *point)),
+        WindowQuery::Histogram(edges, point, _) => Some((edges.clone(), *point)),
         _ => None,
     };
     move |record| match &buckets {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::crew::{Notice, announced};
+use super::crew::{OperatorNotice, announced};
 use super::looking::uses;
 use super::vitals::Vitals;
 use super::*;
@@ -35,7 +35,7 @@ impl Default for Live {
     }
 }
 
-type Prepared = (Horizon, Crew, Option<Sink>, Vec<Offer>, Gate, Config);
+type Prepared = (Horizon, Crew, Option<Sink>, Vec<ReleasePlan>, Gate, Config);
 
 impl Job {
     /// Runs the job until it is stopped, its source is gone, or its last window is told.
@@ -66,11 +66,18 @@ impl Job {
                 reading(progress);
             }
         });
-        let way =
-            Way { config, stop, pace: Pace::Follow(clock), crew, outlet, reading: Some(reading), ending };
+        let way = RunContext {
+            config,
+            stop,
+            pace: InputPace::Follow(clock),
+            crew,
+            outlet,
+            reading: Some(reading),
+            ending,
+        };
         let span = (horizon.from, horizon.until);
         let survey = Arc::new(Survey::of_a_run(uses(self, &offers), span, warning));
-        let run = Run { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
+        let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
         run.go(way).map(|(finished, _, _)| finished)
     }
 
@@ -79,7 +86,7 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
+        (out, stop, notice): (Option<&Path>, &Stop, Option<OperatorNotice>),
     ) -> Result<Prepared, RunError> {
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
@@ -99,7 +106,7 @@ impl Job {
 }
 
 /// Takes note of what was told.
-fn watched(mut told: Option<Told>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+fn watched(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
         if let Some(told) = &mut told {

@@ -2,39 +2,39 @@
 
 use super::*;
 use crate::dataflow::{Pulled, Source};
-use crate::job::offer::Asking;
-use crate::job::sources::{Kind, Part, Survey, Use};
+use crate::job::offer::WindowQuery;
+use crate::job::sources::{SourcePart, Survey, SurveyedKind, Use};
 
 /// What a job reads of each field, in the order of its file.
-pub(super) fn uses(job: &Job, offers: &[Offer]) -> Vec<Use> {
+pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     let mut uses = Vec::new();
     let mut uses_as =
         |place: String, field: &str, kind| uses.push(Use { place, field: field.to_owned(), kind });
     if let Some(time) = &job.source.time {
-        uses_as("source.time".to_owned(), &time.field, Kind::Time);
+        uses_as("source.time".to_owned(), &time.field, SurveyedKind::Time);
     }
     if let Some(id) = &job.source.id {
-        uses_as("source.id".to_owned(), id, Kind::Id);
+        uses_as("source.id".to_owned(), id, SurveyedKind::Id);
     }
     if let Protected::Person { field, missing } = &job.privacy.protected {
-        uses_as("privacy.person".to_owned(), field, Kind::Person(*missing));
+        uses_as("privacy.person".to_owned(), field, SurveyedKind::Person(*missing));
     }
     for (index, (release, offer)) in job.releases.iter().zip(offers).enumerate() {
         let place = format!("release[{}].{}", index + 1, release.statistic.word());
         if let Some(key) = &offer.key {
-            uses_as(format!("{place}.by"), key, Kind::Key);
+            uses_as(format!("{place}.by"), key, SurveyedKind::Key);
         }
         if let Some((field, point)) = &offer.value {
             let range = match &offer.asking {
-                Asking::Sum(range, _) | Asking::Mean(range, _) => Some((range.low(), range.high())),
-                Asking::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
+                WindowQuery::Sum(range, _) | WindowQuery::Mean(range, _) => Some((range.low(), range.high())),
+                WindowQuery::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
                 // An edge belongs to the bucket above it, and one edge alone has nothing between its ends.
-                Asking::Histogram(edges, ..) => Some(edges.ends())
+                WindowQuery::Histogram(edges, ..) => Some(edges.ends())
                     .filter(|(first, last)| first < last)
                     .map(|(first, last)| (first, last - 1)),
                 _ => None,
             };
-            uses_as(format!("{place}.of"), field, Kind::Number { digits: point.count(), range });
+            uses_as(format!("{place}.of"), field, SurveyedKind::Number { digits: point.count(), range });
         }
     }
     uses
@@ -75,8 +75,8 @@ impl Job {
         source.bad_lines = u64::MAX;
         let crew = Crew { process: 0, processes: 1, threads: 1 };
         let input =
-            sources::open(&source, &self.privacy.protected, wanted, Pace::Bounded, crew, Brake::new())?;
-        let mut part: Part<sources::Id, sources::Id> = input.part(0);
+            sources::open(&source, &self.privacy.protected, wanted, InputPace::Bounded, crew, Brake::new())?;
+        let mut part: SourcePart<sources::Id, sources::Id> = input.part(0);
         let mut batch = Vec::new();
         while survey.counts() {
             let pulled = part.pull(&mut batch)?;

@@ -27,22 +27,22 @@ use std::sync::Arc;
 
 use super::bundle::bundles;
 use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
-use super::offer::{Horizon, Offer};
+use super::offer::{Horizon, ReleasePlan};
 use super::sinks::Sink;
-use super::sources::{self, Brake, Crew, Crewed, Pace, Progress, Survey, Wanted, Warn};
+use super::sources::{self, Brake, Crew, Crewed, InputPace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
 use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
 use ending::last_close;
-use graph::{Graph, Shape};
+use graph::{Graph, RecordFields};
 use memory::Guard;
 use output::{Wait, of_out, sink};
 use publish::{Outlet, Publisher, Rotation, When};
 
 pub use connect::Connected;
-pub use crew::{Notice, Processes};
+pub use crew::{OperatorNotice, Processes};
 pub use live::Live;
 pub use publish::Reopen;
 pub use replay::Replay;
@@ -52,7 +52,7 @@ pub use vitals::Vitals;
 #[derive(Default)]
 pub struct Onlooker {
     /// Called with all lines of a window once its sink has them, and with how its budget stands.
-    pub told: Option<Told>,
+    pub told: Option<ReleaseListener>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called with each sentence that the operator should read now; a run goes on after it.
@@ -63,14 +63,14 @@ pub struct Onlooker {
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
     /// Called with words for the operator: which process has not come, does not answer, or answers again; and that the file
     /// for the lines cannot be opened anew.
-    pub notice: Option<Notice>,
+    pub notice: Option<OperatorNotice>,
 }
 
 /// What is called with the counts of a demonstration.
 pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 
 /// What is called with a window's lines.
-pub type Told = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
+pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
 impl fmt::Debug for Onlooker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,9 +188,9 @@ impl Job {
 }
 
 /// A job with its gate, about to run.
-struct Run<'j> {
+struct JobRun<'j> {
     job: &'j Job,
-    offers: Vec<Offer>,
+    offers: Vec<ReleasePlan>,
     horizon: Horizon,
     gate: Gate,
     demo: Option<Demo>,
@@ -199,19 +199,19 @@ struct Run<'j> {
 }
 
 /// How it is run.
-struct Way {
+struct RunContext {
     config: Config,
     stop: Stop,
-    pace: Pace,
+    pace: InputPace,
     crew: Crew,
     outlet: Outlet,
     reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
 }
 
-impl Run<'_> {
+impl JobRun<'_> {
     /// Runs it to its end; gives back what its truth was, where it is a demonstration.
-    fn go(self, way: Way) -> Result<(Finished, Vec<Offer>, Option<Demo>), RunError> {
+    fn go(self, way: RunContext) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
         let Some(joined) = way.config.clone().stopped_by(&way.stop).join()? else {
             return Ok((Finished::stopped(), self.offers, self.demo));
         };
@@ -224,9 +224,13 @@ impl Run<'_> {
         ended
     }
 
-    fn go_with(self, way: Way, joined: Joined) -> Result<(Finished, Vec<Offer>, Option<Demo>), RunError> {
-        let Run { job, offers, horizon, gate, demo, at_end, survey } = self;
-        let Way { pace, crew, outlet, reading, ending, .. } = way;
+    fn go_with(
+        self,
+        way: RunContext,
+        joined: Joined,
+    ) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
+        let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
+        let RunContext { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = bundles(&offers);
         let settled = offers.iter().map(|offer| offer.settled(job)).collect::<Result<_, _>>()?;
         let wanted = Wanted {
@@ -255,7 +259,7 @@ impl Run<'_> {
             offers,
             settled,
             bundles,
-            shape: Shape {
+            shape: RecordFields {
                 person: matches!(protected, Protected::Person { .. }),
                 id: job.source.id.is_some(),
             },

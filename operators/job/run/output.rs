@@ -43,7 +43,7 @@ pub(super) fn named(out: Option<&Path>) -> Option<&Path> {
 /// A wait for the reader of a pipe: the switch that ends it, and the notice to the operator.
 pub(super) struct Wait<'w> {
     pub(super) stop: &'w Stop,
-    pub(super) notice: Option<&'w Notice>,
+    pub(super) notice: Option<&'w OperatorNotice>,
 }
 
 impl Wait<'_> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use super::crew::Notice;
+use super::crew::OperatorNotice;
 use crate::dataflow::{Clock, LeavingRelease, RunError};
 use crate::job::sinks::Sink;
 use crate::time::{Span, Time};
@@ -50,7 +50,7 @@ impl Reopen {
 pub(crate) struct Rotation {
     pub(crate) reopen: Reopen,
     pub(crate) path: PathBuf,
-    pub(crate) notice: Option<Notice>,
+    pub(crate) notice: Option<OperatorNotice>,
 }
 
 /// What a release goes to.
@@ -59,7 +59,7 @@ pub(crate) struct Outlet {
     /// Where the sink may be given another file.
     pub(crate) rotation: Option<Rotation>,
     /// Called once where the file of the sink begins after a row that was delivered elsewhere.
-    pub(crate) left_out: Option<Notice>,
+    pub(crate) left_out: Option<OperatorNotice>,
     /// Whether what was delivered before is left out: of a sink that cannot tell what it holds.
     pub(crate) only_news: bool,
     pub(crate) when: When,
@@ -70,13 +70,13 @@ pub(crate) struct Outlet {
 /// The thread.
 pub(crate) struct Publisher {
     releases: Sender<LeavingRelease>,
-    over: Sender<Over>,
+    over: Sender<RunEnd>,
     thread: JoinHandle<Option<RunError>>,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum RunEnd {
     /// All that was asked for is on its way.
     Ended,
     /// What is not due stays with the ledger, and is told by the next process.
@@ -105,7 +105,7 @@ impl Publisher {
 
     /// Waits until everything has left that may; the failure of the sink that kept something back, if one did.
     pub(crate) fn end(self, stopped: bool) -> Option<RunError> {
-        let _ = self.over.send(if stopped { Over::Stopped } else { Over::Ended });
+        let _ = self.over.send(if stopped { RunEnd::Stopped } else { RunEnd::Ended });
         self.thread.join().ok().flatten()
     }
 }
@@ -128,7 +128,7 @@ impl Shelf {
         Shelf { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
     }
 
-    fn serve(mut self, inbox: &Receiver<LeavingRelease>, ended: &Receiver<Over>) -> Option<RunError> {
+    fn serve(mut self, inbox: &Receiver<LeavingRelease>, ended: &Receiver<RunEnd>) -> Option<RunError> {
         let mut over = None;
         loop {
             match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
@@ -138,7 +138,7 @@ impl Shelf {
                     over = over.or_else(|| ended.try_recv().ok());
                 }
             }
-            if over == Some(Over::Ended) && inbox.is_empty() {
+            if over == Some(RunEnd::Ended) && inbox.is_empty() {
                 // What has not come by now, after its worker has ended, never comes.
                 std::mem::take(&mut self.early).into_values().for_each(|release| self.shelve(release));
             }
@@ -149,8 +149,8 @@ impl Shelf {
             }
             match over {
                 None => {}
-                Some(Over::Stopped) if inbox.is_empty() => return None,
-                Some(Over::Ended) if inbox.is_empty() && self.waiting.is_empty() => return None,
+                Some(RunEnd::Stopped) if inbox.is_empty() => return None,
+                Some(RunEnd::Ended) if inbox.is_empty() && self.waiting.is_empty() => return None,
                 Some(_) if inbox.is_empty() => std::thread::sleep(GLANCE),
                 Some(_) => {}
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::crew::{Notice, announced};
+use super::crew::{OperatorNotice, announced};
 use super::demo::{Demo, ThrownAway};
 use super::looking::uses;
 use super::*;
@@ -35,18 +35,18 @@ impl Default for Replay {
 }
 
 /// A replay that has not begun.
-struct Ready {
+struct PreparedReplay {
     horizon: Horizon,
     crew: Crew,
     sink: Option<Sink>,
-    offers: Vec<Offer>,
+    offers: Vec<ReleasePlan>,
     gate: Gate,
     config: Config,
     thrown_away: Option<ThrownAway>,
 }
 
 /// What a demonstration was told, until its truth is known.
-type Kept = Arc<Mutex<Vec<(Row, BudgetStatus)>>>;
+type ReplayedRows = Arc<Mutex<Vec<(Row, BudgetStatus)>>>;
 
 impl Job {
     /// Runs the job over all of its input, which ends, and releases every window of its horizon then.
@@ -62,17 +62,19 @@ impl Job {
         let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
         let prepared = self.ready(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
-        let Ready { horizon, crew, sink, offers, gate, config, thrown_away } = announced(others, prepared)?;
+        let PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away } =
+            announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
-        let way = |outlet| Way { config, stop, pace: Pace::Bounded, crew, outlet, reading, ending };
+        let way =
+            |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {
             let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(tell(told)) };
             let survey = Arc::new(Survey::of_a_run(uses, span, warning));
-            let run = Run { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
+            let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
         let demo = Some(Demo::new(offers.len(), &gate));
-        let kept = Kept::default();
+        let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {
             let told = (release.row().clone(), release.standing().clone());
@@ -80,7 +82,8 @@ impl Job {
         };
         let outlet = Outlet::at_once(Box::new(keep));
         let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX).of_a_part(crew.processes > 1));
-        let run = Run { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
+        let run =
+            JobRun { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));
         // What could not be read is said above all where it has ended the run; of a source that was never read there is nothing.
         let was_read = ended.is_ok() || survey.lines() > 0 || survey.bad() > 0;
@@ -102,8 +105,8 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         demo: bool,
-        (out, stop, notice): (Option<&Path>, &Stop, Option<Notice>),
-    ) -> Result<Ready, RunError> {
+        (out, stop, notice): (Option<&Path>, &Stop, Option<OperatorNotice>),
+    ) -> Result<PreparedReplay, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.offers(horizon)?;
@@ -117,7 +120,7 @@ impl Job {
         };
         let kind = if demo { "demo" } else { "replay" };
         let config = self.crewed(workers, processes, (&offers, gate.key()), (kind, notice))?;
-        Ok(Ready { horizon, crew, sink, offers, gate, config, thrown_away })
+        Ok(PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away })
     }
 
     /// The windows of a replay: those that the file states, or, in a demonstration, those that hold the data.
@@ -144,7 +147,7 @@ impl Job {
     }
 }
 
-fn tell(told: Option<Told>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+fn tell(told: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     match told {
         Some(mut told) => Box::new(move |release| told(&release.to_string(), release.standing())),
         None => Box::new(|_| {}),
@@ -154,8 +157,8 @@ fn tell(told: Option<Told>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
 /// Tells a demonstration, now that everything is known of it.
 fn show(
     mut sink: Sink,
-    mut told: Option<Told>,
-    offers: &[Offer],
+    mut told: Option<ReleaseListener>,
+    offers: &[ReleasePlan],
     demo: Option<&Demo>,
     kept: &[(Row, BudgetStatus)],
 ) -> Result<(), RunError> {

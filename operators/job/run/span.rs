@@ -4,7 +4,7 @@ use super::*;
 use crate::dataflow::{Pulled, Source};
 use crate::job::config::{RecordFormat, SourcePlace};
 use crate::job::offer::schedule;
-use crate::job::sources::{Group, Part};
+use crate::job::sources::{Group, SourcePart};
 
 /// No window is longer: with this much room before and behind, the first and the last record have theirs.
 const ROOM: Time = 3_700 * 86_400_000_000;
@@ -49,8 +49,9 @@ fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
     let survey = Survey::none();
     let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
     let crew = Crew { process: 0, processes: 1, threads: 1 };
-    let input = sources::open(&job.source, &Protected::Record, wanted, Pace::Bounded, crew, Brake::new())?;
-    let mut part: Part<(), ()> = input.part(0);
+    let input =
+        sources::open(&job.source, &Protected::Record, wanted, InputPace::Bounded, crew, Brake::new())?;
+    let mut part: SourcePart<(), ()> = input.part(0);
     let (mut batch, mut ends) = (Vec::new(), None::<(Time, Time)>);
     loop {
         let pulled = part.pull(&mut batch)?;

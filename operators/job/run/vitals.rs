@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::dataflow::{Clock, Schedule, SystemClock};
 use crate::gate::BudgetStatus;
-use crate::job::offer::Offer;
+use crate::job::offer::ReleasePlan;
 use crate::job::sources::Progress;
 use crate::time::{Span, Time};
 
 /// How a live job is: prints as one line.
 #[derive(Clone, Default)]
-pub struct Vitals(Arc<Mutex<Known>>);
+pub struct Vitals(Arc<Mutex<KnownVitals>>);
 
 #[derive(Default)]
-struct Known {
+struct KnownVitals {
     late: Time,
     schedules: Vec<Schedule>,
     progress: Option<Arc<Progress>>,
@@ -32,7 +32,7 @@ impl Vitals {
         Vitals::default()
     }
 
-    pub(super) fn begins(&self, late: Option<Span>, offers: &[Offer]) {
+    pub(super) fn begins(&self, late: Option<Span>, offers: &[ReleasePlan]) {
         let mut known = self.lock();
         known.late = late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
@@ -49,12 +49,12 @@ impl Vitals {
         known.told += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownVitals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl KnownVitals {
     /// Windows that have begun and are not closed, by the clock.
     fn open(&self, now: Time) -> u64 {
         let begun = |schedule: &Schedule| {

@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use super::{Format, table};
+use super::{SinkFormat, table};
 use crate::canonical::{Canonical, Digest};
 use crate::ledger::LedgerError;
 use crate::told::{ReleaseLine, Says};
 
 /// What a file holds.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldRows {
     /// Up to here all is whole, and what comes after it is torn.
     pub(super) sound: u64,
     pub(super) rows: u64,
@@ -39,18 +39,18 @@ pub(super) struct Unclosed {
     cells: u64,
     /// Its first cell.
     pub(super) line: Vec<u8>,
-    pub(super) format: Format,
+    pub(super) format: SinkFormat,
 }
 
 /// What a line or a record says.
 pub(super) struct Heard {
     /// Its release and its window.
     pub(super) about: [String; 3],
-    pub(super) word: Word,
+    pub(super) word: LineKind,
     demo: bool,
 }
 
-pub(super) enum Word {
+pub(super) enum LineKind {
     Cell,
     /// The number of cells, the row's place and chain, and its ledger.
     Closed(u64, i64, Digest, Option<Digest>),
@@ -64,37 +64,39 @@ impl Heard {
         let canonical =
             self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
         match &self.word {
-            Word::Cell => None,
-            Word::Closed(_, sequence, chain, _) => Some(canonical.number(*sequence).digest(chain).finish()),
-            Word::Alone(line) => Some(canonical.digest(line).finish()),
+            LineKind::Cell => None,
+            LineKind::Closed(_, sequence, chain, _) => {
+                Some(canonical.number(*sequence).digest(chain).finish())
+            }
+            LineKind::Alone(line) => Some(canonical.digest(line).finish()),
         }
     }
 }
 
 /// Which row this is the last line of: by its place and chain, however the line is written; and by the line, where it is
 /// the only one. `None` where it is no last line.
-pub(super) fn name(line: &str, format: Format, demo: bool) -> Option<Digest> {
+pub(super) fn name(line: &str, format: SinkFormat, demo: bool) -> Option<Digest> {
     heard(line, format, demo)?.name()
 }
 
-fn heard(line: &str, format: Format, demo: bool) -> Option<Heard> {
+fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<Heard> {
     let line = line.trim_ascii_end();
     match format {
-        Format::Json => heard_line(line),
-        Format::Csv => heard_record(line, demo),
+        SinkFormat::Json => heard_line(line),
+        SinkFormat::Csv => heard_record(line, demo),
     }
 }
 
-impl Held {
+impl HeldRows {
     /// Reads a file of releases, or of a demo.
     pub(super) fn read(
         file: impl BufRead,
-        format: Format,
+        format: SinkFormat,
         demo: bool,
         path: &Path,
-    ) -> Result<Held, LedgerError> {
-        let mut reader = Reader::new(file, format);
-        let mut held = Held::default();
+    ) -> Result<HeldRows, LedgerError> {
+        let mut reader = ReleaseReader::new(file, format);
+        let mut held = HeldRows::default();
         let mut open: Option<Unclosed> = None;
         let refuse = |number: u64, what: &str| {
             let remedy = "give the path of a new file, or of one that was written here";
@@ -106,7 +108,7 @@ impl Held {
             if !whole.map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))? {
                 break;
             }
-            if format == Format::Csv && number == 1 {
+            if format == SinkFormat::Csv && number == 1 {
                 match reader.line.as_slice() {
                     line if line == table::header(demo).as_bytes() => held.sound = reader.at,
                     line if line == table::header(!demo).as_bytes() => return refuse(1, other(demo)),
@@ -127,19 +129,19 @@ impl Held {
             };
             let name = heard.name();
             match heard.word {
-                Word::Cell => {
+                LineKind::Cell => {
                     let (about, format) = (heard.about, format);
                     let new = || Unclosed { about, cells: 0, line: reader.line.clone(), format };
                     open.get_or_insert_with(new).cells += 1;
                     continue;
                 }
-                Word::Closed(told, ..) if told != cells => {
+                LineKind::Closed(told, ..) if told != cells => {
                     return refuse(number, "found the end of a window that lacks some of its lines");
                 }
-                Word::Alone(_) if cells > 0 => {
+                LineKind::Alone(_) if cells > 0 => {
                     return refuse(number, "found a refusal among the lines of a window");
                 }
-                Word::Closed(_, sequence, chain, ledger) => {
+                LineKind::Closed(_, sequence, chain, ledger) => {
                     if held.ledger.is_some() && ledger.is_some() && ledger != held.ledger {
                         return refuse(number, "found a row of another ledger than the rows before it");
                     }
@@ -147,7 +149,7 @@ impl Held {
                     held.newest = held.newest.max(Some((sequence, chain)));
                     held.first = Some(held.first.map_or(sequence, |first| first.min(sequence)));
                 }
-                Word::Alone(_) => {}
+                LineKind::Alone(_) => {}
             }
             held.known.extend(name);
             (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
@@ -173,9 +175,9 @@ const BEFORE: &[u8] = b"{\"release\":\"";
 const AFTER: &[u8] = b"\",\"window\":{\"start\":";
 
 /// Lines, or records, that may hold ends of lines between quotes.
-pub(super) struct Reader<R> {
+pub(super) struct ReleaseReader<R> {
     file: R,
-    format: Format,
+    format: SinkFormat,
     /// So many lines were read.
     number: u64,
     at: u64,
@@ -183,9 +185,9 @@ pub(super) struct Reader<R> {
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Reader<R> {
-    pub(super) fn new(file: R, format: Format) -> Reader<R> {
-        Reader { file, format, number: 0, at: 0, line: Vec::new() }
+impl<R: BufRead> ReleaseReader<R> {
+    pub(super) fn new(file: R, format: SinkFormat) -> ReleaseReader<R> {
+        ReleaseReader { file, format, number: 0, at: 0, line: Vec::new() }
     }
 
     /// How much was read.
@@ -211,7 +213,7 @@ impl<R: BufRead> Reader<R> {
             }
             self.number += 1;
             quotes += new.iter().filter(|byte| **byte == b'"').count();
-            if self.format == Format::Json || quotes % 2 == 0 {
+            if self.format == SinkFormat::Json || quotes % 2 == 0 {
                 break;
             }
         }
@@ -228,10 +230,10 @@ impl<R: BufRead> Reader<R> {
         let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
         let line = &self.line[..self.line.len() - zeros];
         match self.format {
-            Format::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
+            SinkFormat::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
             // The header says what the file is.
-            Format::Csv => true,
-            Format::Json => {
+            SinkFormat::Csv => true,
+            SinkFormat::Json => {
                 let Some(rest) = line.strip_prefix(BEFORE) else { return BEFORE.starts_with(line) };
                 let name = rest.iter().take_while(|byte| **byte != b'"').count();
                 let (name, after) = rest.split_at(name);
@@ -250,12 +252,12 @@ fn heard_line(text: &str) -> Option<Heard> {
     let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
     let about = [release.into_owned(), end(window.start), end(window.end)];
     let word = match says {
-        Says::Cell(_) => Word::Cell,
+        Says::Cell(_) => LineKind::Cell,
         Says::Closed { cells, sequence, chain, ledger } => {
             let ledger = ledger.map_or(Some(None), |ledger| Digest::parse(&ledger).map(Some))?;
-            Word::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
+            LineKind::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
         }
-        Says::Refused(_) | Says::Never(..) => Word::Alone(Digest::of(text.as_bytes())),
+        Says::Refused(_) | Says::Never(..) => LineKind::Alone(Digest::of(text.as_bytes())),
     };
     Some(Heard { about, word, demo })
 }
@@ -267,15 +269,15 @@ fn heard_record(record: &str, demo: bool) -> Option<Heard> {
     }
     let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
     let word = match &*fields[table::STATUS] {
-        "value" => Word::Cell,
-        "refused" | "skipped" | "lost" => Word::Alone(Digest::of(record.as_bytes())),
+        "value" => LineKind::Cell,
+        "refused" | "skipped" | "lost" => LineKind::Alone(Digest::of(record.as_bytes())),
         "closed" => {
             let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
             let ledger = match &*fields[table::LEDGER] {
                 "" => None,
                 ledger => Some(Digest::parse(ledger)?),
             };
-            Word::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?, ledger)
+            LineKind::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?, ledger)
         }
         _ => return None,
     };

@@ -25,7 +25,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use held::{Held, Unclosed};
+use held::{HeldRows, Unclosed};
 pub(crate) use published::newest_in;
 use published::of_another;
 pub use published::published;
@@ -41,7 +41,7 @@ use crate::ledger::{LedgerError, Published, Row};
 #[derive(Debug)]
 pub(crate) struct Sink {
     to: To,
-    format: Format,
+    format: SinkFormat,
     demo: bool,
     /// What was put and is not written yet: whole rows.
     pending: Vec<u8>,
@@ -75,38 +75,38 @@ enum To {
 
 /// How a release is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum SinkFormat {
     Json,
     Csv,
 }
 
-impl Format {
+impl SinkFormat {
     /// The format of a file of this name.
-    fn of(path: &Path) -> Format {
+    fn of(path: &Path) -> SinkFormat {
         match path.extension() {
-            Some(extension) if extension.eq_ignore_ascii_case("csv") => Format::Csv,
-            _ => Format::Json,
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => SinkFormat::Csv,
+            _ => SinkFormat::Json,
         }
     }
 }
 
 /// The kind of file at the path of an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum OutputKind {
     Nothing,
     File,
     /// A pipe or a device, which keeps nothing.
     Stream,
 }
 
-impl Found {
+impl OutputKind {
     /// Looks at a path; a symbolic link is followed.
-    fn at(path: &Path) -> Result<Found, LedgerError> {
+    fn at(path: &Path) -> Result<OutputKind, LedgerError> {
         match fs::metadata(path) {
-            Ok(found) if found.is_file() => Ok(Found::File),
-            Ok(found) if !found.is_dir() => Ok(Found::Stream),
+            Ok(found) if found.is_file() => Ok(OutputKind::File),
+            Ok(found) if !found.is_dir() => Ok(OutputKind::Stream),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_of_directory(path) => {
-                Ok(Found::Nothing)
+                Ok(OutputKind::Nothing)
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unopened(path, &error)),
             _ => Err(unopened(path, &io::ErrorKind::IsADirectory.into())),
@@ -134,7 +134,7 @@ impl Sink {
                            nobody is to read the lines";
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, message));
         }
-        Ok(Sink::to(To::Stdout, Format::Json, demo))
+        Ok(Sink::to(To::Stdout, SinkFormat::Json, demo))
     }
 
     /// Opens a file of releases or of a demo, or makes one; a symbolic link is followed.
@@ -143,10 +143,10 @@ impl Sink {
     ///
     /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
     pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, LedgerError> {
-        let format = Format::of(path);
+        let format = SinkFormat::of(path);
         let refuse = |error: io::Error| unopened(path, &error);
-        let found = Found::at(path)?;
-        if found == Found::Stream {
+        let found = OutputKind::at(path)?;
+        if found == OutputKind::Stream {
             let stream = OpenOptions::new().write(true).open(path).map_err(refuse)?;
             let mut sink = Sink::to(To::Stream(stream), format, demo);
             sink.path = Some(path.to_owned());
@@ -158,15 +158,15 @@ impl Sink {
             let message = "another process writes to it; give the path of another file";
             return Err(LedgerError::refused(format!("{}: {message}", path.display())));
         }
-        let held = Held::read(BufReader::new(&file), format, demo, path)?;
+        let held = HeldRows::read(BufReader::new(&file), format, demo, path)?;
         let sound = if demo { 0 } else { held.sound };
         let torn = file.metadata().map_err(refuse)?.len() > sound;
-        if found == Found::Nothing {
+        if found == OutputKind::Nothing {
             sync_name(path).map_err(refuse)?;
         }
         let mut sink = Sink::to(To::File(file), format, demo);
         sink.path = Some(path.to_owned());
-        sink.made = found == Found::Nothing;
+        sink.made = found == OutputKind::Nothing;
         sink.sound = torn.then_some(sound);
         sink.unclosed = held.unclosed;
         if sound > 0 {
@@ -177,10 +177,10 @@ impl Sink {
         Ok(sink)
     }
 
-    fn to(to: To, format: Format, demo: bool) -> Sink {
+    fn to(to: To, format: SinkFormat, demo: bool) -> Sink {
         let pending = match format {
-            Format::Json => Vec::new(),
-            Format::Csv => table::header(demo).into_bytes(),
+            SinkFormat::Json => Vec::new(),
+            SinkFormat::Csv => table::header(demo).into_bytes(),
         };
         let new = matches!(to, To::File(_));
         Sink {
@@ -335,9 +335,9 @@ impl Sink {
     /// A line as it stands in the file, with its end.
     fn written(&self, line: &str) -> io::Result<String> {
         match self.format {
-            Format::Csv => table::record(line, self.demo).ok_or_else(no_release),
-            Format::Json if self.demo => Ok(marked(line)),
-            Format::Json => Ok(format!("{line}\n")),
+            SinkFormat::Csv => table::record(line, self.demo).ok_or_else(no_release),
+            SinkFormat::Json if self.demo => Ok(marked(line)),
+            SinkFormat::Json => Ok(format!("{line}\n")),
         }
     }
 

@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use super::held::{Held, Reader, Unclosed, Word};
-use super::{Format, Found, unopened};
+use super::held::{HeldRows, LineKind, ReleaseReader, Unclosed};
+use super::{OutputKind, SinkFormat, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::leads_to;
@@ -20,20 +20,20 @@ use crate::time::moment;
 ///
 /// If it cannot be read, or is no file of releases.
 pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
-    let format = Format::of(path);
+    let format = SinkFormat::of(path);
     let open =
         || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
     // What is no file of releases is refused there, to the line.
-    let Held { sound, unclosed, .. } = Held::read(BufReader::new(open()?), format, false, path)?;
-    let mut reader = Reader::new(BufReader::new(open()?), format);
+    let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
+    let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
     let (mut rows, mut id) = (Vec::new(), None);
     while reader.at() < sound {
         reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
         // The header of a table is none.
         let Some(heard) = reader.heard(false) else { continue };
         match heard.word {
-            Word::Cell => id = id.or_else(|| id_in(reader.line(), format)),
-            Word::Closed(_, sequence, chain, ledger) => {
+            LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
+            LineKind::Closed(_, sequence, chain, ledger) => {
                 let [release, start, end] = &heard.about;
                 rows.push(Published {
                     row: Some((sequence, chain)),
@@ -43,7 +43,7 @@ pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
                     ledger,
                 });
             }
-            Word::Alone(_) => {}
+            LineKind::Alone(_) => {}
         }
     }
     rows.extend(unclosed.as_ref().map(Unclosed::published).transpose()?);
@@ -60,12 +60,12 @@ pub(crate) fn newest_in(
     ledger: &Digest,
 ) -> Result<(Option<Anchor>, Option<Published>), LedgerError> {
     let refuse = |error: io::Error| unopened(path, &error);
-    let file = match Found::at(path)? {
-        Found::Nothing => return could_be_made(&leads_to(path)).map_err(refuse).map(|()| (None, None)),
-        Found::Stream => return Ok((None, None)),
-        Found::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
+    let file = match OutputKind::at(path)? {
+        OutputKind::Nothing => return could_be_made(&leads_to(path)).map_err(refuse).map(|()| (None, None)),
+        OutputKind::Stream => return Ok((None, None)),
+        OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };
-    let held = Held::read(BufReader::new(file), Format::of(path), false, path)?;
+    let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path)?;
     of_another(path, held.ledger.as_ref(), ledger)?;
     let newest = held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain });
     Ok((newest, held.unclosed.as_ref().map(Unclosed::published).transpose()?))
@@ -107,13 +107,13 @@ impl Unclosed {
 }
 
 /// The id of the release that a cell is of.
-fn id_in(line: &[u8], format: Format) -> Option<Digest> {
+fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
     match format {
-        Format::Json => match crate::told::ReleaseLine::read(text)?.says {
+        SinkFormat::Json => match crate::told::ReleaseLine::read(text)?.says {
             crate::told::Says::Cell(cell) => Digest::parse(&cell.id),
             _ => None,
         },
-        Format::Csv => Digest::parse(super::table::fields(text)?.get(super::table::ID)?),
+        SinkFormat::Csv => Digest::parse(super::table::fields(text)?.get(super::table::ID)?),
     }
 }

@@ -24,7 +24,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde::{Deserialize, Serialize};
 
 use super::dealer::Dealer;
-use super::reader::Stop;
+use super::reader::ReadStop;
 use crate::dataflow::{Peers, SourceError};
 use crate::time::Time;
 
@@ -76,7 +76,7 @@ pub(super) struct Read {
 
 /// What one process has read, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Report {
+pub(super) struct ProcessReport {
     pub(super) time: Time,
     pub(super) files: Vec<Read>,
 }
@@ -86,7 +86,7 @@ pub(super) struct Accord {
     others: Box<dyn Others>,
     own: usize,
     /// By process, those that have come before they were waited for.
-    come: Vec<VecDeque<Report>>,
+    come: Vec<VecDeque<ProcessReport>>,
 }
 
 impl Accord {
@@ -97,9 +97,9 @@ impl Accord {
     /// Reports to the others, and waits for the next report of each.
     pub(super) fn exchange(
         &mut self,
-        report: &Report,
+        report: &ProcessReport,
         dealer: &Dealer,
-    ) -> Result<Vec<(usize, Report)>, Stop> {
+    ) -> Result<Vec<(usize, ProcessReport)>, ReadStop> {
         // Numbers and names: there is nothing that JSON has no words for.
         self.others.tell(&serde_json::to_vec(report).unwrap_or_default());
         let others = |process: &usize| *process != self.own;
@@ -120,7 +120,8 @@ impl Accord {
                 come.push_back(report);
             }
         }
-        let next = |(process, come): (usize, &mut VecDeque<Report>)| Some((process, come.pop_front()?));
+        let next =
+            |(process, come): (usize, &mut VecDeque<ProcessReport>)| Some((process, come.pop_front()?));
         Ok(self.come.iter_mut().enumerate().filter_map(next).collect())
     }
 

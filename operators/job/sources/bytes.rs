@@ -57,7 +57,7 @@ impl Packing {
 
 /// The unpacked bytes of a file.
 pub(super) fn of_file(path: &Path, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
-    let counted = Counted { inner: File::open(path)?, progress: Arc::clone(progress) };
+    let counted = CountedReader { inner: File::open(path)?, progress: Arc::clone(progress) };
     Ok(match Packing::of(path) {
         // Blocks are read into their place.
         Packing::Plain => Box::new(counted),
@@ -74,7 +74,7 @@ fn of_stream(
     stream: impl Read + Send + 'static,
     progress: &Arc<Progress>,
 ) -> io::Result<Box<dyn Read + Send>> {
-    let mut counted = Counted { inner: stream, progress: Arc::clone(progress) };
+    let mut counted = CountedReader { inner: stream, progress: Arc::clone(progress) };
     // A pipe may give a byte at a time.
     let mut head = Vec::new();
     counted.by_ref().take(4).read_to_end(&mut head)?;
@@ -87,12 +87,12 @@ fn of_stream(
 }
 
 /// Tells how much was read.
-struct Counted<R> {
+struct CountedReader<R> {
     inner: R,
     progress: Arc<Progress>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.progress.add(read as u64);

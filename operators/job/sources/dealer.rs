@@ -9,28 +9,28 @@ use memchr::memchr_iter;
 
 use super::brake::Brake;
 use super::cutter::Piece;
-use super::fate::Fate;
+use super::fate::SourceFault;
 use super::input::Crew;
-use super::lines::Columns;
+use super::lines::CsvColumns;
 use crate::time::Time;
 
 /// How many messages wait for a worker before the reading does.
 pub(super) const WAITING: usize = 4;
 
 /// What a worker is given.
-pub(super) enum Message {
-    Chunk(Chunk),
+pub(super) enum DealerMessage {
+    Chunk(LineChunk),
     /// All that was there at this time has been given.
     Mark(Time),
     End,
 }
 
 /// Whole lines.
-pub(super) struct Chunk {
+pub(super) struct LineChunk {
     pub(super) lines: Vec<u8>,
     pub(super) quotes: bool,
     /// Of the file that they are of; `None` where lines name their own.
-    pub(super) columns: Option<Arc<Columns>>,
+    pub(super) columns: Option<Arc<CsvColumns>>,
     /// Which of the chunks that this thread has given.
     pub(super) number: u64,
     /// Of which file, and the number of its first line, where places are told.
@@ -39,14 +39,14 @@ pub(super) struct Chunk {
 
 /// Nobody takes chunks any more.
 #[derive(Debug)]
-pub(super) struct Over;
+pub(super) struct DealerGone;
 
 /// The reading thread's side.
 pub(super) struct Dealer {
-    pub(super) workers: Vec<Sender<Message>>,
+    pub(super) workers: Vec<Sender<DealerMessage>>,
     /// Buffers that come back.
     pub(super) spare: Receiver<Vec<u8>>,
-    pub(super) fate: Arc<Fate>,
+    pub(super) fate: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
     /// Held by everybody who might still take something.
     pub(super) taken: Weak<()>,
@@ -64,9 +64,9 @@ pub(super) struct Dealer {
 
 impl Dealer {
     pub(super) fn new(
-        workers: Vec<Sender<Message>>,
+        workers: Vec<Sender<DealerMessage>>,
         spare: Receiver<Vec<u8>>,
-        fate: Arc<Fate>,
+        fate: Arc<SourceFault>,
         brake: Arc<Brake>,
         taken: Weak<()>,
         (alone, tells_places): (bool, bool),
@@ -87,8 +87,8 @@ impl Dealer {
         &mut self,
         piece: Piece,
         begins: u64,
-        columns: Option<&Arc<Columns>>,
-    ) -> Result<(), Over> {
+        columns: Option<&Arc<CsvColumns>>,
+    ) -> Result<(), DealerGone> {
         let place = self.place.clone();
         if let Some((_, line)) = &mut self.place {
             *line += memchr_iter(b'\n', &piece.lines).count() as u64 + piece.too_long;
@@ -114,18 +114,18 @@ impl Dealer {
             return Ok(());
         }
         let (columns, number) = (columns.cloned(), self.given);
-        let chunk = Chunk { lines: piece.lines, quotes: piece.quotes, columns, number, place };
+        let chunk = LineChunk { lines: piece.lines, quotes: piece.quotes, columns, number, place };
         self.given += 1;
-        worker.send(Message::Chunk(chunk)).map_err(|_| Over)
+        worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)
     }
 
     /// Tells every worker.
-    pub(super) fn tell(&self, message: impl Fn() -> Message) -> Result<(), Over> {
-        self.workers.iter().try_for_each(|worker| worker.send(message()).map_err(|_| Over))
+    pub(super) fn tell(&self, message: impl Fn() -> DealerMessage) -> Result<(), DealerGone> {
+        self.workers.iter().try_for_each(|worker| worker.send(message()).map_err(|_| DealerGone))
     }
 
     /// Waits until the brake is released, and says whether anybody still wants anything.
-    pub(super) fn wait(&self) -> Result<(), Over> {
+    pub(super) fn wait(&self) -> Result<(), DealerGone> {
         while self.brake.is_pulled() {
             self.wanted()?;
             std::thread::sleep(Duration::from_millis(5));
@@ -133,8 +133,8 @@ impl Dealer {
         self.wanted()
     }
 
-    fn wanted(&self) -> Result<(), Over> {
-        if self.taken.strong_count() == 0 || self.fate.has_failed() { Err(Over) } else { Ok(()) }
+    fn wanted(&self) -> Result<(), DealerGone> {
+        if self.taken.strong_count() == 0 || self.fate.has_failed() { Err(DealerGone) } else { Ok(()) }
     }
 
     /// Room for what is read next.

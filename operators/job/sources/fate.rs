@@ -7,7 +7,7 @@ use crate::dataflow::SourceError;
 
 /// What went wrong with a source, for all of its parts: the first thing that did.
 #[derive(Debug)]
-pub(super) struct Fate {
+pub(super) struct SourceFault {
     /// The source's name.
     place: String,
     bad: AtomicU64,
@@ -17,9 +17,9 @@ pub(super) struct Fate {
     gone: OnceLock<SourceError>,
 }
 
-impl Fate {
-    pub(super) fn new(place: String, limit: u64, shared: bool) -> Arc<Fate> {
-        Arc::new(Fate { place, bad: AtomicU64::new(0), limit, shared, gone: OnceLock::new() })
+impl SourceFault {
+    pub(super) fn new(place: String, limit: u64, shared: bool) -> Arc<SourceFault> {
+        Arc::new(SourceFault { place, bad: AtomicU64::new(0), limit, shared, gone: OnceLock::new() })
     }
 
     pub(super) fn place(&self) -> &str {
@@ -70,7 +70,7 @@ mod tests {
     // Refutes a limit that is one line off, on either side.
     #[test]
     fn a_limit_is_reached_before_it_is_passed() {
-        let fate = Fate::new("visits.csv".into(), 2, false);
+        let fate = SourceFault::new("visits.csv".into(), 2, false);
         fate.bad(2);
         assert!(fate.check().is_ok());
         fate.bad(1);

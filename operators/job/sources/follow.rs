@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::accord::{Accord, Behind, Read, Report};
+use super::accord::{Accord, Behind, ProcessReport, Read};
 use super::brake::Progress;
 use super::bytes::{self, Packing};
-use super::dealer::{Dealer, Message, begins};
+use super::dealer::{Dealer, DealerMessage, begins};
 use super::places::files;
-use super::reader::{Hash, Stop, Text, Texture, some, unreadable};
+use super::reader::{Hash, ReadStop, ReaderText, Texture, some, unreadable};
 use crate::dataflow::{Clock, SourceError};
 use crate::time::Time;
 
@@ -59,12 +59,12 @@ impl Watch {
     }
 
     /// Tells everybody that all has been read that was there at this time, unless they were told a moment ago.
-    fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), Stop> {
+    fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), ReadStop> {
         let early = self.marked.is_some() && self.told.elapsed() < OFTEN / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
             return Ok(());
         }
-        dealer.tell(|| Message::Mark(time))?;
+        dealer.tell(|| DealerMessage::Mark(time))?;
         progress.catch_up(time);
         (self.marked, self.told) = (Some(time), Instant::now());
         Ok(())
@@ -79,7 +79,7 @@ struct Growing {
     /// The worker at whose turn it begins.
     turn: u64,
     read: u64,
-    text: Text,
+    text: ReaderText,
     /// What was read, where several processes compare it.
     hash: Option<Hash>,
     packing: Packing,
@@ -106,7 +106,7 @@ pub(super) fn follow_files(
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
     accord: Option<Accord>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let mut watch = Watch::new(clock);
     let mut files = Files { path, texture, known: BTreeMap::new(), accord };
     loop {
@@ -144,7 +144,7 @@ impl Files<'_> {
                 node: facts.ino(),
                 turn: begins(&name),
                 read: 0,
-                text: Text::new(self.texture),
+                text: ReaderText::new(self.texture),
                 hash: self.accord.is_some().then(Hash::new),
                 packing: Packing::of(&path),
                 packed: None,
@@ -157,9 +157,9 @@ impl Files<'_> {
     }
 
     /// Waits until all processes have read the same; the moment up to which they all have.
-    fn agree(&mut self, now: Time, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Time, Stop> {
+    fn agree(&mut self, now: Time, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Time, ReadStop> {
         let Some(mut accord) = self.accord.take() else { return Ok(now) };
-        let report = Report { time: now, files: self.news() };
+        let report = ProcessReport { time: now, files: self.news() };
         let (mut earliest, mut places) = (now, Vec::new());
         for (process, other) in accord.exchange(&report, dealer)? {
             earliest = earliest.min(other.time);
@@ -191,7 +191,7 @@ impl Files<'_> {
         (process, other): (usize, &Read),
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ReadStop> {
         let mut behind = Behind::new(0);
         loop {
             let known = self.known.get_mut(&other.file);
@@ -245,7 +245,12 @@ fn name_within(path: &Path, file: &Path) -> String {
 
 impl Growing {
     /// Reads as far as the file goes now, or up to a place in it.
-    fn catch_up(&mut self, until: u64, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<(), Stop> {
+    fn catch_up(
+        &mut self,
+        until: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
         let place = self.path.display().to_string();
         let lost = |error: io::Error| unreadable(&place, &error);
         let facts = fs::metadata(&self.path).map_err(lost)?;
@@ -280,7 +285,7 @@ impl Growing {
         place: &str,
         dealer: &mut Dealer,
         progress: Option<&Arc<Progress>>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ReadStop> {
         loop {
             dealer.wait()?;
             let hash = &mut self.hash;
@@ -310,7 +315,7 @@ impl Growing {
 }
 
 /// Deals what is whole; the last lines of what there is only where nothing follows at the moment.
-fn deal(text: &mut Text, turn: u64, all: bool, dealer: &mut Dealer) -> Result<(), Stop> {
+fn deal(text: &mut ReaderText, turn: u64, all: bool, dealer: &mut Dealer) -> Result<(), ReadStop> {
     while let Some(piece) = text.cutter.cut(|| dealer.room()) {
         dealer.deal(piece, turn, text.columns.as_ref())?;
     }
@@ -326,7 +331,7 @@ pub(super) fn follow_input(
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let input =
         rustix::io::dup(io::stdin()).map_err(|error| unreadable(dealer.fate.place(), &error.into()))?;
     follow_stream(File::from(input), texture, dealer, clock, progress)
@@ -339,7 +344,7 @@ pub(super) fn follow_pipe(
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let pipe = File::open(path).map_err(|error| unreadable(dealer.fate.place(), &error))?;
     follow_stream(pipe, texture, dealer, clock, progress)
 }
@@ -350,11 +355,11 @@ fn follow_stream(
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let place = dealer.fate.place().to_owned();
     let lost = |error: io::Error| unreadable(&place, &error);
     let mut watch = Watch::new(clock);
-    let mut text = Text::new(texture);
+    let mut text = ReaderText::new(texture);
     loop {
         dealer.wait()?;
         // The time is asked first: what is there after it may have come later.
@@ -416,7 +421,7 @@ mod tests {
     use crate::dataflow::SystemClock;
     use crate::job::sources::brake::Brake;
     use crate::job::sources::cutter::Sizes;
-    use crate::job::sources::fate::Fate;
+    use crate::job::sources::fate::SourceFault;
     use crate::job::sources::input::Crew;
 
     // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not
@@ -425,7 +430,7 @@ mod tests {
     fn a_stream_is_complete_as_far_as_it_was_there() {
         let (reader, mut writer) = io::pipe().unwrap();
         let (fate, progress, taken) =
-            (Fate::new("standard input".into(), 0, false), Progress::of(None), Arc::new(()));
+            (SourceFault::new("standard input".into(), 0, false), Progress::of(None), Arc::new(()));
         let (sender, messages) = bounded(4);
         let (_spare, back) = bounded(4);
         let crew = Crew { process: 0, processes: 1, threads: 1 };
@@ -442,7 +447,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let stream = File::from(OwnedFd::from(reader));
             match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
-                Err(Stop::Gone(gone)) => dealer.fate.fail(gone),
+                Err(ReadStop::Gone(gone)) => dealer.fate.fail(gone),
                 _ => panic!(),
             }
         });
@@ -459,13 +464,13 @@ mod tests {
         let (mut last, mut marks, mut given) = (0, 0, Vec::new());
         for message in messages {
             match message {
-                Message::Chunk(chunk) => {
+                DealerMessage::Chunk(chunk) => {
                     given.extend(
                         str::from_utf8(&chunk.lines).unwrap().lines().map(|line| (line.to_owned(), last)),
                     );
                 }
-                Message::Mark(time) => (last, marks) = (time, marks + 1),
-                Message::End => panic!("a live source has ended"),
+                DealerMessage::Mark(time) => (last, marks) = (time, marks + 1),
+                DealerMessage::End => panic!("a live source has ended"),
             }
         }
         let written = writing.join().unwrap();

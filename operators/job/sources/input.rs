@@ -11,26 +11,26 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::accord::{Accord, Others};
 use super::brake::{Brake, Progress};
 use super::cutter::Sizes;
-use super::dealer::{Dealer, Message, WAITING};
-use super::fate::Fate;
+use super::dealer::{Dealer, DealerMessage, WAITING};
+use super::fate::SourceFault;
 use super::follow::{follow_files, follow_input, follow_pipe};
-use super::lines::{Columns, Combined, Format, Names};
+use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
 use super::made::MadeUp;
 use super::maker::Maker;
 use super::making::Made;
 use super::order::Chunks;
-use super::part::{Desk, Lines, Part};
+use super::part::{Lines, PartContext, SourcePart};
 use super::places::some_files;
-use super::reader::{Stop, Texture, read_all, read_input};
+use super::reader::{ReadStop, Texture, read_all, read_input};
 use super::survey::Survey;
-use super::told::Told;
-use super::wanted::{Plan, Wanted};
+use super::told::PersonIdentity;
+use super::wanted::{CellLayout, Wanted};
 use crate::dataflow::{Clock, Peers, SourceError};
 use crate::job::config::{MADE_UP, Protected, RecordFormat, SourcePlace, SourceSpec};
 
 /// Whether an input has an end.
 #[derive(Clone)]
-pub(crate) enum Pace {
+pub(crate) enum InputPace {
     /// It has: a replay.
     Bounded,
     /// It has none: a live run, by this clock.
@@ -80,12 +80,12 @@ impl std::convert::From<Crew> for Crewed {
 }
 
 /// A source that is being read.
-pub(crate) struct Input {
+pub(crate) struct SourceInput {
     source: SourceSpec,
-    plan: Plan,
+    plan: CellLayout,
     crew: Crew,
-    from: From,
-    fate: Arc<Fate>,
+    from: RecordSource,
+    fate: Arc<SourceFault>,
     brake: Arc<Brake>,
     order: Arc<Chunks>,
     progress: Arc<Progress>,
@@ -96,18 +96,18 @@ pub(crate) struct Input {
 }
 
 /// Where records come from.
-enum From {
+enum RecordSource {
     /// Another process reads all of it.
     Elsewhere,
     Lines {
-        format: Format,
-        workers: Mutex<Vec<Option<Receiver<Message>>>>,
+        format: LineFormat,
+        workers: Mutex<Vec<Option<Receiver<DealerMessage>>>>,
         spare: Sender<Vec<u8>>,
         live: bool,
     },
     Made {
         made: Arc<MadeUp>,
-        pace: Pace,
+        pace: InputPace,
     },
 }
 
@@ -120,10 +120,10 @@ pub(crate) fn open(
     source: &SourceSpec,
     person: &Protected,
     wanted: Wanted,
-    pace: Pace,
+    pace: InputPace,
     crew: impl Into<Crewed>,
     brake: Arc<Brake>,
-) -> Result<Input, SourceError> {
+) -> Result<SourceInput, SourceError> {
     open_in(Sizes::USUAL, source, person, wanted, pace, crew, brake)
 }
 
@@ -132,12 +132,12 @@ pub(super) fn open_in(
     source: &SourceSpec,
     person: &Protected,
     wanted: Wanted,
-    pace: Pace,
+    pace: InputPace,
     crew: impl Into<Crewed>,
     brake: Arc<Brake>,
-) -> Result<Input, SourceError> {
+) -> Result<SourceInput, SourceError> {
     let Crewed { crew, others } = crew.into();
-    let plan = Plan::new(source, person, &wanted)?;
+    let plan = CellLayout::new(source, person, &wanted)?;
     // What is wrong with the times is told before anything is read.
     Maker::new(plan.clone(), source)?;
     let name = match &source.records {
@@ -147,11 +147,11 @@ pub(super) fn open_in(
         RecordFormat::Synthetic(_) => "the synthetic source".into(),
         _ => "standard input".into(),
     };
-    let fate = Fate::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
+    let fate = SourceFault::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
     let order = Arc::new(Chunks::default());
     let taken = Arc::new(());
     let finish = |from, progress| {
-        Ok(Input {
+        Ok(SourceInput {
             source: source.clone(),
             plan: plan.clone(),
             crew,
@@ -174,11 +174,11 @@ pub(super) fn open_in(
             let made = MadeUp::new(synthetic, wanted.span)
                 .map_err(|invalid| SourceError::refused(fate.place()).because(invalid.to_string()))?;
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
-            return finish(From::Made { made: Arc::new(made), pace }, progress);
+            return finish(RecordSource::Made { made: Arc::new(made), pace }, progress);
         }
-        RecordFormat::Csv(place) => (place, Format::Csv(Arc::new(Columns::none()))),
-        RecordFormat::Jsonl(place) => (place, Format::Jsonl(Names::new(&plan.fields))),
-        RecordFormat::Combined(place) => (place, Format::Combined(Combined::new(&plan.fields))),
+        RecordFormat::Csv(place) => (place, LineFormat::Csv(Arc::new(CsvColumns::none()))),
+        RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields))),
+        RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields))),
     };
     let files = match place {
         SourcePlace::Files(path) => some_files(path)?,
@@ -187,7 +187,7 @@ pub(super) fn open_in(
     if plan.sorted && crew.process > 0 {
         let progress = Progress::of(None);
         progress.end();
-        return finish(From::Elsewhere, progress);
+        return finish(RecordSource::Elsewhere, progress);
     }
     // A pipe has a name as a file has, and gives each of its bytes once.
     let stream = files.iter().any(|file| !file.is_file());
@@ -197,11 +197,11 @@ pub(super) fn open_in(
         return Err(SourceError::refused(fate.place()).because(why));
     }
     let total = match (place, &pace) {
-        (SourcePlace::Files(_), Pace::Bounded) if !stream => Some(length(&files)?),
+        (SourcePlace::Files(_), InputPace::Bounded) if !stream => Some(length(&files)?),
         _ => None,
     };
     let progress = Progress::of(total);
-    let live = matches!(pace, Pace::Follow(_));
+    let live = matches!(pace, InputPace::Follow(_));
     let texture = Texture {
         sizes,
         columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()),
@@ -219,7 +219,7 @@ pub(super) fn open_in(
         (alone, wanted.survey.tells_places()),
         crew,
     );
-    let reading = Reading {
+    let reading = InputReader {
         place: place.clone(),
         files,
         stream,
@@ -235,7 +235,7 @@ pub(super) fn open_in(
             .because("the system gives no thread to read it; raise the limit of threads")
     })?;
     let workers = Mutex::new(receivers.into_iter().map(Some).collect());
-    finish(From::Lines { format, workers, spare, live }, progress)
+    finish(RecordSource::Lines { format, workers, spare, live }, progress)
 }
 
 fn length(files: &[PathBuf]) -> Result<u64, SourceError> {
@@ -249,50 +249,50 @@ fn length(files: &[PathBuf]) -> Result<u64, SourceError> {
 }
 
 /// What the reading thread does.
-struct Reading {
+struct InputReader {
     place: SourcePlace,
     files: Vec<PathBuf>,
     /// Whether they are a pipe.
     stream: bool,
     texture: Texture,
-    pace: Pace,
+    pace: InputPace,
     dealer: Dealer,
     progress: Arc<Progress>,
     accord: Option<Accord>,
 }
 
-impl Reading {
+impl InputReader {
     fn run(self) {
-        let Reading { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
+        let InputReader { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
         let ended = match (pace, place) {
-            (Pace::Bounded, SourcePlace::Files(_)) => {
+            (InputPace::Bounded, SourcePlace::Files(_)) => {
                 read_all(&files, &texture, &mut dealer, &progress, accord)
             }
-            (Pace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
-            (Pace::Follow(clock), SourcePlace::Files(path)) if stream => {
+            (InputPace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
+            (InputPace::Follow(clock), SourcePlace::Files(path)) if stream => {
                 follow_pipe(&path, &texture, &mut dealer, clock, &progress)
             }
-            (Pace::Follow(clock), SourcePlace::Files(path)) => {
+            (InputPace::Follow(clock), SourcePlace::Files(path)) => {
                 follow_files(&path, &texture, &mut dealer, clock, &progress, accord)
             }
-            (Pace::Follow(clock), SourcePlace::Stdin) => {
+            (InputPace::Follow(clock), SourcePlace::Stdin) => {
                 follow_input(&texture, &mut dealer, clock, &progress)
             }
         };
-        if let Err(Stop::Gone(gone)) = ended {
+        if let Err(ReadStop::Gone(gone)) = ended {
             dealer.fate.fail(gone);
         }
     }
 }
 
-impl Input {
+impl SourceInput {
     /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and
     /// what is another process's, ends at once.
-    pub(crate) fn part<P: Told, I: Told>(&self, worker: usize) -> Part<P, I> {
-        let Some(own) = self.crew.own(worker) else { return Part::nothing() };
+    pub(crate) fn part<P: PersonIdentity, I: PersonIdentity>(&self, worker: usize) -> SourcePart<P, I> {
+        let Some(own) = self.crew.own(worker) else { return SourcePart::nothing() };
         // The times were read once before.
-        let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return Part::nothing() };
-        let desk = Desk {
+        let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return SourcePart::nothing() };
+        let desk = PartContext {
             plan: self.plan.clone(),
             maker,
             fate: Arc::clone(&self.fate),
@@ -303,19 +303,26 @@ impl Input {
             _taken: Arc::clone(&self.taken),
         };
         match &self.from {
-            From::Elsewhere => Part::nothing(),
-            From::Lines { format, workers, spare, live } => {
+            RecordSource::Elsewhere => SourcePart::nothing(),
+            RecordSource::Lines { format, workers, spare, live } => {
                 let receiver = workers.lock().ok().and_then(|mut workers| workers.get_mut(own)?.take());
-                let Some(chunks) = receiver else { return Part::nothing() };
-                Part::of_lines(Lines::new(desk, chunks, spare.clone(), format.clone(), *live, self.longest))
+                let Some(chunks) = receiver else { return SourcePart::nothing() };
+                SourcePart::of_lines(Lines::new(
+                    desk,
+                    chunks,
+                    spare.clone(),
+                    format.clone(),
+                    *live,
+                    self.longest,
+                ))
             }
-            From::Made { made, pace } => {
+            RecordSource::Made { made, pace } => {
                 let workers = self.crew.processes.saturating_mul(self.crew.threads);
                 let clock = match pace {
-                    Pace::Bounded => None,
-                    Pace::Follow(clock) => Some(Arc::clone(clock)),
+                    InputPace::Bounded => None,
+                    InputPace::Follow(clock) => Some(Arc::clone(clock)),
                 };
-                Part::of_made(Made::new(desk, Arc::clone(made), clock, worker as u64, workers as u64))
+                SourcePart::of_made(Made::new(desk, Arc::clone(made), clock, worker as u64, workers as u64))
             }
         }
     }
@@ -326,7 +333,7 @@ impl Input {
     }
 }
 
-impl fmt::Debug for Input {
+impl fmt::Debug for SourceInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Input(<private>)")
     }

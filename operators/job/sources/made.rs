@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::wanted::Cells;
+use super::wanted::LineCells;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{ConfigNumber, MADE_UP as FIELDS, Synthetic};
 use crate::time::{LIMIT, Time};
@@ -30,7 +30,7 @@ pub struct MadeUp {
 /// One line of a made-up log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Row {
+pub struct MadeRow {
     /// Who it was, from 1; the first are the most active.
     pub user: u64,
     /// What it was about, from 1; the first are the most common.
@@ -109,15 +109,15 @@ impl MadeUp {
     }
 
     /// The row of a number below that.
-    pub fn row(&self, number: u64) -> Row {
-        let mut dice = Dice(mixed(self.seed.wrapping_add(mixed(number))));
+    pub fn row(&self, number: u64) -> MadeRow {
+        let mut dice = SplitMix(mixed(self.seed.wrapping_add(mixed(number))));
         let time = self.rhythm.time(number, self.rows, dice.word());
         let user = self.people.draw(|| dice.part());
         let key = self.keys.draw(|| dice.part());
         // Four dice are nearly normal, and durations nearly log-normal: half a minute, give or take.
         let normal = ((0..4).map(|_| dice.part()).sum::<f64>() - 2.0) * 1.732;
         let value = libm::exp(8.0 + 0.9 * normal) as u64;
-        Row { user, key, value, time }
+        MadeRow { user, key, value, time }
     }
 
     /// The line of column names under which [`Row::write_csv`] writes.
@@ -131,7 +131,7 @@ impl MadeUp {
     }
 }
 
-impl Row {
+impl MadeRow {
     /// Writes a line of separated fields.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl Row {
     }
 
     /// Writes the fields that are wanted into their cells.
-    pub(super) fn write(&self, wanted: &[Option<usize>], cells: &mut Cells) {
+    pub(super) fn write(&self, wanted: &[Option<usize>], cells: &mut LineCells) {
         for (field, cell) in wanted.iter().enumerate() {
             if let Some(cell) = cell {
                 cells.write(*cell, |beside| {
@@ -190,9 +190,9 @@ impl Row {
 }
 
 /// A short sequence of its own for each row (Steele, Lea, Flood 2014: SplitMix64). Privacy does not rest on it.
-struct Dice(u64);
+struct SplitMix(u64);
 
-impl Dice {
+impl SplitMix {
     fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.0)
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_log_comes_by_time_within_its_span_and_in_its_shape() {
         let log = made(100_000, 7);
-        let rows: Vec<Row> = (0..log.rows()).map(|number| log.row(number)).collect();
+        let rows: Vec<MadeRow> = (0..log.rows()).map(|number| log.row(number)).collect();
         assert!(rows.windows(2).all(|pair| pair[0].time <= pair[1].time));
         assert!(rows[0].time >= SPAN.0 && rows[99_999].time < SPAN.1);
         assert!(rows.iter().all(|row| (1..=1_000).contains(&row.user) && (1..=50).contains(&row.key)));

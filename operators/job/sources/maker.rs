@@ -2,11 +2,11 @@
 
 use super::lines::Bad;
 use super::number::{steps, trimmed};
-use super::record::{MISSING, Record};
+use super::record::{MISSING, SourceRecord};
 use super::text::Texts;
 use super::times::Times;
-use super::told::Told;
-use super::wanted::{Cells, GroupCells, Plan};
+use super::told::PersonIdentity;
+use super::wanted::{CellLayout, GroupCells, LineCells};
 use crate::dataflow::SourceError;
 use crate::job::config::{Missing, SourceSpec};
 use crate::job::text::Text;
@@ -14,13 +14,13 @@ use crate::time::Time;
 
 /// Makes the records of one part.
 pub(super) struct Maker {
-    plan: Plan,
+    plan: CellLayout,
     times: Option<Times>,
     texts: Texts,
 }
 
 impl Maker {
-    pub(super) fn new(plan: Plan, source: &SourceSpec) -> Result<Maker, SourceError> {
+    pub(super) fn new(plan: CellLayout, source: &SourceSpec) -> Result<Maker, SourceError> {
         let times = source.time.as_ref().map(|time| Times::new(&time.format, &source.zone)).transpose();
         let times =
             times.map_err(|invalid| SourceError::refused("[source] time").because(invalid.to_string()))?;
@@ -29,7 +29,7 @@ impl Maker {
 
     /// When a line says that it happened.
     #[inline]
-    pub(super) fn time(&mut self, line: &[u8], cells: &Cells) -> Result<Option<Time>, Bad> {
+    pub(super) fn time(&mut self, line: &[u8], cells: &LineCells) -> Result<Option<Time>, Bad> {
         match (self.plan.time, &mut self.times) {
             (Some(cell), Some(times)) => times.read(cells.get(line, cell)).map(Some).ok_or(Bad),
             _ => Ok(None),
@@ -38,12 +38,12 @@ impl Maker {
 
     /// Appends the records of a line, all of them or, where it is bad or left out, none.
     #[inline]
-    pub(super) fn records<P: Told, I: Told>(
+    pub(super) fn records<P: PersonIdentity, I: PersonIdentity>(
         &mut self,
         line: &[u8],
-        cells: &Cells,
+        cells: &LineCells,
         time: Option<Time>,
-        batch: &mut Vec<Record<P, I>>,
+        batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<(), Bad> {
         let secret = &self.plan.secret;
         let person = match self.plan.person {
@@ -85,7 +85,7 @@ impl Maker {
                 // One that is too long is none.
                 Some(cell) => self.texts.of(cells.get(line, *cell)).unwrap_or_default(),
             };
-            batch.push(Record {
+            batch.push(SourceRecord {
                 group: group as u32,
                 time,
                 person: person.clone(),

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::made::{BLOCK, MadeUp};
-use super::part::Desk;
-use super::record::Record;
-use super::told::Told;
-use super::wanted::Cells;
+use super::part::PartContext;
+use super::record::SourceRecord;
+use super::told::PersonIdentity;
+use super::wanted::LineCells;
 use crate::dataflow::{BATCH, Clock, Pulled, SourceError};
 use crate::time::Time;
 
 /// Records that are made up where they are wanted.
 pub(super) struct Made {
-    desk: Desk,
+    desk: PartContext,
     made: Arc<MadeUp>,
-    cells: Cells,
+    cells: LineCells,
     /// Which of the four fields become which cells.
     fields: Vec<Option<usize>>,
     /// By which a live source gives its records when they happen.
@@ -27,19 +27,19 @@ pub(super) struct Made {
 
 impl Made {
     pub(super) fn new(
-        desk: Desk,
+        desk: PartContext,
         made: Arc<MadeUp>,
         clock: Option<Arc<dyn Clock>>,
         worker: u64,
         workers: u64,
     ) -> Made {
-        let (cells, fields) = (Cells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
+        let (cells, fields) = (LineCells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
         Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
     }
 
-    pub(super) fn pull<P: Told, I: Told>(
+    pub(super) fn pull<P: PersonIdentity, I: PersonIdentity>(
         &mut self,
-        batch: &mut Vec<Record<P, I>>,
+        batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
         self.desk.fate.check()?;
         if self.desk.brake.is_pulled() {

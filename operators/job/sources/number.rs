@@ -15,7 +15,7 @@ pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
     if let Some(size) = short(bytes, digits) {
         return Some(if negative { -size } else { size });
     }
-    let Size { steps, over } = size(bytes, i64::from(digits))?;
+    let NumberSize { steps, over } = size(bytes, i64::from(digits))?;
     Some(if negative {
         // Down is away from zero.
         0i64.checked_sub_unsigned(steps.saturating_add(u64::from(over))).unwrap_or(i64::MIN)
@@ -60,7 +60,7 @@ fn short(bytes: &[u8], digits: i32) -> Option<i64> {
 }
 
 /// A size in steps, and whether there is a part of a step over.
-struct Size {
+struct NumberSize {
     steps: u64,
     over: bool,
 }
@@ -68,7 +68,7 @@ struct Size {
 /// The most digits that 128 bits surely hold.
 const DIGITS: u32 = 38;
 
-fn size(bytes: &[u8], digits: i64) -> Option<Size> {
+fn size(bytes: &[u8], digits: i64) -> Option<NumberSize> {
     let end = bytes.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(bytes.len());
     let (number, exponent) = bytes.split_at_checked(end)?;
     let exponent = match exponent.split_first() {
@@ -101,16 +101,16 @@ fn size(bytes: &[u8], digits: i64) -> Option<Size> {
         return None;
     }
     if held == 0 {
-        return Some(Size { steps: 0, over });
+        return Some(NumberSize { steps: 0, over });
     }
     let power = |shift: u64| u32::try_from(shift).ok().and_then(|shift| 10u128.checked_pow(shift));
     Some(match (u64::try_from(shift), power(shift.unsigned_abs())) {
         (Ok(_), power) => {
             let steps = power.and_then(|power| held.checked_mul(power));
-            Size { steps: steps.map_or(u64::MAX, clamped), over }
+            NumberSize { steps: steps.map_or(u64::MAX, clamped), over }
         }
-        (Err(_), Some(power)) => Size { steps: clamped(held / power), over: over || held % power > 0 },
-        (Err(_), None) => Size { steps: 0, over: true },
+        (Err(_), Some(power)) => NumberSize { steps: clamped(held / power), over: over || held % power > 0 },
+        (Err(_), None) => NumberSize { steps: 0, over: true },
     })
 }
 

@@ -7,20 +7,20 @@ use crate::time::Time;
 
 /// The order of the chunks of a source. Each is compared with those before it as soon as these are known.
 #[derive(Debug, Default)]
-pub(super) struct Chunks(Mutex<Known>);
+pub(super) struct Chunks(Mutex<KnownOrder>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownOrder {
     /// The first chunk that is not done.
     next: u64,
     /// The latest time before it.
     latest: Option<Time>,
     /// That chunk and those after it, as far as they are known.
-    later: BTreeMap<u64, Chunk>,
+    later: BTreeMap<u64, OrderedChunk>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Chunk {
+struct OrderedChunk {
     first: Option<Time>,
     last: Option<Time>,
     done: bool,
@@ -37,10 +37,10 @@ impl Chunks {
         self.told(chunk, |chunk| (chunk.last, chunk.done) = (last, true))
     }
 
-    fn told(&self, chunk: u64, tell: impl FnOnce(&mut Chunk)) -> bool {
+    fn told(&self, chunk: u64, tell: impl FnOnce(&mut OrderedChunk)) -> bool {
         // Whoever panicked with the lock has ended the process.
         let Ok(mut known) = self.0.lock() else { return false };
-        let Known { next, latest, later } = &mut *known;
+        let KnownOrder { next, latest, later } = &mut *known;
         let told = later.entry(chunk).or_default();
         tell(told);
         // Whatever lies between, it comes after those that are done.

@@ -8,62 +8,62 @@ use memchr::memchr_iter;
 
 use super::brake::{Brake, Progress};
 use super::cutter::without_end;
-use super::dealer::{Chunk, Message};
-use super::fate::Fate;
-use super::lines::{Bad, Format};
+use super::dealer::{DealerMessage, LineChunk};
+use super::fate::SourceFault;
+use super::lines::{Bad, LineFormat};
 use super::maker::Maker;
 use super::making::Made;
 use super::order::Chunks;
-use super::record::Record;
+use super::record::SourceRecord;
 use super::survey::Survey;
-use super::told::Told;
-use super::wanted::{Cells, Plan};
+use super::told::PersonIdentity;
+use super::wanted::{CellLayout, LineCells};
 use crate::dataflow::{BATCH, Pulled, Source, SourceError};
 use crate::time::Time;
 
 /// What one worker reads.
-pub(crate) struct Part<P, I> {
-    from: From,
-    record: PhantomData<fn() -> Record<P, I>>,
+pub(crate) struct SourcePart<P, I> {
+    from: PartSource,
+    record: PhantomData<fn() -> SourceRecord<P, I>>,
 }
 
-enum From {
+enum PartSource {
     Nothing,
     Lines(Box<Lines>),
     Made(Box<Made>),
 }
 
-impl<P, I> Part<P, I> {
-    pub(super) fn nothing() -> Part<P, I> {
-        Part { from: From::Nothing, record: PhantomData }
+impl<P, I> SourcePart<P, I> {
+    pub(super) fn nothing() -> SourcePart<P, I> {
+        SourcePart { from: PartSource::Nothing, record: PhantomData }
     }
 
-    pub(super) fn of_lines(lines: Lines) -> Part<P, I> {
-        Part { from: From::Lines(Box::new(lines)), record: PhantomData }
+    pub(super) fn of_lines(lines: Lines) -> SourcePart<P, I> {
+        SourcePart { from: PartSource::Lines(Box::new(lines)), record: PhantomData }
     }
 
-    pub(super) fn of_made(made: Made) -> Part<P, I> {
-        Part { from: From::Made(Box::new(made)), record: PhantomData }
+    pub(super) fn of_made(made: Made) -> SourcePart<P, I> {
+        SourcePart { from: PartSource::Made(Box::new(made)), record: PhantomData }
     }
 }
 
-impl<P: Told, I: Told> Source for Part<P, I> {
-    type Record = Record<P, I>;
+impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
+    type Record = SourceRecord<P, I>;
 
-    fn pull(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, SourceError> {
+    fn pull(&mut self, batch: &mut Vec<SourceRecord<P, I>>) -> Result<Pulled, SourceError> {
         match &mut self.from {
-            From::Nothing => Ok(Pulled::End),
-            From::Lines(lines) => lines.pull(batch),
-            From::Made(made) => made.pull(batch),
+            PartSource::Nothing => Ok(Pulled::End),
+            PartSource::Lines(lines) => lines.pull(batch),
+            PartSource::Made(made) => made.pull(batch),
         }
     }
 }
 
 /// What every part has: how records are made, and what the parts of a source know together.
-pub(super) struct Desk {
-    pub(super) plan: Plan,
+pub(super) struct PartContext {
+    pub(super) plan: CellLayout,
     pub(super) maker: Maker,
-    pub(super) fate: Arc<Fate>,
+    pub(super) fate: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
@@ -74,11 +74,11 @@ pub(super) struct Desk {
 
 /// Lines that a reading thread gives.
 pub(super) struct Lines {
-    desk: Desk,
-    chunks: Receiver<Message>,
+    desk: PartContext,
+    chunks: Receiver<DealerMessage>,
     spare: Sender<Vec<u8>>,
-    format: Format,
-    cells: Cells,
+    format: LineFormat,
+    cells: LineCells,
     current: Option<Current>,
     /// The time of the last line.
     latest: Option<Time>,
@@ -103,18 +103,21 @@ struct Current {
 
 impl Lines {
     pub(super) fn new(
-        desk: Desk,
-        chunks: Receiver<Message>,
+        desk: PartContext,
+        chunks: Receiver<DealerMessage>,
         spare: Sender<Vec<u8>>,
-        format: Format,
+        format: LineFormat,
         live: bool,
         longest: usize,
     ) -> Lines {
-        let cells = Cells::new(desk.plan.fields.len());
+        let cells = LineCells::new(desk.plan.fields.len());
         Lines { desk, chunks, spare, format, cells, current: None, latest: None, live, longest, ended: false }
     }
 
-    fn pull<P: Told, I: Told>(&mut self, batch: &mut Vec<Record<P, I>>) -> Result<Pulled, SourceError> {
+    fn pull<P: PersonIdentity, I: PersonIdentity>(
+        &mut self,
+        batch: &mut Vec<SourceRecord<P, I>>,
+    ) -> Result<Pulled, SourceError> {
         self.desk.fate.check()?;
         let enough = batch.len() + BATCH;
         // Lines without a record are some work too.
@@ -122,7 +125,7 @@ impl Lines {
         loop {
             if let Some(current) = &mut self.current {
                 let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
-                let reading = Reading {
+                let reading = ChunkReader {
                     format: &self.format,
                     maker: &mut self.desk.maker,
                     cells: &mut self.cells,
@@ -149,9 +152,9 @@ impl Lines {
             }
             match self.chunks.try_recv() {
                 _ if self.ended => return Ok(Pulled::End),
-                Ok(Message::Chunk(chunk)) => self.begin(chunk),
-                Ok(Message::Mark(time)) => return Ok(Pulled::Complete(time)),
-                Ok(Message::End) => self.ended = true,
+                Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
+                Ok(DealerMessage::Mark(time)) => return Ok(Pulled::Complete(time)),
+                Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.standing()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
                 Err(TryRecvError::Disconnected) => {
@@ -163,10 +166,10 @@ impl Lines {
         }
     }
 
-    fn begin(&mut self, chunk: Chunk) {
-        let Chunk { lines, quotes, columns, number, place } = chunk;
+    fn begin(&mut self, chunk: LineChunk) {
+        let LineChunk { lines, quotes, columns, number, place } = chunk;
         if let Some(columns) = columns {
-            self.format = Format::Csv(columns);
+            self.format = LineFormat::Csv(columns);
         }
         self.current = Some(Current { lines, at: 0, quotes, number, place, before: self.latest, last: None });
     }
@@ -184,23 +187,23 @@ impl Lines {
 }
 
 /// What reads the lines of a chunk.
-struct Reading<'a> {
-    format: &'a Format,
+struct ChunkReader<'a> {
+    format: &'a LineFormat,
     maker: &'a mut Maker,
-    cells: &'a mut Cells,
-    fate: &'a Fate,
+    cells: &'a mut LineCells,
+    fate: &'a SourceFault,
     order: Option<&'a Chunks>,
     survey: &'a Survey,
     fields: &'a [String],
     longest: usize,
 }
 
-impl Reading<'_> {
+impl ChunkReader<'_> {
     /// Reads until there is enough; whether it has come to the end of the chunk.
-    fn read<P: Told, I: Told>(
+    fn read<P: PersonIdentity, I: PersonIdentity>(
         self,
         current: &mut Current,
-        batch: &mut Vec<Record<P, I>>,
+        batch: &mut Vec<SourceRecord<P, I>>,
         enough: usize,
         lines: &mut usize,
     ) -> bool {
@@ -235,7 +238,7 @@ impl Reading<'_> {
             let said = time.as_ref().ok().copied().flatten();
             if self.survey.counts() {
                 self.survey.line(line, self.cells, self.fields, said);
-                if self.survey.wants_names() && matches!(self.format, Format::Jsonl(_)) {
+                if self.survey.wants_names() && matches!(self.format, LineFormat::Jsonl(_)) {
                     self.survey.name_fields(line);
                 }
             }

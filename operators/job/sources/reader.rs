@@ -5,12 +5,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::accord::{Accord, Read, Report, UNKNOWN};
+use super::accord::{Accord, ProcessReport, Read, UNKNOWN};
 use super::brake::Progress;
 use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
-use super::dealer::{Dealer, Message, Over};
-use super::lines::Columns;
+use super::dealer::{Dealer, DealerGone, DealerMessage};
+use super::lines::CsvColumns;
 use crate::dataflow::SourceError;
 
 /// How a text is cut, and what is wanted of it.
@@ -22,20 +22,20 @@ pub(super) struct Texture {
 }
 
 /// Why the reading ended before the text did.
-pub(super) enum Stop {
+pub(super) enum ReadStop {
     Over,
     Gone(SourceError),
 }
 
-impl From<Over> for Stop {
-    fn from(_: Over) -> Stop {
-        Stop::Over
+impl From<DealerGone> for ReadStop {
+    fn from(_: DealerGone) -> ReadStop {
+        ReadStop::Over
     }
 }
 
-impl From<SourceError> for Stop {
-    fn from(gone: SourceError) -> Stop {
-        Stop::Gone(gone)
+impl From<SourceError> for ReadStop {
+    fn from(gone: SourceError) -> ReadStop {
+        ReadStop::Gone(gone)
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn read_all(
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
     mut accord: Option<Accord>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     if let Some(accord) = &mut accord {
         agree(accord, there(files)?, files, dealer)?;
     }
@@ -64,7 +64,7 @@ pub(super) fn read_all(
     if let Some(accord) = &mut accord {
         agree(accord, read, files, dealer)?;
     }
-    Ok(dealer.tell(|| Message::End)?)
+    Ok(dealer.tell(|| DealerMessage::End)?)
 }
 
 /// What is known of files before they are read.
@@ -81,8 +81,8 @@ fn there(files: &[PathBuf]) -> Result<Vec<Read>, SourceError> {
 }
 
 /// Compares what this process has of its files with what each other has.
-fn agree(accord: &mut Accord, files: Vec<Read>, paths: &[PathBuf], dealer: &Dealer) -> Result<(), Stop> {
-    let own = Report { time: 0, files };
+fn agree(accord: &mut Accord, files: Vec<Read>, paths: &[PathBuf], dealer: &Dealer) -> Result<(), ReadStop> {
+    let own = ProcessReport { time: 0, files };
     for (process, other) in accord.exchange(&own, dealer)? {
         let place = |at: usize| match paths.get(at) {
             Some(path) if own.files.len() == other.files.len() => path.display().to_string(),
@@ -136,12 +136,12 @@ pub(super) fn read_input(
     texture: &Texture,
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let place = dealer.fate.place().to_owned();
     let source = bytes::of_input(progress).map_err(|error| unreadable(&place, &error))?;
     read_text(source, 0, &place, texture, dealer)?;
     progress.end();
-    Ok(dealer.tell(|| Message::End)?)
+    Ok(dealer.tell(|| DealerMessage::End)?)
 }
 
 fn read_text(
@@ -150,8 +150,8 @@ fn read_text(
     place: &str,
     texture: &Texture,
     dealer: &mut Dealer,
-) -> Result<(), Stop> {
-    let mut text = Text::new(texture);
+) -> Result<(), ReadStop> {
+    let mut text = ReaderText::new(texture);
     dealer.begin(place, 0);
     loop {
         dealer.wait()?;
@@ -204,17 +204,17 @@ pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
 }
 
 /// One text on its way.
-pub(super) struct Text {
+pub(super) struct ReaderText {
     pub(super) cutter: Cutter,
-    pub(super) columns: Option<Arc<Columns>>,
+    pub(super) columns: Option<Arc<CsvColumns>>,
     /// The fields to find in its first line; `None` once they are, and where there are none.
     header: Option<Vec<String>>,
     marked: bool,
 }
 
-impl Text {
-    pub(super) fn new(texture: &Texture) -> Text {
-        Text {
+impl ReaderText {
+    pub(super) fn new(texture: &Texture) -> ReaderText {
+        ReaderText {
             cutter: Cutter::new(texture.sizes, texture.columns.is_some()),
             columns: None,
             header: texture.columns.clone(),
@@ -243,7 +243,7 @@ impl Text {
                     .because("a first line of more than 1 MB; name the columns there"));
             }
         };
-        self.columns = Some(Arc::new(Columns::find(&line, fields, place)?));
+        self.columns = Some(Arc::new(CsvColumns::find(&line, fields, place)?));
         self.header = None;
         Ok(true)
     }

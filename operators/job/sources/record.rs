@@ -12,7 +12,7 @@ pub(crate) const MISSING: i64 = i64::MIN;
 
 /// One record of one group. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Record<P, I> {
+pub(crate) struct SourceRecord<P, I> {
     /// For which group of releases.
     pub(crate) group: u32,
     /// When it happened; 0 where no release asks.
@@ -27,7 +27,7 @@ pub(crate) struct Record<P, I> {
     pub(crate) value: i64,
 }
 
-impl<P, I> fmt::Debug for Record<P, I> {
+impl<P, I> fmt::Debug for SourceRecord<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<private>")
     }

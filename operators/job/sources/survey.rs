@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::number::{steps, trimmed};
 use super::text::LONGEST;
 use super::told::LONGEST_ID;
-use super::wanted::Cells;
+use super::wanted::LineCells;
 use crate::job::config::Missing;
 use crate::time::Time;
 
@@ -27,7 +27,7 @@ pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What a job reads of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SurveyedKind {
     /// Who a record is of, and what becomes of one that does not say.
     Person(Missing),
     /// Which record it is.
@@ -46,12 +46,12 @@ pub(crate) struct Use {
     /// As in `release.visits.by`.
     pub(crate) place: String,
     pub(crate) field: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SurveyedKind,
 }
 
 /// The counts of one run, for all of its workers. Prints as a page.
 pub struct Survey {
-    uses: Vec<Counted>,
+    uses: Vec<FieldCount>,
     /// Between which times there are windows.
     span: (Option<Time>, Option<Time>),
     /// How many records are counted.
@@ -73,9 +73,9 @@ pub struct Survey {
 }
 
 /// A line with its cells, the fields that these are of, and its time.
-pub(super) type Apart<'a> = (&'a [u8], &'a Cells, &'a [String], Option<Time>);
+pub(super) type Apart<'a> = (&'a [u8], &'a LineCells, &'a [String], Option<Time>);
 
-struct Counted {
+struct FieldCount {
     of: Use,
     found: AtomicU64,
     readable: AtomicU64,
@@ -96,7 +96,7 @@ impl Survey {
     }
 
     fn new(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
-        let counted = |of| Counted {
+        let counted = |of| FieldCount {
             of,
             found: AtomicU64::new(0),
             readable: AtomicU64::new(0),
@@ -186,8 +186,8 @@ impl Survey {
     }
 
     /// Counts a line that has come apart into cells, whatever they hold.
-    pub(super) fn line(&self, line: &[u8], cells: &Cells, fields: &[String], time: Option<Time>) {
-        for Counted { of, found, readable, within } in &self.uses {
+    pub(super) fn line(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
+        for FieldCount { of, found, readable, within } in &self.uses {
             let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
             let bytes = cells.get(line, cell);
             if trimmed(bytes).is_empty() {
@@ -195,10 +195,10 @@ impl Survey {
             }
             found.fetch_add(1, Ordering::Relaxed);
             let (reads, holds) = match of.kind {
-                Kind::Person(_) | Kind::Id => (bytes.len() <= LONGEST_ID, true),
-                Kind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
-                Kind::Key => (bytes.len() <= LONGEST, true),
-                Kind::Number { digits, range } => match steps(bytes, digits) {
+                SurveyedKind::Person(_) | SurveyedKind::Id => (bytes.len() <= LONGEST_ID, true),
+                SurveyedKind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
+                SurveyedKind::Key => (bytes.len() <= LONGEST, true),
+                SurveyedKind::Number { digits, range } => match steps(bytes, digits) {
                     Some(steps) => (true, range.is_none_or(|(low, high)| (low..=high).contains(&steps))),
                     None => (false, false),
                 },
@@ -237,22 +237,24 @@ impl Survey {
     fn reason(
         &self,
         line: &[u8],
-        cells: &Cells,
+        cells: &LineCells,
         fields: &[String],
         time: Option<Time>,
     ) -> (String, &'static str) {
-        for Counted { of, .. } in &self.uses {
+        for FieldCount { of, .. } in &self.uses {
             let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
             let bytes = cells.get(line, cell);
             let is_there = !trimmed(bytes).is_empty();
             let why = match of.kind {
-                Kind::Time if !is_there => "no time",
-                Kind::Time if time.is_none() => "no time in the format of the job file",
-                Kind::Person(_) | Kind::Id if bytes.len() > LONGEST_ID => "more than 64 KB",
-                Kind::Person(Missing::Reject) | Kind::Id if bytes.is_empty() => {
+                SurveyedKind::Time if !is_there => "no time",
+                SurveyedKind::Time if time.is_none() => "no time in the format of the job file",
+                SurveyedKind::Person(_) | SurveyedKind::Id if bytes.len() > LONGEST_ID => "more than 64 KB",
+                SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id if bytes.is_empty() => {
                     "nothing, where one is required"
                 }
-                Kind::Number { digits, .. } if is_there && steps(bytes, digits).is_none() => "no number",
+                SurveyedKind::Number { digits, .. } if is_there && steps(bytes, digits).is_none() => {
+                    "no number"
+                }
                 _ => continue,
             };
             return (of.field.clone(), why);
@@ -294,13 +296,15 @@ impl Survey {
             lines => format!("none of {} has it", records(lines)),
         };
         let missing = self.uses.iter().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
-        let warning = |counted: &Counted| {
+        let warning = |counted: &FieldCount| {
             let Use { place, field, kind } = &counted.of;
             let comes = match kind {
-                Kind::Person(Missing::Drop) => "a record without it is left out",
-                Kind::Person(Missing::Shared) => "all records without it are one person's",
-                Kind::Person(Missing::Reject) | Kind::Id | Kind::Time => "a line without it cannot be read",
-                Kind::Key | Kind::Number { .. } => "a record without it does not count",
+                SurveyedKind::Person(Missing::Drop) => "a record without it is left out",
+                SurveyedKind::Person(Missing::Shared) => "all records without it are one person's",
+                SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id | SurveyedKind::Time => {
+                    "a line without it cannot be read"
+                }
+                SurveyedKind::Key | SurveyedKind::Number { .. } => "a record without it does not count",
             };
             format!(
                 "{place}: field {field}: {of_them}; {comes}. Is it spelt so in the records, path and all?"
@@ -352,8 +356,8 @@ impl Survey {
     /// The counts as one object of JSON.
     pub fn to_json(&self) -> serde_json::Value {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let fields = self.uses.iter().map(|Counted { of, found, readable, within }| {
-            let ranged = matches!(of.kind, Kind::Time | Kind::Number { range: Some(_), .. });
+        let fields = self.uses.iter().map(|FieldCount { of, found, readable, within }| {
+            let ranged = matches!(of.kind, SurveyedKind::Time | SurveyedKind::Number { range: Some(_), .. });
             serde_json::json!({
                 "place": of.place,
                 "field": of.field,
@@ -387,12 +391,14 @@ impl fmt::Display for Survey {
         };
         writeln!(f, "fields in {}{of} ({NOTICE}):", records(lines))?;
         let width = self.uses.iter().map(|counted| counted.of.place.len()).max().unwrap_or(0);
-        for Counted { of: Use { place, field, kind }, found, readable, within } in &self.uses {
+        for FieldCount { of: Use { place, field, kind }, found, readable, within } in &self.uses {
             let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
             write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
             match kind {
-                Kind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
-                Kind::Number { range: Some(_), .. } => writeln!(f, ", within its range {}", count(within))?,
+                SurveyedKind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
+                SurveyedKind::Number { range: Some(_), .. } => {
+                    writeln!(f, ", within its range {}", count(within))?
+                }
                 _ => writeln!(f)?,
             }
         }
@@ -469,7 +475,7 @@ mod tests {
     }
 
     fn key(field: &str) -> Use {
-        Use { place: format!("release.visits.{field}"), field: field.to_owned(), kind: Kind::Key }
+        Use { place: format!("release.visits.{field}"), field: field.to_owned(), kind: SurveyedKind::Key }
     }
 
     // Refutes a warning that comes late, twice, or for a field that one record of the first thousand had; and one that
@@ -482,9 +488,9 @@ mod tests {
         let fields = ["page".to_owned(), "shop".to_owned()];
         let survey = Survey::of_a_run(vec![key("page"), key("shop")], (Some(0), Some(10)), Some(warn));
         let line = b"x";
-        let mut with = Cells::new(2);
+        let mut with = LineCells::new(2);
         with.put(0, 0, 1);
-        let without = Cells::new(2);
+        let without = LineCells::new(2);
         for number in 0..FIRST {
             assert!(survey.counts() && said.lock().unwrap().is_empty());
             survey.saw(10);

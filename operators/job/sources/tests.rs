@@ -69,7 +69,7 @@ pub(super) fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-type Given = Record<Id, Id>;
+type Given = SourceRecord<Id, Id>;
 
 /// A source as a job file states it, and who is protected.
 fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
@@ -89,7 +89,7 @@ fn csv(path: &Path, more: &str) -> (SourceSpec, Protected) {
 }
 
 fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
-    let value = value.map(|(field, digits)| Value { field: field.into(), digits });
+    let value = value.map(|(field, digits)| NumberField { field: field.into(), digits });
     Group { key: key.map(str::to_owned), value }
 }
 
@@ -106,15 +106,15 @@ fn sizes(chunk: usize) -> Sizes {
 }
 
 fn id(bytes: &[u8]) -> Id {
-    <Id as Told>::of(bytes, &[7; 32])
+    <Id as PersonIdentity>::of(bytes, &[7; 32])
 }
 
-fn of(input: &Input, workers: usize) -> Vec<Part<Id, Id>> {
+fn of(input: &SourceInput, workers: usize) -> Vec<SourcePart<Id, Id>> {
     (0..workers).map(|worker| input.part(worker)).collect()
 }
 
 /// Everything that the parts give until all have ended or one fails, each part's own; and what each had declared.
-fn drained(mut parts: Vec<Part<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
+fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
     let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<usize> = (0..parts.len()).collect();
     let patience = Instant::now() + Duration::from_secs(60);
@@ -146,7 +146,8 @@ fn read(
     wanted: &Wanted,
     workers: usize,
 ) -> Result<Vec<Given>, SourceError> {
-    let input = open(&source.0, &source.1, wanted.clone(), Pace::Bounded, threads(workers), Brake::new())?;
+    let input =
+        open(&source.0, &source.1, wanted.clone(), InputPace::Bounded, threads(workers), Brake::new())?;
     let mut all = drained(of(&input, workers))?.concat();
     all.sort();
     Ok(all)

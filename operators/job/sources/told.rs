@@ -9,7 +9,9 @@ use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::packed::{ROOM, packed, unpacked};
 
 /// What a person, or a record, is told by.
-pub(crate) trait Told: Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static {
+pub(crate) trait PersonIdentity:
+    Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static
+{
     /// Of these bytes, as they stand.
     fn of(bytes: &[u8], secret: &[u8; 32]) -> Self;
 
@@ -17,7 +19,7 @@ pub(crate) trait Told: Clone + Ord + Identity + Serialize + DeserializeOwned + S
     fn shared() -> Self;
 }
 
-impl Told for Id {
+impl PersonIdentity for Id {
     fn of(bytes: &[u8], secret: &[u8; 32]) -> Id {
         Id::new(bytes, secret)
     }
@@ -28,7 +30,7 @@ impl Told for Id {
 }
 
 /// Nothing asks.
-impl Told for () {
+impl PersonIdentity for () {
     fn of(_: &[u8], _: &[u8; 32]) {}
 
     fn shared() {}

@@ -14,12 +14,12 @@ pub(crate) struct Group {
     /// The field of its key.
     pub(crate) key: Option<String>,
     /// Its value.
-    pub(crate) value: Option<Value>,
+    pub(crate) value: Option<NumberField>,
 }
 
 /// A field with a number, and the power of ten that it is counted in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
+pub(crate) struct NumberField {
     /// The field's name.
     pub(crate) field: String,
     /// In steps of 10^-digits.
@@ -43,7 +43,7 @@ pub(crate) struct Wanted {
 
 /// Which cell of a line is what. Cells are numbered by the fields that are wanted, each once.
 #[derive(Clone)]
-pub(super) struct Plan {
+pub(super) struct CellLayout {
     /// The names of the fields.
     pub(super) fields: Vec<String>,
     pub(super) person: Option<(usize, Missing)>,
@@ -64,8 +64,12 @@ pub(super) struct GroupCells {
     pub(super) value: Option<(usize, i32)>,
 }
 
-impl Plan {
-    pub(super) fn new(source: &SourceSpec, person: &Protected, wanted: &Wanted) -> Result<Plan, SourceError> {
+impl CellLayout {
+    pub(super) fn new(
+        source: &SourceSpec,
+        person: &Protected,
+        wanted: &Wanted,
+    ) -> Result<CellLayout, SourceError> {
         let mut fields: Vec<String> = Vec::new();
         let mut cell = |name: &str| {
             fields.iter().position(|field| field == name).unwrap_or_else(|| {
@@ -94,52 +98,52 @@ impl Plan {
             GroupCells { key, value: group.value.as_ref().map(|value| (cell(&value.field), value.digits)) }
         });
         let groups = groups.collect();
-        Ok(Plan { fields, person, id, time, timed: wanted.time, sorted, groups, secret: wanted.secret })
+        Ok(CellLayout { fields, person, id, time, timed: wanted.time, sorted, groups, secret: wanted.secret })
     }
 }
 
 /// The cells of one line: where they lie in it, or in what was written beside it where they cannot be read in place.
 #[derive(Default)]
-pub(super) struct Cells {
-    places: Vec<Place>,
+pub(super) struct LineCells {
+    places: Vec<CellPlace>,
     beside: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Default)]
-enum Place {
+enum CellPlace {
     #[default]
     Absent,
     Line(u32, u32),
     Beside(u32, u32),
 }
 
-impl Cells {
-    pub(super) fn new(fields: usize) -> Cells {
-        Cells { places: vec![Place::Absent; fields], beside: Vec::new() }
+impl LineCells {
+    pub(super) fn new(fields: usize) -> LineCells {
+        LineCells { places: vec![CellPlace::Absent; fields], beside: Vec::new() }
     }
 
     /// Forgets the line before.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.places.fill(Place::Absent);
+        self.places.fill(CellPlace::Absent);
         self.beside.clear();
     }
 
     /// A cell of the line, between two of its bytes. Lines are shorter than 4 GB.
     #[inline]
     pub(super) fn put(&mut self, cell: usize, from: usize, to: usize) {
-        self.set(cell, Place::Line(from as u32, to as u32));
+        self.set(cell, CellPlace::Line(from as u32, to as u32));
     }
 
     /// A cell that is written beside the line.
     pub(super) fn write(&mut self, cell: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let from = self.beside.len() as u32;
         write(&mut self.beside);
-        self.set(cell, Place::Beside(from, self.beside.len() as u32));
+        self.set(cell, CellPlace::Beside(from, self.beside.len() as u32));
     }
 
     #[inline]
-    fn set(&mut self, cell: usize, place: Place) {
+    fn set(&mut self, cell: usize, place: CellPlace) {
         if let Some(slot) = self.places.get_mut(cell) {
             *slot = place;
         }
@@ -147,20 +151,20 @@ impl Cells {
 
     /// Takes back what a cell holds.
     pub(super) fn forget(&mut self, cell: usize) {
-        self.set(cell, Place::Absent);
+        self.set(cell, CellPlace::Absent);
     }
 
     /// Whether the line has this field.
     pub(super) fn has(&self, cell: usize) -> bool {
-        !matches!(self.places.get(cell), None | Some(Place::Absent))
+        !matches!(self.places.get(cell), None | Some(CellPlace::Absent))
     }
 
     /// What the cell holds; nothing where there is none.
     #[inline]
     pub(super) fn get<'a>(&'a self, line: &'a [u8], cell: usize) -> &'a [u8] {
         let (bytes, from, to) = match self.places.get(cell) {
-            Some(Place::Line(from, to)) => (line, *from, *to),
-            Some(Place::Beside(from, to)) => (&self.beside[..], *from, *to),
+            Some(CellPlace::Line(from, to)) => (line, *from, *to),
+            Some(CellPlace::Beside(from, to)) => (&self.beside[..], *from, *to),
             _ => return &[],
         };
         bytes.get(from as usize..to as usize).unwrap_or_default()

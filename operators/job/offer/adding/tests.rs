@@ -3,7 +3,7 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::job::Job;
-use crate::job::offer::{Offer, Settled};
+use crate::job::offer::{ReleasePlan, SettledRelease};
 use crate::ledger::Charge;
 use crate::mechanisms::{Ready, Statistic as _};
 
@@ -43,7 +43,7 @@ noise = "gaussian"
 
 const SO_FAR: &str = "every = \"1 day\"\npeople = {}\nshare = 0.4";
 
-fn offered(text: &str) -> Result<Vec<Offer>, Refused> {
+fn offered(text: &str) -> Result<Vec<ReleasePlan>, UnfitJob> {
     let job = Job::parse("jobs/shop.toml", text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     job.offers(job.horizon())
 }
@@ -60,7 +60,7 @@ fn totals_have_their_share_once() {
         let job = Job::parse("jobs/shop.toml", &text).unwrap();
         let offers = job.offers(job.horizon()).unwrap();
         let PrivacyCost::Zcdp { rho: cap, .. } = job.domain().cap() else { panic!() };
-        let rho = |offer: &Offer| match offer.cost {
+        let rho = |offer: &ReleasePlan| match offer.cost {
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => rho.to_bits(),
             _ => panic!(),
         };
@@ -75,7 +75,7 @@ fn totals_have_their_share_once() {
         assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
         assert_eq!(offers[1].adding.unwrap().span, TotalSpan::SoFar { windows: 31 });
-        let Settled::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
+        let SettledRelease::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
         // The first total reads from the start of the first window on.
         let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
         assert_eq!(Some(life.start()), job.horizon().from, "{promise}");

@@ -13,8 +13,8 @@ fn even(size: i64, step: i64, from: i64, until: Option<i64>) -> Schedule {
     Schedule::sliding(seconds(size), seconds(step), time(from), until.map(time)).unwrap()
 }
 
-fn seen<'s>(schedule: &'s Schedule, even: bool) -> Windows<'s> {
-    Windows { schedule, most: None, even }
+fn seen<'s>(schedule: &'s Schedule, even: bool) -> AccountWindows<'s> {
+    AccountWindows { schedule, most: None, even }
 }
 
 /// Charges all windows in an order that has nothing to do with time, each at its release's whole price and at `weight`
@@ -75,12 +75,12 @@ fn one_release_is_divided_as_the_account_counts() {
 fn a_person_in_few_windows_divides_by_them() {
     let schedule = even(10, 10, 0, Some(200));
     let most = |most| {
-        let windows = Windows { most: Some(most), ..seen(&schedule, true) };
+        let windows = AccountWindows { most: Some(most), ..seen(&schedule, true) };
         held(&windows, Promise::Windows(12), TWICE).whole
     };
     assert_eq!((most(12), most(1), most(50)), (12, 1, 20));
     let all = held(&seen(&schedule, true), Promise::Lifetime, TWICE);
-    assert_eq!(all, Held { whole: 20, cut: 0 });
+    assert_eq!(all, HeldWindows { whole: 20, cut: 0 });
 }
 
 // By hand: a stretch of 30 days holds 30 days or cuts two of 31; of hours it holds 720 or cuts two of 721.
@@ -89,10 +89,10 @@ fn a_stretch_cuts_a_window_at_either_end() {
     let day = 86_400 * SECOND;
     let (daily, hourly) = (even(86_400, 86_400, 0, None), even(3_600, 3_600, 0, None));
     let of = |schedule, promise, weight| held(&seen(schedule, true), promise, weight);
-    assert_eq!(of(&daily, Promise::Any(30 * day), Weight::EVEN), Held { whole: 29, cut: 2 });
-    assert_eq!(of(&hourly, Promise::Any(30 * day), TWICE), Held { whole: 719, cut: 2 });
-    assert_eq!(of(&hourly, Promise::Each(day), TWICE), Held { whole: 24, cut: 0 });
-    assert_eq!(of(&daily, Promise::Each(3_600 * SECOND), TWICE), Held { whole: 0, cut: 1 });
+    assert_eq!(of(&daily, Promise::Any(30 * day), Weight::EVEN), HeldWindows { whole: 29, cut: 2 });
+    assert_eq!(of(&hourly, Promise::Any(30 * day), TWICE), HeldWindows { whole: 719, cut: 2 });
+    assert_eq!(of(&hourly, Promise::Each(day), TWICE), HeldWindows { whole: 24, cut: 0 });
+    assert_eq!(of(&daily, Promise::Each(3_600 * SECOND), TWICE), HeldWindows { whole: 0, cut: 1 });
 }
 
 // Refutes a share that its own windows do not fit into, and one that leaves more than rounding does.
@@ -100,7 +100,7 @@ fn a_stretch_cuts_a_window_at_either_end() {
 fn a_share_is_used_in_full() {
     for weight in [Weight::EVEN, TWICE, Weight { over: 10_487, under: 4_096 }] {
         for (whole, cut) in [(1, 0), (0, 1), (29, 2), (719, 2)] {
-            let together = Together { held: Held { whole, cut }, most: whole + cut, weight };
+            let together = Together { held: HeldWindows { whole, cut }, most: whole + cut, weight };
             for all in [0, 1, 40, 12_345, 1 << 70] {
                 let cost = |units| PrivacyCost::Pure { epsilon: units };
                 let units = together.divide(BudgetUnits::from_bits(all));
@@ -163,7 +163,7 @@ proptest! {
             let over = windows.iter().filter(|window| window.start() < place + length && window.end() > place);
             let inside = |window: &&Interval| window.start() >= place && window.end() <= place + length;
             let (whole, cut): (Vec<&Interval>, Vec<&Interval>) = over.partition(inside);
-            weight.of(Held { whole: whole.len() as u64, cut: cut.len() as u64 })
+            weight.of(HeldWindows { whole: whole.len() as u64, cut: cut.len() as u64 })
         };
         let most = (-50..130).filter(|place| !each || place % length == 0).map(of).max().unwrap();
         let promise = if each { Promise::Each(span) } else { Promise::Any(span) };

@@ -4,7 +4,7 @@
 use memchr::{memchr, memchr2, memmem};
 
 use super::Bad;
-use crate::job::sources::wanted::Cells;
+use crate::job::sources::wanted::LineCells;
 
 /// Which field becomes which cell.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Combined {
         }
     }
 
-    pub(super) fn read(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn read(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
         let mut rest = Rest { line, at: 0 };
         rest.word(self.client, cells)?;
         rest.word(None, cells)?;
@@ -65,7 +65,7 @@ impl Combined {
     }
 
     /// `GET /path HTTP/1.1`. What a client sent that speaks no HTTP is a method by itself, of no path.
-    fn request(&self, line: &[u8], from: usize, to: usize, cells: &mut Cells) {
+    fn request(&self, line: &[u8], from: usize, to: usize, cells: &mut LineCells) {
         let request = line.get(from..to).unwrap_or_default();
         let end = memchr(b' ', request).unwrap_or(request.len());
         text(self.method, line, from, from + end, cells);
@@ -97,7 +97,7 @@ impl Rest<'_> {
     }
 
     /// A word, and the space behind it, if the line goes on.
-    fn word(&mut self, cell: Option<usize>, cells: &mut Cells) -> Result<(), Bad> {
+    fn word(&mut self, cell: Option<usize>, cells: &mut LineCells) -> Result<(), Bad> {
         let length = memchr(b' ', self.left()).unwrap_or(self.left().len());
         if length == 0 {
             return Err(Bad);
@@ -108,7 +108,7 @@ impl Rest<'_> {
         Ok(())
     }
 
-    fn until(&mut self, end: &[u8], cell: Option<usize>, cells: &mut Cells) -> Result<(), Bad> {
+    fn until(&mut self, end: &[u8], cell: Option<usize>, cells: &mut LineCells) -> Result<(), Bad> {
         let length = memmem::find(self.left(), end).ok_or(Bad)?;
         let from = self.at;
         self.at += length + end.len();
@@ -131,7 +131,7 @@ impl Rest<'_> {
     }
 }
 
-fn plain(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut Cells) {
+fn plain(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut LineCells) {
     match cell {
         Some(cell) if line.get(from..to) == Some(b"-") => cells.put(cell, from, from),
         Some(cell) => cells.put(cell, from, to),
@@ -140,7 +140,7 @@ fn plain(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut C
 }
 
 /// As [`plain`], with the backslashes taken away that keep a quotation mark, or another backslash.
-fn text(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut Cells) {
+fn text(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut LineCells) {
     let bytes = line.get(from..to).unwrap_or_default();
     match cell {
         Some(cell) if memchr(b'\\', bytes).is_some() => cells.write(cell, |beside| {
@@ -167,7 +167,7 @@ mod tests {
 
     fn read(line: &str, fields: &[&str]) -> Option<Vec<String>> {
         let names: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-        let mut cells = Cells::new(names.len());
+        let mut cells = LineCells::new(names.len());
         Combined::new(&names).read(line.as_bytes(), &mut cells).ok()?;
         Some(
             (0..names.len())

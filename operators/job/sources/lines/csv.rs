@@ -6,17 +6,17 @@ use memchr::memchr;
 use super::Bad;
 use super::commas::Commas;
 use crate::dataflow::SourceError;
-use crate::job::sources::wanted::Cells;
+use crate::job::sources::wanted::LineCells;
 use crate::words::listed;
 
 /// Which columns of a file are wanted, ascending, and which cells they become.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::job::sources) struct Columns(Vec<(usize, usize)>);
+pub(in crate::job::sources) struct CsvColumns(Vec<(usize, usize)>);
 
-impl Columns {
+impl CsvColumns {
     /// Of a file whose first line has not been read.
-    pub(in crate::job::sources) fn none() -> Columns {
-        Columns(Vec::new())
+    pub(in crate::job::sources) fn none() -> CsvColumns {
+        CsvColumns(Vec::new())
     }
 
     /// Finds the wanted fields in the line that names a file's columns.
@@ -24,7 +24,7 @@ impl Columns {
         header: &[u8],
         fields: &[String],
         place: &str,
-    ) -> Result<Columns, SourceError> {
+    ) -> Result<CsvColumns, SourceError> {
         let names = names(header);
         let refused = |why: String| Err(SourceError::refused(place).because(why));
         let (mut columns, mut missing) = (Vec::new(), Vec::new());
@@ -46,12 +46,12 @@ impl Columns {
             ));
         }
         columns.sort_unstable();
-        Ok(Columns(columns))
+        Ok(CsvColumns(columns))
     }
 
     /// The cells of a line in which there is no quotation mark: the first `length` bytes.
     #[inline]
-    pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut LineCells) -> Result<(), Bad> {
         let mut commas = Commas::new(lines, length);
         let (mut column, mut from) = (0, 0);
         let mut end = commas.next();
@@ -70,8 +70,8 @@ impl Columns {
     }
 
     /// The cells of any line.
-    pub(super) fn quoted(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
-        let mut fields = Fields { line, at: Some(0) };
+    pub(super) fn quoted(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
+        let mut fields = CsvFields { line, at: Some(0) };
         let mut column = 0;
         for (wanted, cell) in &self.0 {
             while column < *wanted {
@@ -81,8 +81,8 @@ impl Columns {
             let field = fields.next()?;
             column += 1;
             match field {
-                Field::Plain { from, to } => cells.put(*cell, from, to),
-                Field::Mixed { from, to } => {
+                CsvField::Plain { from, to } => cells.put(*cell, from, to),
+                CsvField::Mixed { from, to } => {
                     let bytes = line.get(from..to).ok_or(Bad)?;
                     cells.write(*cell, |beside| unquote(bytes, beside));
                 }
@@ -97,28 +97,28 @@ impl Columns {
 }
 
 /// The fields of one line, in order.
-struct Fields<'l> {
+struct CsvFields<'l> {
     line: &'l [u8],
     /// Where the next one begins, if there is one.
     at: Option<usize>,
 }
 
-enum Field {
+enum CsvField {
     /// It stands there as it is.
     Plain { from: usize, to: usize },
     /// It is written with quotation marks of which some are not its own.
     Mixed { from: usize, to: usize },
 }
 
-impl Fields<'_> {
-    fn next(&mut self) -> Result<Field, Bad> {
+impl CsvFields<'_> {
+    fn next(&mut self) -> Result<CsvField, Bad> {
         let from = self.at.ok_or(Bad)?;
         let rest = self.line.get(from..).ok_or(Bad)?;
         let after = |at: usize| (from + at < self.line.len()).then_some(from + at + 1);
         if rest.first() != Some(&b'"') {
             let length = memchr(b',', rest).unwrap_or(rest.len());
             self.at = after(length);
-            return Ok(Field::Plain { from, to: from + length });
+            return Ok(CsvField::Plain { from, to: from + length });
         }
         let mut at = 1;
         let mut doubled = false;
@@ -134,9 +134,9 @@ impl Fields<'_> {
         let length = at + memchr(b',', rest.get(at..).ok_or(Bad)?).unwrap_or(rest.len() - at);
         self.at = after(length);
         Ok(if doubled || length > at {
-            Field::Mixed { from, to: from + length }
+            CsvField::Mixed { from, to: from + length }
         } else {
-            Field::Plain { from: from + 1, to: from + at - 1 }
+            CsvField::Plain { from: from + 1, to: from + at - 1 }
         })
     }
 }
@@ -171,13 +171,13 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
 
 /// The names in a line of column names; one whose mark is never closed is none.
 fn names(header: &[u8]) -> Vec<Vec<u8>> {
-    let mut fields = Fields { line: header, at: Some(0) };
+    let mut fields = CsvFields { line: header, at: Some(0) };
     let mut names = Vec::new();
     while let Ok(field) = fields.next() {
         let mut name = Vec::new();
         match field {
-            Field::Plain { from, to } => name.extend_from_slice(header.get(from..to).unwrap_or_default()),
-            Field::Mixed { from, to } => unquote(header.get(from..to).unwrap_or_default(), &mut name),
+            CsvField::Plain { from, to } => name.extend_from_slice(header.get(from..to).unwrap_or_default()),
+            CsvField::Mixed { from, to } => unquote(header.get(from..to).unwrap_or_default(), &mut name),
         }
         names.push(name);
     }
@@ -198,8 +198,8 @@ mod tests {
         let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
         let record = reader.byte_records().next().map(|record| record.unwrap());
         let theirs: Row = record.map_or(vec![vec![]], |record| record.iter().map(<[u8]>::to_vec).collect());
-        let columns = Columns((0..theirs.len()).map(|column| (column, column)).collect());
-        let mut cells = Cells::new(theirs.len());
+        let columns = CsvColumns((0..theirs.len()).map(|column| (column, column)).collect());
+        let mut cells = LineCells::new(theirs.len());
         let read = columns.quoted(line, &mut cells).map_err(|_| ());
         let ours = read.map(|()| (0..theirs.len()).map(|cell| cells.get(line, cell).to_vec()).collect());
         (theirs, ours)
@@ -222,8 +222,8 @@ mod tests {
             after in "[a,\\n]{0,40}",
             wanted in proptest::collection::btree_set(0usize..30, 1..4),
         ) {
-            let columns = Columns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
-            let (mut plain, mut quoted) = (Cells::new(4), Cells::new(4));
+            let columns = CsvColumns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
+            let (mut plain, mut quoted) = (LineCells::new(4), LineCells::new(4));
             // What follows the line is no part of it.
             let lines = format!("{line}\n{after}");
             let ended = columns.plain(lines.as_bytes(), line.len(), &mut plain).is_ok();
@@ -241,7 +241,7 @@ mod tests {
     fn columns_are_found_by_their_names() {
         let find = |header: &str, fields: &[&str]| {
             let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-            Columns::find(header.as_bytes(), &fields, "a.csv")
+            CsvColumns::find(header.as_bytes(), &fields, "a.csv")
         };
         assert_eq!(find("a,\"b\",\"c\"\"d\"", &["c\"d", "a"]).unwrap().0, [(0, 1), (2, 0)]);
         assert_eq!(find("a,b", &[]).unwrap().0, []);

@@ -10,18 +10,18 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::value::RawValue;
 
 use super::Bad;
-use crate::job::sources::wanted::Cells;
+use crate::job::sources::wanted::LineCells;
 
 /// The fields that are wanted, each in its cell's place.
 #[derive(Clone)]
-pub(in crate::job::sources) struct Names(Arc<Level>);
+pub(in crate::job::sources) struct WantedNames(Arc<Level>);
 
 /// The names of the objects at one depth.
 #[derive(Debug, Default)]
-struct Level(Vec<Entry>);
+struct Level(Vec<JsonEntry>);
 
 #[derive(Debug)]
-struct Entry {
+struct JsonEntry {
     name: String,
     /// The cell that its own value is for.
     cell: Option<usize>,
@@ -32,8 +32,8 @@ struct Entry {
 /// A name with more steps is no path.
 const DEEPEST: usize = 64;
 
-impl Names {
-    pub(in crate::job::sources) fn new(fields: &[String]) -> Names {
+impl WantedNames {
+    pub(in crate::job::sources) fn new(fields: &[String]) -> WantedNames {
         let mut top = Level::default();
         for (cell, field) in fields.iter().enumerate() {
             top.entry(field).cell = Some(cell);
@@ -46,22 +46,22 @@ impl Names {
                 .fold(&mut top, |level, step| level.entry(step).inside.get_or_insert_default());
             inner.entry(last).cell = Some(cell);
         }
-        Names(Arc::new(top))
+        WantedNames(Arc::new(top))
     }
 
-    pub(super) fn read(&self, line: &[u8], cells: &mut Cells) -> Result<(), Bad> {
+    pub(super) fn read(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let mut seen = Seen::default();
-        let object = Object { level: &self.0, line, cells, seen: &mut seen, depth: 0 };
+        let mut seen = SeenCells::default();
+        let object = JsonObject { level: &self.0, line, cells, seen: &mut seen, depth: 0 };
         json.deserialize_map(object).map_err(|_| Bad)?;
         json.end().map_err(|_| Bad)
     }
 }
 
 impl Level {
-    fn entry(&mut self, name: &str) -> &mut Entry {
+    fn entry(&mut self, name: &str) -> &mut JsonEntry {
         let at = self.0.iter().position(|entry| entry.name == name).unwrap_or_else(|| {
-            self.0.push(Entry { name: name.to_owned(), cell: None, inside: None });
+            self.0.push(JsonEntry { name: name.to_owned(), cell: None, inside: None });
             self.0.len() - 1
         });
         &mut self.0[at]
@@ -70,20 +70,20 @@ impl Level {
 
 /// Of the first 64 cells, those that the line has given a value or a null: at its top, and by a path.
 #[derive(Default)]
-struct Seen {
+struct SeenCells {
     top: u64,
     path: u64,
 }
 
-struct Object<'a> {
+struct JsonObject<'a> {
     level: &'a Level,
     line: &'a [u8],
-    cells: &'a mut Cells,
-    seen: &'a mut Seen,
+    cells: &'a mut LineCells,
+    seen: &'a mut SeenCells,
     depth: usize,
 }
 
-impl<'de> Visitor<'de> for Object<'_> {
+impl<'de> Visitor<'de> for JsonObject<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(entry) = map.next_key_seed(Known(self.level))? {
+        while let Some(entry) = map.next_key_seed(KnownKey(self.level))? {
             let Some(entry) = entry else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 }
 
-impl Object<'_> {
+impl JsonObject<'_> {
     /// Takes a value for a cell. A null is no value, and is seen too: a second one of its name makes the line bad.
     fn take(&mut self, cell: usize, value: &str) -> Result<(), &'static str> {
         let bit = 1u64.checked_shl(cell as u32).unwrap_or(0);
@@ -149,7 +149,7 @@ impl Object<'_> {
             return Ok(());
         }
         let (line, depth) = (self.line, self.depth + 1);
-        let object = Object { level, line, cells: self.cells, seen: self.seen, depth };
+        let object = JsonObject { level, line, cells: self.cells, seen: self.seen, depth };
         let mut json = serde_json::Deserializer::from_str(value);
         json.deserialize_map(object).map_err(|_| "no object")
     }
@@ -168,24 +168,24 @@ fn plain(value: &str) -> Result<(), &'static str> {
 }
 
 /// Which of the names a key is.
-struct Known<'a>(&'a Level);
+struct KnownKey<'a>(&'a Level);
 
-impl<'de, 'a> DeserializeSeed<'de> for Known<'a> {
-    type Value = Option<&'a Entry>;
+impl<'de, 'a> DeserializeSeed<'de> for KnownKey<'a> {
+    type Value = Option<&'a JsonEntry>;
 
-    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Option<&'a Entry>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Option<&'a JsonEntry>, D::Error> {
         key.deserialize_str(self)
     }
 }
 
-impl<'a> Visitor<'_> for Known<'a> {
-    type Value = Option<&'a Entry>;
+impl<'a> Visitor<'_> for KnownKey<'a> {
+    type Value = Option<&'a JsonEntry>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Option<&'a Entry>, E> {
+    fn visit_str<E>(self, key: &str) -> Result<Option<&'a JsonEntry>, E> {
         Ok(self.0.0.iter().find(|entry| entry.name == key))
     }
 }
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<[Option<String>; 2]> {
-        let names = Names::new(&["a".into(), "b\"é".into()]);
-        let mut cells = Cells::new(2);
+        let names = WantedNames::new(&["a".into(), "b\"é".into()]);
+        let mut cells = LineCells::new(2);
         names.read(line.as_bytes(), &mut cells).ok()?;
         let cell = |cell| {
             cells.has(cell).then(|| String::from_utf8(cells.get(line.as_bytes(), cell).to_vec()).unwrap())
@@ -252,8 +252,8 @@ mod tests {
     }
 
     fn found(name: &str, line: &str) -> Option<Option<String>> {
-        let names = Names::new(&[name.to_owned(), "user".to_owned()]);
-        let mut cells = Cells::new(2);
+        let names = WantedNames::new(&[name.to_owned(), "user".to_owned()]);
+        let mut cells = LineCells::new(2);
         names.read(line.as_bytes(), &mut cells).ok()?;
         let bytes = cells.get(line.as_bytes(), 0).to_vec();
         Some(cells.has(0).then(|| String::from_utf8(bytes).unwrap()))

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::wanted::Cells;
+use super::wanted::LineCells;
 pub(super) use combined::Combined;
-pub(super) use csv::Columns;
-pub(super) use json::Names;
+pub(super) use csv::CsvColumns;
+pub(super) use json::WantedNames;
 
 /// How lines are written.
 #[derive(Clone)]
-pub(super) enum Format {
+pub(super) enum LineFormat {
     /// Columns, and which of them are wanted of the file that is being read.
-    Csv(Arc<Columns>),
+    Csv(Arc<CsvColumns>),
     /// Objects.
-    Jsonl(Names),
+    Jsonl(WantedNames),
     /// The log of a web server.
     Combined(Combined),
 }
@@ -29,7 +29,7 @@ pub(super) enum Format {
 #[derive(Debug)]
 pub(super) struct Bad;
 
-impl Format {
+impl LineFormat {
     /// Returns the end of the first of some whole lines, and true where it has quotation marks of columns.
     #[inline]
     pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
@@ -40,13 +40,13 @@ impl Format {
     /// What a line is not that cannot be taken apart.
     pub(super) fn bad(&self) -> &'static str {
         match self {
-            Format::Csv(_) => {
+            LineFormat::Csv(_) => {
                 "fewer columns than its first line names, a quotation mark that its own line does not close, or more than 1 MB"
             }
-            Format::Jsonl(_) => {
+            LineFormat::Jsonl(_) => {
                 "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"
             }
-            Format::Combined(_) => "no line of the combined log format, or more than 1 MB",
+            LineFormat::Combined(_) => "no line of the combined log format, or more than 1 MB",
         }
     }
 
@@ -57,18 +57,18 @@ impl Format {
         lines: &[u8],
         length: usize,
         quotes: bool,
-        cells: &mut Cells,
+        cells: &mut LineCells,
     ) -> Result<(), Bad> {
-        if let Format::Csv(columns) = self
+        if let LineFormat::Csv(columns) = self
             && !quotes
         {
             return columns.plain(lines, length, cells);
         }
         let line = lines.get(..length).unwrap_or_default();
         match self {
-            Format::Csv(columns) => columns.quoted(line, cells),
-            Format::Jsonl(names) => names.read(line, cells),
-            Format::Combined(fields) => fields.read(line, cells),
+            LineFormat::Csv(columns) => columns.quoted(line, cells),
+            LineFormat::Jsonl(names) => names.read(line, cells),
+            LineFormat::Combined(fields) => fields.read(line, cells),
         }
     }
 }

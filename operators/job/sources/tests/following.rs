@@ -19,7 +19,7 @@ impl Clock for Settable {
 }
 
 struct Followed {
-    parts: Vec<Part<Id, Id>>,
+    parts: Vec<SourcePart<Id, Id>>,
     found: Vec<Given>,
     complete: Vec<i64>,
     progress: Arc<Progress>,
@@ -27,7 +27,7 @@ struct Followed {
 
 impl Followed {
     fn new(source: &(SourceSpec, Protected), clock: &Arc<Settable>, workers: usize) -> Followed {
-        let pace = Pace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
+        let pace = InputPace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
         let input = open_in(
             sizes(64),
             &source.0,
@@ -113,7 +113,7 @@ fn processes_share_what_is_appended() {
     place.write("a.csv", "user\n");
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (source, person) = csv(&place.path("a.csv"), "");
-    let inputs: Vec<Input> = (0..2)
+    let inputs: Vec<SourceInput> = (0..2)
         .map(|process| {
             std::thread::sleep(Duration::from_millis(30));
             let crew = Crew { process, processes: 2, threads: 2 };
@@ -122,7 +122,7 @@ fn processes_share_what_is_appended() {
                 &source,
                 &person,
                 wanted(vec![group(None, None)], false),
-                Pace::Follow(Arc::clone(&clock)),
+                InputPace::Follow(Arc::clone(&clock)),
                 crew,
                 Brake::new(),
             )
@@ -253,8 +253,14 @@ fn a_pipe_with_a_name_is_read_as_it_comes() {
     drop(writer);
     assert!(followed.gone().to_string().contains("it has ended"));
     let crew = Crew { process: 0, processes: 2, threads: 1 };
-    let refused =
-        open(&source.0, &source.1, wanted(vec![group(None, None)], false), Pace::Bounded, crew, Brake::new());
+    let refused = open(
+        &source.0,
+        &source.1,
+        wanted(vec![group(None, None)], false),
+        InputPace::Bounded,
+        crew,
+        Brake::new(),
+    );
     assert!(refused.unwrap_err().is_refused());
 }
 
@@ -289,7 +295,7 @@ fn two(places: [&Place; 2], clocks: [&Arc<Settable>; 2]) -> [Followed; 2] {
         let (source, person) = csv(&places[process].path("a.csv"), "");
         let crew = Crew { process, processes: 2, threads: 1 };
         let crew = Crewed::between(crew, Box::new(Other { process, to, notes }));
-        let pace = Pace::Follow(Arc::clone(clocks[process]) as Arc<dyn Clock>);
+        let pace = InputPace::Follow(Arc::clone(clocks[process]) as Arc<dyn Clock>);
         let wanted = wanted(vec![group(None, None)], false);
         let input = open_in(sizes(64), &source, &person, wanted, pace, crew, Brake::new()).unwrap();
         let parts = vec![input.part(process)];

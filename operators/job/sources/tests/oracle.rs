@@ -16,11 +16,11 @@ fn naive(rows: &[[String; 3]]) -> Vec<Given> {
                 steps.clamp(i128::from(i64::MIN) + 1, i64::MAX.into()) as i64
             }
         };
-        let record = |group, key: &str, value| Record {
+        let record = |group, key: &str, value| SourceRecord {
             group,
             time: 0,
             person: id(user.as_bytes()),
-            id: <Id as Told>::shared(),
+            id: <Id as PersonIdentity>::shared(),
             key: Text::new(key),
             value,
         };
@@ -116,7 +116,7 @@ fn in_one_line(mut rows: Vec<Case>) -> Vec<Case> {
 fn read_in(chunk: usize, source: &(SourceSpec, Protected), crew: Crew) -> Vec<Given> {
     let wanted = wanted(groups(), false);
     let input =
-        open_in(sizes(chunk), &source.0, &source.1, wanted, Pace::Bounded, crew, Brake::new()).unwrap();
+        open_in(sizes(chunk), &source.0, &source.1, wanted, InputPace::Bounded, crew, Brake::new()).unwrap();
     let workers = 0..crew.processes * crew.threads;
     let mut found = drained(workers.map(|worker| input.part(worker)).collect()).unwrap().concat();
     found.sort();
@@ -198,7 +198,7 @@ fn a_combined_log_becomes_records() {
             number % 9
         );
         let time = crate::time::at("2015-05-17T10:00:00Z").unwrap() + i64::from(number % 3_600) * 1_000_000;
-        expected.push(Record {
+        expected.push(SourceRecord {
             group: 0,
             time,
             person: id(format!("10.0.0.{}", number % 50).as_bytes()),
@@ -345,7 +345,7 @@ fn reading_goes_on_in_the_room_that_it_has() {
         &source,
         &person,
         wanted(vec![group(Some("key"), None)], false),
-        Pace::Bounded,
+        InputPace::Bounded,
         threads(1),
         Brake::new(),
     )
@@ -377,9 +377,15 @@ fn a_part_is_taken_once_and_by_its_own_process() {
     place.write("a.csv", "user\nada\n");
     let (source, person) = csv(&place.path("a.csv"), "");
     let crew = Crew { process: 1, processes: 2, threads: 1 };
-    let input =
-        open(&source, &person, wanted(vec![group(None, None)], false), Pace::Bounded, crew, Brake::new())
-            .unwrap();
+    let input = open(
+        &source,
+        &person,
+        wanted(vec![group(None, None)], false),
+        InputPace::Bounded,
+        crew,
+        Brake::new(),
+    )
+    .unwrap();
     let mut batch = Vec::new();
     for other in [0, 2, usize::MAX] {
         assert_eq!(input.part::<Id, ()>(other).pull(&mut batch), Ok(Pulled::End));
@@ -401,7 +407,7 @@ fn nothing_is_read_while_the_brake_is_pulled() {
         &source,
         &person,
         wanted(vec![group(None, None)], false),
-        Pace::Bounded,
+        InputPace::Bounded,
         threads(1),
         Arc::clone(&brake),
     )

@@ -3,13 +3,13 @@
 use crossbeam_channel::bounded;
 
 use super::*;
-use crate::job::sources::dealer::Message;
-use crate::job::sources::fate::Fate;
-use crate::job::sources::lines::{Combined, Format};
+use crate::job::sources::dealer::DealerMessage;
+use crate::job::sources::fate::SourceFault;
+use crate::job::sources::lines::{Combined, LineFormat};
 use crate::job::sources::maker::Maker;
 use crate::job::sources::order::Chunks;
-use crate::job::sources::part::{Desk, Lines};
-use crate::job::sources::wanted::Plan;
+use crate::job::sources::part::{Lines, PartContext};
+use crate::job::sources::wanted::CellLayout;
 
 /// What no error may ever say.
 const SECRET: &str = "s3cret";
@@ -128,7 +128,7 @@ fn bad_lines_are_counted_over_all_workers_and_up_to_their_limit() {
                 &source,
                 &person,
                 groups.clone(),
-                Pace::Bounded,
+                InputPace::Bounded,
                 threads(workers),
                 Brake::new(),
             )
@@ -144,7 +144,7 @@ fn bad_lines_are_counted_over_all_workers_and_up_to_their_limit() {
     // Every part says so, and says it again.
     let (source, person) = csv(&place.path("a.csv"), "bad = { lines = 99 }");
     let input =
-        open_in(sizes(50), &source, &person, groups, Pace::Bounded, threads(2), Brake::new()).unwrap();
+        open_in(sizes(50), &source, &person, groups, InputPace::Bounded, threads(2), Brake::new()).unwrap();
     let mut parts = of(&input, 2);
     let mut failed = [0; 2];
     while failed.iter().any(|times| *times < 3) {
@@ -168,7 +168,7 @@ fn one_line_out_of_order_fails_a_sorted_source() {
             &source,
             &person,
             wanted(vec![group(None, None)], true),
-            Pace::Bounded,
+            InputPace::Bounded,
             threads(workers),
             Brake::new(),
         )
@@ -204,8 +204,8 @@ fn a_sorted_part_is_complete_up_to_its_last_line() {
     let (source, person) =
         csv(&place.path("a.csv"), "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"");
     let want = || wanted(vec![group(None, None)], true);
-    let input =
-        open_in(sizes(5_000), &source, &person, want(), Pace::Bounded, threads(2), Brake::new()).unwrap();
+    let input = open_in(sizes(5_000), &source, &person, want(), InputPace::Bounded, threads(2), Brake::new())
+        .unwrap();
     let mut declared = [0; 2];
     let mut parts = of(&input, 2);
     let mut ended = [false; 2];
@@ -229,10 +229,10 @@ fn a_sorted_part_is_complete_up_to_its_last_line() {
     assert!(declared.iter().all(|time| *time > 15_000_000_000), "{declared:?}");
     // The other processes leave it to the first.
     let crew = Crew { process: 1, processes: 2, threads: 2 };
-    let input = open(&source, &person, want(), Pace::Bounded, crew, Brake::new()).unwrap();
+    let input = open(&source, &person, want(), InputPace::Bounded, crew, Brake::new()).unwrap();
     assert!(drained(vec![input.part(2), input.part(3)]).unwrap().concat().is_empty());
     let crew = Crew { process: 0, ..crew };
-    let input = open(&source, &person, want(), Pace::Bounded, crew, Brake::new()).unwrap();
+    let input = open(&source, &person, want(), InputPace::Bounded, crew, Brake::new()).unwrap();
     assert_eq!(drained(vec![input.part(0), input.part(1)]).unwrap().concat().len(), 20_000);
 }
 
@@ -266,7 +266,8 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
         let wanted = wanted(vec![group(None, None)], true);
         let sizes = sizes(90);
         let input =
-            open_in(sizes, &source, &person, wanted, Pace::Bounded, threads(workers), Brake::new()).unwrap();
+            open_in(sizes, &source, &person, wanted, InputPace::Bounded, threads(workers), Brake::new())
+                .unwrap();
         let mut parts = of(&input, workers);
         // Until one part has failed, it alone is pulled; the others are only pulled where it has nothing more.
         let (mut declared, mut given) = (i64::MIN, Vec::new());
@@ -293,11 +294,11 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
 #[test]
 fn a_part_whose_reading_thread_is_gone_says_so() {
     let (source, person) = stated("type = \"combined\"\npath = \"-\"", "unit = \"record\"");
-    let part = |messages: Vec<Message>| {
-        let plan = Plan::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
-        let desk = Desk {
+    let part = |messages: Vec<DealerMessage>| {
+        let plan = CellLayout::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
+        let desk = PartContext {
             maker: Maker::new(plan.clone(), &source).unwrap(),
-            fate: Fate::new("standard input".into(), 0, false),
+            fate: SourceFault::new("standard input".into(), 0, false),
             brake: Brake::new(),
             survey: Survey::none(),
             order: Arc::new(Chunks::default()),
@@ -309,12 +310,12 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
         for message in messages {
             sender.send(message).unwrap();
         }
-        let format = Format::Combined(Combined::new(&[]));
-        Part::<(), ()>::of_lines(Lines::new(desk, chunks, spare, format, false, 100))
+        let format = LineFormat::Combined(Combined::new(&[]));
+        SourcePart::<(), ()>::of_lines(Lines::new(desk, chunks, spare, format, false, 100))
     };
     let gone = part(Vec::new()).pull(&mut Vec::new()).unwrap_err();
     assert!(!gone.is_refused() && gone.to_string().contains("its reading thread has ended"), "{gone}");
-    let mut ended = part(vec![Message::End]);
+    let mut ended = part(vec![DealerMessage::End]);
     for _ in 0..2 {
         assert_eq!(ended.pull(&mut Vec::new()), Ok(Pulled::End));
     }

@@ -23,7 +23,7 @@ fn made_up_records_are_the_same_for_every_number_of_workers_and_on_paper() {
         let crew = Crew { process, processes: 2, threads: 2 };
         let (source, person) = stated(SOURCE, USER);
         let input =
-            open(&source, &person, wanted(groups(), true), Pace::Bounded, crew, Brake::new()).unwrap();
+            open(&source, &person, wanted(groups(), true), InputPace::Bounded, crew, Brake::new()).unwrap();
         found.extend(drained((0..4).map(|worker| input.part(worker)).collect()).unwrap().concat());
     }
     found.sort();
@@ -52,7 +52,7 @@ fn a_live_log_gives_what_has_happened() {
     let (source, person) = stated(SOURCE, USER);
     let span = Some((now - 1_000_000, now + 1_000_000));
     let wanted = Wanted { span, ..wanted(vec![group(None, None)], true) };
-    let pace = Pace::Follow(Arc::new(crate::dataflow::SystemClock));
+    let pace = InputPace::Follow(Arc::new(crate::dataflow::SystemClock));
     let input = open(&source, &person, wanted, pace, threads(1), Brake::new()).unwrap();
     let mut part = input.part::<Id, Id>(0);
     let (mut all, mut complete) = (Vec::new(), i64::MIN);
