@@ -126,7 +126,7 @@ macro_rules! adds_noise {
         impl crate::mechanisms::sealed::Sealed for $law {}
 
         impl<K: Key> Mechanism<Total<K>> for $law {
-            type Ready = NoisyTotals<K>;
+            type Prepared = NoisyTotals<K>;
 
             fn ready(&self, statistic: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
                 totals(&self.0, statistic)
@@ -135,7 +135,7 @@ macro_rules! adds_noise {
 
         /// Two draws for each key, the sums' and the counts'.
         impl<K: Key> Mechanism<Mean<K>> for $law {
-            type Ready = NoisyMeans<K>;
+            type Prepared = NoisyMeans<K>;
 
             fn ready(&self, statistic: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
                 means(&self.0, statistic)

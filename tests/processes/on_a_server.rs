@@ -103,7 +103,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                     std::thread::sleep(Duration::from_micros(200));
                     continue;
                 };
-                let discreet::gate::GateEvent::Row(row, _) = told else { panic!("{told:?}") };
+                let GateEvent::Row(row, _) = told else { panic!("{told:?}") };
                 let window = row.release().window.start();
                 asked.remove(&window);
                 let first = rows.entry(window).or_insert_with(|| (*row).clone());

@@ -49,7 +49,7 @@ fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 macro_rules! integers {
     ($($integer:ty),*) => {$(
         impl Identity for $integer {
-            fn write<S: Sink>(&self, sink: &mut S) {
+            fn write<S: IdentitySink>(&self, sink: &mut S) {
                 sink.bytes(&self.to_le_bytes());
             }
 
@@ -71,7 +71,7 @@ integers!(u8, u16, u32, u64, i8, i16, i32, i64);
 macro_rules! wide_integers {
     ($($integer:ty),*) => {$(
         impl Identity for $integer {
-            fn write<S: Sink>(&self, sink: &mut S) {
+            fn write<S: IdentitySink>(&self, sink: &mut S) {
                 sink.bytes(&self.to_le_bytes());
             }
 
@@ -218,7 +218,7 @@ macro_rules! tuples {
     ($(($($name:ident),*)),*) => {$(
         impl<$($name: Identity),*> Identity for ($($name,)*) {
             #[expect(non_snake_case, reason = "a name a place")]
-            fn write<S: Sink>(&self, sink: &mut S) {
+            fn write<S: IdentitySink>(&self, sink: &mut S) {
                 let ($($name,)*) = self;
                 $($name.write(sink);)*
             }

@@ -106,7 +106,7 @@ pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
 
 macro_rules! shared {
     ($($statistic:ident),*) => {$(
-        impl<K: Grouping> Shared for $statistic<K> {
+        impl<K: GroupingKey> SharedCells for $statistic<K> {
             type Key = K;
 
             fn listed(&self) -> Option<Arc<[K]>> {

@@ -20,8 +20,8 @@ pub(crate) enum PreparedMaximum {
 macro_rules! either {
     ($found:expr, $ready:pat => $what:expr) => {
         match $found {
-            Found::Searched($ready) => $what,
-            Found::Inverted($ready) => $what,
+            PreparedMaximum::Searched($ready) => $what,
+            PreparedMaximum::Inverted($ready) => $what,
         }
     };
 }

@@ -118,11 +118,11 @@ pub(crate) enum SettledRelease {
 macro_rules! both {
     ($settled:expr, $statistic:pat, $ready:pat => $what:expr) => {
         match $settled {
-            Settled::Total($statistic, $ready) => $what,
-            Settled::Running($statistic, $ready) => $what,
-            Settled::Mean($statistic, $ready) => $what,
-            Settled::Largest($statistic, $ready) => $what,
-            Settled::Quantiles($statistic, $ready) => $what,
+            SettledRelease::Total($statistic, $ready) => $what,
+            SettledRelease::Running($statistic, $ready) => $what,
+            SettledRelease::Mean($statistic, $ready) => $what,
+            SettledRelease::Largest($statistic, $ready) => $what,
+            SettledRelease::Quantiles($statistic, $ready) => $what,
         }
     };
 }

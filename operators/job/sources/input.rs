@@ -73,7 +73,7 @@ impl Crewed {
     }
 }
 
-impl std::convert::From<Crew> for Crewed {
+impl From<Crew> for Crewed {
     fn from(crew: Crew) -> Crewed {
         Crewed { crew, others: None }
     }

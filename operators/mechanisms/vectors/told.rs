@@ -223,7 +223,7 @@ fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate
 macro_rules! averages {
     ($($law:ident),*) => {$(
         impl<K: Key> Mechanism<VectorMean<K>> for $law {
-            type Ready = NoisyVectors<K>;
+            type Prepared = NoisyVectors<K>;
 
             fn ready(&self, statistic: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
                 vectors(&self.0, statistic)
