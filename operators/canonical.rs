@@ -19,7 +19,7 @@ impl Digest {
         Canonical::new("discreet bytes 1").bytes(bytes).finish()
     }
 
-    /// What [`Release::version`](crate::ledger::Release::version) is of a job in this version with these parameters: another hash
+    /// What [`ReleaseId::version`](crate::ledger::ReleaseId::version) is of a job in this version with these parameters: another hash
     /// where either is another.
     pub fn of_version(version: u32, parameters: &Digest) -> Digest {
         Canonical::new("discreet version 1").number(version.into()).digest(parameters).finish()

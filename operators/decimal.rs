@@ -28,8 +28,8 @@ impl Decimal {
     /// Reads `text`, naming `field` where it is refused.
     ///
     /// # Errors
-    /// [`Kind::Malformed`] outside the grammar; [`Kind::Negative`], [`Kind::Nan`], [`Kind::Infinite`] for what is no
-    /// amount; [`Kind::TooLarge`] or [`Kind::TooSmall`] where the power of ten is beyond 330.
+    /// [`InvalidKind::Malformed`] outside the grammar; [`InvalidKind::Negative`], [`InvalidKind::Nan`], [`InvalidKind::Infinite`] for what is no
+    /// amount; [`InvalidKind::TooLarge`] or [`InvalidKind::TooSmall`] where the power of ten is beyond 330.
     pub fn parse(field: impl Into<Cow<'static, str>>, text: &str) -> Result<Decimal, Invalid> {
         let kind = match read(text) {
             Ok(decimal) => return Ok(decimal),

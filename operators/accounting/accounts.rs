@@ -6,7 +6,7 @@
 //!
 //! A promise about spans of time is about what a person does within one. Where a window reaches beyond the span, only a part
 //! of what the person has in the window is protected, and without that part the bound may keep other records, keys and values:
-//! such a window is cut, and costs its [partial price](Cost::partial).
+//! such a window is cut, and costs its [partial price](ReleaseCost::partial).
 
 mod place;
 mod prices;
@@ -190,12 +190,12 @@ impl Account {
     ///
     /// Under [`Promise::Lifetime`] it is added to everything. Under [`Promise::Any`] it fits when for every stretch of the
     /// span's length that overlaps the window, what all windows cost that overlap the stretch is within the cap: a
-    /// window inside of the stretch its whole price, one that the stretch cuts its [partial one](Cost::partial). Windows
+    /// window inside of the stretch its whole price, one that the stretch cuts its [partial one](ReleaseCost::partial). Windows
     /// may be charged in any order. Under [`Promise::Each`] it is added in every aligned span that the window overlaps,
     /// at the partial price where there are several. Under [`Promise::Windows`] charge [`reservation`], once.
     ///
     /// # Errors
-    /// [`Refused`], with nothing changed.
+    /// [`BudgetExceeded`], with nothing changed.
     pub fn charge(&mut self, window: Interval, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         let asked = self.asked(window, cost).map_err(BudgetExceeded::Uncountable)?;
         let limit = self.cap.limit();
@@ -236,7 +236,7 @@ impl Account {
     /// in any stretch or span that it overlaps.
     ///
     /// # Errors
-    /// [`Kind::Overflow`] where charges of 2^64 and more have come together.
+    /// [`InvalidKind::Overflow`] where charges of 2^64 and more have come together.
     pub fn spent(&self, window: Interval) -> Result<PrivacyCost, Invalid> {
         let nothing = self.cap.spent();
         match (&self.kept, self.promise) {
@@ -350,8 +350,8 @@ fn last_until(map: &BTreeMap<i64, PrivacyCost>, key: i64) -> Option<&PrivacyCost
 /// part by part, for nobody can be in more. Its later windows are prepaid.
 ///
 /// # Errors
-/// [`Kind::Empty`] for no window or `most` of zero, [`Kind::Mixed`] for different neighbours or currencies,
-/// [`Kind::Overflow`] from 2^64 on.
+/// [`InvalidKind::Empty`] for no window or `most` of zero, [`InvalidKind::Mixed`] for different neighbours or currencies,
+/// [`InvalidKind::Overflow`] from 2^64 on.
 pub fn reservation(windows: &[ReleaseCost], most: u32) -> Result<ReleaseCost, Invalid> {
     let Some(first) = windows.first().filter(|_| most > 0) else {
         return Err(Invalid::new("windows", InvalidKind::Empty, "at least one window"));

@@ -8,7 +8,7 @@
 //! | Rényi curve | sum at each of [`ORDERS`] | mechanisms far from both |
 //! | Gaussian mu | sum of squares | Gaussian noise alone, where every digit counts; continuous |
 //!
-//! Amounts of different currencies are never added; [`Amount::in_currency_of`] turns
+//! Amounts of different currencies are never added; [`PrivacyCost::in_currency_of`] turns
 //! one into another first where a theorem allows it. Every amount is rounded up when it is made.
 
 use std::fmt;
@@ -131,7 +131,7 @@ impl PrivacyCost {
     /// This much and `other`, by the currency's own composition.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] for another currency, [`Kind::Overflow`] from 2^64 on.
+    /// [`InvalidKind::Mixed`] for another currency, [`InvalidKind::Overflow`] from 2^64 on.
     pub fn plus(&self, other: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(other, |field, a, b| a.plus(field, b))
     }
@@ -139,7 +139,7 @@ impl PrivacyCost {
     /// This much, `count` times.
     ///
     /// # Errors
-    /// [`Kind::Zero`] for a count of 0, [`Kind::Overflow`] from 2^64 on.
+    /// [`InvalidKind::Zero`] for a count of 0, [`InvalidKind::Overflow`] from 2^64 on.
     pub fn times(&self, count: u64) -> Result<PrivacyCost, Invalid> {
         if count == 0 {
             return Err(Invalid::new("count", InvalidKind::Zero, "a whole number above 0"));
@@ -150,7 +150,7 @@ impl PrivacyCost {
     /// Whichever is more, part by part.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] for another currency.
+    /// [`InvalidKind::Mixed`] for another currency.
     pub fn larger(&self, other: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(other, |_, a, b| Ok(a.max(b)))
     }
@@ -196,7 +196,7 @@ impl PrivacyCost {
     /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi curves.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better seen.
+    /// [`InvalidKind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better seen.
     pub fn in_currency_of(&self, target: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         match (self, target) {
             (PrivacyCost::Pure { epsilon }, PrivacyCost::Approximate { .. }) => {

@@ -106,7 +106,7 @@ pub fn basic(steps: &[ApproximateStep]) -> ApproximateStep {
 /// theorem 3.5, its second form): `epsilon = sum e_i tanh(e_i / 2) + sqrt(2 ln(1 / slack) sum e_i^2)`. Given the past
 /// the i-th loss lies within `e_i` and has mean at most `e_i tanh(e_i / 2)`, so the sum exceeds this with probability
 /// at most `slack` (Azuma). Never more than basic composition's epsilon. The steps may not depend on earlier answers:
-/// for that there is [`Filter::approximate`](super::Filter::approximate).
+/// for that there is [`PrivacyFilter::approximate`](super::PrivacyFilter::approximate).
 ///
 /// # Errors
 /// Names `delta` when `slack` is no probability.

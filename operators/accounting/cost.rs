@@ -12,7 +12,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// An amount about the neighbours for which it holds.
 ///
 /// The amount is the price of removing (or replacing) all that a unit has in a window. A stretch of time may hold a part of
-/// it: see [`partial`](Cost::partial).
+/// it: see [`partial`](ReleaseCost::partial).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseCost {
     neighbours: Adjacency,
@@ -29,20 +29,20 @@ impl ReleaseCost {
     /// The same with a price for the removal of a part of what a unit has in the window.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] for another currency than the amount's.
+    /// [`InvalidKind::Mixed`] for another currency than the amount's.
     pub fn with_partial(self, partial: PrivacyCost) -> Result<ReleaseCost, Invalid> {
         let partial = partial.larger(&self.amount)?;
         Ok(ReleaseCost { partial: Some(partial), ..self })
     }
 
     /// The price of removing a part of what a unit has in the window, such as all before a moment: what a bound keeps of
-    /// the rest may then be something else. Never less than the [`amount`](Cost::amount).
+    /// the rest may then be something else. Never less than the [`amount`](ReleaseCost::amount).
     ///
-    /// Where none was stated it is that of two steps, as in [`replaced`](Cost::replaced): the unit goes, and comes back with
+    /// Where none was stated it is that of two steps, as in [`replaced`](ReleaseCost::replaced): the unit goes, and comes back with
     /// less. A record has no parts, and a cost about replaced units covers what is left of one.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] where none was stated and the currency has no price for two steps.
+    /// [`InvalidKind::Mixed`] where none was stated and the currency has no price for two steps.
     pub fn partial(&self) -> Result<PrivacyCost, Invalid> {
         match (&self.partial, self.neighbours) {
             (Some(partial), _) => Ok(partial.clone()),
@@ -70,7 +70,7 @@ impl ReleaseCost {
     /// This and `other`, both read from the same people's data.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] for other neighbours or another currency, [`Kind::Overflow`] from 2^64 on.
+    /// [`InvalidKind::Mixed`] for other neighbours or another currency, [`InvalidKind::Overflow`] from 2^64 on.
     pub fn plus(&self, other: &ReleaseCost) -> Result<ReleaseCost, Invalid> {
         self.neighbours.same(other.neighbours)?;
         let partial = match (&self.partial, &other.partial) {
@@ -87,7 +87,7 @@ impl ReleaseCost {
     /// Keys and time spans do not partition people: what one person left in several of them adds up.
     ///
     /// # Errors
-    /// [`Kind::Empty`] for no cost at all, [`Kind::Mixed`] for different neighbours or currencies.
+    /// [`InvalidKind::Empty`] for no cost at all, [`InvalidKind::Mixed`] for different neighbours or currencies.
     pub fn parallel(costs: &[ReleaseCost]) -> Result<ReleaseCost, Invalid> {
         let Some((first, rest)) = costs.split_first() else {
             return Err(Invalid::new("costs", InvalidKind::Empty, "at least one cost"));
@@ -113,7 +113,7 @@ impl ReleaseCost {
     /// delta)`. A direct look at the sensitivity is usually cheaper.
     ///
     /// # Errors
-    /// [`Kind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi curves, rho with
+    /// [`InvalidKind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi curves, rho with
     /// a delta or with fewer than all orders.
     pub fn replaced(&self) -> Result<ReleaseCost, Invalid> {
         if self.neighbours.relation != Relation::AddRemove {

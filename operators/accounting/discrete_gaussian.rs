@@ -11,7 +11,7 @@
 //! positive, and from sigma = 2^13 on by Euler-Maclaurin with its remainder added; both end above the truth.
 //!
 //! The curve is for one integer number. A vector's curve is not the curve of its Euclidean sensitivity (the lattice
-//! shows), its zCDP cost is: several numbers at once are charged [`DiscreteGaussian::rho`].
+//! shows), its zCDP cost is: several numbers at once are charged [`DiscreteGaussianCost::rho`].
 
 use super::budget::Budget;
 use super::gaussian::{GaussianCost, TWO_PI_ROOT, epsilon_of, tail_gap};

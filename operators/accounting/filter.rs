@@ -90,7 +90,7 @@ impl PrivacyFilter {
     /// Adds `cost` if it fits.
     ///
     /// # Errors
-    /// [`Refused`], with nothing changed.
+    /// [`BudgetExceeded`], with nothing changed.
     pub fn charge(&mut self, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         self.spent = self.after(cost)?;
         Ok(())
@@ -99,7 +99,7 @@ impl PrivacyFilter {
     /// What would be spent after `cost`, if it fits.
     ///
     /// # Errors
-    /// [`Refused`], if it does not.
+    /// [`BudgetExceeded`], if it does not.
     pub fn after(&self, cost: &ReleaseCost) -> Result<PrivacyCost, BudgetExceeded> {
         let asked = self.asked(cost).map_err(BudgetExceeded::Uncountable)?;
         match self.spent.plus(&asked) {

@@ -10,7 +10,7 @@
 //! `density(x) (M(x) - M(x + mu))`: one integral of positive terms, which keeps its digits where the difference of two
 //! tails has none left (small `mu`) and down to delta = 1e-300.
 //!
-//! This library draws integers, never this law: use [`DiscreteGaussian`](super::DiscreteGaussian) for the noise that is
+//! This library draws integers, never this law: use [`DiscreteGaussianCost`](super::DiscreteGaussianCost) for the noise that is
 //! really added. The continuous curve is the yardstick, and the exact answer for mechanisms stated as `mu`-GDP.
 
 use super::number::{self, EPSILON_LIMIT, SCALE_LEAST, SCALE_LIMIT, TINY, probability_up};

@@ -50,7 +50,7 @@ impl AccountedMechanism {
     /// The library's own Laplace noise.
     ///
     /// # Errors
-    /// As [`DiscreteLaplace::new`].
+    /// As [`DiscreteLaplaceCost::new`].
     pub fn discrete_laplace(scale: f64, sensitivity: u64) -> Result<AccountedMechanism, Invalid> {
         Ok(AccountedMechanism(MechanismKind::DiscreteLaplace(
             DiscreteLaplaceCost::new(scale, sensitivity)?,
@@ -61,7 +61,7 @@ impl AccountedMechanism {
     /// The library's own Gaussian noise.
     ///
     /// # Errors
-    /// As [`DiscreteGaussian::new`].
+    /// As [`DiscreteGaussianCost::new`].
     pub fn discrete_gaussian(sigma: f64, sensitivity: u64) -> Result<AccountedMechanism, Invalid> {
         Ok(AccountedMechanism(MechanismKind::DiscreteGaussian(
             DiscreteGaussianCost::new(sigma, sensitivity)?,

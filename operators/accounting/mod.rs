@@ -1,8 +1,8 @@
 //! What a release costs, and how costs add up. Numbers only: no streams, no files, no clocks.
 //!
-//! Every cost is a statement about two data sets that differ by one protected unit ([`Neighbours`]), in one currency
-//! ([`Amount`]); together they are a [`Cost`]. Costs about different neighbours are never added. All amounts are whole
-//! multiples of 2^-64 ([`Units`]), rounded up when they are charged and down when they are a limit, and nothing that is
+//! Every cost is a statement about two data sets that differ by one protected unit ([`Adjacency`]), in one currency
+//! ([`PrivacyCost`]); together they are a [`ReleaseCost`]. Costs about different neighbours are never added. All amounts are whole
+//! multiples of 2^-64 ([`BudgetUnits`]), rounded up when they are charged and down when they are a limit, and nothing that is
 //! reported here (an epsilon, a delta, a rho) is ever below the truth.
 //!
 //! # Which currency for what
@@ -12,7 +12,7 @@
 //! | a ledger: releases decided one after another, for months | zCDP: rho, with a delta and an omega beside it | sums are exact integers, and the next release may depend on every answer before it |
 //! | Laplace noise alone, and no delta wanted | pure epsilon | one number, no conversion |
 //! | a mechanism known only by a pair | (epsilon, delta), which a zCDP ledger takes in | what others prove |
-//! | Gaussian noise alone | zCDP; [`Amount::Gaussian`] for the continuous law | `mu^2 = 2 rho` |
+//! | Gaussian noise alone | zCDP; [`PrivacyCost::Gaussian`] for the continuous law | `mu^2 = 2 rho` |
 //! | a list of mechanisms, all fixed before the first answer | [`pld::Bundle`] | the exact cost of the list: 5 to 10% less epsilon |
 //! | many adaptive answers, none of which may err by more than a bound | [`bounded`] | one certified (epsilon, delta) for all of them, paid at once |
 //! | totals of one stream, told at every tick | zCDP, paid once: [`running`] | noise that is correlated over the ticks |
@@ -20,7 +20,7 @@
 //!
 //! # What may be decided on the way
 //!
-//! A [`Filter`] refuses a charge before the release that asks for it; an [`Account`] is a filter for each span of time;
+//! A [`PrivacyFilter`] refuses a charge before the release that asks for it; an [`Account`] is a filter for each span of time;
 //! both hold for every strategy of choosing the next release by the answers so far. That is true of sums in one of the
 //! currencies above. It is false of privacy-loss distributions: stopping "when the composed epsilon would pass the
 //! limit" lets the answers choose where on the curve to stop, and the promise fails. So the exact accountant prices a
@@ -29,9 +29,9 @@
 //!
 //! # How the noise is priced
 //!
-//! The library adds integers, so costs are those of integers: [`DiscreteLaplace`] and [`DiscreteGaussian`] know their
-//! exact curve, their calibration and their error; a [`BoundedNoise`] is certified for the very table of integers that it is
-//! drawn from. [`Gaussian`] is the continuous yardstick. [`renyi`] and [`convert`]
+//! The library adds integers, so costs are those of integers: [`DiscreteLaplaceCost`] and [`DiscreteGaussianCost`] know their
+//! exact curve, their calibration and their error; a [`CalibratedBoundedNoise`] is certified for the very table of integers that it is
+//! drawn from. [`GaussianCost`] is the continuous yardstick. [`renyi`] and [`convert`]
 //! hold the formulas that lead from one currency to another, each with its theorem.
 
 mod accounts;

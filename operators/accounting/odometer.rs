@@ -10,7 +10,7 @@
 //! That is a bound of the loss as a random variable (Ville's inequality), not the smaller epsilon of the (epsilon,
 //! delta) conversion, whose event depends on the rung. The deltas of the charges themselves come on top; their sum is
 //! held below a limit that is fixed at the start, because a failure probability must not depend on what happened.
-//! With rho known in advance a [`Filter`] promises more: the ladder costs up to a factor 2 in rho.
+//! With rho known in advance a [`PrivacyFilter`] promises more: the ladder costs up to a factor 2 in rho.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -64,7 +64,7 @@ impl Odometer {
     /// Adds a cost.
     ///
     /// # Errors
-    /// [`Refused`] for costs that are not about every order, and where the charges' deltas pass their limit.
+    /// [`BudgetExceeded`] for costs that are not about every order, and where the charges' deltas pass their limit.
     pub fn charge(&mut self, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         self.filter.charge(cost)
     }

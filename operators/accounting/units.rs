@@ -2,7 +2,7 @@
 //!
 //! A ledger that adds floats forgets small charges and depends on their order. Integers do neither: sums are exact, the
 //! same in every order, and a total can be recomputed from its rows to the last bit. What is not a multiple of 2^-64 is
-//! rounded once, when it becomes an amount, against the spender: [`Units::at_least`] for charges, [`Units::at_most`]
+//! rounded once, when it becomes an amount, against the spender: [`BudgetUnits::at_least`] for charges, [`BudgetUnits::at_most`]
 //! for limits. Delta is kept in the same units: a delta below 2^-64 = 5.4e-20 costs 2^-64.
 
 use std::fmt;
@@ -175,7 +175,7 @@ fn overflow(field: &'static str) -> Invalid {
     Invalid::new(field, InvalidKind::Overflow, "amounts that stay below 2^64")
 }
 
-/// To 12 significant digits, to be read; [`Units::to_bits`] is exact.
+/// To 12 significant digits, to be read; [`BudgetUnits::to_bits`] is exact.
 impl fmt::Display for BudgetUnits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short: f64 = format!("{:.11e}", self.0 as f64 * UNIT).parse().unwrap_or(f64::NAN);

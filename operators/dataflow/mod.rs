@@ -122,7 +122,7 @@
 //! would be asked for again in full.
 //!
 //! So here an input moves for one reason. A [`Source`] says [`Pulled::Complete`] or [`Pulled::End`]; for a stream that
-//! comes from elsewhere a [`Word`] says `complete` and `finish`. Whoever says nothing completes nothing:
+//! comes from elsewhere a [`WorkerDeclaration`] says `complete` and `finish`. Whoever says nothing completes nothing:
 //!
 //! * Every input handle belongs to the driver. Whoever builds a dataflow holds streams, and what it drops is no input.
 //!   What [`Fed::through`] gives back is not complete before what went in is, whatever was done to it.
@@ -164,7 +164,7 @@
 //! # What is told, and how often
 //!
 //! Releases leave in order of windows. A row that a former process sealed and did not deliver comes first, once. A sink
-//! says that it has taken a release ([`Deliver::deliver`] does, or [`Release::delivered`]); what nobody says so of is told
+//! says that it has taken a release ([`Deliver::deliver`] does, or [`LeavingRelease::delivered`]); what nobody says so of is told
 //! again by the next process, to the byte.
 //!
 //! # What closures must not do

@@ -48,7 +48,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// As [`Key::open`], and if `job` is no name.
+    /// As [`LedgerKey::open`], and if `job` is no name.
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
         let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
         let (domains, halted) = (Vec::new(), Halted::default());
@@ -124,8 +124,8 @@ impl Gate {
     /// [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept, which halts
     /// the gate. A gate that has halted says why.
     ///
-    /// [`TroubleKind::Refused`]: crate::ledger::TroubleKind::Refused
-    /// [`TroubleKind::Doubt`]: crate::ledger::TroubleKind::Doubt
+    /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
+    /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
     /// [`Ledger::agree`]: crate::ledger::Ledger::agree
     pub fn desk(
         &self,
@@ -259,7 +259,7 @@ impl GateHandle {
     }
 
     /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
-    /// and otherwise that it is [`Absent`](Told::Absent). Of one that is on its way nothing is told but its row.
+    /// and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way nothing is told but its row.
     pub fn seek(&self, release: ReleaseId) {
         self.send(GateMessage::Sought(release));
     }
@@ -275,7 +275,7 @@ impl GateHandle {
     }
 
     /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first time, and never
-    /// after it. A gate that is gone says [`Doubt::Ended`].
+    /// after it. A gate that is gone says [`HaltReason::Ended`].
     pub fn hear(&self) -> Option<GateEvent> {
         self.listen();
         match self.told.try_recv() {
@@ -285,7 +285,7 @@ impl GateHandle {
         }
     }
 
-    /// Returns why the gate stopped, after it said [`Told::Halted`]: the doubt, and what the ledger said.
+    /// Returns why the gate stopped, after it said [`GateEvent::Halted`]: the doubt, and what the ledger said.
     pub fn why(&self, doubt: HaltReason) -> LedgerError {
         why(&self.halted, doubt)
     }

@@ -48,15 +48,15 @@
 //!
 //! # How to use it
 //!
-//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`Desk`] there,
+//! A [`Gate`] opens a ledger for one job and runs the path on a thread of its own; each statistic has a [`GateHandle`] there,
 //! which opens once the ledger agrees to its parameters and what the statistic kept could be read.
-//! Whoever has a complete window hands the desk a [`Request`], the secret sealed up with its mechanism, and goes on; rows
+//! Whoever has a complete window hands the desk a [`ReleaseRequest`], the secret sealed up with its mechanism, and goes on; rows
 //! come back once they are durable. In a dataflow the word `release` does all of this: the example `said_once` is killed
 //! in the middle of it, and started again.
 //!
 //! # Whose word a price is
 //!
-//! A gate sees neither statistics nor noise. A [`Request`] states its own charge, and its [`Sealable`] draws its own noise:
+//! A gate sees neither statistics nor noise. A [`ReleaseRequest`] states its own charge, and its [`Sealable`] draws its own noise:
 //! that the one pays for the other is known to the code that made the request. The word `release` makes it of a sealed
 //! [`Mechanism`](crate::mechanisms::Mechanism), which no other crate can implement, and computes both. No other crate can make
 //! a request, apart from a hidden constructor that is named for tests of this library. A row that another program seals in a
@@ -69,7 +69,7 @@
 //! and after whatever, is a look-up: it gets the line that is there and costs nothing, also where the bundle of answers or
 //! the budget is used up since. The bundle is paid for by its first answer, and how many are used is what its mechanism
 //! keeps, so that an answer is sealed with the count that it makes true. A request is answered once its row is told;
-//! another for the same row is told anew only after the first was [delivered](Desk::delivered).
+//! another for the same row is told anew only after the first was [delivered](GateHandle::delivered).
 //!
 //! # Versions of a job
 //!
@@ -83,7 +83,7 @@
 //!
 //! A new version spends from the same budgets, and finds what the old one's mechanisms kept: state is a statistic's, by
 //! job and name. What of it still holds is decided by the mechanism, which sees the state before it draws, and whoever
-//! opens a desk, [at once](Desk::take_memory). What was paid once was paid by that version, and is paid anew. A version that
+//! opens a desk, [at once](GateHandle::take_memory). What was paid once was paid by that version, and is paid anew. A version that
 //! comes back after another has sealed state in its place is refused; and whatever opens a desk, a reservation pays only
 //! while the newest state is its own version's.
 //!
@@ -92,7 +92,7 @@
 //! Releases, and budget: a line that could not be sealed is charged and never told. Never privacy.
 //!
 //! [`Digest::of_version`]: crate::ledger::Digest::of_version
-//! [`Release::part`]: crate::ledger::Release::part
+//! [`Release::part`]: crate::ledger::ReleaseId::part
 
 mod budget;
 mod core;

@@ -62,7 +62,7 @@ impl Opening {
         self
     }
 
-    /// Who one person is to this job, in the words that its account [states](crate::ledger::Domain::with_person): a
+    /// Who one person is to this job, in the words that its account [states](crate::ledger::AccountSpec::with_person): a
     /// statement about other people is refused. Compared only where it is said.
     #[must_use]
     pub fn person(mut self, person: &str) -> Opening {
@@ -133,7 +133,7 @@ impl Opening {
     ///
     /// # Errors
     ///
-    /// As [`Ledger::open`], [`Ledger::claim`] and [`Key::open`]; [`TroubleKind::Doubt`] where the ledger is behind an
+    /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] where the ledger is behind an
     /// anchor.
     pub fn open(self) -> Result<Gate, LedgerError> {
         let ledger = Ledger::open(&self.ledger)?;
@@ -199,7 +199,7 @@ impl Opening {
 ///
 /// # Errors
 ///
-/// [`TroubleKind::Doubt`] where it is behind one of them, with the command that accepts the loss.
+/// [`LedgerErrorKind::Doubt`] where it is behind one of them, with the command that accepts the loss.
 pub(crate) fn compare(
     ledger: &mut Ledger,
     place: &Path,

@@ -102,7 +102,7 @@ pub enum GateEvent {
     /// The line of this row is not for this process to let leave: it has left before, or another process lets it. Only
     /// where nothing may be delivered twice.
     Withheld(Box<Row>),
-    /// The ledger has no row under this name, and none is on its way: what was [sought](super::Desk::seek) was never
+    /// The ledger has no row under this name, and none is on its way: what was [sought](super::GateHandle::seek) was never
     /// released.
     Absent(Digest),
     /// Nothing more will be released by this process.

@@ -48,7 +48,7 @@ pub(super) struct Guest {
 ///
 /// # Errors
 ///
-/// [`TroubleKind::Refused`] where the version had other parameters; everything else is a doubt of the whole gate.
+/// [`LedgerErrorKind::Refused`] where the version had other parameters; everything else is a doubt of the whole gate.
 pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,

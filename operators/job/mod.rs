@@ -66,7 +66,7 @@
 //!   standard error, and the run goes on. A demonstration says how often each field was found ([`Survey`]).
 //! * **What a demonstration shows.** The truth. It is for data that may be shown; every line says so.
 //!
-//! [`Domain`]: crate::ledger::Domain
+//! [`Domain`]: crate::ledger::AccountSpec
 
 mod bundle;
 pub mod config;

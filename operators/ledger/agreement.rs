@@ -166,8 +166,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) where they were others, naming the fields that changed: other
-    /// terms are another version. [`TroubleKind::Fenced`](super::TroubleKind::Fenced) where a later process has the claim;
+    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) where they were others, naming the fields that changed: other
+    /// terms are another version. [`LedgerErrorKind::Fenced`](super::LedgerErrorKind::Fenced) where a later process has the claim;
     /// and what the kinds say of a write that did not end.
     pub fn agree(
         &mut self,

@@ -98,7 +98,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] for a path that holds no ledger or one of another format, [`TroubleKind::Doubt`] for one
+    /// [`LedgerErrorKind::Refused`] for a path that holds no ledger or one of another format, [`LedgerErrorKind::Doubt`] for one
     /// that is torn or edited.
     pub fn open(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
@@ -110,7 +110,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] where the ledger is bound to another key.
+    /// [`LedgerErrorKind::Refused`] where the ledger is bound to another key.
     pub fn bind(&mut self, key: &LedgerKey) -> Result<(), LedgerError> {
         if self.is_bound(key)? {
             return Ok(());
@@ -129,7 +129,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] where the ledger is bound to another key.
+    /// [`LedgerErrorKind::Refused`] where the ledger is bound to another key.
     pub fn is_bound(&mut self, key: &LedgerKey) -> Result<bool, LedgerError> {
         let own = key.check_value(&self.name);
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
@@ -207,7 +207,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Doubt`], saying what does not add up.
+    /// [`LedgerErrorKind::Doubt`], saying what does not add up.
     pub fn verify(&mut self) -> Result<(), LedgerError> {
         verify::verify(&mut *self.store)
     }
@@ -216,7 +216,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
+    /// [`LedgerErrorKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
     pub fn holds(&mut self, anchor: &Anchor) -> Result<(), LedgerError> {
         anchor::held(&mut *self.store, &self.name, anchor)
     }
@@ -230,7 +230,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Fenced`] where a process of this job is running.
+    /// [`LedgerErrorKind::Fenced`] where a process of this job is running.
     pub fn claim(&mut self, job: &Name) -> Result<Claim, LedgerError> {
         if job.as_str() == repair::JOB {
             return Err(LedgerError::refused(format!(
@@ -303,14 +303,14 @@ impl Ledger {
     /// Writes releases, together, in one durable commit; gives back the rows as they are then read, in the same order.
     ///
     /// A release that has a row keeps it, whatever is asked now. One that does not fit its domain's budget is written
-    /// as refused, at no cost. After an error no row is known to be written; after [`TroubleKind::Unknown`] none is
+    /// as refused, at no cost. After an error no row is known to be written; after [`LedgerErrorKind::Unknown`] none is
     /// known not to be.
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Fenced`] where a later process has the claim, [`TroubleKind::Refused`] for an unknown domain or a
-    /// cost that it cannot count, [`TroubleKind::Busy`] where another writer did not end, and what
-    /// [`TroubleKind`] says of the others.
+    /// [`LedgerErrorKind::Fenced`] where a later process has the claim, [`LedgerErrorKind::Refused`] for an unknown domain or a
+    /// cost that it cannot count, [`LedgerErrorKind::Busy`] where another writer did not end, and what
+    /// [`LedgerErrorKind`] says of the others.
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();

@@ -21,7 +21,7 @@ pub struct AccountSpec {
 impl AccountSpec {
     /// All that a person ever does is hidden; when the budget is spent, releases stop.
     ///
-    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`Amount`]. Leave a little room: it is rounded down and
+    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`PrivacyCost`]. Leave a little room: it is rounded down and
     /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
     ///
     /// ```
@@ -145,7 +145,7 @@ impl AccountSpec {
         self.neighbours
     }
 
-    /// Who one person is, where it was [stated](Domain::with_person).
+    /// Who one person is, where it was [stated](AccountSpec::with_person).
     pub fn person(&self) -> Option<&str> {
         self.person.as_deref()
     }

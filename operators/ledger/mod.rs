@@ -40,14 +40,14 @@
 //! # Several answers over one window
 //!
 //! A release is a job's statistic over one window, in one version. Where a window has several answers, each is a release of
-//! its own, told from the others by its [`part`](Release::part): a hash of which answer it is, of its name alone and never
+//! its own, told from the others by its [`part`](ReleaseId::part): a hash of which answer it is, of its name alone and never
 //! of what it says. All of them may be [paid for together](Charge::Once), by whichever is sealed first. Every line that
 //! the ledger itself writes about such an answer says its part.
 //!
 //! # What it notices
 //!
 //! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row that was edited,
-//! removed or moved, and an account that is not the sum of its rows, end in [`TroubleKind::Doubt`], before anything is
+//! removed or moved, and an account that is not the sum of its rows, end in [`LedgerErrorKind::Doubt`], before anything is
 //! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
 //!
 //! Beside them it keeps what moves: fences, what mechanisms have kept, which lines were delivered; and with which parameters
@@ -60,7 +60,7 @@
 //! of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`). Each ledger has a schema of its own,
 //! called by its name. Everything above means the same there.
 //!
-//! * **Key.** There is none beside it: make one with [`Key::create`], and say where it is when a gate is opened. The first
+//! * **Key.** There is none beside it: make one with [`LedgerKey::create`], and say where it is when a gate is opened. The first
 //!   key that is used is the ledger's from then on ([`Ledger::bind`]).
 //! * **Password.** From `PGPASSWORD`, the file that `PGPASSFILE` names, or `~/.pgpass`; an address with one is refused.
 //! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends on this one.

@@ -26,7 +26,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) for an unknown domain, and if the ledger cannot be read.
+    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown domain, and if the ledger cannot be read.
     pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, LedgerError> {
         // Rows and account as one commit left them.
         let mut snapshot = Transaction::snapshot(self.store())?;

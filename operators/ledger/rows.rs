@@ -136,7 +136,7 @@ impl Row {
         self.cost.as_ref()
     }
 
-    /// What it cost where a stretch of time cuts its window ([`Cost::partial`]), in the domain's currency; `None` for what
+    /// What it cost where a stretch of time cuts its window ([`ReleaseCost::partial`]), in the domain's currency; `None` for what
     /// cost nothing or was prepaid.
     pub fn partial(&self) -> Option<&PrivacyCost> {
         self.partial.as_ref().or(self.cost.as_ref())

@@ -37,7 +37,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`](super::TroubleKind::Refused) for an unknown domain or a cost that it cannot count, and
+    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown domain or a cost that it cannot count, and
     /// if the ledger cannot be read.
     pub fn shortfalls(
         &mut self,

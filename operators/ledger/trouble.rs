@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::invalid::Invalid;
 
-/// Nothing was done, or nobody knows: see [`Trouble::kind`].
+/// Nothing was done, or nobody knows: see [`LedgerError::kind`].
 #[derive(Debug)]
 pub struct LedgerError {
     kind: LedgerErrorKind,

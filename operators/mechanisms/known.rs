@@ -20,7 +20,7 @@ impl<K: Key> KnownKeys<K> {
         KnownKeys(Vec::new())
     }
 
-    /// Reads what [`Known::to_bytes`] wrote.
+    /// Reads what [`KnownKeys::to_bytes`] wrote.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<KnownKeys<K>, Invalid> {
         let Some((&VERSION, mut rest)) = bytes.split_first() else {
             return Err(Invalid::new(

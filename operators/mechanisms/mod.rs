@@ -58,9 +58,9 @@
 //! # What is promised
 //!
 //! * **For whom.** One unit more or less: a person with all that is kept of them in the window, or one record
-//!   ([`Limits::RECORD`]). A person in several windows pays for each; adding up is the ledger's affair. Where a promise is
+//!   ([`ContributionBound::RECORD`]). A person in several windows pays for each; adding up is the ledger's affair. Where a promise is
 //!   about spans of time, a part of a person may go, and the bound then keeps something else of the rest: a window that a span
-//!   cuts has a [price of its own](crate::accounting::Cost::partial), up to four times as much.
+//!   cuts has a [price of its own](crate::accounting::ReleaseCost::partial), up to four times as much.
 //! * **What a contribution is.** [`Total::contribution`] and [`Mean::contribution`] clip one person's share of a key as the
 //!   last step before it is added, so the sensitivity holds for every input. That a person has one share a key, and no more
 //!   than `keys` of them, is the part of whoever calls them.

@@ -63,7 +63,7 @@ impl NoiseSource {
         }
     }
 
-    /// What [`flip_exp`](Noise::flip_exp) shows for an exponent of at most 1 after its first trial has come out `true`.
+    /// What [`flip_exp`](NoiseSource::flip_exp) shows for an exponent of at most 1 after its first trial has come out `true`.
     pub(crate) fn flip_exp_after_first_trial(&mut self, exponent: &Fraction) -> bool {
         match exponent {
             Fraction::Small(a, b) => exp_trials(self, a, b, 2),

@@ -12,7 +12,7 @@
 //!
 //! * A statistic is an integer, or is put on a power-of-two grid, a [`Lattice`], record by record.
 //! * The noise is an integer law: [`DiscreteLaplace`] and [`DiscreteGaussian`], with the same privacy theorems as their
-//!   continuous cousins; [`Geometric`], [`Polynomial`], [`Bounded`] and any table of [`Weights`] for mechanisms built on
+//!   continuous cousins; [`Geometric`], [`Polynomial`], [`BoundedDistribution`] and any table of [`Weights`] for mechanisms built on
 //!   them.
 //! * A draw compares fair bits with integers and with exactly known bits of `exp`; it is *exactly* from its law, not
 //!   up to 2^-53. Parameters are fractions, a [`Ratio`]; products that outgrow 128 bits go to big integers.
@@ -34,7 +34,7 @@
 //!
 //! # Randomness
 //!
-//! A [`Noise`] is seeded once by the operating system, for one release, and erased afterwards. There is no generator to
+//! A [`NoiseSource`] is seeded once by the operating system, for one release, and erased afterwards. There is no generator to
 //! share, to fork or to restore from a snapshot, and no seed to give: recording and fixed sources exist in this library's own
 //! tests only.
 //!

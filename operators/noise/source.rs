@@ -3,7 +3,7 @@
 //!
 //! There is no process-wide generator on purpose. A generator that outlives a release is copied by `fork`, by a cloned
 //! virtual machine, by a thread pool: two releases then share their noise, and their difference is the data. A
-//! [`Noise`] is made for one release, used on one thread, and erased when it is dropped.
+//! [`NoiseSource`] is made for one release, used on one thread, and erased when it is dropped.
 
 use std::fmt;
 

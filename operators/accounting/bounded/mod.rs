@@ -16,7 +16,7 @@
 //!
 //! A calibration has three parts. A *search* for the shape of the density and the width that it needs, with sketches in
 //! floats; nothing rests on it. A *table* of integer weights: this is the law that is drawn from, exactly
-//! ([`noise::Bounded`](crate::noise::Bounded)). And its *certificate*, an upper bound on the delta of all answers that is
+//! ([`noise::BoundedDistribution`](crate::noise::BoundedDistribution)). And its *certificate*, an upper bound on the delta of all answers that is
 //! computed from the integers of that very table, with each rounding in the safe direction.
 //!
 //! All is the same on every machine: it uses no logarithm but `libm`'s.

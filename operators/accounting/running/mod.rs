@@ -13,7 +13,7 @@
 //! | [`Tree`](Strategy::Tree) | 15.06 | 42 numbers |
 //! | [`Fresh`](Strategy::Fresh) | 1024 | the total |
 //!
-//! No strategy errs by less than 5.115 there ([`Choice::lower_bound`]).
+//! No strategy errs by less than 5.115 there ([`StrategyChoice::lower_bound`]).
 //!
 //! ```
 //! use discreet::accounting::running;
@@ -97,7 +97,7 @@ pub const HORIZON: u64 = 1 << constants::MOST;
 /// The widest span of totals over the last ticks.
 pub const WIDTH: u64 = 1 << 14;
 
-/// How many numbers a key may keep of what is [best](Choice::best) for totals so far.
+/// How many numbers a key may keep of what is [best](StrategyChoice::best) for totals so far.
 pub const NUMBERS: u64 = 64;
 
 /// What totals err by under a strategy, for one contribution of size 1.

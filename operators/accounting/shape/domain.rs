@@ -78,7 +78,7 @@ impl DataDomain {
     /// What this matrix, given by its rows, makes of the ball of radius 1.
     ///
     /// # Errors
-    /// Names `ellipsoid`, as [`Domain::points`] does.
+    /// Names `ellipsoid`, as [`DataDomain::points`] does.
     pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let matrix = table("ellipsoid", matrix)?;
         dimensions("ellipsoid", matrix.rows())?;
@@ -101,7 +101,7 @@ impl DataDomain {
     /// All sums of these generators, each taken from -1 to 1 times.
     ///
     /// # Errors
-    /// Names `zonotope`, as [`Domain::points`] does.
+    /// Names `zonotope`, as [`DataDomain::points`] does.
     pub fn zonotope(generators: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let generators = table("zonotope", generators)?;
         moving("zonotope", &generators)?;
@@ -133,7 +133,7 @@ impl DataDomain {
     /// tensor has several copies weighted so that lengths are those of the whole tensor.
     ///
     /// # Errors
-    /// Names `order` unless from 1 to 8, and `points` as [`Domain::points`] does.
+    /// Names `order` unless from 1 to 8, and `points` as [`DataDomain::points`] does.
     pub fn moments(points: &[Vec<f64>], order: u32) -> Result<DataDomain, Invalid> {
         whole("order", order, 8)?;
         let points = table("points", points)?;

@@ -75,7 +75,7 @@ impl MeanError {
     /// The least standard deviation of an unbiased mean in this direction (a sum of coordinates, each taken so many times).
     ///
     /// # Errors
-    /// Names `direction` as [`Domain::moves`] does.
+    /// Names `direction` as [`DataDomain::moves`] does.
     pub fn lower_bound_along(&self, domain: &DataDomain, direction: &[f64]) -> Result<f64, Invalid> {
         Ok(domain.moves(self.relation, direction)? / (self.people as f64 * chi_of_rho(self.rho)))
     }

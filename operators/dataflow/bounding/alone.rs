@@ -1,4 +1,4 @@
-//! What a [`Table`](super::Table) would count of one person in the key that there is but one of, without a table: for
+//! What a [`PersonTable`](super::PersonTable) would count of one person in the key that there is but one of, without a table: for
 //! operators that hold each person's records themselves.
 
 use super::cap::Cap;

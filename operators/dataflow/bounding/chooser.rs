@@ -9,7 +9,7 @@ use super::mixer::Mixer;
 ///
 /// Everything it says is a function of its key and of the identities that it is given: the same on every worker, in
 /// every order, for every duplicate, in every process and build. The key comes from the ledger's
-/// ([`Key::derive`](crate::ledger::Key::derive)) and must not change while a window is open, or a person could be given
+/// ([`LedgerKey::derive`](crate::ledger::LedgerKey::derive)) and must not change while a window is open, or a person could be given
 /// two choices.
 #[derive(Clone)]
 pub struct ContributionSelector {
@@ -48,7 +48,7 @@ impl ContributionSelector {
         person.mix(&self.routes)
     }
 
-    /// A hash of a record's identity, which is what [`Kept`](super::Kept) chooses by: of its id, of its partition and
+    /// A hash of a record's identity, which is what [`KeptRecords`](super::KeptRecords) chooses by: of its id, of its partition and
     /// offset, or of its value where it has neither.
     #[inline]
     pub fn record<I: Identity>(&self, identity: &I) -> u64 {

@@ -12,9 +12,9 @@ use crate::invalid::{Invalid, InvalidKind};
 /// Bounds what a person brings over *all* windows: at most so many keys, and to each no more than `each`. Prints as
 /// `<private>`.
 ///
-/// Close windows in the order of their end, and of each person's keys of a window ask for [`left`](Ration::left) in the
+/// Close windows in the order of their end, and of each person's keys of a window ask for [`left`](LifetimeContribution::left) in the
 /// order in which they are chosen: a key that the person has brought something to before is kept, and others as long as there
-/// are fewer than `keys`. What counts is [`noted`](Ration::note), and takes effect when the window is sealed: a window
+/// are fewer than `keys`. What counts is [`noted`](LifetimeContribution::note), and takes effect when the window is sealed: a window
 /// that is closed again after a crash starts from what was sealed with the one before it.
 ///
 /// What is kept of a person is a function of the person's own records, and so is the ration: of one person more or less, all

@@ -27,7 +27,7 @@ impl<I, V> fmt::Debug for RankedRecord<I, V> {
 
 /// Holds at most `per_key` records a key, the lowest by a keyed hash. Equal records are different records.
 ///
-/// A record brings a hash of its identity ([`Chooser::record`]) and its value. The hash decides whether it is kept, so an
+/// A record brings a hash of its identity ([`ContributionSelector::record`]) and its value. The hash decides whether it is kept, so an
 /// identity that differs from record to record makes a fair choice; a record's own value makes one of which all equal
 /// records are part, or none as long as others are lower.
 #[derive(Clone, Copy, Debug)]

@@ -170,7 +170,7 @@ where
         self.tallies(totals)
     }
 
-    /// Ends the window as [`close`](Table::close) does, with the keys of each person in the order in which they are chosen:
+    /// Ends the window as [`close`](PersonTable::close) does, with the keys of each person in the order in which they are chosen:
     /// for what counts only as far as former windows have left something. `add` is given what would count, and the total of
     /// its key, if that has one.
     pub fn close_in_order<T>(
@@ -278,7 +278,7 @@ where
     K: Identity + Ord + Clone,
     R: AdditiveRule,
 {
-    /// Ends the window as [`close`](Table::close) does, with totals of people, records and sums.
+    /// Ends the window as [`close`](PersonTable::close) does, with totals of people, records and sums.
     pub fn totals(&mut self, admit: impl FnMut(&P) -> bool) -> Vec<(K, Partial)> {
         self.close(admit, |total: &mut Partial, share| total.add(R::partial(share)))
     }

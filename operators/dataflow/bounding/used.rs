@@ -10,7 +10,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// Admits each person to the first `windows` windows, in the order in which windows are closed here, in which something
 /// of the person is kept. Prints as `<private>`.
 ///
-/// Close windows in the order of their end, ask [`admit`](Used::admit) for each person of a window, and let what has
+/// Close windows in the order of their end, ask [`admit`](WindowAdmission::admit) for each person of a window, and let what has
 /// become of it take effect when the window is sealed and not before: a window that is closed again after a crash starts
 /// from what was sealed with the one before it. A window that is refused has used nobody up.
 ///
@@ -79,7 +79,7 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
         self.windows
     }
 
-    /// How many bytes [`write`](Used::write) writes are a person's: those of the identity, and these.
+    /// How many bytes [`write`](WindowAdmission::write) writes are a person's: those of the identity, and these.
     pub const BYTES_A_PERSON: usize = 4;
 
     /// As bytes, the same for the same content: a format, the limit, how many people, then each with the windows used.

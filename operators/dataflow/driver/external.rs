@@ -62,7 +62,7 @@ impl Control {
 
 /// One worker's word on an external stream. A partition is declared by one worker, the one that reads it.
 ///
-/// Dropping it before [`finish`](Word::finish) abandons the input: nothing is completed by that, and the run ends.
+/// Dropping it before [`finish`](WorkerDeclaration::finish) abandons the input: nothing is completed by that, and the run ends.
 pub struct WorkerDeclaration {
     control: Rc<RefCell<Control>>,
     context: Rc<Context>,
@@ -130,7 +130,7 @@ impl Drop for WorkerDeclaration {
     }
 }
 
-/// The other side of a [`Word`]: takes the stream that it is about.
+/// The other side of a [`WorkerDeclaration`]: takes the stream that it is about.
 pub struct External {
     input: Rc<RefCell<ExternalInput>>,
     context: Rc<Context>,

@@ -52,7 +52,7 @@ impl Feeds {
     }
 
     /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in so many
-    /// partitions, over all workers. The [`Word`] says what is complete; the [`External`] takes the stream.
+    /// partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the [`External`] takes the stream.
     ///
     /// # Errors
     ///

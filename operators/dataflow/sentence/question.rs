@@ -58,7 +58,7 @@ pub trait Aggregation: Clone + 'static {
     }
 
     /// Adds as much of one person's share as former windows have left, and says how much that was. Asked only where people are
-    /// bounded [over all windows](Question::over_life).
+    /// bounded [over all windows](Aggregation::over_life).
     fn add_left(
         &self,
         total: &mut Self::Total,

@@ -117,7 +117,7 @@ where
 {
     /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
     ///
-    /// What comes out is an ordinary stream, on worker 0: each [`Release`] is a row of the ledger, durable before it
+    /// What comes out is an ordinary stream, on worker 0: each [`LeavingRelease`] is a row of the ledger, durable before it
     /// leaves, in order of windows. Its claim: each is private for one unit more or less
     /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is charged for it; what
     /// all of them cost together is the ledger's affair, and refused where it does not fit.

@@ -1,6 +1,6 @@
 //! Values of a job file with their places, and the few ways of reading one.
 //!
-//! A reader that finds something wrong says so on the [`Page`] and gives back `None`; its callers go on with what stands
+//! A reader that finds something wrong says so on the [`ConfigPage`] and gives back `None`; its callers go on with what stands
 //! beside it, so that one run names every mistake.
 
 use std::ops::Range;

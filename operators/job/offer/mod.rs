@@ -1,7 +1,7 @@
 //! What a job's releases come to: each with its windows, its price and its noise settled, before there is data.
 //!
 //! Nothing is left to be decided after this, so that a plan, a demo and a live run cannot disagree. A share of the budget is
-//! divided by the windows of the release that one account holds together ([`Offer::together`]), those that a span of time cuts
+//! divided by the windows of the release that one account holds together ([`ReleasePlan::together`]), those that a span of time cuts
 //! at their partial price, in whole units of 2^-64, rounded down; what is written as a cost stands as it is, and must fit beside the shares.
 
 mod adding;

@@ -120,7 +120,7 @@ impl MadeUp {
         MadeRow { user, key, value, time }
     }
 
-    /// The line of column names under which [`Row::write_csv`] writes.
+    /// The line of column names under which [`MadeRow::write_csv`] writes.
     pub fn header() -> String {
         FIELDS.join(",") + "\n"
     }

@@ -8,7 +8,7 @@ use postgres::error::SqlState;
 
 use super::super::trouble::{LedgerError, LedgerErrorKind};
 
-/// An error of anything but a commit: nothing was written. [`TroubleKind::Unknown`] says that this connection is of no
+/// An error of anything but a commit: nothing was written. [`LedgerErrorKind::Unknown`] says that this connection is of no
 /// more use, so that a gate asks again over another.
 pub(super) fn before_commit(error: &Error) -> LedgerError {
     LedgerError::new(kind(error), format!("ledger: {}", said(error)))

@@ -39,7 +39,7 @@ impl LedgerFile {
     ///
     /// # Errors
     ///
-    /// [`Refused`](super::super::TroubleKind::Refused), saying what the path is.
+    /// [`Refused`](super::super::LedgerErrorKind::Refused), saying what the path is.
     pub(super) fn find(path: &Path) -> Result<LedgerFile, LedgerError> {
         let refuse = |what: &str| Err(LedgerError::refused(format!("ledger {}: {what}", path.display())));
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
@@ -110,7 +110,7 @@ impl LedgerFile {
     ///
     /// # Errors
     ///
-    /// [`Doubt`](super::super::TroubleKind::Doubt) where there is none, or it has a second name.
+    /// [`Doubt`](super::super::LedgerErrorKind::Doubt) where there is none, or it has a second name.
     pub(super) fn log(&self) -> Result<WriteAheadLog, LedgerError> {
         let path = self.beside("-wal");
         match fs::symlink_metadata(&path) {
@@ -133,7 +133,7 @@ impl LedgerFile {
     ///
     /// # Errors
     ///
-    /// [`Doubt`](super::super::TroubleKind::Doubt): what is committed from here may not be found by the next process.
+    /// [`Doubt`](super::super::LedgerErrorKind::Doubt): what is committed from here may not be found by the next process.
     pub(super) fn is_in_place(&self, log: &WriteAheadLog) -> Result<(), LedgerError> {
         let file = fs::symlink_metadata(&self.path).ok();
         let Some(file) = file.filter(|file| (file.dev(), file.ino()) == (self.device, self.inode)) else {

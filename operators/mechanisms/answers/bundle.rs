@@ -28,7 +28,7 @@ const REACH: u64 = 1 << 20;
 ///
 /// A count takes one answer, a mean two, its sum and its number of records. All answers together cost (epsilon, delta),
 /// once, whatever is asked and however little; what is not asked is not refunded. Each has noise of the same law, which is
-/// [calibrated](bounded::BoundedNoise::calibrate) so that all of them, chosen by an adversary, keep that promise.
+/// [calibrated](bounded::CalibratedBoundedNoise::calibrate) so that all of them, chosen by an adversary, keep that promise.
 ///
 /// ```
 /// use discreet::mechanisms::answers::{Answers, Field, ReadyAnswers, Schema};

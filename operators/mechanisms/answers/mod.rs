@@ -1,8 +1,8 @@
 //! Questions that somebody asks of the records that are kept, and what they are asked of.
 //!
-//! An analyst asks, sees, and asks again. A [`Schema`] says which fields there are to ask about; a [`Question`] is read by
+//! An analyst asks, sees, and asks again. A [`Schema`] says which fields there are to ask about; a [`Query`] is read by
 //! it, once, and is right or refused before any record is looked at. What a question finds is exact and stays where it is:
-//! [`Columns`], [`Row`] and [`Found`] print as `<private>`.
+//! [`ColumnStore`], [`QueryRow`] and [`MatchedTotals`] print as `<private>`.
 //!
 //! ```
 //! use discreet::mechanisms::answers::{Columns, Field, Row, Schema, Steps};
@@ -50,7 +50,7 @@
 //! * **Every text is read in bounded memory and stack**: at most 64 KiB, 64 parentheses and `not`s within each other, and 4,096
 //!   values to compare with.
 //! * **What means the same is told the same**, as far as order and parentheses go: `(age>17)` is `age >= 18`, `a and (b and c)`
-//!   is `a and b and c`, sets ascend and hold each value once, and what is denied twice is not denied. [`Question::text`] is
+//!   is `a and b and c`, sets ascend and hold each value once, and what is denied twice is not denied. [`Query::text`] is
 //!   of this form, and is read as the same question.
 //!
 //! A question is public, and so is all that depends on it alone: an error says what was found in its text, and where. None

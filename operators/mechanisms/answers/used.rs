@@ -35,7 +35,7 @@ impl UsedAnswers {
         UsedAnswers(BTreeMap::new())
     }
 
-    /// Reads what [`Used::to_bytes`] wrote.
+    /// Reads what [`UsedAnswers::to_bytes`] wrote.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<UsedAnswers, Invalid> {
         let refuse = |kind, remedy| Err(Invalid::new("state", kind, remedy));
         if bytes.len() > LONGEST {

@@ -12,7 +12,7 @@ use crate::noise::{Decay, Ratio};
 pub(super) enum ChoiceRule {
     /// The exponential mechanism.
     Exponential,
-    /// Permute-and-flip: for pure epsilon, and a grid of at most [`Rule::FLIPPED`] points.
+    /// Permute-and-flip: for pure epsilon, and a grid of at most [`ChoiceRule::FLIPPED`] points.
     PermuteAndFlip,
 }
 

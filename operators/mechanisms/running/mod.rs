@@ -8,7 +8,7 @@
 //! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact integer
 //! noise; a total is computed from noised measurements alone, in floats. So the promise is that of the list of noised measurements:
 //! neighbours whose contributions are together at most a [`Reach`] move it by a length that is computed in integers from the very coefficients
-//! in use, and [`Running::charge`] is that length squared, over twice the variance, rounded up. The next tick may depend on all
+//! in use, and [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick may depend on all
 //! that was told before: a draw is moved by an integer that is known when it is drawn, and the squares of all moves add up to
 //! no more.
 //!
@@ -41,9 +41,9 @@
 //!
 //! # What the caller owes
 //!
-//! * A [`State`] and the total that was told with it become durable together, and a total leaves after that. A tick that is
+//! * A [`TotalState`] and the total that was told with it become durable together, and a total leaves after that. A tick that is
 //!   drawn again from an older state, when its total was told already, is another draw of the same node, which nobody paid for.
-//!   State that is lost ends the release; to [begin](Running::begin) anew is a new charge.
+//!   State that is lost ends the release; to [begin](PreparedRunning::begin) anew is a new charge.
 //! * The bytes of a state hold exact numbers: they are secret, and are kept as such.
 //! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
 

@@ -36,7 +36,7 @@ impl Reach {
     }
 }
 
-/// Totals of one key, so far or over the last ticks, ready to be told at every tick. Of many keys each has a [`State`].
+/// Totals of one key, so far or over the last ticks, ready to be told at every tick. Of many keys each has a [`TotalState`].
 #[derive(Clone, Debug)]
 pub struct PreparedRunning {
     pub(super) plan: MeasurementPlan,
@@ -186,7 +186,7 @@ impl PreparedRunning {
         self.draw * self.growth.until(tick.min(self.horizon.unwrap_or(u64::MAX)))
     }
 
-    /// [`deviation`](Running::deviation) over the least that any linear strategy has.
+    /// [`deviation`](PreparedRunning::deviation) over the least that any linear strategy has.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
@@ -233,7 +233,7 @@ impl PreparedRunning {
         Ok(state)
     }
 
-    /// A state that was [written](State::to_bytes).
+    /// A state that was [written](TotalState::to_bytes).
     ///
     /// # Errors
     /// Names `state` where it is that of other parameters, or is no state.

@@ -11,7 +11,7 @@ use crate::canonical::Digest;
 
 /// All that the next total depends on: exact numbers, which are secret, and told ones.
 ///
-/// It is written as [bytes](State::to_bytes) and [read again](super::Running::resumed) to the last bit.
+/// It is written as [bytes](TotalState::to_bytes) and [read again](super::PreparedRunning::resumed) to the last bit.
 #[derive(Clone, PartialEq)]
 pub struct TotalState {
     pub(super) parameters: Digest,

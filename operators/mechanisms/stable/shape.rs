@@ -12,7 +12,7 @@
 //!
 //! `W v` itself is computed in floats: a sum of `d` products is off by at most `d u / (1 - d u)` times the sum of their
 //! absolute values, `u = 2^-53` (Higham 2002, 3.1), and over all rows, by Minkowski, in length by as much of
-//! `sum_j |v_j| |column j of W|`. [`Shape::error`] takes `(4 d + 32) u` of that, which covers the length's own rounding and the sum's.
+//! `sum_j |v_j| |column j of W|`. [`GramMatrix::error`] takes `(4 d + 32) u` of that, which covers the length's own rounding and the sum's.
 //! Entries of `W` are zero or above 2^-170, so that nothing underflows. `v` is below 2^53, so it is exact.
 
 use std::cell::OnceCell;

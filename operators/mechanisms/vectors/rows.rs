@@ -40,7 +40,7 @@ impl VectorRows {
         self.people = self.people.wrapping_add(1);
     }
 
-    /// Takes in a record. One of another length than [the rows'](Rows::of) is counted, and nothing is kept of it.
+    /// Takes in a record. One of another length than [the rows'](VectorRows::of) is counted, and nothing is kept of it.
     #[inline]
     pub fn add(&mut self, record: &[i64]) {
         if self.dimension > 0 && record.len() == self.dimension as usize {
