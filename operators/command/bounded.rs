@@ -39,7 +39,7 @@ pub(crate) struct BoundedArgs {
 }
 
 /// How many times of 100 the Gaussian keeps the error that is printed beside the bound.
-const CONFIDENCE: f64 = 0.95;
+const LARGEST_CONFIDENCE: f64 = 0.95;
 
 impl BoundedArgs {
     /// The answer, ready to print.
@@ -62,7 +62,7 @@ impl BoundedArgs {
             .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())
             .map_or_else(|| published_bound(&NoiseShape::published(2)?, queries, epsilon, delta), Ok)?;
         let sigma = GaussianCost::calibrate(epsilon, delta, (queries as f64).sqrt())?;
-        let largest = GaussianCost::largest(sigma, queries, CONFIDENCE)?;
+        let largest = GaussianCost::largest(sigma, queries, LARGEST_CONFIDENCE)?;
         let (bound, deviation) = (noise.bound(), noise.unit_deviation());
         if let Some(path) = &self.weights {
             export(&noise, path)?;

@@ -141,7 +141,7 @@ fn give_up(
 
     let mut transaction = Transaction::begin(store)?;
     let tables = transaction.store();
-    debts.extend(published::debts(tables, &lost)?);
+    debts.extend(published::published_debts(tables, &lost)?);
     let (sound, mut chain) = head(tables)?;
     let newest = "SELECT COALESCE(max(window_end), ?1) FROM release WHERE job <> 'repair'";
     let newest = first(tables, newest, &[SqlValue::Number(loss.now)], |row| number(row, 0))?;

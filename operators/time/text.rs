@@ -23,7 +23,7 @@ use crate::invalid::{Invalid, InvalidKind};
 pub fn at(text: &str) -> Result<Time, Invalid> {
     let remedy = "a date or a moment with its zone, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\"";
     moment(text)
-        .or_else(|| midnight(text))
+        .or_else(|| midnight_of(text))
         .ok_or_else(|| Invalid::new("time", InvalidKind::Malformed, remedy))
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn moment(text: &str) -> Option<Time> {
 }
 
 /// Midnight in UTC of a date with all its digits.
-fn midnight(text: &str) -> Option<Time> {
+fn midnight_of(text: &str) -> Option<Time> {
     let shaped = text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',

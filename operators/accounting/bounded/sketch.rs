@@ -13,7 +13,7 @@ const CARE: Care = Care { excess: 2e-2, terms: (512.0, 4096.0) };
 
 /// Of many answers few shapes are tried, and their tails decide.
 const MORE_CARE: Care = Care { excess: 2e-2, terms: (512.0, 65_536.0) };
-const MANY: u64 = 300;
+const MANY_QUERIES: u64 = 300;
 
 /// A shape as far as a table follows it.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Sketch {
         ListedLoss::new(pairs, infinite).delta(
             queries,
             epsilon,
-            if queries < MANY { CARE } else { MORE_CARE },
+            if queries < MANY_QUERIES { CARE } else { MORE_CARE },
         )
     }
 }

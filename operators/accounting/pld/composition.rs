@@ -68,7 +68,7 @@ impl Composition {
     /// An upper bound on the hockey-stick divergence at `epsilon`.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
         let finite = match &self.total {
-            TotalLoss::Zcdp(rho) => zcdp::delta(*rho, epsilon).0,
+            TotalLoss::Zcdp(rho) => zcdp::zcdp_delta(*rho, epsilon).0,
             TotalLoss::Exact(exact) => exact.delta(epsilon).0,
             TotalLoss::Integral(integral) => integral.delta(epsilon),
         };
@@ -82,7 +82,7 @@ impl Composition {
             return f64::INFINITY;
         }
         match &self.total {
-            TotalLoss::Zcdp(rho) => first_below(target, 1.0, |epsilon| zcdp::delta(*rho, epsilon)),
+            TotalLoss::Zcdp(rho) => first_below(target, 1.0, |epsilon| zcdp::zcdp_delta(*rho, epsilon)),
             TotalLoss::Exact(exact) => first_below(target, 1.0, |epsilon| exact.delta(epsilon)),
             TotalLoss::Integral(integral) => integral.epsilon(target),
         }

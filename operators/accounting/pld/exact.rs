@@ -60,7 +60,7 @@ impl ExactLossDistribution {
     pub(super) fn delta(&self, epsilon: f64) -> (f64, f64) {
         let (mut delta, mut slope) = (0.0, 0.0);
         for atom in &self.atoms {
-            let (height, fall) = gaussian::delta(self.gaussian, epsilon - atom.loss);
+            let (height, fall) = gaussian::gaussian_delta(self.gaussian, epsilon - atom.loss);
             delta += atom.mass * height;
             slope += atom.mass * fall;
         }

@@ -7,7 +7,7 @@ use super::complex::ULP;
 
 /// An upper bound on the hockey-stick divergence of a Gaussian pair at `epsilon` (which may be negative), and minus
 /// its slope. `ratio` is sensitivity over sigma; at 0 the two laws are equal.
-pub(super) fn delta(ratio: f64, epsilon: f64) -> (f64, f64) {
+pub(super) fn gaussian_delta(ratio: f64, epsilon: f64) -> (f64, f64) {
     if ratio == 0.0 {
         return if epsilon < 0.0 { (-libm::expm1(epsilon), libm::exp(epsilon)) } else { (0.0, 0.0) };
     }

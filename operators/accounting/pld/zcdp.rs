@@ -12,7 +12,7 @@ use super::law::Atom;
 use super::search::lowest;
 
 /// An upper bound on the curve at `epsilon`, and minus its slope.
-pub(super) fn delta(rho: f64, epsilon: f64) -> (f64, f64) {
+pub(super) fn zcdp_delta(rho: f64, epsilon: f64) -> (f64, f64) {
     let bound = |log_order: f64| {
         let order = libm::exp(log_order);
         order * ((order + 1.0) * rho - epsilon) + ceiling(order)
@@ -39,7 +39,7 @@ pub(super) fn dots(rho: f64) -> (Vec<Atom>, f64) {
     let count = ((last - first) / step).ceil() as u32;
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for dot in
-        (0..=count).map(|n| first + f64::from(n) * step).map(|epsilon| (epsilon, delta(rho, epsilon).0))
+        (0..=count).map(|n| first + f64::from(n) * step).map(|epsilon| (epsilon, zcdp_delta(rho, epsilon).0))
     {
         // A dot above the chord of its neighbours is not needed.
         while let Some(&middle) = hull.last()

@@ -12,7 +12,7 @@ use super::toeplitz::EULER;
 const MANY: u64 = 1 << 16;
 
 /// For totals so far: `1/T` times the sum over `j` of `1 / (2 sin((2j - 1) pi / (4T + 2)))`.
-pub(super) fn so_far(ticks: u64) -> f64 {
+pub(super) fn least_error_so_far(ticks: u64) -> f64 {
     let n = ticks as f64;
     let step = PI / (4.0 * n + 2.0);
     if ticks <= MANY {

@@ -195,7 +195,7 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     let ticks = horizon as f64;
     let mut found = vec![root(horizon), tree(horizon), fresh(1, ticks, (ticks + 1.0) / 2.0)];
     found.extend(buffered(horizon));
-    Ok(StrategyChoice::of(found, bounds::so_far(horizon), rho, NUMBERS))
+    Ok(StrategyChoice::of(found, bounds::least_error_so_far(horizon), rho, NUMBERS))
 }
 
 /// Totals over the last `width` ticks of a stream that need not end.

@@ -186,7 +186,7 @@ fn formulas_are_what_sums_are() {
     near(toeplitz::root_mean(ticks), mean / ticks as f64, 1e-11);
     let step = std::f64::consts::PI / (4.0 * ticks as f64 + 2.0);
     let sum: f64 = (1..=ticks).map(|j| 0.5 / ((2 * j - 1) as f64 * step).sin()).sum();
-    near(bounds::so_far(ticks), sum / ticks as f64, 1e-11);
+    near(bounds::least_error_so_far(ticks), sum / ticks as f64, 1e-11);
     // And the closed form of the mean where it is a sum, by the rounded coefficients.
     let (largest, mean) = Coefficients::root(1000).variances_so_far(1000);
     near(toeplitz::root_squared(1000), largest, 1e-5);

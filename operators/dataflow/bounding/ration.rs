@@ -43,7 +43,7 @@ impl fmt::Debug for RemainingContribution {
 }
 
 /// The first byte of what is written.
-const FORMAT: u8 = 1;
+const LIFETIME_FORMAT: u8 = 1;
 
 impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<P, K> {
     /// Nobody has brought anything yet, and nobody will bring more than `each` to a key, nor to more keys than that.
@@ -91,7 +91,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
     /// As bytes, the same for the same content: a format, the limits, how many people, then each with the keys, and what was
     /// brought to them.
     pub fn write(&self) -> Vec<u8> {
-        let mut bytes = vec![FORMAT];
+        let mut bytes = vec![LIFETIME_FORMAT];
         (self.keys, self.each).write(&mut bytes);
         (self.people.len() as u64).write(&mut bytes);
         for (person, keys) in &self.people {
@@ -125,7 +125,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
     }
 
     fn parse(&self, bytes: &mut &[u8]) -> Option<LifetimeContribution<P, K>> {
-        if u8::read(bytes)? != FORMAT || <(u32, u64)>::read(bytes)? != (self.keys, self.each) {
+        if u8::read(bytes)? != LIFETIME_FORMAT || <(u32, u64)>::read(bytes)? != (self.keys, self.each) {
             return None;
         }
         let mut ration = LifetimeContribution { people: BTreeMap::new(), ..*self };

@@ -11,7 +11,7 @@ pub struct ResourceLimits {
     pub memory: Option<u64>,
 }
 
-pub(super) fn read(node: ConfigNode<'_>) -> Option<ResourceLimits> {
+pub(super) fn read_limits(node: ConfigNode<'_>) -> Option<ResourceLimits> {
     let fields = node.fields(&[], &["memory"])?;
     Some(ResourceLimits {
         memory: fields.read("memory", |node| node.parsed_words(bytes(node.text()?), &SIZE_WORDS)),

@@ -201,7 +201,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
-    let limits = root.read("limits", limits::read).unwrap_or_default();
+    let limits = root.read("limits", limits::read_limits).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
     let (JobHeading { name, version, from, until, slack }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);

@@ -24,7 +24,7 @@ const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
 /// A value among the largest of a key, of which there are up to twice as many as must be known.
 const LISTED: u64 = 8;
 
-pub(super) fn of(
+pub(super) fn planned_memory(
     job: &Job,
     release: &ReleaseSpec,
     (schedule, largest): (&Schedule, Option<usize>),

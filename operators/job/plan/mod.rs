@@ -154,13 +154,13 @@ fn planned(
         moves: moves(settled, offer),
         people_for_a_tenth: likely::people_for_a_tenth(release, &noise),
         near: known::near(settled, offer),
-        running: running::of(settled, offer),
+        running: running::planned_running(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
-        memory: memory::of(job, release, (schedule, settled.largest())),
+        memory: memory::planned_memory(job, release, (schedule, settled.largest())),
     }
 }
 

@@ -4,7 +4,7 @@ use super::PlannedRunning;
 use crate::accounting::running::Strategy;
 use crate::job::offer::{ReleasePlan, SettledRelease};
 
-pub(super) fn of(settled: &SettledRelease, offer: &ReleasePlan) -> Option<PlannedRunning> {
+pub(super) fn planned_running(settled: &SettledRelease, offer: &ReleasePlan) -> Option<PlannedRunning> {
     let SettledRelease::Running(total, ready) = settled else { return None };
     let (running, noise) = (ready.running(), ready.noise().first()?);
     let choice = total.span().strategies().ok()?;

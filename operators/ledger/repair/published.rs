@@ -40,7 +40,7 @@ struct KnownPrices {
 type VersionKey = (Name, Name, Digest);
 
 /// What is charged for rows that are lost.
-pub(super) fn debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, LedgerError> {
+pub(super) fn published_debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, LedgerError> {
     let mut versions: BTreeMap<Name, BTreeMap<VersionKey, KnownPrices>> = BTreeMap::new();
     let mut debts = Vec::new();
     let mut unknown: BTreeSet<Name> = BTreeSet::new();

@@ -51,14 +51,14 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
     settled(asked, &largest.stated("shifted inverse"), |spend, _| {
         let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
         let choice = EpsilonShare::of(spend, keys).choice(ChoiceRule::Exponential, 1, 1)?;
-        let tau = tau(&choice, largest.grid(), asked.confidence()?)?;
+        let tau = inverse_reach(&choice, largest.grid(), asked.confidence()?)?;
         // So far that nothing beyond weighs anything.
         Ok(Inverse { aim: Aim::new(largest, tau, 4.0 * choice.scale()), choice })
     })
 }
 
 /// The least `tau` with `points e^(-epsilon tau / 2) <= 1 - confidence`.
-pub(crate) fn tau(choice: &AnswerChoice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
+pub(crate) fn inverse_reach(choice: &AnswerChoice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
     let tau = (choice.scale() * libm::log(grid.points() as f64 / (1.0 - confidence))).ceil();
     if tau <= (1u64 << 40) as f64 {
         return Ok((tau as u64).max(1));

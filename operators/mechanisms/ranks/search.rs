@@ -52,7 +52,7 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
     settled(asked, &largest.stated("binary search"), |spend, _| {
         let comparisons = largest.grid().comparisons();
         let noise = Additive::within(asked.family, spend, &largest.sensitivity().times(comparisons)?)?;
-        let tau = tau(&noise, comparisons, asked.confidence()?)?;
+        let tau = search_reach(&noise, comparisons, asked.confidence()?)?;
         // So far that noise does not take the largest loss below `tau`.
         let scales = if noise.family() == Family::Gaussian { 6.0 } else { 8.0 };
         Ok(Search { aim: Aim::new(largest, tau, scales * noise.scale()), noise })
@@ -61,7 +61,7 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
 
 /// How far the noise of none of so many comparisons reaches, at a confidence: in closed form, of the continuous law. A test
 /// compares it with the exact tails, which are below.
-pub(crate) fn tau(noise: &Additive, comparisons: u32, confidence: f64) -> Result<u64, Invalid> {
+pub(crate) fn search_reach(noise: &Additive, comparisons: u32, confidence: f64) -> Result<u64, Invalid> {
     let each = (1.0 - confidence) / f64::from(comparisons);
     let scale = noise.scale();
     let beyond = |tau: f64| match noise.family() {

@@ -26,7 +26,7 @@ pub trait Vectors: Statistic<Tally = Cells<Self::Key, Self::Known>> + Clone {
     fn add<V: AsRef<[i64]>>(&self, known: &mut Self::Known, records: &[V]);
 }
 
-macro_rules! vectors {
+macro_rules! vector_statistics {
     ($($statistic:ident: $known:ident),*) => {$(
         impl<K: Key> Vectors for $statistic<K> {
             type Key = K;
@@ -44,4 +44,4 @@ macro_rules! vectors {
     )*};
 }
 
-vectors!(VectorMean: Moments, FoundMean: VectorRows, StableVectors: VectorRows);
+vector_statistics!(VectorMean: Moments, FoundMean: VectorRows, StableVectors: VectorRows);

@@ -55,7 +55,7 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
 impl HtmlPage<'_> {
     fn head(&mut self) {
         let Heading { job, promise, domain, budget, made, demo } = self.heading;
-        let (job, style, mark) = (escape(job), style::page(), mark(self.heading));
+        let (job, style, mark) = (escape(job), style::page_style(), mark(self.heading));
         let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
         self.text += &format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

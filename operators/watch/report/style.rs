@@ -72,7 +72,7 @@ pub(super) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric
     .badge{fill:#ffd43b;stroke:#1b1f24;stroke-width:1}";
 
 /// The rules of a page around its pictures.
-pub(super) fn page() -> String {
+pub(super) fn page_style() -> String {
     let variables = |palette: &Palette| {
         let Palette { ground, ink, muted, rule, accent, .. } = palette;
         format!("--ground:{ground};--ink:{ink};--muted:{muted};--rule:{rule};--accent:{accent}")

@@ -13,7 +13,11 @@ use crate::mechanisms::answers::schema::{self, Field, moment};
 use crate::time;
 
 /// What stands behind the name of a field. At most so many values.
-pub(super) fn read(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
+pub(super) fn read_comparison(
+    tokens: &mut Tokens<'_>,
+    field: &Field,
+    most: usize,
+) -> Result<ValueTest, Invalid> {
     let text = field.kind() == schema::FieldKind::Text;
     match tokens.next() {
         Token::Word("in") => {

@@ -111,7 +111,7 @@ impl FilterReader<'_> {
     fn comparison(&mut self, place: usize) -> Result<(), Invalid> {
         let Some(field) = self.schema.fields().get(place) else { return Ok(()) };
         self.tokens.take()?;
-        let test = comparison::read(&mut self.tokens, field, VALUES - self.values)?;
+        let test = comparison::read_comparison(&mut self.tokens, field, VALUES - self.values)?;
         self.count(test.values())?;
         self.order.add(FilterStep::Field(place as u32, test));
         Ok(())

@@ -94,7 +94,7 @@ fn tau_keeps_its_promise_by_the_exact_tails() {
         for scale in [0.5, 1.0, 3.7, 10.0, 12.6491, 20.0, 151.0, 5000.0] {
             let noise = noise_of(family, scale);
             for (comparisons, confidence) in [(1, 0.5), (10, 0.9), (11, 0.99), (32, 0.999_999)] {
-                let tau = tau(&noise, comparisons, confidence).unwrap();
+                let tau = search_reach(&noise, comparisons, confidence).unwrap();
                 let missed = |tau: u64| f64::from(comparisons) * noise.tail(tau as i64 + 1);
                 assert!(missed(tau) <= 1.0 - confidence, "{family:?} {scale} {comparisons} {confidence}");
                 let slack = if family == Family::Gaussian { 2 } else { 3 + scale as u64 };
@@ -104,10 +104,10 @@ fn tau_keeps_its_promise_by_the_exact_tails() {
         }
     }
     // What is published for grids of 2^20 and 2^32 points.
-    assert_eq!(tau(&noise_of(Family::Gaussian, 10.0), 20, 0.99).unwrap(), 33);
-    assert_eq!(tau(&noise_of(Family::Gaussian, 160f64.sqrt()), 32, 0.99).unwrap(), 44);
-    assert_eq!(tau(&noise_of(Family::Laplace, 20.0), 20, 0.99).unwrap(), 153);
-    assert_eq!(tau(&noise_of(Family::Laplace, 32.0), 32, 0.99).unwrap(), 259);
+    assert_eq!(search_reach(&noise_of(Family::Gaussian, 10.0), 20, 0.99).unwrap(), 33);
+    assert_eq!(search_reach(&noise_of(Family::Gaussian, 160f64.sqrt()), 32, 0.99).unwrap(), 44);
+    assert_eq!(search_reach(&noise_of(Family::Laplace, 20.0), 20, 0.99).unwrap(), 153);
+    assert_eq!(search_reach(&noise_of(Family::Laplace, 32.0), 32, 0.99).unwrap(), 259);
 }
 
 // Refutes an answer that is above everybody, or too far below, more often than is promised: 10,000 runs, alpha 1e-6; of a tau
@@ -183,7 +183,7 @@ fn what_is_compared_tells_no_more_than_is_charged() {
         crate::mechanisms::spend::Spend::of(&crate::accounting::PrivacyCost::zcdp(rho).unwrap()).unwrap();
     let settled = |charged: u32| {
         let noise = Additive::within(Family::Gaussian, spend, &each.times(charged).unwrap()).unwrap();
-        let tau = tau(&noise, charged, 0.9).unwrap();
+        let tau = search_reach(&noise, charged, 0.9).unwrap();
         Search { aim: Aim::new(&largest(Maximum, grid.clone(), 1), tau, 6.0 * noise.scale()), noise }
     };
     let comparisons = grid.comparisons();
