@@ -89,7 +89,7 @@ impl ColumnStore {
                 masks
                     .map(|(block, mask)| {
                         let mask = both(mask, column::words(present, block));
-                        let terms = terms(column::block(values, block), &mask, range, steps);
+                        let terms = terms(column::block_of(values, block), &mask, range, steps);
                         MatchedTotals { matched: ones(&mask), terms }
                     })
                     .sum()

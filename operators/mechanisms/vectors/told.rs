@@ -64,7 +64,9 @@ fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<Noisy
             MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => {
                 clipped(asked.family, mean, ranges, (spend, summing), each)?
             }
-            MeanForm::Shaped(shaped) => self::shaped(asked.family, mean, shaped, (spend, summing), each)?,
+            MeanForm::Shaped(shaped) => {
+                self::noised_by_shape(asked.family, mean, shaped, (spend, summing), each)?
+            }
         };
         Ok(MeanLine { counts, sums, coordinates: Arc::clone(mean.coordinates()), over_bound })
     })
@@ -96,7 +98,7 @@ fn clipped<K: Key>(
     Ok((Sums::Clipped(columns), over_bound))
 }
 
-fn shaped<K: Key>(
+fn noised_by_shape<K: Key>(
     family: Family,
     mean: &VectorMean<K>,
     shaped: &Arc<Shaped>,

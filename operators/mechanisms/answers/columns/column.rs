@@ -85,7 +85,7 @@ impl StoredColumn {
 }
 
 /// The values of a block's rows: fewer in the last.
-pub(super) fn block<T>(values: &[T], block: usize) -> &[T] {
+pub(super) fn block_of<T>(values: &[T], block: usize) -> &[T] {
     let rest = values.get(block * BLOCK..).unwrap_or(&[]);
     rest.get(..BLOCK).unwrap_or(rest)
 }

@@ -1,7 +1,7 @@
 //! A filter's steps, made ready for the columns that it is asked of: texts looked up, values laid out.
 
 use super::Mask;
-use super::column::{NONE, StoredColumn, block, words};
+use super::column::{NONE, StoredColumn, block_of, words};
 use crate::mechanisms::answers::filter::{FilterStep, ValueTest};
 
 /// Numbers this near to each other are looked up by a bit.
@@ -107,22 +107,22 @@ impl<'a> Probe<'a> {
             Probe::All => [u64::MAX; _],
             Probe::Within { values, present, low, span } => {
                 let near = |value: i64| value.wrapping_sub(*low).cast_unsigned() <= *span;
-                super::both(mask(block(values, place), near), words(present, place))
+                super::both(mask(block_of(values, place), near), words(present, place))
             }
             Probe::Near { values, present, low, bits } => {
                 let set = |value: i64| is_set(bits, value.wrapping_sub(*low).cast_unsigned());
-                super::both(mask(block(values, place), set), words(present, place))
+                super::both(mask(block_of(values, place), set), words(present, place))
             }
             Probe::Among { values, present, numbers } => {
                 let known = |value: i64| numbers.binary_search(&value).is_ok();
-                super::both(mask(block(values, place), known), words(present, place))
+                super::both(mask(block_of(values, place), known), words(present, place))
             }
             Probe::Other { values, present, number } => {
-                super::both(mask(block(values, place), |value| value != *number), words(present, place))
+                super::both(mask(block_of(values, place), |value| value != *number), words(present, place))
             }
-            Probe::Code { codes, code } => mask(block(codes, place), |one| one == *code),
-            Probe::Codes { codes, bits } => mask(block(codes, place), |one| is_set(bits, one.into())),
-            Probe::NotCode { codes, code } => mask(block(codes, place), |one| one != *code && one != NONE),
+            Probe::Code { codes, code } => mask(block_of(codes, place), |one| one == *code),
+            Probe::Codes { codes, bits } => mask(block_of(codes, place), |one| is_set(bits, one.into())),
+            Probe::NotCode { codes, code } => mask(block_of(codes, place), |one| one != *code && one != NONE),
             Probe::None | Probe::Not | Probe::And | Probe::Or => Mask::default(),
         }
     }
