@@ -54,8 +54,7 @@ fn refused(text: &str) -> String {
     offered(&job(text)).unwrap_err().to_string()
 }
 
-/// Checks that every part of `amount` is at most that of `limit`, and that together they are all of the
-/// charge.
+/// Returns the cost that one account pays for all plans together.
 fn sum(offers: &[ReleasePlan]) -> PrivacyCost {
     let all = |offer: &ReleasePlan| offer.together.all(&offer.cost).unwrap();
     offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
