@@ -1,10 +1,9 @@
 //! Jobs: pipelines that `discreet` runs from a job file, written down rather than programmed.
 //!
 //! ```text
-//! file ─config─▶ Job ─offer─▶ the plan of each release   ─┬─plan──▶ a page of words and figures
-//!                                                        ├─run───▶ the pipeline, from sources to sinks
-//!                                                        └─demo──▶ the same beside the truth, on a temporary
-//! ledger
+//! file ─config─▶ Job ─offer─▶ release plans ─┬─plan──▶ a page of words and figures
+//!                                              ├─run───▶ the pipeline, from sources to sinks
+//!                                              └─demo──▶ the same beside the truth, on a temporary ledger
 //! ```
 //!
 //! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses

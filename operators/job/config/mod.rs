@@ -160,7 +160,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// The same as those of [`Job::open`].
+    /// Every mistake in the text, each at its place.
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Job, Mistakes> {
         let path = path.as_ref();
         let (shown, beside) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));

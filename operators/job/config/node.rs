@@ -246,7 +246,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// Does the same as [`ConfigNode::parsed`] for a text of several words, one of which may be misspelt.
+    /// Does what [`ConfigNode::parsed`] does, for a text of several words, one of which may be misspelt.
     pub(super) fn parsed_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
         let DeValue::String(text) = self.value else { return self.parsed(result) };
         let Err(invalid) = result else { return self.parsed(result) };

@@ -70,7 +70,7 @@ fn unknown(word: &str) -> Invalid {
     Invalid::new("span", InvalidKind::Malformed, "a unit: ms, s, m, h, days or weeks")
 }
 
-/// Returns every word for a unit of time, and after them the words `others`, which may precede one.
+/// Returns every word for a unit of time, and after them the other words of a field.
 pub(super) fn unit_words(others: &[&'static str]) -> Vec<&'static str> {
     let units = UNITS.iter().flat_map(|(_, words)| words.iter().copied());
     units.chain(CALENDAR).chain(others.iter().copied()).collect()

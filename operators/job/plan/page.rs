@@ -222,7 +222,7 @@ fn memory(memory: PlannedMemory) -> String {
     format!("{person}{key}{open}{ever}")
 }
 
-/// Formats four significant digits, without a long run of zeros.
+/// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.
 fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();

@@ -81,7 +81,7 @@ pub struct PlannedRunning {
     pub best: bool,
     /// The largest standard deviation of a total, in units of the file.
     pub deviation: f64,
-    /// That deviation over the least of any linear strategy with Gaussian noise at the same price.
+    /// The ratio of that deviation to the least of any linear strategy with Gaussian noise at the same price.
     pub ratio: f64,
     /// The number of values that a key keeps from window to window.
     pub numbers: u64,

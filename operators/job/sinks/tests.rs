@@ -181,7 +181,7 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
     }
 }
 
-/// Returns the text of a file that was refused, and whether it is unchanged.
+/// Opens a file that must be refused and left unchanged; returns the error.
 fn is_refused(name: &str, text: &[u8], demo: bool) -> String {
     let place = Place::new();
     let path = place.file(name);
