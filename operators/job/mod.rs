@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! file ─config─▶ Job ─offer─▶ release plans ─┬─plan──▶ a page of words and figures
-//!                                              ├─run───▶ the pipeline, from sources to sinks
-//!                                              └─demo──▶ the same beside the truth, on a temporary ledger
+//!                                            ├─run───▶ the pipeline, from sources to sinks
+//!                                            └─demo──▶ the same beside the truth, on a temporary ledger
 //! ```
 //!
 //! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses
@@ -62,8 +62,8 @@
 //!   input is complete up to the moment at which everything present had been read, by a clock that is checked
 //!   against another.
 //! * **Time of publication.** A replay publishes everything that it releases. A live run publishes a window
-//!   at its end plus its lateness plus one slack, or at a later whole slack: never at the moment at which it
-//!   happens to be prepared.
+//!   at its end plus its lateness plus one slack, or a whole number of slacks later: never at the moment at
+//!   which it happens to be prepared.
 //! * **Lines of a file.** Each window is written once, under every failure: the rows of a file are read
 //!   before the ledger is opened, and a ledger that is behind its file is in doubt. A new file receives every
 //!   release again.

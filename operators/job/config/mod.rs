@@ -79,8 +79,8 @@ pub struct Job {
     pub from: Option<Time>,
     /// The time after which there is no window, if the file states one.
     pub until: Option<Time>,
-    /// The slack of a live run: a window is published one slack after its end and its lateness, or at a later
-    /// whole slack.
+    /// The slack of a live run: a window is published one slack after its end and its lateness, or a whole
+    /// number of slacks later.
     pub slack: Span,
     /// The source of the records.
     pub source: SourceSpec,
