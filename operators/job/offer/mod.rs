@@ -59,7 +59,7 @@ pub(crate) struct ReleasePlan {
     /// The cost of a window in the account's currency, including the delta of partition selection; of all
     /// windows together, if they are added up.
     pub(crate) cost: PrivacyCost,
-    /// The number of windows, each at that cost, that one account ever holds at once.
+    /// The windows of the release, whole or cut, that one account ever holds at once.
     pub(crate) together: Together,
     /// The fields of the job file that the version of the release binds, beside those that the pipeline
     /// binds.
