@@ -184,7 +184,8 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     }
 }
 
-/// Refuses a noise distribution or a price that does not fit the currency of the budget.
+/// Refuses a noise distribution that the statistic does not have, and noise, partition selection or a cost
+/// that the currencies of the budget cannot pay for.
 fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
     let pure = budget.is_pure();

@@ -91,7 +91,7 @@ pub struct BudgetWords {
     pub delta: Option<Decimal>,
     /// The budget in zCDP.
     pub rho: Option<Decimal>,
-    /// The order below which rho holds; every order if the file states none.
+    /// The Rényi order below which the budget holds; every order if the file states none.
     pub omega: Omega,
 }
 

@@ -21,7 +21,7 @@ const KEPT: u64 = 32;
 /// The size of the record of a person who has contributed to keys that are added up: the person, and the
 /// first key with its amount.
 const BROUGHT: u64 = PERSON + size_of::<SmallVec<[(CellKey, u64); 1]>>() as u64;
-/// The size of each key, if there are several.
+/// The size of each key with its amount, if a person has several.
 const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
 /// The size of a value among the largest of a key, of which up to twice as many are held as are needed.
 const LISTED: u64 = 8;

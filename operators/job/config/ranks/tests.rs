@@ -222,7 +222,7 @@ fn what_does_not_go_with_ranks() {
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("release[1].max.each: found records of a record"), "{refused}");
     assert!(parse(&record.replace("each = \"count\"", "of = \"rating\"")).is_ok());
-    // The field is looked for among those of synthetic records.
+    // A misspelt field of a combined log is reported, with the nearest name.
     let combined = GOOD
         .replace("\"csv\"", "\"combined\"")
         .replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")
