@@ -1,5 +1,5 @@
-//! Which releases share the way of a record: those with the same windows and the same bound, that read no second key and
-//! no second value.
+//! Groups of releases that share one exchange and one contribution bounding of their records: releases with
+//! the same windows and the same bound, which need no second key field and no second value field.
 
 use super::offer::ReleasePlan;
 use super::sources::{Group, NumberField};
@@ -13,7 +13,7 @@ pub(crate) struct ReleaseGroup {
     pub(crate) bound: Bound,
     key: Option<String>,
     value: Option<(String, DecimalPoint)>,
-    /// Which offers, by their place.
+    /// The indices of the release plans in the group.
     pub(crate) offers: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ impl ReleaseGroup {
             && alike(&self.value, &offer.value)
     }
 
-    /// What is read of a line for it.
+    /// Returns the fields that the source reads of a line for the group.
     pub(crate) fn group(&self) -> Group {
         let value = self.value.as_ref();
         Group {
@@ -38,7 +38,7 @@ impl ReleaseGroup {
     }
 }
 
-/// Puts offers together, each with the first others that it can share with.
+/// Groups release plans, each with the first earlier group that accepts it.
 pub(crate) fn bundles(offers: &[ReleasePlan]) -> Vec<ReleaseGroup> {
     let mut bundles: Vec<ReleaseGroup> = Vec::new();
     for (at, offer) in offers.iter().enumerate() {

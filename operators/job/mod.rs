@@ -1,15 +1,15 @@
-//! From a file to a job: what `discreet` runs is written down, not programmed.
+//! Jobs: pipelines that `discreet` runs from a job file, written down rather than programmed.
 //!
 //! ```text
-//! file ─config─▶ Job ─offer─▶ what each release comes to ─┬─plan──▶ a page of words and figures
-//!                                                        ├─run───▶ the sentence, fed by sources, told to sinks
-//!                                                        └─demo──▶ the same, beside the truth, on a ledger thrown away
+//! file ─config─▶ Job ─offer─▶ release plans ─┬─plan──▶ a page of words and figures
+//!                                            ├─run───▶ the pipeline, from sources to sinks
+//!                                            └─demo──▶ the same beside the truth, on a temporary ledger
 //! ```
 //!
-//! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses whatever is
-//! misspelt, out of range or does not fit together, all at once, each at its line and column; it reads no data and
-//! spends nothing. What comes back is plain typed values that need no second look, and the [`Domain`] that the ledger
-//! is asked to keep.
+//! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses
+//! everything in it that is misspelt, out of range or inconsistent, all at once, each at its line and column;
+//! it reads no data and spends nothing. The result is plain typed values that need no further validation, and
+//! the [budget account](crate::ledger::AccountSpec) that the ledger must hold.
 //!
 //! ```
 //! use discreet::job::Job;
@@ -47,26 +47,31 @@
 //!
 //! # Running
 //!
-//! [`Job::replay`] runs a job over input that ends, [`Job::run`] for as long as its stream goes on. Both build the sentence
-//! of [`dataflow`](crate::dataflow) from the same offers that [`Job::plan`] speaks of, so that a plan, a demonstration and a live
-//! run cannot disagree.
+//! [`Job::replay`] runs a job over input that ends, [`Job::run`] for as long as its stream goes on. Both
+//! build the pipeline of [`dataflow`](crate::dataflow) from the same release plans that [`Job::plan`]
+//! describes, so that a plan, a demonstration and a live run cannot disagree.
 //!
-//! * **What is read.** One thread a process reads and unpacks, cuts into whole lines and deals them to the workers, which
-//!   parse. A line that cannot be read is left out, up to a declared number. Nothing of a record reaches an error.
-//! * **What several processes read.** The same files, wherever they lie for each: lengths and digests are compared before
-//!   anything is complete, and a difference ends all of them (65). A process that is asked to stop stops all; one that fails or
-//!   is gone ends all, and is named; one that does not answer is named, and waited for.
-//! * **What is complete.** A replay's input is complete at its end, and nothing is sealed before. A live run's is complete
-//!   up to the moment at which everything that was there had been read, by a clock that is checked against another.
-//! * **When lines leave.** A replay tells what it knows. A live run tells a window at its end, its lateness and one slack,
-//!   or at a whole slack later: never when it happens to be ready.
-//! * **What a file is told.** Each window once, whatever happens: what a file holds is read before the ledger is opened, and
-//!   a ledger that is behind its file is in doubt. A new file is told everything again.
-//! * **What the operator is told.** A field that no record has, and records of which none lies in any window: at once, on
-//!   standard error, and the run goes on. A demonstration says how often each field was found ([`Survey`]).
-//! * **What a demonstration shows.** The truth. It is for data that may be shown; every line says so.
-//!
-//! [`Domain`]: crate::ledger::AccountSpec
+//! * **Reading.** One thread of a process reads and unpacks, cuts the input into whole lines and deals them
+//!   to the workers, which parse. A line that cannot be read is left out, up to a declared number. Nothing of
+//!   a record reaches an error.
+//! * **Reading in several processes.** All processes read the same files, on any path of each machine:
+//!   lengths and digests are compared before anything is complete, and a difference ends all processes (65).
+//!   A process that is stopped by request stops all; one that fails or disappears ends all, and is named; one
+//!   that does not answer is named, and waited for.
+//! * **Completeness.** A replay's input is complete at its end, and nothing is sealed before. A live run's
+//!   input is complete up to the moment at which everything present had been read, by a clock that is checked
+//!   against another.
+//! * **Time of publication.** A replay publishes everything that it releases. A live run publishes a window
+//!   at its end plus its lateness plus one slack, or a whole number of slacks later: never at the moment at
+//!   which it happens to be prepared.
+//! * **Lines of a file.** Each window is written once, under every failure: the rows of a file are read
+//!   before the ledger is opened, and a ledger that is behind its file is in doubt. A new file receives every
+//!   release again.
+//! * **Notices to the operator.** A field that no record has, and records of which none lies in any window,
+//!   are reported at once, on standard error, and the run goes on. A demonstration reports the number of
+//!   records in which each field was found ([`Survey`]).
+//! * **Output of a demonstration.** The true values. A demonstration is for data that may be shown; every
+//!   line is marked as one.
 
 mod bundle;
 pub mod config;

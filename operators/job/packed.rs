@@ -1,9 +1,10 @@
-//! Short bytes in whole words: bytes that are written one by one and then read as words make the processor wait.
+//! Short byte strings packed into whole words: bytes that are written one by one and then read as words stall
+//! the processor.
 
-/// How many bytes three words hold behind the first.
+/// The number of bytes that three words hold after the first byte.
 pub(super) const ROOM: usize = 23;
 
-/// A first byte, and at most [`ROOM`] more; the rest is zero.
+/// Packs a first byte and at most [`ROOM`] more bytes; the rest of the words is zero.
 #[inline]
 pub(super) fn packed(first: u8, bytes: &[u8]) -> [u64; 3] {
     let mut words = [u64::from(first), 0, 0];
@@ -17,7 +18,7 @@ pub(super) fn packed(first: u8, bytes: &[u8]) -> [u64; 3] {
     words
 }
 
-/// All bytes, the first one first.
+/// Unpacks all bytes of the words, the first byte first.
 pub(super) fn unpacked(words: &[u64; 3]) -> [u8; ROOM + 1] {
     let mut bytes = [0; ROOM + 1];
     for (eight, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -26,13 +27,13 @@ pub(super) fn unpacked(words: &[u64; 3]) -> [u8; ROOM + 1] {
     bytes
 }
 
-/// The first eight bytes, or as many as there are, the first the lowest.
+/// Reads the first eight bytes, or all of a shorter slice, as a little-endian integer.
 #[inline]
 pub(super) fn little(bytes: &[u8]) -> u64 {
     if let Some(eight) = bytes.first_chunk() {
         return u64::from_le_bytes(*eight);
     }
-    // Two halves that may overlap, or three bytes that may be the same.
+    // Two halves that may overlap, or three bytes that may coincide.
     let length = bytes.len();
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));

@@ -1,4 +1,4 @@
-//! Paths of files: where symbolic links lead, and which of them name one file.
+//! File paths: resolution of symbolic links, and detection of two paths that name one file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::ledger::durable::directory;
 
-/// As many symbolic links as Linux follows.
+/// The number of symbolic links that are followed before giving up, the same as in Linux.
 const MOST_LINKS: usize = 40;
 
-/// The path that the symbolic links of a name lead to, whether a file is there or not.
+/// Returns the path that the symbolic links of a path lead to, even if no file exists there.
 pub(crate) fn leads_to(path: &Path) -> PathBuf {
     let mut end = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -19,7 +19,8 @@ pub(crate) fn leads_to(path: &Path) -> PathBuf {
     end
 }
 
-/// Returns true where two paths name one file: one that is there, by any of its names, or one that would be made.
+/// Returns true if two paths name one file: an existing file under any of its names, or one path at which a
+/// file would be created.
 pub(crate) fn name_one_file(one: &Path, other: &Path) -> bool {
     let found = [one, other].map(|path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok());
     match found {
@@ -29,7 +30,7 @@ pub(crate) fn name_one_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The path of a file that is not there yet, without symbolic links.
+/// Returns the path of a file that does not exist yet, without symbolic links.
 fn whole(path: &Path) -> Option<PathBuf> {
     let end = leads_to(path);
     Some(directory(&end).canonicalize().ok()?.join(end.file_name()?))
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
     use crate::ledger::scratch::ScratchPlace;
 
-    // Refutes a comparison of paths as texts, and one that sees only files that are there.
+    // Refutes a comparison of paths as texts, and one that resolves only files that exist.
     #[test]
     fn every_name_of_a_file_is_found_to_be_one() {
         let scratch = ScratchPlace::File.scratch();
@@ -63,7 +64,7 @@ mod tests {
         assert!(!alike("file", "real") && !alike("nowhere/new", "real/new"));
         assert_eq!(leads_to(&at("to-to-new")), at("link/new"));
         assert_eq!(leads_to(&at("file")), at("file"));
-        // A circle ends.
+        // A cycle of symbolic links ends.
         assert!(!alike("turning", "file"));
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of records: texts that cost little to copy, to hash and to compare.
+//! Keys of records: strings that are cheap to copy, to hash and to compare.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::packed::{ROOM, packed, unpacked};
 use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 
-/// A text. Up to 23 bytes lie in place, in three words that are hashed and compared at once; longer ones are shared. Its
-/// order is that of its bytes. Prints as `<private>`.
+/// A string. Up to 23 bytes are stored inline, in three words that are hashed and compared at once; longer
+/// strings are shared. The order is that of the bytes. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Text(TextStorage);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum TextStorage {
-    /// Its length, and so many bytes.
+    /// The length in the lowest byte, then that many bytes of text.
     Short([u64; 3]),
     Long(Arc<str>),
 }
@@ -36,7 +36,7 @@ impl Text {
         self.0 == TextStorage::Short([0; 3])
     }
 
-    /// Whether it is made of these bytes.
+    /// Returns true if the text consists of these bytes.
     #[inline]
     pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         match &self.0 {
@@ -51,7 +51,7 @@ impl Text {
                 let bytes = unpacked(words);
                 let (length, rest) = bytes.split_at(1);
                 let held = rest.get(..length[0].into()).unwrap_or_default();
-                // It was made of a whole text.
+                // The bytes come from a whole string, so they are valid UTF-8.
                 Cow::Owned(String::from_utf8_lossy(held).into_owned())
             }
             TextStorage::Long(text) => Cow::Borrowed(text),
@@ -82,7 +82,8 @@ impl Ord for Text {
         match (&self.0, &other.0) {
             (TextStorage::Short(one), TextStorage::Short(other)) => {
                 let (one, other) = (unpacked(one), unpacked(other));
-                // What follows is zero, which comes before every byte; so the lengths decide only between equals.
+                // The padding is zero, which sorts before every byte; so the lengths decide only between
+                // equals.
                 (&one[1..], one[0]).cmp(&(&other[1..], other[0]))
             }
             _ => self.text().cmp(&other.text()),
@@ -104,12 +105,12 @@ impl Serialize for Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
-        // Some formats lend their text, and others do not.
+        // Some formats lend their string, and others do not.
         String::deserialize(deserializer).map(|text| Text::new(&text))
     }
 }
 
-/// As a `String` is written.
+/// Writes the text as a `String` is written.
 impl Identity for Text {
     fn write<S: IdentitySink>(&self, sink: &mut S) {
         let text = self.text();
@@ -135,7 +136,7 @@ impl Identity for Text {
     fn heap(&self) -> usize {
         match &self.0 {
             TextStorage::Short(_) => 0,
-            // Two counts stand before what is shared.
+            // Two reference counts stand before the shared bytes.
             TextStorage::Long(text) => text.len() + 16,
         }
     }
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(format!("{long:?}"), "<private>");
     }
 
-    // Refutes a hash that padding could make alike, or that takes a text for the beginning of another.
+    // Refutes a hash that padding could make alike, or that reads one text as another.
     #[test]
     fn what_differs_in_a_byte_or_in_length_has_another_hash() {
         let chooser = ContributionSelector::new([7; 32]);

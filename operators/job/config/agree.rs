@@ -1,5 +1,5 @@
-//! What each table says is right by itself; here is what must be right between them, and what follows from all: the
-//! domain.
+//! Checks between the tables of a job file, each of which is valid by itself, and the budget account that
+//! follows from all of them.
 
 use super::every::Every;
 use super::located::{Wrong, listed};
@@ -18,7 +18,7 @@ use crate::job::offer::{misfit, pasted};
 use crate::ledger::AccountSpec;
 use crate::time::Time;
 
-/// The tables, read.
+/// The tables of a job file, after each was read by itself.
 pub(super) struct Tables<'t> {
     pub(super) from: Option<Time>,
     pub(super) until: Option<Time>,
@@ -27,7 +27,7 @@ pub(super) struct Tables<'t> {
     pub(super) releases: &'t [ReleaseSpec],
 }
 
-/// Checks the tables against each other; gives back the domain that they state together.
+/// Checks the tables against each other; returns the budget account that they state together.
 pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<AccountSpec> {
     let nodes = root.node("release")?.list()?;
     let releases = || nodes.iter().zip(tables.releases);
@@ -59,7 +59,7 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
     }
     let made_up = matches!(tables.source.records, RecordFormat::Synthetic(_));
     let timed = tables.releases.iter().any(|release| release.every != Every::All);
-    // One window of everything has ends, too, where the job states them.
+    // A single window over everything has ends, too, if the job states them.
     let ends = tables.from.is_some() || tables.until.is_some();
     let sorted = tables.source.order == RecordOrder::Sorted;
     if (timed || ends || sorted) && tables.source.time.is_none() && !made_up {
@@ -74,7 +74,8 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
     Some(())
 }
 
-/// Names that are said once, and fields that records have.
+/// Refuses a release name that occurs twice, fields that the records never have, and a key file that is the
+/// ledger's own.
 fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<()> {
     for (index, (node, release)) in nodes.iter().zip(tables.releases).enumerate() {
         if let Some(first) = tables.releases[..index].iter().position(|other| other.name == release.name) {
@@ -101,7 +102,8 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
     Some(())
 }
 
-/// Shares are parts of one budget, and each must be divided by something.
+/// Refuses shares that sum to more than the budget, and shares of a lifetime that no number of windows
+/// divides.
 fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
     let mut sum = 0;
     for (node, release) in nodes.iter().zip(tables.releases) {
@@ -124,7 +126,7 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
     }
 }
 
-/// What bounds a protected unit must be said wherever it could be more than 1.
+/// Refuses a contribution bound that is not stated although it could be more than 1.
 fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let person = matches!(protected, Protected::Person { .. });
     let place = node.at(&["bound"]);
@@ -132,10 +134,10 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
         || matches!(release.statistic, StatisticSpec::Histogram { .. });
     let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
     let many_records = !one_value && !matches!(release.statistic, StatisticSpec::People(_));
-    // Where windows are added up, a person is bounded over all of them together.
+    // If windows are added up, a person's contribution is bounded over all of them together.
     let of_all = release.running.is_some();
     let of = if of_all { ", over all windows together" } else { "" };
-    // A person's sum is clipped to its range, however many records it has.
+    // A person's sum is clipped to its range, whatever the number of records.
     let unclipped = many_records && !matches!(release.statistic, StatisticSpec::Sum(..));
     let counts = [
         (
@@ -174,7 +176,7 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
             _ => {}
         }
     }
-    // Sensitivities above 2^40 are refused by every mechanism.
+    // Every mechanism refuses sensitivities above 2^40.
     let most =
         u64::from(release.bound.keys.unwrap_or(1)).saturating_mul(release.bound.per_key.unwrap_or(1).into());
     if most > 1 << 40 {
@@ -182,7 +184,8 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     }
 }
 
-/// Noise and price must be ones that the budget can be spent on.
+/// Refuses a noise distribution that the statistic does not have, and noise, partition selection or a cost
+/// that the currencies of the budget cannot pay for.
 fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
     let pure = budget.is_pure();
@@ -226,7 +229,7 @@ fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
     }
 }
 
-/// A list of keys is public; the records are not.
+/// Refuses a file of keys that is the file of the records: a list of keys is public; the records are not.
 fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
     let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else {
         return;
@@ -243,7 +246,7 @@ fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
     }
 }
 
-/// Edges are told as they are written, so no digit of them is rounded.
+/// Refuses edges that cannot be released exactly as written: no digit of them is rounded.
 fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     let StatisticSpec::Histogram { edges, .. } = &release.statistic else { return None };
     let (index, remedy) = misfit(edges)?;
@@ -251,10 +254,12 @@ fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     entries.get(index)?.conflict("more digits than are told apart", remedy)
 }
 
-/// The one number of windows that all releases count a person in, if they do.
+/// Returns the one number of windows in which all releases count a person, if they state one; the outer
+/// `None` means that the releases disagree.
 ///
-/// A domain has one account: with a number of windows it holds reservations, each for all windows of a release, and
-/// without one it holds the windows themselves. So either every release reserves, or none does.
+/// A ledger has one budget account for the job: with a number of windows it holds reservations, each for all
+/// windows of a release, and without one it holds the windows themselves. So either every release reserves,
+/// or none does.
 #[expect(
     clippy::option_option,
     reason = "whether there is a number, and whether the releases agree, are two things"
@@ -284,10 +289,10 @@ fn windows(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>>
                 place.conflict::<()>("windows beside a promise about spans of time", remedy);
                 agree = false;
             }
-            // Refused where a release states them.
+            // A release that states a number is refused above.
             None if tables.privacy.promise != Promise::Lifetime
                 || tables.privacy.protected == Protected::Record => {}
-            // What has one window reserves that one.
+            // A release with a single window reserves that one.
             None if release.every == Every::All => {}
             Some(windows) if windows == stated => {}
             other => {
@@ -316,7 +321,7 @@ fn domain(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Op
     }))
 }
 
-/// A cost that the domain can count, and that fits at least once.
+/// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.
 fn cost(place: &ConfigNode<'_>, words: &CostWords, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
     let amount = place.parsed(amount(words, domain))?;
     let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
@@ -333,7 +338,7 @@ fn cost(place: &ConfigNode<'_>, words: &CostWords, windows: Option<u32>, domain:
     place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
 }
 
-/// The cost in the domain's currency, rounded up.
+/// Returns the cost in the account's currency, rounded up.
 pub(super) fn amount(words: &CostWords, domain: &AccountSpec) -> Result<PrivacyCost, Invalid> {
     let delta =
         words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
@@ -344,9 +349,9 @@ pub(super) fn amount(words: &CostWords, domain: &AccountSpec) -> Result<PrivacyC
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
         }
     };
-    // The noise costs what it costs, and the discovery of keys its delta beside it.
+    // The noise has its own cost, and partition selection charges its delta beside it.
     Ok(match own.in_currency_of(domain.cap())? {
-        // What is priced here holds for every order.
+        // The noise that is priced here satisfies zCDP at every order.
         PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
         other => other,
     })

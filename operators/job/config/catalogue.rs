@@ -1,9 +1,9 @@
-//! The catalogue of bad configurations: what a job file can say of each, and what comes of it.
+//! Tests over a catalogue of bad configurations: the job file of each case, and its refusal.
 
 use super::refusals::{BOUND, BUDGET, COUNT, DELTA, EPSILON, KEYS, NOISE, SHARE, check};
 use super::tests::{GOOD, parse};
 
-/// The numbers.
+/// Tests the numbers of a job file.
 #[test]
 fn numbers() {
     let sum =
@@ -31,7 +31,7 @@ fn numbers() {
         (DELTA, "delta = «-1e-6 }", &["a negative number"]),
         // B7
         (BUDGET, "{ epsilon = 1, rho = «0.1 }", &["either rho"]),
-        // B8, B9: ends of a range; B10 and B11 are arithmetic of `mechanisms`.
+        // B8, B9: the ends of a range; B10 and B11 are arithmetic of `mechanisms`.
         (COUNT, &ranges[0], &["ends before it starts"]),
         (COUNT, &ranges[1], &["a range of one number"]),
         (COUNT, &ranges[2], &["NaN"]),
@@ -51,15 +51,15 @@ fn numbers() {
         // B16
         (SHARE, "share = «1.000000000000000001", &["at most 1"]),
         (SHARE, "share = «0", &["above 0"]),
-        // B17, B18: the horizon of a total is the job's; no statistic has one of its own.
+        // B17, B18: the horizon of a total is the job's; no statistic has its own.
         (SHARE, "share = 0.5\n«horizon = 0", &["an unknown field"]),
-        // B19: the granularity is a whole number, and nobody's to choose.
+        // B19: the granularity is a whole number that no job file sets.
         (SHARE, "share = 0.5\n«granularity = 3", &["an unknown field"]),
     ]);
-    // B5: keys are discovered at the cost of a delta.
+    // B5: partition selection costs a delta.
     let rho = GOOD.replace(BUDGET, "{ rho = 0.1 }");
     assert!(parse(&rho).unwrap_err().to_string().contains("without a delta"));
-    // B4: there is no field with which a policy could be lifted.
+    // B4: no field lifts a policy.
     let lifted = GOOD.replace(EPSILON, "epsilon = 1.0, max_eps_per_release = 7,");
     assert!(
         parse(&lifted)
@@ -67,7 +67,7 @@ fn numbers() {
             .to_string()
             .contains("privacy.budget.max_eps_per_release: found an unknown field")
     );
-    // B9: both ends are named.
+    // B9: both ends are reported.
     assert_eq!(parse(&GOOD.replace(COUNT, &ranges[4].replace('«', ""))).unwrap_err().iter().count(), 2);
     // B15: a cost below one unit of 2^-64 is one unit.
     let tiny = GOOD.replace(SHARE, "cost = { rho = 1e-30, delta = 1e-30 }");
@@ -77,7 +77,7 @@ fn numbers() {
     assert_eq!((rho.to_bits(), delta.to_bits()), (1, 1));
 }
 
-/// What the parts mean together.
+/// Tests the parts of a job file together.
 #[test]
 fn meanings() {
     let long = "x".repeat(1_025);
@@ -95,7 +95,7 @@ fn meanings() {
         // B28
         (KEYS, "\"discover\" }\nover = «\"10 days\"\n#", &["a whole multiple"]),
         ("every = \"1 month\"", "every = «\"0 months\"", &["a window of at least a second"]),
-        // B29: windows that overlap are charged each, and there is no word with which to say otherwise.
+        // B29: each of overlapping windows is charged, and no field says otherwise.
         (SHARE, "share = 0.5\n«parallel = true", &["an unknown field"]),
         // B30
         (KEYS, "[\"a\", «\"a\"]", &["the key of entry 1 again"]),
@@ -109,26 +109,28 @@ fn meanings() {
         // B34
         (NOISE, "noise = «\"none\"\nshare = 0.5", &["gaussian or laplace"]),
         (NOISE, "noise = «\"debug\"\nshare = 0.5", &["gaussian or laplace"]),
-        // B35: a threshold is computed, and never given.
+        // B35: a threshold is computed, and never configured.
         (KEYS, "\"discover\", «threshold = 5", &["an unknown field"]),
-        // B38: what is private has no metric that could be turned on.
+        // B38: no field turns on a metric of private data.
         (SHARE, "share = 0.5\n«metrics = \"private\"", &["an unknown field"]),
-        // B40: how releases are delivered is nothing that a job file says.
+        // B40: the delivery of releases is not configured in a job file.
         (SHARE, "share = 0.5\n«delivery = \"at most once\"", &["an unknown field"]),
-        // B41: there is one version of these semantics; the job's own is a number.
+        // B41: there is one version of these semantics; the job's own version is a number.
         ("version = 1", "version = «\"1\"", &["job.version"]),
         ("version = 1", "version = «0", &["zero"]),
     ]);
     // B26
     let nobody = GOOD.replace("person = { field = \"who\", missing = \"drop\" }\n", "");
     assert!(parse(&nobody).unwrap_err().to_string().contains("there is no default"));
-    // B27: with a share there must be something to divide by; a cost runs until it is refused.
+    // B27: a share needs a number of windows that divides it; a cost is charged until the account refuses it.
     let endless = GOOD.replace("until = \"2008-03-01T00:00:00Z\"\n", "").replace(", windows = 12", "");
     assert!(
         parse(&endless).unwrap_err().to_string().contains("a share of a lifetime among windows without end")
     );
     assert!(parse(&endless.replace(SHARE, "cost = { rho = 0.001, delta = 1e-9 }")).is_ok());
-    // B37: windows take late records for as long as is said, and are held for as long; no length of it is wrong.
+    // B37: windows take late records for the stated lateness, and are held for that long; every length is
+    // valid.
     assert!(parse(&GOOD.replace("[privacy]", "late = \"400 days\"\n[privacy]")).is_ok());
-    // B23, B25, B42 and B43 are the ledger's to refuse, B32, B33 and B36 the library's, B39 has no sink to ask.
+    // B23, B25, B42 and B43 are refused by the ledger, B32, B33 and B36 by the library; B39 would need a sink
+    // that can be asked.
 }

@@ -1,4 +1,4 @@
-//! Writing the declared fields of a source into the text of its job file.
+//! Edits of a job file: declaring the fields of its source.
 
 use toml::de::{DeTable, DeValue};
 
@@ -7,8 +7,8 @@ use super::told::text as quoted;
 /// The longest line of a list, in bytes.
 const WIDTH: usize = 110;
 
-/// Returns the text of a job file with these fields declared in its `[source]`, and nothing else changed; `None` where
-/// the table is not written with a field a line.
+/// Returns the text of a job file with these fields declared in its `[source]`, and nothing else changed;
+/// `None` if the table is not written with one field a line.
 pub fn declare_fields(text: &str, fields: &[String]) -> Option<String> {
     let table = DeTable::parse(text).ok()?;
     let DeValue::Table(source) = table.get_ref().get("source")?.get_ref() else { return None };
@@ -27,7 +27,7 @@ pub fn declare_fields(text: &str, fields: &[String]) -> Option<String> {
     Some(format!("{}\nfields = {list}{}", text.get(..end)?, text.get(end..)?))
 }
 
-/// A list over as many lines as it takes.
+/// Formats a list over as many lines as it needs.
 fn list(fields: &[String]) -> String {
     let mut list = "[".to_owned();
     let mut width = list.len() + "fields = ".len();
@@ -55,7 +55,7 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    // Refutes a list that goes elsewhere, and a change of anything else.
+    // Refutes a list that is inserted elsewhere, and a change of anything else.
     #[test]
     fn fields_are_declared_behind_the_type_or_in_the_place_of_those_before() {
         let before = "[job]\nname = \"x\" # type = 1\n\n[source]\ntype = \"jsonl\"   # a log\npath = \"a\"\n";

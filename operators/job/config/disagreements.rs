@@ -1,4 +1,5 @@
-//! Fields that are right by themselves and wrong together; and files that are wrong in many ways at once.
+//! Tests of fields that are valid by themselves and contradict each other, and of files with many mistakes at
+//! once.
 
 use super::refusals::{BUDGET, COUNT, KEYS, NOISE, SHARE, check};
 use super::tests::{GOOD, parse};
@@ -15,7 +16,7 @@ fn tables_that_do_not_go_together() {
         (SHARE, "share = 0.5\npeople = «{}", &["a second statistic"]),
         (KEYS, "\"discover\" }\nover = «\"45 days\"\n#", &["release[1].over", "a whole multiple of every"]),
         (KEYS, "\"discover\" }\nover = «\"1 day\"\n#", &["a whole multiple of every"]),
-        // One budget, one number of windows.
+        // One budget has one number of windows.
         (
             SHARE,
             "share = 0.5\n[[release]]\nname = \"more\"\nevery = \"1 day\"\npeople = {}\nbound = { windows = 12 }\nnoise = \"gaussian\"\nshare = «0.500000000000000001",
@@ -42,7 +43,7 @@ fn tables_that_do_not_go_together() {
             &["each span of time pays for itself"],
         ),
     ]);
-    // A share of a lifetime without end, in three ways of having an end.
+    // A share of a lifetime without end, with three remedies that give it one.
     let endless = GOOD.replace(", windows = 12", "");
     assert!(parse(&endless).is_ok());
     for line in ["from = \"2003-05-01T00:00:00Z\"\n", "until = \"2008-03-01T00:00:00Z\"\n"] {
@@ -59,7 +60,7 @@ fn tables_that_do_not_go_together() {
     }
 }
 
-// Refutes the advice to state windows, in a release that has none, under a promise that refuses them.
+// Refutes the advice to state windows in a release that has none, under a promise that refuses them.
 #[test]
 fn windows_that_are_refused_are_asked_of_no_other_release() {
     let two = GOOD.replace(
@@ -151,7 +152,7 @@ fn keys_and_bounds_that_cannot_be() {
     let record = GOOD.replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("20:18: release[1].bound.keys: found more than there can be"), "{refused}");
-    // A record is in the windows that hold its time, and in no number of others.
+    // A record is in the windows that contain its time, and a bound of windows does not apply to it.
     let windowed =
         record.replace("bound = { keys = 3, per_key = 1, windows = 12 }", "bound = { windows = 12 }");
     let refused = parse(&windowed).unwrap_err();

@@ -1,4 +1,4 @@
-//! Which windows a release has.
+//! The window step of a release: a fixed span, a unit of the calendar, or a single window.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use super::span::{fixed, split};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{Span, in_words};
 
-/// How often a release has a window.
+/// The step between the starts of a release's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Every {
-    /// Each span of this length: hours, minutes, seconds.
+    /// A fixed span: hours, minutes, seconds.
     Span(Span),
-    /// So many units of the calendar, in the zone of the source: a day may have 23 hours or 25.
+    /// A number of calendar units, in the zone of the source: a day may have 23 hours or 25.
     Calendar(u32, CalendarUnit),
-    /// Once, over everything.
+    /// A single window over everything.
     All,
 }
 
@@ -21,19 +21,19 @@ pub enum Every {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CalendarUnit {
-    /// From midnight to midnight.
+    /// A day, from midnight to midnight.
     Day,
     /// Seven days.
     Week,
-    /// From a first to the next.
+    /// A month, from its first day to the first day of the next.
     Month,
     /// Twelve months.
     Year,
 }
 
-/// No window is shorter: what is told more often is told for ever.
+/// The shortest window, in microseconds: each release is published for ever, so a shorter step is refused.
 const SHORTEST: i64 = 1_000_000;
-/// No window is longer: ten years, as a policy against slips of a unit.
+/// The longest window, ten years: a policy against a mistaken unit.
 const LONGEST_DAYS: i64 = 3_653;
 const DAY: i64 = 86_400_000_000;
 const HOUR: u64 = 3_600_000_000;
@@ -43,7 +43,7 @@ impl Every {
     ///
     /// # Errors
     ///
-    /// If it is none of these, shorter than a second or longer than ten years.
+    /// If the text is none of these, or the length is below a second or above ten years.
     pub fn parse(text: &str) -> Result<Every, Invalid> {
         if text == "all" {
             return Ok(Every::All);
@@ -74,8 +74,8 @@ impl Every {
         }
     }
 
-    /// How many windows one moment is in when windows are as long as `self` and one starts with each `step`; `None`
-    /// where the one is no multiple of the other.
+    /// Returns the number of windows that contain one moment if windows are as long as `self` and one starts
+    /// with each `step`; `None` if the length is no multiple of the step.
     pub(crate) fn over(self, step: Every) -> Option<u64> {
         let whole =
             |long: u64, short: u64| (long >= short && long.is_multiple_of(short)).then(|| long / short);
@@ -92,7 +92,8 @@ impl Every {
     }
 }
 
-/// As it is read again: a span of whole days is so many hours, for a day is the calendar's.
+/// Prints a text that is read as the same step: a span of whole days is printed in hours, since a day is a
+/// calendar unit.
 impl fmt::Display for Every {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,7 +119,7 @@ impl fmt::Display for Every {
 }
 
 impl CalendarUnit {
-    /// As days or as months: neither has a whole number of the other.
+    /// Converts to days or to months: neither is a whole number of the other.
     fn times(self, count: u32) -> (CalendarUnit, u64) {
         match self {
             CalendarUnit::Day => (CalendarUnit::Day, count.into()),

@@ -1,8 +1,8 @@
 //! The list of all fields of a job file, for `discreet fields` and for tests of every option.
 //!
-//! Each reader of this directory decides itself which fields are required and what a value must be. With debug assertions on,
-//! a table that reads a field without a row here, or a choice between other words than those of its row, panics: so
-//! a field without a row fails the first test that reads its table.
+//! Each reader in this directory decides itself which fields are required and which values are valid. With
+//! debug assertions on, a table that reads a field without a row here, or a choice between other words than
+//! those of its row, panics: so a field without a row fails the first test that reads its table.
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ use serde::Serialize;
 pub struct JobField {
     /// The path of the field, such as `release.bound.keys`; an entry of a list has no number.
     pub path: &'static str,
-    /// The kind of value that it takes.
+    /// The kind of value that the field takes.
     pub value: &'static str,
-    /// The words that it takes, where these can be listed.
+    /// The words that the field takes, if they can be listed.
     pub words: &'static [&'static str],
 }
 
 impl JobField {
-    /// The kind of its value with the words that it takes, as in `a word: drop, reject, shared`.
+    /// Returns the kind of value together with the words, as in `a word: drop, reject, shared`.
     pub fn takes(&self) -> String {
         match self.words {
             [] => self.value.to_owned(),
@@ -178,7 +178,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     number("release.cost.delta"),
 ];
 
-/// Returns the row of a field as a mistake names it: `release[2].bound.keys`.
+/// Returns the row of a field, given its path in a mistake: `release[2].bound.keys`.
 pub(super) fn row(named: &str) -> Option<&'static JobField> {
     let mut path = String::with_capacity(named.len());
     let mut inside = false;
@@ -202,7 +202,7 @@ mod tests {
     use super::super::{Job, running, statistic};
     use super::*;
 
-    // Refutes a row whose words are not those that its reader takes.
+    // Refutes a row whose words differ from those of its reader.
     #[test]
     fn rows_have_the_words_of_their_readers() {
         let of = |path| row(path).unwrap().words;
@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(row("release[1].bound.key"), None);
     }
 
-    // Refutes a table whose fields are read without being listed: the reader of each table must find all of them here.
+    // Refutes a table that reads a field without a row: the reader of each table must find every one of its
+    // fields here.
     #[test]
     #[should_panic(expected = "without a row")]
     fn a_field_without_a_row_is_found() {
@@ -230,7 +231,8 @@ mod tests {
         super::super::node::TableNode::root(&page, table.get_ref(), &["name"], &[]);
     }
 
-    // Refutes a row that no reader knows: a table with that field alone is refused for another reason than the field.
+    // Refutes a row that no reader uses: a table with that field alone is refused for another reason than the
+    // field.
     #[test]
     fn every_row_is_known_to_a_reader() {
         for field in JOB_FIELDS.iter().filter(|field| field.path.contains('.')) {

@@ -1,9 +1,9 @@
-//! `[limits]`: what a job may take from its machine.
+//! `[limits]`: resource limits of a job.
 
 use super::node::ConfigNode;
 use super::span::{SIZE_WORDS, bytes};
 
-/// What a job may take from its machine; nothing is limited that is not named.
+/// The resource limits of a job; a resource without a field is not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ResourceLimits {

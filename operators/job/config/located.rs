@@ -1,7 +1,7 @@
-//! Mistakes in a job file, each at its place.
+//! Mistakes in a job file, each with its line and column.
 //!
-//! A job file is public, so what was found is shown, with its line. The one thing that a line may hold and nobody should
-//! see again is an address with a password in it; such a line is not shown.
+//! A job file is public, so a mistake shows its line. The one secret that a line may hold is an address with
+//! a password; such a line is not shown.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,11 +13,11 @@ pub(super) use crate::words::{listed, quoted};
 /// The most characters of a line that are shown.
 const SHOWN: usize = 110;
 
-/// Everything that is wrong with one job file, in the order of the file. Never empty.
+/// All mistakes in one job file, in the order of the file. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistakes(Vec<Mistake>);
 
-/// One thing that is wrong with a job file: where, what was found, and what to give instead.
+/// One mistake in a job file: its place, the text found there, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     path: String,
@@ -31,33 +31,33 @@ pub struct Mistake {
     excerpt: Option<Excerpt>,
 }
 
-/// What sort of mistake it is.
+/// The kind of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MistakeKind {
     /// The file cannot be read, or is no text.
     Unreadable,
-    /// It is not TOML.
+    /// The file is not TOML.
     Syntax,
-    /// A field or a word that means nothing here.
+    /// An unknown field or word.
     Unknown,
-    /// A field that is needed is not there.
+    /// A required field is missing.
     Missing,
     /// A value of another type than the field's.
     Type,
     /// A value that is out of range or does not follow its grammar.
     Value,
-    /// Two parts of the file that do not go together.
+    /// Two parts of the file that contradict each other.
     Conflict,
 }
 
 impl Mistakes {
-    /// One by one.
+    /// Returns the mistakes one by one.
     pub fn iter(&self) -> impl Iterator<Item = &Mistake> {
         self.0.iter()
     }
 
-    /// A file that cannot be read at all.
+    /// Returns the mistake of a file that cannot be read at all.
     pub(super) fn unreadable(
         path: &str,
         found: impl Into<String>,
@@ -78,37 +78,37 @@ impl Mistakes {
 }
 
 impl Mistake {
-    /// The file, as it was named.
+    /// Returns the path of the file, as the caller gave it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The line, counted from 1.
+    /// Returns the line, counted from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The column in characters, counted from 1.
+    /// Returns the column in characters, counted from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// The field, such as `release[1].bound.keys`; releases and entries of lists are counted from 1.
+    /// Returns the field, such as `release[1].bound.keys`; releases and entries of lists are counted from 1.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// What sort of mistake it is.
+    /// Returns the kind of the mistake.
     pub fn kind(&self) -> MistakeKind {
         self.kind
     }
 
-    /// What to give instead.
+    /// Returns the remedy: the value or field to give instead.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
 
-    /// The word that was probably meant.
+    /// Returns the word that was probably meant.
     pub fn meant(&self) -> Option<&str> {
         self.meant.as_deref()
     }
@@ -142,7 +142,7 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// The text of one file, and what was found wrong with it so far.
+/// The text of one file, and the mistakes found in it so far.
 #[derive(Debug)]
 pub(super) struct ConfigPage<'a> {
     path: &'a str,
@@ -150,7 +150,7 @@ pub(super) struct ConfigPage<'a> {
     mistakes: RefCell<Vec<Mistake>>,
 }
 
-/// What is wrong, apart from where.
+/// A mistake without its place.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) kind: MistakeKind,
@@ -164,7 +164,7 @@ impl Wrong {
         Wrong { kind, found: found.into(), remedy: remedy.into(), meant: None }
     }
 
-    /// A word that is none of those known here.
+    /// Creates the mistake of an unknown word, given the known ones.
     pub(super) fn word(found: &str, known: &[&str]) -> Wrong {
         let meant = meant(found, known).map(str::to_owned);
         Wrong { meant, ..Wrong::new(MistakeKind::Unknown, quoted(found), listed(known)) }
@@ -188,7 +188,7 @@ impl<'a> ConfigPage<'a> {
         self.mistakes.borrow().is_empty()
     }
 
-    /// What was asked for, if nothing was wrong.
+    /// Returns the value if the page has no mistakes, and otherwise the mistakes in the order of the file.
     pub(super) fn finish<T>(self, value: Option<T>) -> Result<T, Mistakes> {
         let mut mistakes = self.mistakes.into_inner();
         match value {
@@ -201,7 +201,7 @@ impl<'a> ConfigPage<'a> {
     }
 }
 
-/// The line of a mistake, as much of it as fits, and where under it the mark goes.
+/// The line of a mistake, cut to fit, and the position and width of the mark under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Excerpt {
     text: String,
@@ -209,7 +209,7 @@ struct Excerpt {
     width: usize,
 }
 
-/// Line and column of a place, and the line itself.
+/// Returns the line and column of a place, and the excerpt to show.
 fn look(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
     let start = (0..=place.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = &text[..start];
@@ -217,12 +217,12 @@ fn look(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
     let line = before.matches('\n').count() + 1;
     let column = before[opening..].chars().count() + 1;
     let content = text[opening..].lines().next().unwrap_or("");
-    // Neither a password nor an empty line is worth showing.
+    // A line with a password or an empty line is not shown.
     if content.is_empty() || (content.contains("://") && content.contains('@')) {
         return (line, column, None);
     }
     let marked = text.get(start..place.end).unwrap_or("").lines().next().unwrap_or("").chars().count();
-    // Of a long line the part around the mistake, a third of it before.
+    // Of a long line, show the part around the mistake, with a third of the width before it.
     let first = if content.chars().count() > SHOWN { column.saturating_sub(1 + SHOWN / 3) } else { 0 };
     let shown: String = content.chars().skip(first).take(SHOWN).map(plain).collect();
     let margin: String = shown.chars().take(column - 1 - first).map(|_| ' ').collect();
@@ -231,7 +231,7 @@ fn look(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
     (line, column, Some(Excerpt { text: shown, margin, width }))
 }
 
-/// One place wide, and nothing that a terminal acts on.
+/// Returns a character of one column that no terminal acts on.
 fn plain(character: char) -> char {
     match character {
         '\t' => ' ',

@@ -1,12 +1,12 @@
 //! Job files: TOML, read by hand so that every mistake has its line and column.
 //!
-//! A table is a file of this directory, and says at its top which fields it has; a field that is none of them is refused
-//! where it stands. Budgets, costs and shares are read from their text as exact decimals and are never floats. What each
-//! value must be is decided where it is read; what must be right between tables, once all of them are; and nothing is
-//! looked at again after that.
+//! Each table has a file of this directory, which lists its fields at its top; any other field is refused in
+//! its place. Budgets, costs and shares are read from their text as exact decimals and are never floats. The
+//! validity of a value is decided in its reader; the consistency of tables with each other, once all of them
+//! are read; and nothing is validated again after that.
 //!
-//! `config/reviews.toml` is a job file with a word about each field; those of windows that are added up (`running`, `strategy`, and
-//! `over` beside them) are in `config/running.toml`.
+//! `config/reviews.toml` is a job file with a comment on each field; the fields of windows that are added up
+//! (`running`, `strategy`, and `over` beside them) are in `config/running.toml`.
 
 mod agree;
 #[cfg(test)]
@@ -71,40 +71,41 @@ use node::{ConfigNode, TableNode};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Job {
-    /// Its name.
+    /// The name of the job.
     pub name: Name,
-    /// Which version of its code and of its parameters.
+    /// The version of the job's code and parameters.
     pub version: u64,
-    /// Before which there is no window.
+    /// The start of the first window, if the file states one.
     pub from: Option<Time>,
-    /// After which there is no window.
+    /// The time after which there is no window, if the file states one.
     pub until: Option<Time>,
-    /// How long a live run takes to publish what is ready.
+    /// The slack of a live run: a window is published one slack after its end and its lateness, or a whole
+    /// number of slacks later.
     pub slack: Span,
-    /// Where records come from.
+    /// The source of the records.
     pub source: SourceSpec,
-    /// Who is protected, what is promised, and where the account is kept.
+    /// The privacy unit, the promise, and the budget account.
     pub privacy: Privacy,
-    /// What the job may take from its machine.
+    /// The resource limits of the job.
     pub limits: ResourceLimits,
-    /// What is published; at least one.
+    /// The releases; at least one.
     pub releases: Vec<ReleaseSpec>,
     pub(in crate::job) domain: AccountSpec,
     pub(crate) file: JobFile,
 }
 
-/// The file that a job was read from, as it was named, for messages. Jobs are equal wherever they were read from, and a
-/// demonstration's key depends on what a job states alone.
+/// The path of the job file, for messages. It is always equal and prints nothing: jobs are equal wherever
+/// they were read from, and a demonstration's key depends only on the statements of the job.
 #[derive(Clone)]
 pub(crate) struct JobFile(PathBuf);
 
 impl JobFile {
-    /// Its path.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Its path, as a shell takes it.
+    /// Returns the path, quoted for a shell.
     pub(crate) fn quoted(&self) -> String {
         shell_quoted(&self.0)
     }
@@ -122,7 +123,7 @@ impl fmt::Debug for JobFile {
     }
 }
 
-/// A path as one word of a command line.
+/// Quotes a path as one word of a command line.
 pub(crate) fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     if !path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c)) {
@@ -136,7 +137,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, each mistake at its place.
+    /// Every mistake in the file, each at its place.
     pub fn open(path: impl AsRef<Path>) -> Result<Job, Mistakes> {
         let path = path.as_ref();
         let shown = path.display().to_string();
@@ -155,11 +156,11 @@ impl Job {
         Job::parse(path, text)
     }
 
-    /// Reads the text of a job file that lies, or would lie, at `path`.
+    /// Reads the text of a job file at `path`, which need not exist.
     ///
     /// # Errors
     ///
-    /// As [`Job::open`].
+    /// Every mistake in the text, each at its place.
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Job, Mistakes> {
         let path = path.as_ref();
         let (shown, beside) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));
@@ -180,17 +181,17 @@ impl Job {
         }
     }
 
-    /// The domain that it states: what the ledger is asked to keep.
+    /// Returns the budget account that the job states, which the ledger must hold.
     ///
-    /// Its cap keeps half of delta apart where some release charges one. Its promise is [`Promise::Windows`] where the
-    /// releases say in how many windows a person counts.
+    /// The account's cap reserves half of delta if some release charges a delta. Its promise is
+    /// [`Promise::Windows`] if the releases state the number of windows in which a person counts.
     ///
     /// [`Promise::Windows`]: crate::accounting::Promise::Windows
     pub fn domain(&self) -> &AccountSpec {
         &self.domain
     }
 
-    /// A cost in the domain's currency, rounded up.
+    /// Returns a cost in the account's currency, rounded up.
     pub(crate) fn cost(&self, words: &CostWords) -> Result<PrivacyCost, Invalid> {
         agree::amount(words, &self.domain)
     }
@@ -205,7 +206,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let releases = root.read("release", |node| releases(&node, beside));
     let (JobHeading { name, version, from, until, slack }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
-    // Two tables are compared only when both are what they should be.
+    // Two tables are compared only if both are valid by themselves.
     if !page.is_clean() {
         return None;
     }
@@ -215,7 +216,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     Some(Job { name, version, from, until, slack, source, privacy, limits, releases, domain, file })
 }
 
-/// `[job]`.
+/// The fields of `[job]`.
 struct JobHeading {
     name: Name,
     version: u64,
@@ -245,7 +246,7 @@ fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {
     if nodes.is_empty() {
         return node.refuse("no release", "at least one [[release]]");
     }
-    // All are read before any is missed, so that each mistake is told.
+    // All entries are read before any is missed, so that each mistake is reported.
     let releases: Vec<Option<ReleaseSpec>> =
         nodes.into_iter().map(|node| release::read(node, beside)).collect();
     releases.into_iter().collect()

@@ -1,7 +1,7 @@
-//! Values of a job file with their places, and the few ways of reading one.
+//! Values of a job file with their places, and the few ways to read one.
 //!
-//! A reader that finds something wrong says so on the [`ConfigPage`] and gives back `None`; its callers go on with what stands
-//! beside it, so that one run names every mistake.
+//! A reader that finds a mistake records it on the [`ConfigPage`] and returns `None`; its callers go on with
+//! the fields beside it, so that one run reports every mistake.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::job::MistakeKind;
 use crate::words::meant;
 
-/// A value, where it stands and how one says where.
+/// A value with its place in the file and the path of its field.
 #[derive(Clone, Debug)]
 pub(super) struct ConfigNode<'a> {
     page: &'a ConfigPage<'a>,
@@ -23,19 +23,19 @@ pub(super) struct ConfigNode<'a> {
     value: &'a DeValue<'a>,
 }
 
-/// A table of which every field is known.
+/// A table whose fields were checked.
 #[derive(Clone, Debug)]
 pub(super) struct TableNode<'a> {
     page: &'a ConfigPage<'a>,
     field: String,
     place: Range<usize>,
     table: &'a DeTable<'a>,
-    /// Whether every field of it is known; one that is not may be what is missing, misspelt.
+    /// True if every field of the table is known; an unknown one may be the missing one, misspelt.
     pub(super) known: bool,
 }
 
 impl<'a> TableNode<'a> {
-    /// The whole file.
+    /// Returns the root table of the file.
     pub(super) fn root(
         page: &'a ConfigPage<'a>,
         table: &'a DeTable<'a>,
@@ -45,7 +45,7 @@ impl<'a> TableNode<'a> {
         TableNode { page, field: String::new(), place: 0..0, table, known: true }.checked(required, optional)
     }
 
-    /// Refuses fields that are neither required nor optional, and those required that are not there.
+    /// Refuses fields that are neither required nor optional, and required fields that are missing.
     fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> TableNode<'a> {
         let known: Vec<&str> = required.iter().chain(optional).copied().collect();
         for name in &known {
@@ -60,7 +60,7 @@ impl<'a> TableNode<'a> {
             }
             let absent: Vec<&str> =
                 known.iter().copied().filter(|known| !self.table.contains_key(*known)).collect();
-            // What is there already may have been meant again: another table of a list, above all.
+            // A field that is present already may have been meant again: above all another table of a list.
             let meant = meant(name, &absent).or_else(|| meant(name, &known));
             misspelt.extend(meant);
             let wrong = Wrong::new(MistakeKind::Unknown, "an unknown field", listed(&known));
@@ -89,7 +89,7 @@ impl<'a> TableNode<'a> {
         if self.field.is_empty() { name } else { format!("{}.{name}", self.field) }
     }
 
-    /// A field, if it is there.
+    /// Returns a field, if it is present.
     pub(super) fn node(&self, name: &str) -> Option<ConfigNode<'a>> {
         let (key, value) = self.table.get_key_value(name)?;
         // A table that exists through its fields alone has no place of its own.
@@ -97,17 +97,17 @@ impl<'a> TableNode<'a> {
         Some(ConfigNode { page: self.page, field: self.name(name), place, value: value.get_ref() })
     }
 
-    /// A field that is there and read; a reader that fails has said why.
+    /// Reads a field if it is present; a reader that fails has recorded the mistake.
     pub(super) fn read<T>(&self, name: &str, read: impl FnOnce(ConfigNode<'a>) -> Option<T>) -> Option<T> {
         self.node(name).and_then(read)
     }
 
-    /// Which of these fields are there.
+    /// Returns the names of those fields that are present.
     pub(super) fn present(&self, names: &[&'static str]) -> Vec<&'static str> {
         names.iter().copied().filter(|name| self.table.contains_key(*name)).collect()
     }
 
-    /// Says what is wrong with the table as a whole, or with a field that it lacks.
+    /// Records a mistake in the table as a whole, or in a field that it lacks.
     pub(super) fn refuse<T>(&self, name: &str, wrong: Wrong) -> Option<T> {
         let field = if name.is_empty() { self.field.clone() } else { self.name(name) };
         self.page.refuse(self.place.clone(), &field, wrong);
@@ -116,7 +116,7 @@ impl<'a> TableNode<'a> {
 }
 
 impl<'a> ConfigNode<'a> {
-    /// The text of a string.
+    /// Reads a string.
     pub(super) fn text(&self) -> Option<&'a str> {
         match self.value {
             DeValue::String(text) => Some(text),
@@ -124,7 +124,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// A text that is not empty.
+    /// Reads a string that is not empty.
     pub(super) fn some_text(&self) -> Option<String> {
         let text = self.text()?;
         if text.is_empty() {
@@ -134,13 +134,13 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// A number that is zero or more, read from its text.
+    /// Reads a number that is zero or more, from its text.
     pub(super) fn decimal(&self) -> Option<Decimal> {
         let text = self.number("a plain decimal number, without quotes")?;
         self.parsed(Decimal::parse("number", text))
     }
 
-    /// A whole number from `least` to `most`.
+    /// Reads a whole number from `least` to `most`.
     pub(super) fn whole(&self, least: u64, most: u64) -> Option<u64> {
         let range = format!("a whole number from {least} to {most}");
         if !matches!(self.value, DeValue::Integer(_)) {
@@ -156,7 +156,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// The text of a number as it stands in the file: no float has seen it.
+    /// Returns the text of a number as the file has it, never parsed as a float.
     pub(super) fn number(&self, needed: &str) -> Option<&'a str> {
         match self.value {
             DeValue::Integer(_) | DeValue::Float(_) => self.page.text.get(self.place.clone()),
@@ -164,7 +164,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// The text of a time, in quotes or not.
+    /// Returns the text of a time, in quotes or not.
     pub(super) fn moment(&self) -> Option<&'a str> {
         match self.value {
             DeValue::Datetime(_) => self.page.text.get(self.place.clone()),
@@ -173,7 +173,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// The entries of a list.
+    /// Returns the entries of a list.
     pub(super) fn list(&self) -> Option<Vec<ConfigNode<'a>>> {
         let DeValue::Array(entries) = self.value else { return self.mistyped("a list") };
         let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| ConfigNode {
@@ -185,7 +185,7 @@ impl<'a> ConfigNode<'a> {
         Some(entries.iter().enumerate().map(entry).collect())
     }
 
-    /// Whether something is so.
+    /// Reads a boolean.
     pub(super) fn boolean(&self) -> Option<bool> {
         match self.value {
             DeValue::Boolean(is_so) => Some(*is_so),
@@ -193,22 +193,22 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// Whether it is a list.
+    /// Returns true if the value is a list.
     pub(super) fn is_list(&self) -> bool {
         matches!(self.value, DeValue::Array(_))
     }
 
-    /// Whether it is a table.
+    /// Returns true if the value is a table.
     pub(super) fn is_table(&self) -> bool {
         matches!(self.value, DeValue::Table(_))
     }
 
-    /// Whether it is a table with this field.
+    /// Returns true if the value is a table with this field.
     pub(super) fn has(&self, name: &str) -> bool {
         matches!(self.value, DeValue::Table(table) if table.contains_key(name))
     }
 
-    /// The fields of a table, of which there are these and no others.
+    /// Reads a table with these fields and no others.
     pub(super) fn fields(
         &self,
         required: &[&'static str],
@@ -222,7 +222,7 @@ impl<'a> ConfigNode<'a> {
         Some(TableNode { page, field, place, table, known: true }.checked(required, optional))
     }
 
-    /// What is meant by a word.
+    /// Returns the meaning of a word.
     pub(super) fn choose<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
         debug_assert!(
             grammar::row(&self.field)
@@ -238,7 +238,7 @@ impl<'a> ConfigNode<'a> {
         self.wrong(Wrong::word(text, &known))
     }
 
-    /// What was made of this value elsewhere, or why nothing was.
+    /// Returns the value that a parser made of the text, or records the parser's refusal.
     pub(super) fn parsed<T>(&self, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -246,7 +246,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// The same of a text of words, of which one may be misspelt.
+    /// Does what [`ConfigNode::parsed`] does, for a text of several words, one of which may be misspelt.
     pub(super) fn parsed_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
         let DeValue::String(text) = self.value else { return self.parsed(result) };
         let Err(invalid) = result else { return self.parsed(result) };
@@ -257,7 +257,8 @@ impl<'a> ConfigNode<'a> {
         self.wrong(Wrong { meant: meant.map(str::to_owned), ..wrong })
     }
 
-    /// The value `names` lead to, as far as there is one: what is wrong about it is said there.
+    /// Returns the value at the path `names`, or its nearest ancestor that exists: mistakes about it are
+    /// reported there.
     pub(super) fn at(&self, names: &[&str]) -> ConfigNode<'a> {
         let next = names.split_first().and_then(|(name, rest)| {
             let DeValue::Table(table) = self.value else { return None };
@@ -267,12 +268,12 @@ impl<'a> ConfigNode<'a> {
         next.unwrap_or_else(|| self.clone())
     }
 
-    /// Says that the value is out of range or does not follow its grammar.
+    /// Refuses a value that is out of range or does not follow its grammar.
     pub(super) fn refuse<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
         self.wrong(Wrong::new(MistakeKind::Value, found, remedy))
     }
 
-    /// Says that the value does not go with another.
+    /// Refuses a value that contradicts another.
     pub(super) fn conflict<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
         self.wrong(Wrong::new(MistakeKind::Conflict, found, remedy))
     }

@@ -1,4 +1,4 @@
-//! The numbers of a job file: bounds of a value, and parts of a budget.
+//! The numbers of a job file: bounds of a value, shares of the budget, and quantile fractions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,32 +9,34 @@ use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::DecimalPoint;
 
-/// A bound or an edge of public range, exactly as written: finite, within 2^53 of zero, and never a negative zero.
+/// A bound of a value or an edge of a public range, exactly as written: finite, within 2^53 of zero, and
+/// never a negative zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConfigNumber {
-    /// Not divisible by ten, unless zero: then numbers are equal when their parts are.
+    /// The digits, not divisible by ten unless zero: then two numbers are equal exactly when their parts are
+    /// equal.
     digits: i128,
     power: i32,
 }
 
-/// Up to here every whole number is a float.
+/// The largest magnitude of a number: every whole number up to here is a float.
 const LARGEST: f64 = (1u64 << 53) as f64;
-/// So many digits fit 128 bits with room to spare.
+/// The most digits of a number: they fit 128 bits with room to spare.
 const DIGITS: usize = 36;
 
 impl ConfigNumber {
     pub(crate) const ZERO: ConfigNumber = ConfigNumber { digits: 0, power: 0 };
 
-    /// Reads a plain decimal number, with a `-` where it is below zero.
+    /// Reads a plain decimal number, with a `-` if it is below zero.
     ///
     /// # Errors
     ///
-    /// If it is none, too far from zero, or of more than 36 digits.
+    /// If the text is no such number, or the number is too far from zero or has more than 36 digits.
     pub fn parse(text: &str) -> Result<ConfigNumber, Invalid> {
         let refuse = |kind| Invalid::new("number", kind, "a plain decimal number within 2^53 of zero");
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
-            // Two signs.
+            // The text has two signs.
             InvalidKind::Negative => refuse(InvalidKind::Malformed),
             kind => refuse(kind),
         })?;
@@ -58,35 +60,35 @@ impl ConfigNumber {
         }
     }
 
-    /// The nearest float, which is finite.
+    /// Returns the nearest float, which is finite.
     pub fn to_f64(self) -> f64 {
-        // Within the grammar of floats, and within their range.
+        // The text is within the grammar of floats, and the number within their range.
         format!("{}e{}", self.digits, self.power).parse().unwrap_or(f64::INFINITY)
     }
 
-    /// Ten to a power from -18 to 18.
+    /// Returns ten to the power of `power`, which is from -18 to 18.
     pub(crate) fn power(power: i32) -> ConfigNumber {
         ConfigNumber { digits: 1, power }
     }
 
-    /// How far it is from zero.
+    /// Returns the absolute value.
     pub(crate) fn size(self) -> ConfigNumber {
-        // It has 36 digits at most.
+        // There are 36 digits at most, so nothing saturates.
         ConfigNumber { digits: self.digits.saturating_abs(), ..self }
     }
 
-    /// Whether there is nothing behind its point.
+    /// Returns true if the number has no digits after its decimal point.
     pub(crate) fn is_whole(self) -> bool {
         self.power >= 0
     }
 
-    /// A whole number, and the power of ten by which it is multiplied.
+    /// Returns a whole number, and the power of ten that multiplies it.
     pub(crate) fn parts(self) -> (i128, i32) {
         (self.digits, self.power)
     }
 }
 
-/// Exactly: two numbers that are one float are two numbers.
+/// Compares exactly: two different numbers that round to one float are different.
 impl Ord for ConfigNumber {
     fn cmp(&self, other: &ConfigNumber) -> Ordering {
         let common = self.power.min(other.power);
@@ -103,7 +105,7 @@ impl PartialOrd for ConfigNumber {
     }
 }
 
-/// As a plain decimal that is read as the same number.
+/// Prints a plain decimal that is read as the same number.
 impl fmt::Display for ConfigNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.power {
@@ -116,26 +118,26 @@ impl fmt::Display for ConfigNumber {
     }
 }
 
-/// A part of a budget: above 0 and at most 1, in parts of 10^18, so that parts are added exactly.
+/// A share of the budget: above 0 and at most 1, stored in units of 10^-18, so that shares are added exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BudgetShare(u64);
 
 impl BudgetShare {
-    /// The whole.
+    /// The whole budget.
     pub const WHOLE: BudgetShare = BudgetShare(10u64.pow(Self::DIGITS));
 
     const DIGITS: u32 = 18;
 
-    /// Reads a part exactly.
+    /// Reads a share exactly.
     ///
     /// # Errors
     ///
-    /// If it is not above 0 and at most 1, or has more than 18 digits behind the point.
+    /// If the decimal is not above 0 and at most 1, or has more than 18 digits after the decimal point.
     pub fn of(decimal: &Decimal) -> Result<BudgetShare, Invalid> {
         let refuse =
             |kind| Err(Invalid::new("share", kind, "a part above 0 and at most 1, with at most 18 digits"));
         let (digits, exponent) = decimal.parts();
-        // With the zeros of its end in the power, a number has one form.
+        // Trailing zeros move into the exponent, so that equal numbers have one form.
         let kept = digits.trim_end_matches('0');
         let exponent = exponent + (digits.len() - kept.len()) as i32;
         let kept = kept.trim_start_matches('0');
@@ -152,29 +154,29 @@ impl BudgetShare {
         }
     }
 
-    /// As it stands in a job file.
+    /// Returns the share as a decimal, as a job file states it.
     pub fn to_decimal(self) -> Decimal {
         Decimal::of(&self.0.to_string(), -(Self::DIGITS as i32))
     }
 
-    /// In parts of 10^18.
+    /// Returns the share in units of 10^-18.
     pub fn parts(self) -> u64 {
         self.0
     }
 }
 
-/// Which quantile: a part between 0 and 1, in millionths.
+/// The fraction of a quantile: between 0 and 1, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QuantileFraction(u32);
 
 impl QuantileFraction {
     const DIGITS: u32 = 6;
 
-    /// Reads a part exactly.
+    /// Reads a fraction exactly.
     ///
     /// # Errors
     ///
-    /// If it is not between 0 and 1, or has more than 6 digits behind the point.
+    /// If the decimal is not between 0 and 1, or has more than 6 digits after the decimal point.
     pub fn of(decimal: &Decimal) -> Result<QuantileFraction, Invalid> {
         let refuse = |kind| Invalid::new("q", kind, "a part between 0 and 1, with at most 6 digits");
         let share = BudgetShare::of(decimal).map_err(|refused| refuse(refused.kind()))?;
@@ -186,13 +188,13 @@ impl QuantileFraction {
         }
     }
 
-    /// In parts of a million.
+    /// Returns the fraction in millionths.
     pub fn millionths(self) -> u32 {
         self.0
     }
 }
 
-/// As it stands in a job file.
+/// Prints the fraction as a job file states it.
 impl fmt::Display for QuantileFraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let behind = format!("{:06}", self.0);
@@ -229,7 +231,7 @@ mod tests {
         }
     }
 
-    // Refutes a number that is compared, told or kept as a float.
+    // Refutes a number that is compared, printed or stored as a float.
     #[test]
     fn numbers_are_exact() {
         let number = |text: &str| ConfigNumber::parse(text).unwrap();
@@ -247,7 +249,7 @@ mod tests {
         );
     }
 
-    // Refutes a quantile that is rounded, and an end of all numbers that is taken for one.
+    // Refutes a quantile that is rounded, and a fraction of 0 or 1 that is accepted as a quantile.
     #[test]
     fn quantiles_are_read_exactly() {
         let of = |text: &str| QuantileFraction::of(&Decimal::parse("q", text).unwrap());

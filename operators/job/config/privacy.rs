@@ -1,4 +1,4 @@
-//! `[privacy]`: who is protected, what is promised, and how much may be spent on it.
+//! `[privacy]`: the privacy unit, the promise, the budget and its ledger.
 
 use std::path::{Path, PathBuf};
 
@@ -9,53 +9,55 @@ use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{LedgerKey, Name};
 
-/// Who is protected, what is promised, and where the account is kept.
+/// The `[privacy]` table: the privacy unit, the promise, the budget, and the ledger that holds the budget
+/// account.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Privacy {
-    /// Whose presence is hidden.
+    /// The privacy unit: a person, or one record.
     pub protected: Protected,
-    /// What is promised. The domain may say [`Promise::Windows`] where this says [`Promise::Lifetime`].
+    /// The promise of the job file. The budget account may state [`Promise::Windows`] if this is
+    /// [`Promise::Lifetime`].
     pub promise: Promise,
-    /// How much may be spent.
+    /// The privacy budget, as written.
     pub budget: BudgetWords,
-    /// The ledger's file, or its address.
+    /// The path of the ledger's file, or its address.
     pub ledger: PathBuf,
-    /// The domain in it.
+    /// The name of the budget account in the ledger.
     pub domain: Name,
-    /// The file of the ledger's key.
+    /// The path of the file that holds the ledger's key.
     pub key: PathBuf,
-    /// A file that the ledger must not be behind.
+    /// The path of the anchor, a file that the ledger must not be behind.
     pub anchor: Option<PathBuf>,
 }
 
-/// Whose presence is hidden.
+/// The privacy unit whose presence is hidden.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Protected {
-    /// Everything that one person did.
+    /// User-level privacy: all records of one person.
     Person {
-        /// The field that says who it was.
+        /// The field that identifies the person.
         field: String,
-        /// What becomes of records in which nobody is named.
+        /// The treatment of records that name no person.
         missing: Missing,
     },
-    /// One record.
+    /// Event-level privacy: one record.
     Record,
 }
 
-/// What becomes of records in which nobody is named.
+/// The treatment of records that name no person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Missing {
-    /// They are left out.
+    /// The records are left out.
     Drop,
-    /// They count as unreadable.
+    /// The records count as unreadable.
     Reject,
-    /// They are all one person's.
+    /// The records all belong to one shared person.
     Shared,
 }
 
 impl Protected {
-    /// The neighbours about which every cost of the job speaks.
+    /// Returns the adjacency that every privacy cost of the job refers to.
     pub fn neighbours(&self) -> Adjacency {
         let unit = match self {
             Protected::Person { .. } => PrivacyUnit::Person,
@@ -66,7 +68,8 @@ impl Protected {
 }
 
 impl Protected {
-    /// Who one person is, as the account states it; nothing where a record is what is protected.
+    /// Describes the identity of a person, as the budget account states it; `None` if the privacy unit is a
+    /// record.
     pub fn person(&self) -> Option<String> {
         let Protected::Person { field, missing } = self else { return None };
         let missing = match missing {
@@ -78,27 +81,27 @@ impl Protected {
     }
 }
 
-/// A budget as it was written.
+/// A privacy budget as the job file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BudgetWords {
     /// The bound of the privacy loss.
     pub epsilon: Option<Decimal>,
-    /// How much probability may lie beyond it.
+    /// The probability with which the privacy loss may exceed epsilon.
     pub delta: Option<Decimal>,
     /// The budget in zCDP.
     pub rho: Option<Decimal>,
-    /// Below which order it speaks; every order where it is not said.
+    /// The Rényi order below which the budget holds; every order if the file states none.
     pub omega: Omega,
 }
 
 impl BudgetWords {
-    /// Whether it is of epsilon alone.
+    /// Returns true if the budget is pure epsilon.
     pub(super) fn is_pure(&self) -> bool {
         self.epsilon.is_some() && self.delta.is_none()
     }
 
-    /// The cap that it comes to; half of delta is kept apart where some release charges a delta.
+    /// Returns the cap that the budget comes to. Half of delta is reserved if some release charges a delta.
     pub(in crate::job) fn cap(&self, deltas_are_charged: bool) -> Result<PrivacyCost, Invalid> {
         limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), deltas_are_charged, self.omega)
     }
@@ -151,7 +154,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
 }
 
 impl Privacy {
-    /// Whether the ledger is on a server.
+    /// Returns true if the ledger is on a server.
     pub fn is_remote(&self) -> bool {
         is_address(&self.ledger)
     }
@@ -169,7 +172,7 @@ fn person(node: &ConfigNode<'_>) -> Option<Protected> {
     Some(Protected::Person { field: field?, missing: missing? })
 }
 
-/// `lifetime`, `any 30 days`, `each day`.
+/// Reads `lifetime`, `any 30 days`, `each day`.
 fn promise(text: &str) -> Result<Promise, Invalid> {
     let length = |text| fixed(text).map(|span| span.as_microseconds().unsigned_abs());
     match text.split_once(' ') {
@@ -206,14 +209,14 @@ fn budget(node: ConfigNode<'_>) -> Option<BudgetWords> {
         Some(omega) => node.at(&["omega"]).parsed(Omega::below(omega.to_f64()))?,
     };
     let words = BudgetWords { epsilon, delta, rho, omega };
-    // What is wrong is named by its field: what is said beside something that excludes it, too.
+    // The mistake names the field that is wrong, also a field beside one that excludes it.
     match words.cap(true).and_then(|_| words.cap(false)) {
         Ok(_) => Some(words),
         Err(invalid) => node.at(&[invalid.field()]).parsed(Err(invalid)),
     }
 }
 
-/// A path, or an address of Postgres. One with a password in it is not shown.
+/// Reads a path, or an address of Postgres. An address with a password is refused and not shown.
 fn ledger(node: &ConfigNode<'_>, beside: &Path) -> Option<PathBuf> {
     let text = node.some_text()?;
     let place = "the path of a file on a local disk, or postgres://user@host/database?ledger=name";

@@ -1,7 +1,7 @@
-//! What a release asks of the order of numbers: the largest of a field, and its quantiles.
+//! Statistics by rank: the largest value of a field, and its quantiles.
 //!
-//! Both are answered on a grid, a list of possible answers that is public. It is written exactly: a step that does not
-//! lead from one end to the other is refused, and no end is moved.
+//! Both are answered on a grid, a public list of possible answers. The grid is written exactly: a step that
+//! does not lead from one end to the other is refused, and no end is moved.
 
 use dashu_int::{IBig, UBig};
 
@@ -14,64 +14,65 @@ use super::statistic::{StatisticSpec, measure, rising};
 use crate::job::MistakeKind;
 use crate::job::offer::misfit;
 
-/// The one number of a person of which the largest is asked.
+/// The one value of a person among which the largest is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaximumOf {
-    /// The greatest of this field in its records.
+    /// The greatest value of this field in the person's records.
     Greatest(String),
-    /// The sum of this field over its records.
+    /// The sum of this field over the person's records.
     Sum(String),
-    /// How many records it has.
+    /// The number of the person's records.
     Count,
 }
 
-/// The possible answers.
+/// The grid of possible answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GridSpec {
-    /// Zero, and from one step on sixteen in every doubling. A step is 10 to the power of minus so many digits.
+    /// Zero, and from one step on sixteen answers in every doubling. The step is 10^-n for the given number
+    /// n.
     Log(i32),
-    /// The same of whole numbers, on both sides of zero.
+    /// A logarithmic grid of whole numbers, on both sides of zero.
     SignedLog,
-    /// From an end to the other.
+    /// Answers at an even step from one end to the other.
     Steps {
-        /// The first.
+        /// The first answer.
         from: ConfigNumber,
-        /// The last.
+        /// The last answer.
         to: ConfigNumber,
-        /// Between two.
+        /// The distance between two answers.
         step: ConfigNumber,
     },
-    /// These, rising.
+    /// The listed answers, in ascending order.
     List(Vec<ConfigNumber>),
 }
 
-/// Which quantiles of a field are asked, and among which answers.
+/// The quantiles of a field that a release publishes, and their possible answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuantilesSpec {
     /// The field.
     pub of: String,
-    /// Which; at least one, rising.
+    /// The fractions of the quantiles; at least one, in ascending order.
     pub q: Vec<QuantileFraction>,
-    /// The least that counts.
+    /// The lower end of the range in which values count.
     pub low: ConfigNumber,
-    /// The most that counts.
+    /// The upper end of the range in which values count.
     pub high: ConfigNumber,
-    /// Between two answers; as fine as the range allows where it is left out.
+    /// The distance between two answers; as fine as the range allows if it is left out.
     pub step: Option<ConfigNumber>,
 }
 
-/// A range has no more answers, so that their number times any weight fits 128 bits.
+/// The most answers in a range, so that their number times any weight fits 128 bits.
 const MOST_POINTS: u64 = 1 << 40;
-/// Permute-and-flip looks at every answer.
+/// The most answers for permute-and-flip, which evaluates every one.
 const MOST_FLIPPED: u64 = 1 << 16;
-/// More quantiles of one field are a histogram.
+/// The most quantiles of one field: more are a histogram.
 const MOST_QUANTILES: usize = 100;
-/// A step has so many digits behind the point, or zeros before it.
+/// The most digits of a step after its decimal point, or zeros before it.
 const DIGITS: i32 = 18;
 
 impl MaximumOf {
-    /// Its word.
+    /// Returns the word of the job file.
     pub fn word(&self) -> &'static str {
         match self {
             MaximumOf::Greatest(_) => "greatest",
@@ -80,7 +81,7 @@ impl MaximumOf {
         }
     }
 
-    /// The field that is read.
+    /// Returns the field that is read.
     pub fn of(&self) -> Option<&str> {
         match self {
             MaximumOf::Greatest(of) | MaximumOf::Sum(of) => Some(of),
@@ -90,7 +91,8 @@ impl MaximumOf {
 }
 
 impl GridSpec {
-    /// So many answers from one number to another, both included.
+    /// Returns the number of answers from one number to another, both included; `None` if the step does not
+    /// divide the distance.
     pub(in crate::job) fn points(from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<u64> {
         let power = [from, to, step].iter().map(|number| number.parts().1).min()?;
         let whole = |number: ConfigNumber| {
@@ -104,7 +106,7 @@ impl GridSpec {
     }
 }
 
-/// `max`, without its keys.
+/// Reads the fields of `max`, except its keys.
 pub(super) fn max(fields: &TableNode<'_>) -> Option<(MaximumOf, GridSpec)> {
     let each = each(fields);
     let grid = fields.read("grid", |node| grid(&node));
@@ -123,7 +125,7 @@ fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
         ("count", Some(of)) => {
             of.conflict("a field beside a count of records", "no field, or each = \"sum\" or \"greatest\"")
         }
-        // The field that is not known was to be this one.
+        // The unknown field was probably meant to be this one.
         (_, None) if !fields.known => None,
         (_, None) => {
             let remedy = "the field of, or each = \"count\" for a person's records";
@@ -159,7 +161,7 @@ fn grid(node: &ConfigNode<'_>) -> Option<GridSpec> {
     Some(GridSpec::Steps { from, to, step })
 }
 
-/// `quantile`, without its keys.
+/// Reads the fields of `quantile`, except its keys.
 pub(super) fn quantiles(fields: &TableNode<'_>) -> Option<QuantilesSpec> {
     let q = fields.read("q", |node| fractions(&node));
     let measure = measure(fields);
@@ -176,7 +178,7 @@ pub(super) fn quantiles(fields: &TableNode<'_>) -> Option<QuantilesSpec> {
     Some(QuantilesSpec { of: measure.of, q, low: measure.low, high: measure.high, step })
 }
 
-/// A step that leads from the first answer to the last.
+/// Refuses a step that does not lead from the first answer to the last, and a range of too many answers.
 fn stepped(node: &ConfigNode<'_>, from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<()> {
     if step <= ConfigNumber::ZERO {
         return node.refuse("a step that is not above 0", "the distance between two answers");
@@ -200,7 +202,7 @@ fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
     if entries.is_empty() || entries.len() > MOST_QUANTILES {
         return node.refuse("a list of another length", "1 to 100 quantiles");
     }
-    // All are read before any is missed, so that each mistake is told.
+    // All entries are read before any is missed, so that each mistake is reported.
     let read: Vec<Option<QuantileFraction>> = entries.iter().map(read).collect();
     let fractions: Vec<QuantileFraction> = read.into_iter().collect::<Option<_>>()?;
     let falls = fractions.windows(2).position(|pair| pair[0] >= pair[1]);
@@ -216,8 +218,8 @@ fn number(node: &ConfigNode<'_>) -> Option<ConfigNumber> {
     node.parsed(ConfigNumber::parse(node.number("a number, without quotes")?))
 }
 
-/// What must be right between a statistic of this kind and the rest of the file. Answers are told as they are written, so
-/// no digit of them is rounded.
+/// Checks a statistic by rank against the rest of the file. Answers are released as they are written, so no
+/// digit of them is rounded.
 pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy) -> Option<()> {
     match &release.statistic {
         StatisticSpec::Max { each, grid, .. } => {
@@ -265,7 +267,8 @@ fn exact(numbers: &[ConfigNumber], nodes: &[ConfigNode<'_>]) -> Option<()> {
     }
 }
 
-/// Permute-and-flip is private in pure epsilon alone, and looks at every answer.
+/// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it is private, and on a
+/// grid of too many answers, since it evaluates every one.
 fn flips(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy, quantiles: &QuantilesSpec) {
     if release.noise != NoiseKind::PermuteAndFlip {
         return;

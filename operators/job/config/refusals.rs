@@ -1,8 +1,8 @@
-//! Every way in which one field is wrong by itself, and the place at which it is told: where `«` stands.
+//! Tests of every mistake in a single field, and of the place at which it is reported: the mark `«`.
 
 use super::tests::{GOOD, parse};
 
-/// In the good file, what is replaced; by what, with a mark; and words of the answer.
+/// The text of the good file to replace, its replacement with a mark, and words of the message.
 pub(super) type Case<'c> = (&'c str, &'c str, &'c [&'c str]);
 
 pub(super) fn check(cases: &[Case<'_>]) {
@@ -70,10 +70,10 @@ fn numbers_that_are_no_budget() {
         (BUDGET, "«1.0", &["a number", "a table of epsilon, delta, rho or omega"]),
         (BUDGET, "{ rho = 1, omega = «1 }", &["omega", "above 1"]),
         (BUDGET, "{ epsilon = 1, omega = «40 }", &["an omega beside pure epsilon"]),
-        // Said twice, in two ways.
+        // One field stated twice, in two ways.
         (BUDGET, "{ epsilon = 1.0, «epsilon = 2.0 }", &["duplicate key; give each field once"]),
         (BUDGET, "{ epsilon = 1.0 }\n«budget = { rho = 1.0 }", &["duplicate key; give each field once"]),
-        // A cost, in range and of one kind.
+        // A cost must be in range and in one currency.
         (SHARE, "cost = { rho = «0, delta = 1e-8 }", &["release[1].cost.rho", "zero"]),
         (SHARE, "cost = { rho = «nan, delta = 1e-8 }", &["NaN"]),
         (SHARE, "cost = { rho = «501, delta = 1e-8 }", &["too large"]),
@@ -82,7 +82,7 @@ fn numbers_that_are_no_budget() {
         (SHARE, "cost = «{ delta = 1e-8 }", &["rho or epsilon"]),
         (SHARE, "cost = «{ rho = 0.1, delta = 1e-8 }", &["12 windows are above the whole budget"]),
         (SHARE, "cost = «{ rho = 0.001, delta = 4.2e-8 }", &["12 windows are above the whole budget"]),
-        // A share, exact.
+        // A share is exact.
         (SHARE, "share = «0", &["release[1].share", "zero"]),
         (SHARE, "share = «-0.5", &["a negative number"]),
         (SHARE, "share = «1.000000000000000001", &["too large", "at most 1"]),

@@ -1,4 +1,4 @@
-//! `[[release]]`: what is published, how often, of how much of a person, and at what price.
+//! `[[release]]`: the statistic that is published, its windows, its contribution bound and its price.
 
 use std::path::Path;
 
@@ -15,51 +15,53 @@ use crate::decimal::Decimal;
 use crate::job::MistakeKind;
 use crate::ledger::Name;
 
-/// One statistic, published once a window.
+/// One statistic, published once for each window.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReleaseSpec {
-    /// Its name.
+    /// The name of the release.
     pub name: Name,
-    /// Which windows it has.
+    /// The step between the starts of its windows.
     pub every: Every,
-    /// How long each is, where it is longer than the step between two; where windows are added up, over how long a time.
+    /// The length of a window, if it is longer than the step between two; if windows are added up, the length
+    /// of the last windows in a total.
     pub over: Option<Every>,
-    /// How windows are added up, where they are.
+    /// The running total over windows, if the release has one.
     pub running: Option<RunningSpec>,
-    /// What is published.
+    /// The statistic.
     pub statistic: StatisticSpec,
-    /// How much one person can matter.
+    /// The contribution bound.
     pub bound: BoundSpec,
-    /// What the answer is hidden in.
+    /// The noise distribution or selection mechanism.
     pub noise: NoiseKind,
-    /// What a window may cost; where windows are added up, all of them.
+    /// The price of a window; of all windows together, if they are added up.
     pub price: PriceSpec,
 }
 
-/// How much one protected unit can matter. What is not said is 1 where it can be nothing else; the rest is required.
+/// The contribution bound of one protected unit. A part that is left out is 1 if no other value is possible;
+/// otherwise it is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct BoundSpec {
-    /// In how many keys of a window.
+    /// The most keys of a window in which the unit counts.
     pub keys: Option<u32>,
-    /// With how many records a key.
+    /// The most records of the unit that count for a key.
     pub per_key: Option<u32>,
-    /// In how many windows, ever.
+    /// The most windows in which the unit ever counts.
     pub windows: Option<u32>,
 }
 
-/// The law of the noise.
+/// The noise distribution, or the mechanism that draws an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NoiseKind {
-    /// Discrete Gaussian.
+    /// Discrete Gaussian noise.
     Gaussian,
-    /// Discrete Laplace.
+    /// Discrete Laplace noise.
     Laplace,
-    /// The exponential mechanism: no number is added, an answer is drawn.
+    /// The exponential mechanism: it draws an answer, and adds noise to no number.
     Exponential,
-    /// Permute-and-flip: the same of few answers, nearer to the best of them.
+    /// Permute-and-flip: it draws one of few answers, nearer to the best than the exponential mechanism.
     PermuteAndFlip,
 }
 
@@ -71,7 +73,7 @@ impl NoiseKind {
         ("permute-and-flip", NoiseKind::PermuteAndFlip),
     ];
 
-    /// Its word.
+    /// Returns the word of the job file.
     pub fn word(self) -> &'static str {
         match self {
             NoiseKind::Gaussian => "gaussian",
@@ -81,7 +83,7 @@ impl NoiseKind {
         }
     }
 
-    /// The laws that can answer a statistic.
+    /// Returns the noise distributions and mechanisms that can answer a statistic.
     pub(super) fn of(statistic: &StatisticSpec) -> &'static [NoiseKind] {
         match statistic {
             StatisticSpec::Max { .. } => &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential],
@@ -91,39 +93,40 @@ impl NoiseKind {
     }
 }
 
-/// What a window may cost, or all of them where they are added up.
+/// The price of a window, or of all windows if they are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriceSpec {
-    /// A part of the budget, divided by the windows that one person can be charged for: not at all, where all are paid at once.
+    /// A share of the budget, divided by the number of windows that one person can be charged for; not
+    /// divided if all windows are paid at once.
     Share(BudgetShare),
-    /// So much a window.
+    /// The cost of a window.
     Cost(CostWords),
 }
 
-/// A cost as it was written.
+/// A privacy cost as the job file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostWords {
-    /// In pure epsilon.
+    /// The cost in pure epsilon.
     pub epsilon: Option<Decimal>,
-    /// In zCDP.
+    /// The cost in zCDP.
     pub rho: Option<Decimal>,
-    /// What discovering keys may cost beside it.
+    /// The delta that partition selection may charge beside it.
     pub delta: Option<Decimal>,
 }
 
-/// One person in more keys, or with more in a key, than this is no bound.
+/// The largest bound of keys or of records per key: a larger one would bound nothing.
 const MOST: u64 = 1 << 31;
 
 const BESIDE: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
 
 impl ReleaseSpec {
-    /// Whether it releases keys that nobody listed.
+    /// Returns true if the release publishes keys that the job file does not list (partition selection).
     pub fn discovers(&self) -> bool {
         self.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover)
     }
 
-    /// Whether what it costs holds a delta.
+    /// Returns true if the privacy cost of the release includes a delta.
     pub fn charges_delta(&self) -> bool {
         self.discovers() || matches!(&self.price, PriceSpec::Cost(cost) if cost.delta.is_some())
     }
@@ -155,7 +158,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     })
 }
 
-/// A law; of a word that is none, those of the statistic are named.
+/// Reads a noise distribution; a mistake lists those of the statistic.
 fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<NoiseKind> {
     let text = node.text()?;
     let known = NoiseKind::WORDS.iter().find(|(word, _)| *word == text);
@@ -173,10 +176,11 @@ fn every(node: ConfigNode<'_>) -> Option<Every> {
     node.parsed_words(Every::parse(node.text()?), &unit_words(&["all"]))
 }
 
-/// No moment is in more windows of one release than this.
+/// The most windows of one release that contain one moment.
 const MOST_OVERLAPS: u64 = 1_000;
 
-/// A length that the step divides: no person is in more windows than the quotient, and one more.
+/// Returns a reader of a length that the step divides: no person is in more windows than the quotient, and
+/// one more.
 fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) -> Option<Every> {
     move |node| {
         let over = every(node.clone())?;
@@ -200,7 +204,7 @@ fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) ->
 fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec> {
     match fields.present(&statistic::WORDS)[..] {
         [word] => fields.read(word, |node| statistic::read(word, &node, beside)),
-        // The field that is not known was to be the statistic.
+        // The unknown field was probably meant to be the statistic.
         [] if !fields.known => None,
         [] => {
             let remedy = format!("one statistic: {}", listed(&statistic::WORDS));
@@ -214,7 +218,7 @@ fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec>
 
 fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
     let fields = node.fields(&[], &["keys", "per_key", "windows"])?;
-    // Within `MOST`, so it fits.
+    // The number is at most `MOST`, so it fits.
     let read = |name| fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()));
     Some(BoundSpec { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
 }
@@ -235,7 +239,7 @@ fn costs(node: &ConfigNode<'_>) -> Option<CostWords> {
     let fields = node.fields(&[], &["epsilon", "rho", "delta"])?;
     let read = |name| fields.read(name, |node| node.decimal());
     let words = CostWords { epsilon: read("epsilon"), rho: read("rho"), delta: read("delta") };
-    // Each in the range of its own kind.
+    // Each number is checked against the range of its own kind.
     let float = |words: &Option<Decimal>| words.as_ref().map(Decimal::to_f64);
     let ranges = [
         ("epsilon", float(&words.epsilon).map(Budget::pure)),

@@ -1,7 +1,7 @@
-//! `running` and `strategy`: windows that are added up, paid for once.
+//! `running` and `strategy`: running totals over windows, paid for once.
 //!
-//! What runs is a sum over windows, and a person is bounded over all of them together; so what is no such sum, and what bounds a
-//! person window by window, is refused where it stands.
+//! A running total is a sum over windows, and a person's contribution is bounded over all of them together;
+//! so a statistic that is no such sum, and a bound of each single window, are refused in their place.
 
 use super::every::Every;
 use super::located::{Wrong, listed};
@@ -10,18 +10,19 @@ use super::release::{NoiseKind, ReleaseSpec};
 use super::statistic::StatisticSpec;
 use crate::accounting::running::Strategy;
 
-/// How windows are added up: so far, or, where the release says `over`, the last of that length.
+/// A running total over windows: over all windows so far, or, if the release states `over`, over the last
+/// ones of that length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct RunningSpec {
-    /// By which strategy they are noised; by the best where it is left out.
+    /// The strategy that correlates the noise; the best one if it is left out.
     pub strategy: Option<Strategy>,
 }
 
 pub(super) const STRATEGIES: [Strategy; 4] =
     [Strategy::Buffered, Strategy::SquareRoot, Strategy::Tree, Strategy::Fresh];
 
-/// `running` and `strategy` of a release; nothing where it does not run.
+/// Reads `running` and `strategy` of a release; `Some(None)` if it has no running total.
 #[expect(clippy::option_option, reason = "whether it is right, and whether it runs, are two things")]
 pub(super) fn read(fields: &TableNode<'_>) -> Option<Option<RunningSpec>> {
     let runs = match fields.node("running") {
@@ -50,19 +51,19 @@ fn strategy(node: &ConfigNode<'_>, runs: Option<bool>) -> Option<Strategy> {
 }
 
 impl ReleaseSpec {
-    /// Of how many windows each total is, where it is of the last ones.
+    /// Returns the number of windows in each total, if the total is over the last windows.
     pub(crate) fn last(&self) -> Option<u64> {
         self.running.and(self.over)?.over(self.every)
     }
 
-    /// How long each of its windows is, where it is longer than the step between two.
+    /// Returns the length of each window, if it is longer than the step between two.
     pub(crate) fn slides(&self) -> Option<Every> {
         if self.running.is_some() { None } else { self.over }
     }
 }
 
 impl StatisticSpec {
-    /// Whether what a window has of it can be added up.
+    /// Returns true if the values of windows can be added up.
     pub(super) fn adds_up(&self) -> bool {
         match self {
             StatisticSpec::Count(_)
@@ -74,7 +75,7 @@ impl StatisticSpec {
     }
 }
 
-/// What must be right between `running` and the rest of its release.
+/// Checks `running` against the rest of its release.
 pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     let RunningSpec { strategy } = release.running?;
     if !release.statistic.adds_up() {
@@ -102,7 +103,8 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
     Some(())
 }
 
-/// What must be right between `running` and the budget: its noise is Gaussian. Says whether it was.
+/// Checks `running` against the budget: its noise is Gaussian, and the budget is not pure epsilon. Returns
+/// true if both hold.
 pub(super) fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> bool {
     let budget = "a budget of rho, or of epsilon and delta";
     let place = node.at(&["noise"]);
@@ -124,7 +126,8 @@ pub(super) fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> b
     false
 }
 
-/// A domain promises either a number of windows of each person, or not.
+/// Refuses a running total beside releases that bound windows: a budget account promises either a number of
+/// windows of each person, or not.
 pub(super) fn apart(node: &ConfigNode<'_>) -> Option<()> {
     let remedy = "another domain for it, in a job of its own, whose budget people spend beside this one: in this job a \
          release counts a person in a number of windows";

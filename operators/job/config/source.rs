@@ -1,4 +1,4 @@
-//! `[source]`: where records come from, and which of their fields mean what.
+//! `[source]`: the source of the records, and the meaning of their fields.
 
 use std::path::{Path, PathBuf};
 
@@ -10,83 +10,83 @@ use super::time::TimeFormat;
 use crate::job::MistakeKind;
 use crate::time::{Span, Zone};
 
-/// Where records come from.
+/// The source of the records.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceSpec {
-    /// How they are written, and where.
+    /// The format of the records, and their place.
     pub records: RecordFormat,
-    /// The field that says when a record happened; `None` where nothing asks.
+    /// The field of a record's event time; `None` if no release needs one.
     pub time: Option<TimeField>,
     /// The zone of times that name none, and of days and months.
     pub zone: Zone,
-    /// What the source promises about the order of records.
+    /// The order of records that the source promises.
     pub order: RecordOrder,
-    /// For how long after its end a window takes records; `None` for not at all.
+    /// The allowed lateness: the time after its end for which a window takes records; `None` for no lateness.
     pub late: Option<Span>,
-    /// How many lines may be unreadable before the source is refused.
+    /// The most unreadable lines before the source is refused.
     pub bad_lines: u64,
-    /// The field whose duplicates count once.
+    /// The field of the record id; records with the same id count once.
     pub id: Option<String>,
-    /// The fields that lines of JSON have, where the file declares them: each a name, or the path to it with dots.
+    /// The fields of lines of JSON, if the file declares them: each a name, or the path to it with dots.
     pub fields: Option<Vec<String>>,
 }
 
-/// The records themselves.
+/// The format of the records.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RecordFormat {
-    /// Lines of separated fields, under a line of their names.
+    /// Lines of separated fields, under a header with their names.
     Csv(SourcePlace),
-    /// A JSON object a line.
+    /// One JSON object a line.
     Jsonl(SourcePlace),
     /// The combined log of a web server.
     Combined(SourcePlace),
-    /// Made up, from a seed.
+    /// Synthetic records, from a seed.
     Synthetic(Synthetic),
 }
 
-/// Where lines are read.
+/// The place that lines are read from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourcePlace {
     /// Standard input.
     Stdin,
-    /// The files of this path, which may hold `*`; as it stands beside the job file.
+    /// The files of this path, which may hold `*`; relative paths are joined to the job file's directory.
     Files(PathBuf),
 }
 
-/// What made-up records are like. Their fields are user, key, value and time.
+/// The parameters of synthetic records. Their fields are user, key, value and time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Synthetic {
-    /// How many people there are.
+    /// The number of people.
     pub people: u64,
-    /// How many records they leave.
+    /// The number of records.
     pub rows: u64,
-    /// How many keys.
+    /// The number of keys.
     pub keys: u64,
-    /// How unequal keys and people are.
+    /// The skew of keys and of people.
     pub skew: Option<ConfigNumber>,
-    /// Where it all comes from.
+    /// The seed from which all records are generated.
     pub seed: Option<u64>,
 }
 
-/// The field that says when a record happened, and how.
+/// The field of a record's event time, and its format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TimeField {
-    /// Its name.
+    /// The name of the field.
     pub field: String,
-    /// How it is written.
+    /// The format of the time.
     pub format: TimeFormat,
 }
 
-/// What a source promises about the order of records.
+/// The order of records that a source promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordOrder {
-    /// Nothing.
+    /// No order.
     Any,
-    /// They come by time, and a line out of order fails the source.
+    /// Ascending event time; a line out of order fails the source.
     Sorted,
 }
 
@@ -94,14 +94,14 @@ pub enum RecordOrder {
 pub(super) const COMBINED: [&str; 9] =
     ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
 
-/// The fields of made-up records.
+/// The fields of synthetic records.
 pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
-    // Which fields there are depends on the type, so that is read first.
+    // The fields depend on the type, so it is read first.
     let kind = node.at(&["type"]);
     let kind = if kind.is_table() { None } else { Some(kind.choose(&TYPES.map(|word| (word, word)))?) };
     let fields = match kind {
@@ -113,7 +113,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
             node.fields(&["type", "path"], &["time", "zone", "order", "late", "bad", "id", "fields"])
         }
         Some(_) => node.fields(&["type", "path"], &COMMON),
-        // The type itself is missing, or misspelt: the fields are those of any type.
+        // The type itself is missing or misspelt: the fields of any type are accepted.
         None => node.fields(
             &["type"],
             &[
@@ -127,7 +127,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         Some("csv") => place(&fields, beside).map(RecordFormat::Csv),
         Some("jsonl") => place(&fields, beside).map(RecordFormat::Jsonl),
         Some("combined") => place(&fields, beside).map(RecordFormat::Combined),
-        // A source without a type has been refused; one that is a table is here.
+        // A source without a type has been refused; one whose type is a table is refused here.
         _ => fields.read("type", |node| node.text()).and(None),
     };
     let combined = kind == Some("combined");
@@ -186,7 +186,8 @@ fn synthetic(fields: &TableNode<'_>) -> Option<Synthetic> {
     Some(Synthetic { people: people?, rows: rows?, keys: keys?, skew, seed })
 }
 
-/// The field of time, and the zone if it is said here. A combined log has both field and format by itself.
+/// Reads the field of time, and the zone if it is stated here. A combined log has both field and format by
+/// itself.
 fn time(node: &ConfigNode<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
     let fields = match combined {
         true => node.fields(&[], &["field", "format", "zone"]),
@@ -214,12 +215,12 @@ fn zone(node: ConfigNode<'_>) -> Option<Zone> {
     node.parsed_words(found, &names)
 }
 
-/// A lateness, which may be nothing.
+/// Reads a lateness, which may be zero.
 fn late(node: ConfigNode<'_>) -> Option<Option<Span>> {
     let text = node.text()?;
     let unit = text.trim_start_matches('0');
     if unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit()) {
-        // No time at all, in whichever unit; one that is unknown is refused below.
+        // A lateness of zero, in any unit; an unknown unit is refused below.
         let one = format!("1{unit}");
         return node.parsed_words(fixed(&one), &unit_words(&[])).map(|_| None);
     }

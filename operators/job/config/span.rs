@@ -1,10 +1,10 @@
-//! Lengths of time and of memory as people write them: `10m`, `30 days`, `2 GB`.
+//! Lengths of time and sizes of memory as people write them: `10m`, `30 days`, `2 GB`.
 
 use super::located::listed;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Span;
 
-/// Units of fixed length, each with the words for it: the short one, one, several.
+/// The units of fixed length in microseconds, each with its words: short, singular, plural.
 const UNITS: [(i64, &[&str]); 7] = [
     (1_000, &["ms", "millisecond", "milliseconds"]),
     (1_000_000, &["s", "second", "seconds"]),
@@ -17,7 +17,7 @@ const UNITS: [(i64, &[&str]); 7] = [
 
 const DAY: i64 = 86_400_000_000;
 
-/// Units of the calendar, whose length depends on when it is.
+/// The units of the calendar, whose length depends on the date.
 pub(super) const CALENDAR: [&str; 4] = ["month", "months", "year", "years"];
 
 const SIZES: [(u64, &str); 8] = [
@@ -31,7 +31,8 @@ const SIZES: [(u64, &str); 8] = [
     (1 << 30, "GiB"),
 ];
 
-/// A whole number and the word after it, with or without one space between; the number is 1 where there is none.
+/// Splits a text into a whole number and the word after it, with or without one space between; the number is
+/// 1 if there is none.
 pub(super) fn split(text: &str) -> Result<(i64, &str), Invalid> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, word) = text.split_at(digits);
@@ -47,11 +48,11 @@ pub(super) fn split(text: &str) -> Result<(i64, &str), Invalid> {
     Err(Invalid::new("span", kind, "a whole number and a unit, such as \"10m\", \"30 days\" or \"2 weeks\""))
 }
 
-/// A fixed length of time above zero, exactly.
+/// Reads a fixed length of time above zero, exactly.
 pub(super) fn fixed(text: &str) -> Result<Span, Invalid> {
     let (count, word) = split(text)?;
     let (unit, _) = UNITS.iter().find(|(_, words)| words.contains(&word)).ok_or_else(|| unknown(word))?;
-    // What does not fit is too long either way.
+    // A count that saturates is too long either way.
     let span = Span::microseconds(count.saturating_mul(*unit));
     span.map_err(|refused| {
         Invalid::new("span", refused.kind(), "a length of time above 0 and below 73,000 years")
@@ -69,7 +70,7 @@ fn unknown(word: &str) -> Invalid {
     Invalid::new("span", InvalidKind::Malformed, "a unit: ms, s, m, h, days or weeks")
 }
 
-/// Every word for a unit of time, and after them others that may stand beside one.
+/// Returns every word for a unit of time, and after them the other words of a field.
 pub(super) fn unit_words(others: &[&'static str]) -> Vec<&'static str> {
     let units = UNITS.iter().flat_map(|(_, words)| words.iter().copied());
     units.chain(CALENDAR).chain(others.iter().copied()).collect()
@@ -78,7 +79,7 @@ pub(super) fn unit_words(others: &[&'static str]) -> Vec<&'static str> {
 /// Every word for a size, the likely ones first.
 pub(super) const SIZE_WORDS: [&str; 8] = ["GB", "MB", "kB", "TB", "GiB", "MiB", "KiB", "B"];
 
-/// So many bytes.
+/// Reads a size in bytes.
 pub(super) fn bytes(text: &str) -> Result<u64, Invalid> {
     let remedy = || {
         let units: Vec<&str> = SIZES.iter().map(|(_, word)| *word).collect();
@@ -141,7 +142,7 @@ mod tests {
         assert!(fixed("1 month").unwrap_err().remedy().contains("30 days"));
     }
 
-    // Refutes a unit that is read as one length and said as another.
+    // Refutes a unit that is read as one length and printed as another.
     #[test]
     fn lengths_are_read_as_they_are_said() {
         for text in ["30 days", "10 minutes", "1 day", "90 minutes", "1 second", "7 days", "1 microsecond"] {

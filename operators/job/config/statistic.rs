@@ -1,4 +1,4 @@
-//! What a release publishes: one of seven statistics, for all or by key.
+//! The statistic of a release: one of seven, for the whole window or by key.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,82 +9,82 @@ use super::number::ConfigNumber;
 use super::ranks::{self, GridSpec, MaximumOf, QuantilesSpec};
 use crate::job::MistakeKind;
 
-/// What is published about a window.
+/// The statistic that is published about a window.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StatisticSpec {
-    /// How many records.
+    /// The number of records.
     Count(Option<GroupingSpec>),
-    /// How many people.
+    /// The number of people.
     People(Option<GroupingSpec>),
-    /// The sum of a field, each person's within a range.
+    /// The sum of a field, each person's sum clamped to a range.
     Sum(MeasureSpec, Option<GroupingSpec>),
-    /// The mean of a field, each record's within a range.
+    /// The mean of a field, each record's value clamped to a range.
     Mean(MeasureSpec, Option<GroupingSpec>),
-    /// How many records between each two edges of a field.
+    /// The number of records between each two edges of a field.
     Histogram {
         /// The field.
         of: String,
-        /// Two or more, rising.
+        /// Two or more edges, in ascending order.
         edges: Vec<ConfigNumber>,
     },
-    /// The largest of what people have.
+    /// The largest value among people.
     Max {
-        /// What a person has.
+        /// The value of each person.
         each: MaximumOf,
-        /// The possible answers.
+        /// The grid of possible answers.
         grid: GridSpec,
-        /// By what it is told apart.
+        /// The grouping by key, if there is one.
         grouping: Option<GroupingSpec>,
     },
     /// Quantiles of a field.
     Quantile(QuantilesSpec, Option<GroupingSpec>),
 }
 
-/// By what a statistic is told apart.
+/// The grouping of a statistic by key (partition).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GroupingSpec {
     /// The field that holds the key.
     pub by: String,
-    /// Which keys there are.
+    /// The selection of keys.
     pub keys: KeysSpec,
 }
 
-/// Which keys a release has.
+/// The selection of the keys of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeysSpec {
-    /// These, in every window, in the order of their bytes.
+    /// The listed keys, in every window, in the order of their bytes.
     Listed(Vec<String>),
-    /// The lines of this file.
+    /// The keys in the lines of this file.
     File(PathBuf),
-    /// Those that enough people have.
+    /// Partition selection: the keys that enough people have.
     Discover,
 }
 
-/// A field and the range within which it counts.
+/// A field and the range to which its values are clamped.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MeasureSpec {
     /// The field.
     pub of: String,
-    /// The least that counts.
+    /// The lower end of the range.
     pub low: ConfigNumber,
-    /// The most that counts.
+    /// The upper end of the range.
     pub high: ConfigNumber,
 }
 
-/// The words for them.
+/// The words of the statistics.
 pub(super) const WORDS: [&str; 7] = ["count", "people", "sum", "mean", "histogram", "max", "quantile"];
 
-/// A longer list of keys belongs into a file.
+/// The most listed keys: a longer list belongs into a file.
 const MOST_KEYS: usize = 100_000;
-/// A longer key is no name of anything.
+/// The longest key, in bytes.
 const LONGEST_KEY: usize = 1_024;
 const MOST_LISTED: usize = 10_000;
 
 impl StatisticSpec {
-    /// By what it is told apart, if it is.
+    /// Returns the grouping by key, if there is one.
     pub fn grouping(&self) -> Option<&GroupingSpec> {
         match self {
             StatisticSpec::Count(by)
@@ -97,7 +97,7 @@ impl StatisticSpec {
         }
     }
 
-    /// Its word.
+    /// Returns the word of the job file.
     pub fn word(&self) -> &'static str {
         match self {
             StatisticSpec::Count(_) => "count",
@@ -111,7 +111,7 @@ impl StatisticSpec {
     }
 }
 
-/// The statistic of this word, which is one of [`WORDS`].
+/// Reads the statistic of this word, which is one of [`WORDS`].
 pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<StatisticSpec> {
     match word {
         "histogram" => {
@@ -224,7 +224,7 @@ pub(super) fn measure(fields: &TableNode<'_>) -> Option<MeasureSpec> {
     Some(MeasureSpec { of: of?, low, high })
 }
 
-/// A list of numbers, each above the one before.
+/// Reads a list of numbers in ascending order.
 pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumber>> {
     let numbers = numbers(node)?;
     if numbers.len() < 2 || numbers.len() > MOST_LISTED {
@@ -241,7 +241,7 @@ pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumb
 fn numbers(node: &ConfigNode<'_>) -> Option<Vec<ConfigNumber>> {
     let read =
         |entry: &ConfigNode<'_>| entry.parsed(ConfigNumber::parse(entry.number("a number, without quotes")?));
-    // All are read before any is missed, so that each mistake is told.
+    // All entries are read before any is missed, so that each mistake is reported.
     let read: Vec<Option<ConfigNumber>> = node.list()?.iter().map(read).collect();
     read.into_iter().collect()
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise};
 
-/// A job file with one release, which is right in every field.
+/// A job file with one release, valid in every field.
 pub(super) const GOOD: &str = r#"[job]
 name = "reviews"
 version = 1
@@ -62,7 +62,8 @@ fn the_job_file_that_teaches_is_right() {
     assert_eq!((job.name.as_str(), job.version, job.releases.len()), ("reviews", 1, 5));
     assert_eq!(job.limits.memory, Some(2_000_000_000));
     assert_eq!(job.domain().promise(), Promise::Windows(3));
-    // Half of delta is for discovering keys; (1, 5e-7) is less than the rho of (1, 1e-6), .0243559.
+    // Half of delta is reserved for partition selection; (1, 5e-7) is less than the rho of (1, 1e-6),
+    // .0243559.
     let PrivacyCost::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
     assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
     assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
@@ -229,7 +230,7 @@ fn a_file_that_cannot_be_read_is_a_mistake_with_a_place() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    // Refutes a panic, and a refusal that names nothing.
+    // Refutes a panic, and a refusal without a field.
     #[test]
     fn any_text_is_a_job_or_a_list_of_mistakes(
         at in 0..GOOD.len(),

@@ -1,4 +1,4 @@
-//! Moments, and how a record says when it happened.
+//! Event times: the format in which a record states its time, and the moments of a job file.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{self, Time};
 
-/// How a record's time is written.
+/// The format of a record's event time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimeFormat {
@@ -17,23 +17,23 @@ pub enum TimeFormat {
     Unix,
     /// Milliseconds since 1970.
     UnixMilliseconds,
-    /// As `2003-05-01T00:00:00Z`.
+    /// RFC 3339, such as `2003-05-01T00:00:00Z`.
     Rfc3339,
-    /// As web servers write it: `17/May/2015:10:05:03 +0000`.
+    /// The format of web servers' logs: `17/May/2015:10:05:03 +0000`.
     Clf,
-    /// By this pattern of `strptime`; in the source's zone where it names none.
+    /// A pattern of `strptime`; a time without a zone is in the source's zone.
     Pattern(String),
 }
 
 impl TimeFormat {
-    /// The words for those that are no pattern.
+    /// The words of the formats other than patterns.
     pub(super) const WORDS: [&'static str; 4] = ["unix", "unix-ms", "rfc3339", "clf"];
 
     /// Reads `unix`, `unix-ms`, `rfc3339`, `clf` or a pattern such as `%Y-%m-%d %H:%M`.
     ///
     /// # Errors
     ///
-    /// If it is none of the words and no pattern from which a day can be read.
+    /// If the text is none of the words and no pattern from which a day can be read.
     pub fn parse(text: &str) -> Result<TimeFormat, Invalid> {
         match text {
             "unix" => Ok(TimeFormat::Unix),
@@ -49,7 +49,7 @@ impl TimeFormat {
     }
 }
 
-/// As it stands in a job file.
+/// Prints the format as a job file states it.
 impl fmt::Display for TimeFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -62,14 +62,14 @@ impl fmt::Display for TimeFormat {
     }
 }
 
-/// Whether what a pattern writes about a moment names its day when it is read again.
+/// Returns true if a moment that is written by this pattern can be read back with its day.
 fn dates(pattern: &str) -> bool {
     let moment = civil::date(2003, 5, 14).at(16, 7, 9, 0);
     let day = || {
         let zoned = moment.to_zoned(TimeZone::UTC).ok()?;
         let text = strtime::format(pattern, &zoned).ok()?;
         let read = BrokenDownTime::parse(pattern, text).ok()?;
-        // Some patterns name a moment alone, as `%s` does.
+        // Some patterns state a moment alone, as `%s` does.
         read.to_date()
             .or_else(|_| read.to_timestamp().map(|moment| moment.to_zoned(TimeZone::UTC).date()))
             .ok()
@@ -77,7 +77,8 @@ fn dates(pattern: &str) -> bool {
     day() == Some(moment.date())
 }
 
-/// A moment in RFC 3339, exactly. A date alone is refused: a reader of the file would have to know in which zone.
+/// Reads a moment in RFC 3339, exactly. A date alone is refused: a reader of the file would have to know its
+/// zone.
 pub(super) fn moment(text: &str) -> Result<Time, Invalid> {
     let remedy = "a moment with its zone, to the microsecond, such as \"2003-05-01T00:00:00Z\"";
     time::moment(text).ok_or_else(|| Invalid::new("moment", InvalidKind::Malformed, remedy))

@@ -1,7 +1,7 @@
-//! A job as a job file, with what it leaves out said: it is read as the same job.
+//! A job printed as a job file with every default written out: the text is read as the same job.
 //!
-//! Paths are told as they were found, so the text means the same in the working directory, whatever directory the job file
-//! is in.
+//! Paths are printed after they were resolved against the job file's directory, so the text means the same in
+//! the working directory, independently of the job file's own directory.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -130,13 +130,13 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
     }
 }
 
-/// The parts of a cost as they were written.
+/// Returns the parts of a cost as they were written.
 pub(in crate::job) fn cost_fields(cost: &CostWords) -> [(&'static str, Option<String>); 3] {
     let word = |decimal: &Option<crate::Decimal>| decimal.as_ref().map(ToString::to_string);
     [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))]
 }
 
-/// The fields of a statistic, each with its value as a job file states it, if it does.
+/// Returns the fields of a statistic, each with its value as a job file states it, if it has one.
 pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'static str, Option<String>)> {
     let grouped = |grouping: &Option<GroupingSpec>| match grouping {
         None => [("by", None), ("keys", None)],
@@ -158,7 +158,7 @@ pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'stat
     }
 }
 
-/// What says by what a statistic is told apart.
+/// The fields that state the grouping by key.
 type Grouped = [(&'static str, Option<String>); 2];
 
 fn max(each: &MaximumOf, answers: &GridSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
@@ -212,16 +212,16 @@ fn optional(f: &mut Formatter<'_>, name: &str, value: Option<String>) -> fmt::Re
 }
 
 fn moment(time: Time) -> String {
-    // What was read from RFC 3339 can be written in it.
+    // A moment that was read from RFC 3339 can be written in it.
     jiff::Timestamp::from_microsecond(time).map_or(String::new(), |moment| format!("\"{moment}\""))
 }
 
-/// A path that was read from a text is one.
+/// Formats a path, which was read from a text and so is valid UTF-8.
 fn path(path: &Path) -> String {
     text(&path.to_string_lossy())
 }
 
-/// A text in quotes, by the rules of TOML.
+/// Quotes a text by the rules of TOML.
 pub(super) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

@@ -1,8 +1,8 @@
-//! A slip of the fingers anywhere in a job file, and the answer: where it is, and what was probably meant.
+//! Tests of a typing error anywhere in a job file: its reported place, and the suggested word.
 
 use super::*;
 
-/// The tables and fields that a job file may have.
+/// The tables and fields of a job file.
 const FIELDS: &[&str] = &[
     "job",
     "source",
@@ -117,10 +117,11 @@ const WORDS: &[&str] = &[
     "value",
 ];
 
-/// Fields whose texts are anybody's: a name, a path, a field of a table that is not looked into.
+/// The fields with free text: a name, a path, a field of a table that is not read.
 const FREE: &[&str] = &["name", "domain", "ledger", "key", "anchor", "path", "file", "fields"];
 
-/// A letter left out, doubled, or swapped with the next: at the start, within and at the end.
+/// Returns the word with a letter left out, doubled, or swapped with the next: at the start, within and at
+/// the end.
 fn slips(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let text = |letters: Vec<char>| letters.into_iter().collect::<String>();
@@ -144,7 +145,8 @@ fn slips(word: &str) -> Vec<String> {
     slips
 }
 
-/// The words of a line that are not in its comment: where each is, and where the text begins that it stands in.
+/// Returns the words of a line outside of its comment: the position of each, and the start of the text that
+/// contains it.
 fn words(line: &str) -> Vec<(usize, usize, &str)> {
     let mut words = Vec::new();
     let (mut start, mut quote) = (None, None);
@@ -168,7 +170,7 @@ fn words(line: &str) -> Vec<(usize, usize, &str)> {
     words
 }
 
-// Refutes a field that takes any word, an answer that is elsewhere, and one that leaves people to guess.
+// Refutes a field that takes any word, a mistake that is reported elsewhere, and one without a suggestion.
 #[test]
 fn every_slip_is_answered_at_its_place_with_the_right_word() {
     let mut tried = 0;

@@ -1,4 +1,5 @@
-//! Windows that are added up: over which, and by which strategy; and what a mechanism refuses of that, in the words of the file.
+//! Running totals of a release plan: their windows and their strategy; and the refusals of the mechanism,
+//! mapped to fields of the job file.
 
 use super::{CellKey, UnfitJob};
 use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
@@ -7,17 +8,17 @@ use crate::invalid::Invalid;
 use crate::job::config::{ReleaseSpec, StatisticSpec};
 use crate::mechanisms::{RunningTotal, Total, TotalSpan};
 
-/// How the windows of an offer are added up.
+/// The running total of a release plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adding {
-    /// Over which.
+    /// The windows that each total covers.
     pub(crate) span: TotalSpan,
-    /// By which strategy, where the file says it.
+    /// The strategy that correlates the noise, if the file names one.
     pub(crate) strategy: Option<Strategy>,
 }
 
 impl Adding {
-    /// Nothing where each window is told by itself.
+    /// Returns the running total of a release; `None` if each window is released by itself.
     pub(super) fn of(
         release: &ReleaseSpec,
         schedule: &Schedule,
@@ -53,7 +54,7 @@ impl Adding {
         Ok(Some(Adding { span: TotalSpan::SoFar { windows }, strategy }))
     }
 
-    /// What each window adds to it.
+    /// Builds the running total of the statistic `each`.
     pub(crate) fn total(&self, each: Total<CellKey>) -> Result<RunningTotal<CellKey>, Invalid> {
         let total = RunningTotal::new(each, self.span)?;
         Ok(match self.strategy {
@@ -63,7 +64,8 @@ impl Adding {
     }
 }
 
-/// The field of a release that says what a mechanism refused, where that is one of running totals.
+/// Returns the field of a release that corresponds to the field `refused` of a running total's mechanism;
+/// `None` if the release has no running total or the field is another one.
 pub(super) fn field(release: &ReleaseSpec, refused: &str) -> Option<&'static str> {
     release.running?;
     match refused {

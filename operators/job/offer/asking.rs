@@ -1,4 +1,4 @@
-//! What is asked of a window: the statistic of a job file, with its field in steps and its keys.
+//! The query of a window: the statistic of a job file, with its field in steps and its keys.
 
 use super::steps::{self, StepSize};
 use super::{CellKey, UnfitJob, delta_of, keys};
@@ -10,27 +10,27 @@ use crate::mechanisms::{
     Total,
 };
 
-/// What is asked of a window.
+/// The query of a window.
 #[derive(Clone, Debug)]
 pub(crate) enum WindowQuery {
-    /// How many records.
+    /// The number of records.
     Count(Keys<CellKey>),
-    /// How many people.
+    /// The number of people.
     People(Keys<CellKey>),
-    /// The sum, each person's within the range.
+    /// The sum, each person's sum clamped to the range.
     Sum(Range, Keys<CellKey>),
-    /// The mean, each record's within the range.
+    /// The mean, each record's value clamped to the range.
     Mean(Range, Keys<CellKey>),
-    /// The largest of what people have, as one of these answers.
+    /// The largest value among people, as one of the answers of the grid.
     Max(PerPerson, Grid, Keys<CellKey>),
-    /// Quantiles of the values, as some of these answers.
+    /// Quantiles of the values, as answers of the grid.
     Quantiles(Vec<Quantile>, Grid, Keys<CellKey>),
-    /// How many records between two edges; the keys are the buckets.
+    /// The number of records between two edges; the keys are the buckets.
     Histogram(Edges, DecimalPoint, Keys<CellKey>),
 }
 
 impl WindowQuery {
-    /// Its keys.
+    /// Returns the keys.
     pub(crate) fn keys(&self) -> &Keys<CellKey> {
         match self {
             WindowQuery::Count(keys)
@@ -43,7 +43,7 @@ impl WindowQuery {
         }
     }
 
-    /// How much more a window costs of which a span of time holds a part.
+    /// Returns the additional cost of a window of which a span of time holds a part.
     pub(super) fn cut(&self, limits: ContributionBound) -> Result<Cut, Invalid> {
         Ok(match self {
             WindowQuery::Count(keys) | WindowQuery::Histogram(_, _, keys) => {
@@ -57,7 +57,7 @@ impl WindowQuery {
     }
 }
 
-/// What is asked, and of which field in which steps.
+/// Returns the query of a release, and the field with its decimal point, if it reads one.
 pub(super) fn asking(
     release: &ReleaseSpec,
     cost: &PrivacyCost,
@@ -109,9 +109,9 @@ fn edges_of(edges: &[ConfigNumber], place: &str) -> Result<(Edges, DecimalPoint)
     steps::of_edges(edges).map_err(|invalid| UnfitJob::at(format!("{place}.edges"), &invalid))
 }
 
-/// The answers in steps, and where the point of a step stands.
+/// Returns the answers in steps, and the decimal point of a step.
 fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, DecimalPoint), Invalid> {
-    // Records are counted one by one.
+    // The answers are counts of records, which are whole numbers.
     let finest = if *each == MaximumOf::Count { 0 } else { steps::DIGITS };
     match grid {
         config::GridSpec::Log(digits) => Ok((Grid::log_from_zero(), DecimalPoint::digits(*digits)?)),
@@ -127,7 +127,7 @@ fn grid_of(grid: &config::GridSpec, each: &MaximumOf) -> Result<(Grid, DecimalPo
     }
 }
 
-/// The answers of quantiles: without a step, a million of them or more.
+/// Returns the answers of quantiles: without a stated step, a million of them or more.
 fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, DecimalPoint), Invalid> {
     let config::QuantilesSpec { low, high, step, .. } = quantiles;
     let Some(step) = step else {
@@ -138,7 +138,7 @@ fn range_of(quantiles: &config::QuantilesSpec) -> Result<(Grid, DecimalPoint), I
     Ok((stepped(&steps)?, point))
 }
 
-/// From the first of three to the second, by the third.
+/// Returns the grid from the first of three numbers to the second, by the third.
 fn stepped(steps: &[i64]) -> Result<Grid, Invalid> {
     match *steps {
         [from, to, step] => Grid::linear(from, to, step.unsigned_abs()),

@@ -1,4 +1,4 @@
-//! The one type of key that all jobs have: what a job groups by is known only when its file is read.
+//! The key type of all jobs: the fields that a job groups by are known only when its file is read.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::text::Text;
 use crate::mechanisms::{Bucket, DecimalPoint, Key, Label};
 
-/// What tells one cell of a release from another. Texts are in the order of their bytes, buckets in that of their edges.
+/// The key of one cell of a release. Texts are in the order of their bytes, buckets in that of their edges.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum CellKey {
-    /// None: the record counts nowhere. It is never told.
+    /// No key: the record counts nowhere. It is never released.
     Absent,
-    /// There is one cell.
+    /// The only cell of a release without keys.
     Whole,
-    /// What a field of the record says.
+    /// The text of a field of the record.
     Text(Text),
-    /// Between two edges, in steps, which are told with their point.
+    /// A bucket between two edges, in steps, which are released with their decimal point.
     Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] DecimalPoint),
 }
 
-/// No key was written with it.
+/// The tag of a cell without a key; no key was encoded with it.
 const ABSENT: u8 = u8::MAX;
 const WHOLE: u8 = 0;
 const TEXT: u8 = 1;
 const BUCKET: u8 = 2;
 
-/// A byte for the kind, and what the kind is told apart by.
+/// Encodes a byte for the kind, and then the data of that kind.
 impl Key for CellKey {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
@@ -68,7 +68,7 @@ impl Key for CellKey {
     }
 }
 
-/// As it is told: a bucket in the units of the file.
+/// Prints the key as it is released: a bucket in the units of the file.
 impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bucket, point) = match self {
@@ -113,7 +113,7 @@ impl Identity for CellKey {
         }
     }
 
-    /// A text is hashed as it lies: keys of one release are of one kind.
+    /// Hashes a text as it is stored: all keys of one release are of one kind.
     #[inline]
     fn mix(&self, mixer: &Mixer) -> u64 {
         match self {
@@ -154,7 +154,7 @@ mod tests {
         keys
     }
 
-    // Refutes a key that is lost, or is another one, between two windows, two processes or two people.
+    // Refutes a key that is lost, or becomes another one, between two windows, two processes or two people.
     #[test]
     fn every_way_there_and_back_tells_keys_apart() {
         let written = |key: &CellKey| {

@@ -1,4 +1,4 @@
-//! What a window of each release costs, and whether all of them fit under the cap.
+//! The privacy costs of the windows of each release, and the check that all of them fit under the cap.
 
 use dashu_int::UBig;
 
@@ -8,7 +8,7 @@ use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CostWords, Job, PriceSpec};
 
-/// What a window of each release costs, in the domain's currency.
+/// Returns the cost of a window of each release, in the account's currency.
 pub(super) fn costs(
     job: &Job,
     together: &[Together],
@@ -17,7 +17,8 @@ pub(super) fn costs(
     let cap = job.domain().cap();
     let mut left = cap.clone();
     let mut costs: Vec<PrivacyCost> = Vec::with_capacity(together.len());
-    // Shares come to no more than the whole, so they always fit; what is left is for those that name a cost.
+    // Shares sum to no more than the whole, so they always fit; the rest is for the releases that state a
+    // cost.
     for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
         let cost = match &release.price {
             PriceSpec::Share(share) => part(cap, *share, *together, release.discovers()),
@@ -47,7 +48,7 @@ pub(super) fn costs(
     if beside(None).is_some() {
         return Ok(costs);
     }
-    // One that can be made to fit beside all others, if there is one.
+    // A cost that can be reduced to fit beside all others, if there is one.
     let fits = |written: &Written<'_>| {
         let left = beside(Some(written.index)).filter(|left| is_some_of(left, cap))?;
         pasted(written.words, written.cost, written.together.divisor(), &left).map(|fits| (left, fits))
@@ -59,7 +60,7 @@ pub(super) fn costs(
     }
 }
 
-/// Whether it is more than what rounding leaves over.
+/// Returns true if the amount is more than a remainder of rounding.
 fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
     let size = |amount: &PrivacyCost| match amount {
         PrivacyCost::Pure { epsilon } => epsilon.to_bits(),
@@ -69,21 +70,22 @@ fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
     size(left) > size(cap) >> 30
 }
 
-/// A cost that stands in the file.
+/// A cost that the job file states.
 struct Written<'j> {
     index: usize,
     words: &'j CostWords,
     cost: &'j PrivacyCost,
     together: Together,
-    /// Whether it is for all windows.
+    /// True if the cost is for all windows together.
     at_once: bool,
 }
 
-/// The share of the cap, divided by what one account holds at once, part by part; of delta only where keys are discovered.
+/// Returns the share of the cap, divided part by part by the windows that one account holds at once; a share
+/// of delta only with partition selection.
 fn part(cap: &PrivacyCost, share: BudgetShare, together: Together, discovers: bool) -> PrivacyCost {
     let shared = |all: BudgetUnits| {
         let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
-        // No more than all of it, which fits.
+        // The product is no more than the whole budget, which fits.
         BudgetUnits::from_bits(u128::try_from(parts / UBig::from(BudgetShare::WHOLE.parts())).unwrap_or(0))
     };
     match cap {
@@ -92,12 +94,12 @@ fn part(cap: &PrivacyCost, share: BudgetShare, together: Together, discovers: bo
             let delta = if discovers { together.divide_evenly(shared(*delta)) } else { BudgetUnits::ZERO };
             PrivacyCost::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
         }
-        // A ledger counts the two.
+        // Budget accounts hold only these two currencies.
         other => other.clone(),
     }
 }
 
-/// What is left of an amount when so many windows are paid; `None` where they do not fit.
+/// Returns the amount that is left after the windows of a release are paid; `None` if they do not fit.
 fn without(left: &PrivacyCost, cost: &PrivacyCost, together: Together) -> Option<PrivacyCost> {
     let all = together.all(cost)?;
     if !all.within(left) {
@@ -133,7 +135,7 @@ fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &Pr
     UnfitJob::new(format!("release[{}].cost", index + 1), message)
 }
 
-/// The largest cost in the words of the file that fits, as it is written there.
+/// Returns the text of the largest cost that fits, as a job file states it.
 pub(in crate::job) fn pasted(
     words: &CostWords,
     cost: &PrivacyCost,
@@ -141,7 +143,7 @@ pub(in crate::job) fn pasted(
     left: &PrivacyCost,
 ) -> Option<String> {
     let each = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(together.max(1)));
-    // What fits as it is stays as it is.
+    // A part that fits already is kept as written.
     let kept = |own: BudgetUnits, all: BudgetUnits, word: &Option<Decimal>| match word {
         Some(word) if own <= each(all) => Some(word.clone()),
         _ => floor(each(all)),
@@ -165,7 +167,8 @@ pub(in crate::job) fn pasted(
     }
 }
 
-/// A decimal of six digits that is no more than the amount, so that it still fits when it is read and rounded up.
+/// Returns a decimal of six digits that is no more than the amount, so that it still fits after it is read
+/// and rounded up.
 fn floor(amount: BudgetUnits) -> Option<Decimal> {
     let bits = UBig::from(amount.to_bits());
     let scaled = |power: i32| (&bits * UBig::from(10u8).pow(power.unsigned_abs() as usize)) >> 64;
@@ -175,7 +178,7 @@ fn floor(amount: BudgetUnits) -> Option<Decimal> {
     (digits != UBig::ZERO).then(|| Decimal::of(&digits.to_string(), -power))
 }
 
-/// A pure epsilon that comes to no more than this rho.
+/// Returns a pure epsilon that converts to no more than this rho.
 fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
     let fits = |epsilon: f64| {
         let cost = BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon));
@@ -193,7 +196,7 @@ fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
 mod tests {
     use super::*;
 
-    // Refutes a text that no longer fits when it is read, and one that gives much away.
+    // Refutes a text that no longer fits when it is read, and one that is much smaller than necessary.
     #[test]
     fn what_is_pasted_fits() {
         for bits in [1u128, 7, 12_345, 1 << 40, (1 << 64) - 1, 1 << 64, 100 << 64, u128::MAX - 1] {

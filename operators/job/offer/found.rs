@@ -1,4 +1,4 @@
-//! The two ways in which a job finds a largest value, as one: its sentence is then built once.
+//! The two mechanisms by which a job finds a largest value, as one type: its pipeline is then built once.
 
 use super::CellKey;
 use crate::accounting::ReleaseCost;
@@ -8,12 +8,12 @@ use crate::mechanisms::sealed::Sealed;
 use crate::mechanisms::{Answer, Cells, Drawn, Inverted, Maximum, Noised, Ready, Searched, Tops};
 use crate::noise::NoiseSource;
 
-/// A largest value, ready to be found.
+/// A largest value, prepared to be released.
 #[derive(Clone, Debug)]
 pub(crate) enum PreparedMaximum {
-    /// By noised comparisons.
+    /// Search by noised comparisons.
     Searched(Searched<CellKey, Maximum>),
-    /// By one choice.
+    /// A single draw of the exponential mechanism.
     Inverted(Inverted<CellKey, Maximum>),
 }
 
@@ -27,17 +27,17 @@ macro_rules! either {
 }
 
 impl PreparedMaximum {
-    /// The noise, and what is promised.
+    /// Returns the noise, and the promised ranks.
     pub(crate) fn noise(&self) -> &[Noised] {
         either!(self, ready => ready.noise())
     }
 
-    /// In people.
+    /// Returns the half-widths of the intervals, in people.
     pub(crate) fn reaches(&self) -> &[f64] {
         either!(self, ready => ready.reaches())
     }
 
-    /// With how many people a key becomes public, where keys are discovered.
+    /// Returns the number of people from which a key is released, with partition selection.
     pub(crate) fn threshold(&self) -> Option<i64> {
         either!(self, ready => ready.threshold())
     }

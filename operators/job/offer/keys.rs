@@ -1,4 +1,4 @@
-//! Files of keys: one a line.
+//! Files of keys, one key a line.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,14 +8,15 @@ use std::path::Path;
 use crate::invalid::found_by;
 use crate::job::text::Text;
 
-/// More keys are more noise than anybody can read.
+/// The most keys in a file: more keys are more rows of noise than anybody can read.
 const MOST: usize = 1_000_000;
-/// A longer key is no name of anything.
+/// The longest key, in bytes.
 const LONGEST: usize = 1_024;
-/// A file of as many keys as there may be, and of a size that people keep keys in.
+/// The largest file of keys, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// The keys of a file in the order of their lines, or what is wrong: with the line, and never with what stands in it.
+/// Returns the keys of a file in the order of their lines, or a message that names the line and never quotes
+/// its text.
 pub(super) fn read(path: &Path) -> Result<Vec<Text>, String> {
     let shown = path.display();
     let table = ["csv", "tsv", "json", "jsonl", "gz", "bz2", "zst", "parquet", "xlsx"];
@@ -69,7 +70,7 @@ fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
     }
     let columns = |key: &Text| key.text().bytes().filter(|byte| *byte == b',').count();
     let wide = columns(&keys[0]);
-    // Two commas in every line: so are tables, and hardly ever names.
+    // Two commas in every line mark a table, and hardly ever a list of names.
     if keys.len() > 1 && wide >= 2 && keys.iter().all(|key| columns(key) == wide) {
         return Err((1, "a table of several columns; give one key a line".to_owned()));
     }
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(line(&many).0, 1_000_001);
     }
 
-    // Refutes a mistake that quotes what stands in the file.
+    // Refutes a mistake that quotes the text of the file.
     #[test]
     fn what_a_file_holds_is_never_told() {
         let directory = std::env::temp_dir().join(format!("discreet-keys-{}", std::process::id()));

@@ -1,8 +1,10 @@
-//! What a job's releases come to: each with its windows, its price and its noise settled, before there is data.
+//! Release plans: each release of a job with its windows, its privacy cost and its noise fixed, before any
+//! data is read.
 //!
-//! Nothing is left to be decided after this, so that a plan, a demo and a live run cannot disagree. A share of the budget is
-//! divided by the windows of the release that one account holds together ([`ReleasePlan::together`]), those that a span of time cuts
-//! at their partial price, in whole units of 2^-64, rounded down; what is written as a cost stands as it is, and must fit beside the shares.
+//! Nothing is decided after this, so that a plan, a demonstration and a live run cannot disagree. A share of
+//! the budget is divided by the windows of the release that one account holds together
+//! ([`ReleasePlan::together`]), where windows that are cut by a span of time count at their partial cost, in
+//! whole units of 2^-64, rounded down; a stated cost is kept as it is, and must fit beside the shares.
 
 mod adding;
 mod asking;
@@ -35,56 +37,58 @@ use crate::time::{LIMIT, Time};
 pub(crate) use together::Together;
 use together::{AccountWindows, Weight};
 
-/// A release with everything settled.
+/// The plan of a release: its windows, bound, query, noise and privacy cost.
 #[derive(Clone, Debug)]
 pub(crate) struct ReleasePlan {
-    /// Its name.
+    /// The name of the release.
     pub(crate) name: Name,
-    /// Its windows.
+    /// The schedule of its windows.
     pub(crate) schedule: Schedule,
-    /// How much a person can matter. A record is one record: there it says nothing.
+    /// The contribution bound of a person. Event-level privacy ignores it: the unit is one record.
     pub(crate) bound: Bound,
-    /// The field by which it groups.
+    /// The field by which the release groups.
     pub(crate) key: Option<String>,
-    /// The field that it adds up or sorts into buckets, and where the point of a step of it stands.
+    /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
     pub(crate) value: Option<(String, DecimalPoint)>,
-    /// What is asked.
+    /// The query of a window.
     pub(crate) asking: WindowQuery,
-    /// How its windows are added up, where they are.
+    /// The running total over windows, if the release has one.
     pub(crate) adding: Option<Adding>,
-    /// The noise, made from the cost.
+    /// The noise distribution, made from the cost.
     pub(crate) law: ConfiguredNoise,
-    /// What a window costs, in the domain's currency, the delta of discovery included; or all of them, where they are added up.
+    /// The cost of a window in the account's currency, including the delta of partition selection; of all
+    /// windows together, if they are added up.
     pub(crate) cost: PrivacyCost,
-    /// How many times one account ever holds that at once.
+    /// The windows of the release, whole or cut, that one account ever holds at once.
     pub(crate) together: Together,
-    /// What its version binds of the job file, beside what the pipeline knows.
+    /// The fields of the job file that the version of the release binds, beside those that the pipeline
+    /// binds.
     pub(crate) stated: VersionTerms,
 }
 
-/// Between which times there are windows: the job's own, or those that a demo found.
+/// The time range of all windows: the job's own, or the one that a demonstration found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Horizon {
-    /// Before which there is no window.
+    /// The time before which there is no window.
     pub(crate) from: Option<Time>,
-    /// After which there is none.
+    /// The time after which there is no window.
     pub(crate) until: Option<Time>,
 }
 
 impl ReleasePlan {
-    /// Where the point of its numbers stands.
+    /// Returns the decimal point of the values.
     pub(crate) fn point(&self) -> DecimalPoint {
         self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
     }
 }
 
 impl Job {
-    /// The horizon that its file states.
+    /// Returns the horizon that the job file states.
     pub(crate) fn horizon(&self) -> Horizon {
         Horizon { from: self.from, until: self.until }
     }
 
-    /// What its releases come to, in their order. Reads files of keys, and no data.
+    /// Returns the plans of the releases, in their order. Reads files of keys, and no data.
     pub(crate) fn offers(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
         let place = |index: usize| format!("release[{}]", index + 1);
         let schedules: Vec<Schedule> = (self.releases.iter().enumerate())
@@ -105,7 +109,7 @@ impl Job {
                 Promise::Any(_) | Promise::Each(_) => weight(self, release, &place(index))?,
             };
             together.push(match release.running {
-                // Paid with the first of them, for the whole time that they are about.
+                // The running total is paid with its first window, for the whole time that its windows cover.
                 Some(_) => {
                     let life = counted.schedule.life();
                     Together::once(life.is_ok_and(|life| promise.cuts(life)), weight)
@@ -123,7 +127,8 @@ impl Job {
         Ok(offers)
     }
 
-    /// The bound of an offer, in range: a record's, where a record is what is protected.
+    /// Returns the contribution bound of a plan, range-checked; the bound of a record, if the privacy unit is
+    /// a record.
     pub(crate) fn limits(&self, offer: &ReleasePlan) -> Result<ContributionBound, crate::Invalid> {
         match self.privacy.protected {
             Protected::Record => Ok(ContributionBound::RECORD),
@@ -203,7 +208,7 @@ fn offer(
         stated: VersionTerms::from(&Digest::NONE),
     };
     let offer = ReleasePlan { stated: terms::stated(job, release, &offer), ..offer };
-    // Whatever a mechanism can refuse is refused here, before there is a plan.
+    // Every refusal of a mechanism happens here, before there is a plan.
     offer.settled(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
@@ -228,7 +233,7 @@ fn bound(release: &ReleaseSpec) -> Bound {
     release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()))
 }
 
-/// How many times its price a window costs that a span of time cuts.
+/// Returns the factor by which a window that is cut by a span of time costs more than a whole one.
 fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
     let limits = match job.privacy.protected {
         Protected::Record => Ok(ContributionBound::RECORD),
@@ -246,12 +251,12 @@ fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Unfit
     Ok(Weight { over, under })
 }
 
-/// What a cost sets aside for the discovery of keys.
+/// Returns the delta that a cost reserves for partition selection.
 pub(crate) fn delta_of(cost: &PrivacyCost) -> BudgetUnits {
     if let PrivacyCost::Zcdp { delta, .. } = cost { *delta } else { BudgetUnits::ZERO }
 }
 
-/// What of a cost the noise has.
+/// Returns the part of a cost that the noise charges.
 fn without_delta(cost: &PrivacyCost) -> PrivacyCost {
     match cost {
         PrivacyCost::Zcdp { rho, .. } => {

@@ -1,4 +1,4 @@
-//! An offer made ready: its statistic with the noise that it asks for.
+//! Prepared release plans: each statistic with its mechanism.
 
 use super::found::PreparedMaximum;
 use super::{CellKey, ReleasePlan, WindowQuery};
@@ -13,7 +13,7 @@ use crate::mechanisms::{
     RunningTotals, Sensitivity, Statistic, Total,
 };
 
-/// The law of the noise, whichever a job file names, and what it costs.
+/// The noise distribution that a job file names, with its privacy cost.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredNoise {
     kind: NoiseKind,
@@ -26,7 +26,7 @@ impl ConfiguredNoise {
     }
 }
 
-/// What a job file says that its reader refuses.
+/// Returns the refusal of a combination that the reader of job files excludes.
 fn foreign() -> Invalid {
     Invalid::new("noise", InvalidKind::Mixed, "a law that this statistic has")
 }
@@ -102,19 +102,19 @@ impl Mechanism<Quantiles<CellKey>> for ConfiguredNoise {
 /// A statistic with its mechanism.
 #[derive(Clone, Debug)]
 pub(crate) enum SettledRelease {
-    /// A number a key.
+    /// A number for each key.
     Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
-    /// A number a key, added up over windows.
+    /// A number for each key, added up over windows.
     Running(Box<RunningTotal<CellKey>>, Box<RunningTotals<CellKey>>),
-    /// A mean a key.
+    /// A mean for each key.
     Mean(Box<Mean<CellKey>>, Box<NoisyMeans<CellKey>>),
-    /// The largest a key.
+    /// The largest value for each key.
     Largest(Box<Largest<CellKey, Maximum>>, Box<PreparedMaximum>),
-    /// Quantiles of each key.
+    /// Quantiles for each key.
     Quantiles(Box<Quantiles<CellKey>>, Box<PreparedQuantiles<CellKey>>),
 }
 
-/// What every statistic has, and every mechanism of one.
+/// Calls a method on the statistic, or on the mechanism, of every variant.
 macro_rules! both {
     ($settled:expr, $statistic:pat, $ready:pat => $what:expr) => {
         match $settled {
@@ -128,50 +128,50 @@ macro_rules! both {
 }
 
 impl SettledRelease {
-    /// How far one protected unit moves a window.
+    /// Returns the sensitivity: the distance by which one protected unit moves the values of a window.
     pub(crate) fn sensitivity(&self) -> Sensitivity {
         both!(self, statistic, _ => statistic.sensitivity())
     }
 
-    /// The least noised number of people with which a key becomes public, where keys are discovered.
+    /// Returns the least noised number of people at which a key is released, with partition selection.
     pub(crate) fn threshold(&self) -> Option<i64> {
         both!(self, _, ready => ready.threshold())
     }
 
-    /// The noise of each of its numbers.
+    /// Returns the noise of each released number.
     pub(crate) fn noise(&self) -> &[Noised] {
         both!(self, _, ready => ready.noise())
     }
 
-    /// How far to either side of each its interval reaches: in people, where a rank is promised.
+    /// Returns the half-width of each number's interval; in people, if a rank is promised.
     pub(crate) fn reaches(&self) -> Vec<f64> {
         both!(self, _, ready => ready.reaches().to_vec())
     }
 
-    /// How many of the largest people of a key are known, where that is all.
+    /// Returns the number of people with the largest values of a key that are kept, if no more are.
     pub(crate) fn largest(&self) -> Option<usize> {
         both!(self, _, ready => ready.largest())
     }
 
-    /// A hash of every parameter that an answer depends on.
+    /// Returns a hash of every parameter that an answer depends on.
     pub(crate) fn parameters(&self) -> Digest {
         both!(self, _, ready => ready.parameters())
     }
 
-    /// What its cost is paid for.
+    /// Returns the scope that the cost pays for: a window, or all windows.
     pub(crate) fn paid(&self) -> Paid {
         both!(self, _, ready => ready.paid())
     }
 
-    /// What a window costs, or all of them together.
+    /// Returns the cost of a window, or of all windows together.
     pub(crate) fn cost(&self) -> &ReleaseCost {
         both!(self, _, ready => ready.cost())
     }
 }
 
 impl ReleasePlan {
-    /// The tau with which the exponential mechanism would find the same largest value at the same price. From the
-    /// job file alone; `None` for another statistic.
+    /// Returns the tau with which the exponential mechanism would find the same largest value at the same
+    /// price, from the job file alone; `None` for another statistic.
     pub(crate) fn tau_by_choice(&self, job: &Job) -> Option<u64> {
         let WindowQuery::Max(each, grid, keys) = &self.asking else { return None };
         let limits = job.limits(self).ok()?;
@@ -183,7 +183,7 @@ impl ReleasePlan {
         }
     }
 
-    /// The statistic and its mechanism, as a dataflow makes them of the same parts.
+    /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
     pub(crate) fn settled(&self, job: &Job) -> Result<SettledRelease, Invalid> {
         let limits = job.limits(self)?;
         let point = self.point();

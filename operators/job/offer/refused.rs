@@ -1,11 +1,11 @@
-//! Why a job that reads well cannot be offered.
+//! The refusal of a job that is read without mistakes but cannot be planned.
 
 use std::fmt;
 
 use crate::dataflow::RunError;
 use crate::invalid::Invalid;
 
-/// What of a job cannot be kept, and what would make it fit. It names the field of the job file.
+/// A refusal of a job that cannot be planned, with the field of the job file and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfitJob {
     field: String,
@@ -13,18 +13,20 @@ pub struct UnfitJob {
 }
 
 impl UnfitJob {
-    /// `field` is written as in the file, `release[2].cost`; the message says what was found and what to give.
+    /// Creates a refusal. `field` is written as in the file, `release[2].cost`; the message states the value
+    /// found and the remedy.
     pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> UnfitJob {
         UnfitJob { field: field.into(), message: message.into() }
     }
 
-    /// What a mechanism, a schedule or an account refused, at the field of the job file that it comes from.
+    /// Creates a refusal from that of a mechanism, a schedule or an account, at the field of the job file
+    /// that caused it.
     pub(crate) fn at(field: impl Into<String>, invalid: &Invalid) -> UnfitJob {
         let found = invalid.kind().found();
         UnfitJob::new(field, format!("{}: found {found}; give {}", invalid.field(), invalid.remedy()))
     }
 
-    /// The field of the job file.
+    /// Returns the field of the job file.
     pub fn field(&self) -> &str {
         &self.field
     }

@@ -1,4 +1,4 @@
-//! In which steps a value is counted: a range of decimals becomes one of whole numbers, exactly.
+//! The steps in which a value is counted: a range of decimals becomes a range of whole numbers, exactly.
 
 use dashu_int::{IBig, UBig};
 
@@ -6,25 +6,27 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::ConfigNumber;
 use crate::mechanisms::{DecimalPoint, Edges, Range};
 
-/// A range is this many steps wide, or a tenth of it: the step is then a millionth of the range, and far below any noise.
+/// The most steps in a range, which has at least a tenth of them: the step is then a millionth of the range,
+/// and far below any noise.
 const STEPS: u64 = 10_000_000;
-/// No end of a range is further from zero, in steps: a million of them, summed, are still exact as floats are read.
+/// The largest distance of an end of a range from zero, in steps: a million of them, summed, are still exact
+/// as floats are read.
 const FARTHEST: u64 = 1 << 52;
-/// No edge is further from zero, in steps.
+/// The largest distance of an edge from zero, in steps.
 const FARTHEST_EDGE: u64 = 1 << 62;
-/// Digits behind the point, or zeros before it.
+/// The most digits after the decimal point, or zeros before it.
 pub(super) const DIGITS: i32 = 18;
 
-/// What of a range decides about the steps.
+/// The quantity of a range that decides the size of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepSize {
-    /// How far a person's value can be from nothing: for sums.
+    /// The largest distance of a person's value from zero: for sums.
     Reach,
-    /// How wide it is: for means, which are taken from the middle.
+    /// The width of the range: for means, which are computed from the middle.
     Width,
 }
 
-/// The range in steps, its ends rounded outwards, and where the point of a step stands.
+/// Returns the range in steps, its ends rounded outwards, and the decimal point of a step.
 pub(super) fn of_range(
     low: ConfigNumber,
     high: ConfigNumber,
@@ -42,17 +44,17 @@ pub(super) fn of_range(
         };
         under(&size, STEPS) && under(&reach, FARTHEST + 1)
     };
-    // The ends are within 2^53 of zero, so that the coarsest step does.
+    // The ends are within 2^53 of zero, so the coarsest step always fits.
     let digits = (-DIGITS..=DIGITS).rev().find(fits).ok_or_else(|| too_wide("range"))?;
     let ends = (steps(low, digits, false), steps(high, digits, true));
     let (Some(low), Some(high)) = ends else { return Err(too_wide("range")) };
     Ok((Range::new(low, high)?, DecimalPoint::digits(digits)?))
 }
 
-/// Edges in the largest steps in which they are whole.
+/// Returns edges in the largest steps in which all of them are whole.
 ///
 /// # Errors
-/// Names `edges` where [`misfit`] does.
+/// Names `edges` if [`misfit`] does.
 pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, DecimalPoint), Invalid> {
     let digits = digits_of(edges);
     let steps: Option<Vec<i64>> = edges.iter().map(|edge| steps(*edge, digits, false)).collect();
@@ -62,11 +64,12 @@ pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, DecimalPoint), 
     }
 }
 
-/// Answers in steps in which they are whole, and the farthest of them is a million steps from zero or more: what is read is
-/// rounded down to a step, and should seldom fall on an answer that it is above. No step is finer than `finest` digits.
+/// Returns answers in steps in which all of them are whole, and the farthest of them is a million steps from
+/// zero or more: values are rounded down to a step, and should seldom fall on an answer that they are above.
+/// No step is finer than `finest` digits.
 ///
 /// # Errors
-/// Names `grid` where [`misfit`] does.
+/// Names `grid` if [`misfit`] does.
 pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i64>, DecimalPoint), Invalid> {
     let own = digits_of(answers);
     let farthest = |digits: i32| answers.iter().map(|answer| magnitude(&whole(*answer, digits))).max();
@@ -79,7 +82,8 @@ pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i
     }
 }
 
-/// Which edge has more digits than can be told apart, or is too far from zero for the digits of the others; and why.
+/// Returns the index of an edge that has more digits than can be distinguished, or is too far from zero for
+/// the digits of the others; and the remedy.
 pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
     let fine = edges.iter().position(|edge| -edge.parts().1 > DIGITS);
     if let Some(index) = fine {
@@ -92,12 +96,12 @@ pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static 
     edges.iter().position(far).map(|index| (index, remedy))
 }
 
-/// How many digits behind the point the finest of them has.
+/// Returns the number of digits after the decimal point of the finest edge.
 fn digits_of(edges: &[ConfigNumber]) -> i32 {
     edges.iter().map(|edge| -edge.parts().1).max().unwrap_or(0).max(0)
 }
 
-/// So many steps of 10^-digits, rounded down or up.
+/// Returns the number of steps of 10^-digits, rounded down or up.
 fn steps(number: ConfigNumber, digits: i32, up: bool) -> Option<i64> {
     let (mantissa, power) = number.parts();
     let shift = power + digits;
@@ -107,13 +111,13 @@ fn steps(number: ConfigNumber, digits: i32, up: bool) -> Option<i64> {
     let unit = ten(-shift);
     let size = UBig::from(mantissa.unsigned_abs());
     let (quotient, exact) = (&size / &unit, (&size % &unit) == UBig::ZERO);
-    // Away from zero where it is rounded in the direction of its sign.
+    // Rounding is away from zero if its direction is that of the sign.
     let away = !exact && (up == (mantissa > 0));
     let size = if away { quotient + UBig::ONE } else { quotient };
     i64::try_from(if mantissa < 0 { -IBig::from(size) } else { IBig::from(size) }).ok()
 }
 
-/// A number times 10^digits, where that is whole.
+/// Returns the number times 10^digits, if the product is whole.
 fn whole(number: ConfigNumber, digits: i32) -> IBig {
     let (mantissa, power) = number.parts();
     IBig::from(mantissa) * IBig::from(ten((power + digits).max(0)))
@@ -157,7 +161,7 @@ mod tests {
         assert_eq!(range("0.00000025", "0.33333333", StepSize::Width), (2, 3_333_334, 7));
         assert_eq!(range("-0.33333333", "-0.00000025", StepSize::Reach), (-3_333_334, -2, 7));
         assert_eq!(range("1e-300", "2e-300", StepSize::Width), (0, 1, 18));
-        // No step is so fine that the ends would be beyond what floats hold.
+        // No step is so fine that the ends would exceed the exact range of floats.
         let (low, high, digits) = range("4503599627370490", "4503599627370491", StepSize::Width);
         assert_eq!((low, high, digits), (4_503_599_627_370_490, 4_503_599_627_370_491, 0));
     }
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(misfit(&edges(&["-1e15", "0.001", "1e15"])), None);
     }
 
-    // Refutes an answer that is rounded, and steps so coarse that what is above an answer is read as the answer.
+    // Refutes an answer that is rounded, and steps so coarse that a value above an answer is read as the
+    // answer.
     #[test]
     fn answers_are_exact_and_their_steps_are_fine() {
         let answers = |texts: &[&str]| {
@@ -191,7 +196,8 @@ mod tests {
     }
 
     proptest! {
-        // Refutes an end that is rounded inwards or by more than a step, and a range of too few or too many steps.
+        // Refutes an end that is rounded inwards or by more than a step, and a range of too few or too many
+        // steps.
         #[test]
         fn ends_are_rounded_outwards(low in -10i128.pow(15)..10i128.pow(15), size in 1i128..10i128.pow(14), power in -20i32..1) {
             let text = |digits: i128| format!("{digits}e{power}");

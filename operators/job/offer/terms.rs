@@ -1,8 +1,10 @@
-//! What the version of a release binds of a job file: every field that decides whose records count, which of them, and in
-//! which window.
+//! The version terms of a release: every field of the job file that decides which records count, for whom,
+//! and in which window.
 //!
-//! The pipeline binds what it knows by itself: account, windows and the first of them, lateness, and the mechanism with its
-//! bound, keys, noise and price. What is a closure there is a field here. Each field of the file is named below, so that a new
+//! The pipeline binds its own parameters: account, windows and the first of them, lateness, and the mechanism
+//! with its bound, keys, noise and price. A closure of the pipeline is bound here by the field that it is
+//! made from. Each field of the file is named below, so that a new one does not compile before its binding is
+//! decided. `docs/VERSIONS.md` has the whole table.
 //! one does not compile before somebody has decided about it. `docs/VERSIONS.md` has the whole table.
 
 use std::fmt::Write;
@@ -16,10 +18,10 @@ use crate::job::config::{
 };
 use crate::ledger::{Charge, Ledger, VersionTerms};
 
-/// The fields that the pipeline does not know, and the words of the file for those that it does.
+/// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
 pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> VersionTerms {
-    // The account's: `privacy`. Bound by the pipeline: `from`, and `until` where something follows from it. Of the run and of
-    // its machine: the others.
+    // The account binds `privacy`. The pipeline binds `from`, and `until` if anything depends on it. The
+    // other fields concern the run and its machine.
     let Job {
         name: _,
         version: _,
@@ -50,7 +52,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         let Some(value) = value else { continue };
         let name = format!("{word}.{field}");
         terms = match field {
-            // The keys themselves, wherever they are listed, are the mechanism's.
+            // The keys themselves, wherever they are listed, are bound by the mechanism.
             "keys" => terms.showing(&name, keys(release, offer)),
             _ => terms.binding(&name, value),
         };
@@ -71,7 +73,8 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
             }
             terms
         }
-        // The cost of a window is the share's, divided by how many windows an account holds together.
+        // The cost of a window is the share's, divided by the number of windows that an account holds
+        // together.
         PriceSpec::Share(share) => terms
             .showing("share", share.to_decimal())
             .showing("privacy.budget", job.domain().cap())
@@ -80,10 +83,11 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
     }
 }
 
-/// How records are read.
+/// Adds the fields that decide how records are read.
 fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
-    // Where records lie and how a file of them is read through is no part of what they are: `path`, `order`, `bad`. Made-up
-    // records are what lies there. Lateness is the pipeline's. Which fields are declared changes no record.
+    // The place of the records and the way of reading a file of them change no record: `path`, `order`,
+    // `bad`. The parameters of synthetic records stand for their place. Lateness is bound by the pipeline.
+    // The declaration of fields changes no record.
     let SourceSpec { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
     let kind = match records {
         RecordFormat::Csv(_) => "csv",
@@ -105,7 +109,7 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     }
 }
 
-/// The keys that are listed, in their order.
+/// Formats the listed keys, in their order.
 fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     if release.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
         return "\"discover\"".to_owned();
@@ -115,7 +119,7 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     for key in listed.iter() {
         if let CellKey::Text(text) = key {
             let comma = if keys.is_empty() { "" } else { ", " };
-            // A text takes whatever is written to it.
+            // Writing to a `String` never fails.
             let _ = write!(keys, "{comma}{:?}", text.text());
         }
     }
@@ -123,11 +127,12 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
 }
 
 impl Job {
-    /// Compares what each release would be bound to with what the ledger knows of this version of it. Nothing is written.
+    /// Compares the terms of each release with those that the ledger holds for this version of it. Nothing is
+    /// written.
     ///
     /// # Errors
     ///
-    /// The refusal in which a run would end, naming the fields that changed.
+    /// The refusal with which a run would end, naming the fields that changed.
     pub fn would_agree(&self, ledger: &mut Ledger) -> Result<(), RunError> {
         for offer in self.offers(self.horizon())? {
             let terms = self.terms(&offer)?;
@@ -136,12 +141,12 @@ impl Job {
         Ok(())
     }
 
-    /// What the version of a release binds, as its pipeline states it to the ledger.
+    /// Returns the terms of a release's version, as its pipeline states them to the ledger.
     fn terms(&self, offer: &ReleasePlan) -> Result<VersionTerms, Invalid> {
         self.terms_and_charge(offer).map(|(terms, _)| terms)
     }
 
-    /// The same, and how each window of the release is paid for.
+    /// Returns the terms of a release's version, and the charge of its windows.
     pub(in crate::job) fn terms_and_charge(
         &self,
         offer: &ReleasePlan,

@@ -54,7 +54,7 @@ fn refused(text: &str) -> String {
     offered(&job(text)).unwrap_err().to_string()
 }
 
-/// Every part of `amount` is at most that of `limit`, and together they are all that is charged.
+/// Returns the cost that one account pays for all plans together.
 fn sum(offers: &[ReleasePlan]) -> PrivacyCost {
     let all = |offer: &ReleasePlan| offer.together.all(&offer.cost).unwrap();
     offers.iter().map(all).reduce(|sum, more| sum.plus(&more).unwrap()).unwrap()
@@ -78,7 +78,7 @@ fn the_configs_are_offered_within_their_budgets() {
     }
 }
 
-// By hand: 31 days; 0.4 of the cap among them, rounded down, of the delta too.
+// By hand: 31 days; 0.4 of the cap divided among them, rounded down, and the same of the delta.
 #[test]
 fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let job = job(GOOD);
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-// Refutes an answer to a cost that does not fit which does not fit either, or is much less than would.
+// Refutes a suggested cost that does not fit either, or that is much less than would fit.
 #[test]
 fn what_is_proposed_for_a_cost_fits() {
     let epsilons = GOOD.replace(
@@ -197,7 +197,7 @@ fn cells_are_told_as_the_file_writes_them() {
     assert_eq!(keys.iter().map(crate::mechanisms::Key::label).collect::<Vec<_>>(), [Label::Whole]);
 }
 
-// Refutes answers that are not those of the file, to the digit.
+// Refutes answers that differ from those of the file in any digit.
 #[test]
 fn answers_are_the_points_of_the_file() {
     let asked = |statistic: &str, noise: &str| {
@@ -216,7 +216,7 @@ fn answers_are_the_points_of_the_file() {
     let (answers, top, value) =
         asked("max = { of = \"price\", grid = { from = -0.5, to = 40, step = 0.25 } }", "gaussian");
     assert_eq!((answers, top), (told(["-0.5", "-0.25", "39.75", "40"]), 163));
-    // What is read is read in finer steps than those between answers.
+    // Values are read in finer steps than those between answers.
     assert_eq!(value, Some(("price".into(), DecimalPoint::digits(5).unwrap())));
     let (answers, top, value) = asked("max = { each = \"count\", grid = [1, 2, 5, 1000000] }", "laplace");
     assert_eq!((answers, top, value), (told(["1", "2", "5", "1000000"]), 4, None));
@@ -234,7 +234,7 @@ fn answers_are_the_points_of_the_file() {
     assert_eq!((answers, top), (told(["0", "0.000001", "9.989999", "9.99"]), 9_990_001));
 }
 
-// Refutes windows that are not those that the words say.
+// Refutes windows that differ from the words of the file.
 #[test]
 fn every_word_for_windows_is_a_schedule() {
     let text = |every: &str| GOOD.replace("every = \"1 day\"", every);

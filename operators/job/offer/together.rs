@@ -1,33 +1,34 @@
-//! The windows of a release that one account holds together: what its share of the budget is divided by.
+//! The windows of a release that one account holds together, the divisor of its share of the budget.
 //!
-//! A share is a part of what every stretch or span of time may hold, so it is divided by the heaviest one: the one whose
-//! windows, those that it cuts at their partial price, cost the most. What another release holds there is that release's
-//! share, and shares come to no more than the whole.
+//! A share is a part of the budget of every stretch or span of time, so it is divided by the heaviest one:
+//! the one whose windows, including those that it cuts at their partial cost, cost the most. The windows of
+//! another release in that stretch are paid from that release's share, and shares sum to no more than the
+//! whole.
 
 use dashu_int::UBig;
 
 use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 
-/// The windows of a release, as an account sees them.
+/// The windows of a release, as the budget account counts them.
 pub(super) struct AccountWindows<'s> {
     pub(super) schedule: &'s Schedule,
-    /// In how many of them a person counts, where that is bounded.
+    /// The most windows in which a person counts, if they are bounded.
     pub(super) most: Option<u64>,
-    /// Whether each starts one step after the one before.
+    /// True if each window starts one step after the one before.
     pub(super) even: bool,
 }
 
-/// How many windows are held whole, and how many are cut.
+/// The number of windows held whole, and the number held in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeldWindows {
-    /// Those inside of a stretch or span.
+    /// The windows inside of a stretch or span.
     pub(crate) whole: u64,
-    /// Those that only overlap it.
+    /// The windows that only overlap it.
     pub(crate) cut: u64,
 }
 
-/// How many times its whole price a window costs that is cut: `over / under`, never less than 1.
+/// The cost of a window that is cut, relative to its whole cost: `over / under`, never less than 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) over: u64,
@@ -35,10 +36,10 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// A window costs the same either way.
+    /// The weight of a window that costs the same whole or cut.
     pub(crate) const EVEN: Weight = Weight { over: 1, under: 1 };
 
-    /// Rounded up.
+    /// Multiplies by the weight, rounded up.
     fn times(self, units: BudgetUnits) -> BudgetUnits {
         let all = UBig::from(units.to_bits()) * UBig::from(self.over);
         let under = UBig::from(self.under);
@@ -51,11 +52,11 @@ impl Weight {
     }
 }
 
-/// Even schedules of more windows than this are counted by a formula; all others are walked. No calendar has more than a
-/// million windows.
+/// The number of windows above which an even schedule is counted by a formula; all others are walked. No
+/// calendar has more than a million windows.
 const WALKED: u64 = 10_000;
 
-/// What one account holds of a release at once.
+/// The windows of a release that one account holds at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Together {
     /// The windows of the heaviest stretch or span.
@@ -66,7 +67,7 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// One window.
+    /// A single whole window.
     pub(super) const ONE: Together =
         Together { held: HeldWindows { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
 
@@ -75,47 +76,47 @@ impl Together {
         Together { held: held(windows, promise, weight), most: whole + cut, weight }
     }
 
-    /// As many windows, none of them cut.
+    /// Returns this number of windows, none of them cut.
     #[cfg(test)]
     pub(super) fn whole(windows: u64) -> Together {
         Together { held: HeldWindows { whole: windows, cut: 0 }, most: windows, weight: Weight::EVEN }
     }
 
-    /// What is paid once, and whose life is cut or is not.
+    /// Returns the windows of a total that is paid once, and whose lifetime is cut or not.
     pub(super) fn once(cut: bool, weight: Weight) -> Together {
         let cut = u64::from(cut);
         Together { held: HeldWindows { whole: 1 - cut, cut }, most: 1, weight }
     }
 
-    /// How many windows it is.
+    /// Returns the number of windows.
     pub(crate) fn windows(&self) -> u64 {
         self.held.whole + self.held.cut
     }
 
-    /// The price of a window that is cut, where it is another than that of a whole one.
+    /// Returns the cost of a window that is cut, if it differs from that of a whole one.
     pub(crate) fn partial(&self, cost: &PrivacyCost) -> Option<PrivacyCost> {
         let is_cut = self.held.cut > 0 && self.weight != Weight::EVEN;
         let partial = || self.each(cost, |units| Some(self.weight.times(units)), Some);
         is_cut.then(partial).flatten()
     }
 
-    /// What all of them cost; `None` from 2^64 on.
+    /// Returns the cost of all windows; `None` from 2^64 on.
     pub(crate) fn all(&self, cost: &PrivacyCost) -> Option<PrivacyCost> {
         let most = |delta: BudgetUnits| delta.times("delta", self.most).ok();
         self.each(cost, |units| self.sum(units), most)
     }
 
-    /// As many whole windows as cost no less.
+    /// Returns the least number of whole windows that costs no less.
     pub(crate) fn divisor(&self) -> u64 {
         let all = self.weight.of(self.held).div_ceil(self.weight.under.into());
         u64::try_from(all).unwrap_or(u64::MAX).max(self.most)
     }
 
-    /// The most that a window may cost, so that all of them cost no more than this.
+    /// Returns the most that a window may cost if all of them together cost at most `all`.
     pub(super) fn divide(&self, all: BudgetUnits) -> BudgetUnits {
         let parts = UBig::from(all.to_bits()) * UBig::from(self.weight.under);
         let divisor = UBig::from(self.weight.of(self.held).max(1));
-        // No more than all of it, which fits.
+        // The quotient is no more than `all`, which fits.
         let mut units = u128::try_from(parts / divisor).unwrap_or(0);
         // Windows that are cut round up, each by less than a unit.
         while units > 0 && self.sum(BudgetUnits::from_bits(units)).is_none_or(|sum| sum > all) {
@@ -124,7 +125,8 @@ impl Together {
         BudgetUnits::from_bits(units)
     }
 
-    /// The same of what a window costs either way.
+    /// Returns the most that a window may cost if all of them together cost at most `all`, for a cost that is
+    /// the same whole or cut.
     pub(super) fn divide_evenly(&self, all: BudgetUnits) -> BudgetUnits {
         BudgetUnits::from_bits(all.to_bits() / u128::from(self.most.max(1)))
     }
@@ -145,13 +147,13 @@ impl Together {
             PrivacyCost::Zcdp { rho, delta: own, omega } => {
                 Some(PrivacyCost::Zcdp { rho: main(*rho)?, delta: delta(*own)?, omega: *omega })
             }
-            // A ledger counts the two.
+            // Budget accounts hold only these two currencies.
             _ => None,
         }
     }
 }
 
-/// The windows of the heaviest stretch or span.
+/// Returns the windows of the heaviest stretch or span.
 fn held(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> HeldWindows {
     let count = windows.schedule.count();
     match promise {
@@ -160,7 +162,7 @@ fn held(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> HeldW
         }
         Promise::Any(span) => match lattice(windows, span) {
             Some(lattice) => {
-                // The places of one window stand for those of all.
+                // The places of one window represent those of all.
                 let window = (lattice.start, lattice.start + lattice.size);
                 heaviest(places(window, span).into_iter().map(|place| lattice.held(place, span)), weight)
             }
@@ -177,14 +179,14 @@ fn heaviest(held: impl Iterator<Item = HeldWindows>, weight: Weight) -> HeldWind
     held.max_by_key(|held| weight.of(*held)).unwrap_or_default()
 }
 
-/// The places at which a stretch of length `span` holds something else of a window than at the one before: it begins to
-/// cut it, to hold it whole, to cut it again, and to leave it.
+/// Returns the places at which a stretch of length `span` begins to cut a window, to hold it whole, to cut it
+/// again, and to leave it.
 fn places(window: (i128, i128), span: u64) -> [i128; 4] {
     let ((start, end), span) = (window, i128::from(span));
     [start - span + 1, end - span, start + 1, end]
 }
 
-/// All windows, one by one.
+/// The starts and ends of all windows, walked one by one.
 struct WindowWalk {
     starts: Vec<i128>,
     ends: Vec<i128>,
@@ -200,11 +202,12 @@ impl WindowWalk {
         }
     }
 
-    /// What is held at the heaviest place: starts and ends both ascend, so each kind of place is one pass.
+    /// Returns the windows at the heaviest place: starts and ends both ascend, so each kind of place is one
+    /// pass.
     fn heaviest(&self, span: u64, aligned: bool, weight: Weight) -> HeldWindows {
         let windows = || self.starts.iter().copied().zip(self.ends.iter().copied());
         if aligned {
-            // In a block in which none starts, no more is held or cut than in the one before.
+            // A block in which no window starts holds or cuts no more than the block before.
             let block = |(start, _): (i128, i128)| start.div_euclid(span.into()) * i128::from(span);
             return self.along(windows().map(block), span, weight);
         }
@@ -213,7 +216,7 @@ impl WindowWalk {
         heaviest(passes, weight)
     }
 
-    /// The heaviest of places that ascend.
+    /// Returns the windows at the heaviest of places that ascend.
     fn along(&self, places: impl Iterator<Item = i128>, span: u64, weight: Weight) -> HeldWindows {
         let pass = |times: &[i128], passed: &mut usize, until: i128| {
             *passed += times[*passed..].iter().take_while(|time| **time <= until).count();
@@ -231,14 +234,14 @@ impl WindowWalk {
     }
 }
 
-/// Windows of one size, one every step, of which there are enough to count as endless.
+/// Windows of one size, one every step, enough of them to be counted as endless.
 struct WindowLattice {
     start: i128,
     size: i128,
     step: i128,
 }
 
-/// None where the windows must be walked.
+/// Returns the lattice of an even schedule; `None` if its windows must be walked.
 fn lattice(windows: &AccountWindows<'_>, span: u64) -> Option<WindowLattice> {
     let (schedule, count) = (windows.schedule, windows.schedule.count());
     if !windows.even || count <= WALKED {
@@ -247,14 +250,14 @@ fn lattice(windows: &AccountWindows<'_>, span: u64) -> Option<WindowLattice> {
     let (first, second) = (schedule.window(0)?, schedule.window(1)?);
     let [start, end, next] = [first.start(), first.end(), second.start()].map(i128::from);
     let lattice = WindowLattice { start, size: end - start, step: next - start };
-    // Where the windows end soon after a stretch of them, fewer may be held than of endless ones. More than ten million
-    // are not walked: then the share is divided by a few windows too many.
+    // If the windows end soon after a stretch of them, fewer may be held than of endless ones. More than ten
+    // million are not walked: then the share is divided by a few windows too many.
     let enough = i128::from(span) + 3 * lattice.size + 3 * lattice.step;
     (i128::from(count) * lattice.step >= enough || count > 10_000_000).then_some(lattice)
 }
 
 impl WindowLattice {
-    /// What a stretch from `place` on holds.
+    /// Returns the windows that a stretch from `place` on holds.
     fn held(&self, place: i128, span: u64) -> HeldWindows {
         let span = i128::from(span);
         let number = |time: i128| (time - self.start).div_euclid(self.step);
@@ -264,8 +267,9 @@ impl WindowLattice {
         HeldWindows { whole: count(whole), cut: count(overlapping - whole) }
     }
 
-    /// Blocks that stand for all: where a block begins after the start of a window, counted modulo the step, decides what
-    /// it holds, and that changes at four places at most. All such distances are multiples of what divides both.
+    /// Returns blocks that represent all: the offset of a block's start after the start of a window, modulo
+    /// the step, decides the windows that it holds, and these change at four offsets at most. All such
+    /// offsets are multiples of the greatest common divisor of the step and the span.
     fn blocks(&self, span: u64) -> impl Iterator<Item = i128> + use<> {
         let (start, step, span) = (self.start, self.step, i128::from(span));
         let grid = common(step, span);
@@ -278,7 +282,7 @@ impl WindowLattice {
     }
 }
 
-/// The largest number that divides both, by Euclid.
+/// Returns the greatest common divisor, by Euclid's algorithm.
 fn common(one: i128, other: i128) -> i128 {
     if other == 0 { one } else { common(other, one % other) }
 }

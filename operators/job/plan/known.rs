@@ -1,17 +1,19 @@
-//! How near noise is to the least that is known to be enough for its cost.
+//! The optimality of noise: its deviation over the least deviation that is known to suffice for its privacy
+//! cost.
 //!
-//! The bounds are for additive noise of one number a cell, drawn once, with the sensitivity that was given. Of pure epsilon and
-//! one cell the least variance is that of the staircase law (Geng and Viswanath, "The optimal mechanism in differential
-//! privacy", 2014), which is known for whole numbers too; with several cells none is known. Of zCDP no additive law is
-//! known that needs less than the continuous Gaussian: `L2 / sqrt(2 rho)`. Of a mean the bound is that of every unbiased sum, as
-//! [`Noised::over_bound`] says.
+//! The bounds are for additive noise of one number for each cell, drawn once, with the given sensitivity. For
+//! pure epsilon and one cell the least variance is that of the staircase distribution (Geng and Viswanath,
+//! "The optimal mechanism in differential privacy", 2014), which is known for whole numbers too; for several
+//! cells none is known. For zCDP no additive noise distribution is known that needs less than the continuous
+//! Gaussian: `L2 / sqrt(2 rho)`. For a mean the bound is that of every unbiased sum, as stated at
+//! [`Noised::over_bound`].
 
 use super::NoiseOptimality;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
 use crate::job::offer::{ReleasePlan, SettledRelease};
 use crate::mechanisms::{DecimalPoint, Noised};
 
-/// Of what is found by its rank none is known.
+/// Returns the optimality of a release's noise; `None` for statistics by rank, for which no bound is known.
 pub(super) fn near(settled: &SettledRelease, offer: &ReleasePlan) -> Option<NoiseOptimality> {
     let ready = match settled {
         SettledRelease::Total(_, ready) => ready,
@@ -25,7 +27,7 @@ pub(super) fn near(settled: &SettledRelease, offer: &ReleasePlan) -> Option<Nois
         (Some((_, point)), "sum") => *point,
         _ => DecimalPoint::WHOLE,
     };
-    // Back in steps, in which the noise is drawn.
+    // The scale in steps, in which the noise is drawn.
     let scale = noised.scale() / point.float(1.0);
     let deviation = match noised.kind() {
         "gaussian" => DiscreteGaussianCost::new(scale, 1).ok()?.deviation(),
@@ -51,22 +53,24 @@ pub(super) fn near(settled: &SettledRelease, offer: &ReleasePlan) -> Option<Nois
     }
 }
 
-/// Of a mean's sum, where its count is paid for too.
+/// Returns the optimality of a mean's sum, at a price that pays for its count too.
 fn mean(sum: &Noised) -> Option<NoiseOptimality> {
     let of = "an unbiased sum at this price, the least that is possible; a mean that clips may err by less";
     sum.over_bound().map(|ratio| NoiseOptimality { ratio, of })
 }
 
-/// Of totals over windows, told at each.
+/// Returns the optimality of running totals that are all released.
 fn total(noised: &Noised) -> Option<NoiseOptimality> {
     let of = "the best linear strategy for totals that are all told, the least that is possible with Gaussian noise";
     noised.over_bound().map(|ratio| NoiseOptimality { ratio, of })
 }
 
-/// Up to here every staircase is tried; beyond, the best continuous one differs by less than is shown.
+/// The largest sensitivity for which every staircase is tried; beyond it, the best continuous one differs by
+/// less than is printed.
 const TRIED: u128 = 4_096;
 
-/// The least variance of additive noise for one whole number that a person moves by `most`, at pure `epsilon`.
+/// Returns the least variance of additive noise for one whole number that a person moves by `most`, at pure
+/// `epsilon`.
 fn staircase(epsilon: f64, most: u128) -> f64 {
     let (b, rest) = ((-epsilon).exp(), -(-epsilon).exp_m1());
     let size = most as f64;
@@ -74,8 +78,8 @@ fn staircase(epsilon: f64, most: u128) -> f64 {
         let high = (0.25 * b * b * (1.0 + b) * (1.0 + b)).cbrt();
         return size * size * (high + b) / (rest * rest);
     }
-    // Steps are high on the first `r` of every `most` numbers, and lower by e^-epsilon on the rest; each period is lower by that
-    // much than the one before. Moments of one period, then of all.
+    // The density is high on the first `r` of every `most` numbers, and lower by e^-epsilon on the rest; each
+    // period is lower by that factor than the one before. First the moments of one period, then of all.
     let (mut sums, mut high) = ([0.0; 3], [0.0; 3]);
     for i in 0..most {
         let powers = [1.0, i as f64, (i as f64).powi(2)];
@@ -100,8 +104,9 @@ fn staircase(epsilon: f64, most: u128) -> f64 {
 mod tests {
     use super::*;
 
-    // For a count the staircase is the discrete Laplace law itself; for wide sums and small epsilon it is nearly that; and the
-    // law that is best on the line is the limit of those on the integers (Geng and Viswanath, theorem 7).
+    // For a count the staircase is the discrete Laplace distribution itself; for wide sums and small epsilon
+    // it is nearly that; and the distribution that is best on the line is the limit of those on the integers
+    // (Geng and Viswanath, theorem 7).
     #[test]
     fn the_staircase_is_what_was_published() {
         for epsilon in [0.01f64, 0.1, 1.0, 3.0] {
@@ -115,11 +120,12 @@ mod tests {
             assert!((near / far - 1.0).abs() < 2e-3, "{epsilon}: {near} {far}");
         }
         assert!((staircase(0.01, 1 << 20).sqrt() / (2f64.sqrt() * 1_048_576.0 / 0.01) - 1.0).abs() < 1e-3);
-        // At epsilon 5 it needs half of Laplace's deviation.
+        // At epsilon 5 the staircase needs half of Laplace's deviation.
         assert!(staircase(5.0, 1 << 20).sqrt() / (2f64.sqrt() * 1_048_576.0 / 5.0) < 0.75);
     }
 
-    // Refutes a bound that some law beats: every staircase of a small sensitivity, summed term by term.
+    // Refutes a bound that some distribution beats: every staircase of a small sensitivity, summed term by
+    // term.
     #[test]
     fn no_staircase_is_below_the_bound() {
         let (epsilon, most) = (0.7f64, 6i64);

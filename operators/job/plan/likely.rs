@@ -1,29 +1,30 @@
-//! What is likely to be measured, judged without data: by what the job file says, and rules that are stated here.
+//! Estimates of the usefulness of releases, and warnings, without data: from the job file, by rules that are
+//! stated here.
 //!
-//! A cell of `n` people is taken to hold one record of each, and a sum half of the most that counts of each. If the 90%
-//! interval of its noise is then within a tenth of what it holds, the cell is worth publishing; if it is as wide as that,
-//! the cell is mostly noise.
+//! A cell of `n` people is assumed to hold one record of each, and a sum half of the most that counts of
+//! each. If the 90% interval of its noise is within a tenth of its value, the cell is worth publishing; if
+//! the interval is as wide as the value, the cell is mostly noise.
 
 use super::{Plan, PlannedKeys, PlannedNoise};
 use crate::accounting::PrivacyCost;
 use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec, StatisticSpec};
 use crate::job::offer::ReleasePlan;
 
-/// A cell that needs more people than this is not likely to get them.
+/// The number of people above which a cell is unlikely to be useful.
 const MANY: u64 = 10_000;
-/// A key that is told only once this many people have it is seldom told.
+/// The threshold above which a discovered key is seldom released.
 const SELDOM: i64 = 1_000;
-/// More public keys than this are rows of noise, most of them.
+/// The number of public keys above which most rows are noise.
 const ROWS: u64 = 100_000;
-/// Above this an epsilon promises little: a likelihood may change twenty-thousandfold.
+/// The epsilon above which little is promised: a likelihood may change twenty-thousandfold.
 const LARGE: f64 = 10.0;
-/// Above this a delta may be one person in a thousand, told outright.
+/// The delta above which one person in a thousand may be revealed outright.
 const LIKELY: f64 = 1e-3;
 
-/// So many times fewer people, and another noise is worth a word.
+/// The factor of fewer people from which another noise is worth a warning.
 const WORTH: f64 = 1.1;
 
-/// With how many people in a cell nine tenths of all errors are below a tenth.
+/// Returns the number of people in a cell with which nine tenths of all errors are below a tenth.
 pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[PlannedNoise]) -> u64 {
     let reach = |number: usize| noise.get(number).map_or(0.0, |noise| noise.interval);
     let people = match &release.statistic {
@@ -31,16 +32,16 @@ pub(super) fn people_for_a_tenth(release: &ReleaseSpec, noise: &[PlannedNoise]) 
             let most = measure.low.to_f64().abs().max(measure.high.to_f64().abs());
             10.0 * reach(0) / (most / 2.0)
         }
-        // A tenth of the range; the count is off by its own noise times the mean's distance from the middle, half of
-        // that range at most.
+        // A tenth of the range; the count contributes its own noise times the mean's distance from the
+        // middle, half of that range at most.
         StatisticSpec::Mean(measure, _) => {
             let width = measure.high.to_f64() - measure.low.to_f64();
             10.0 * (reach(0) / width + reach(1) / 2.0)
         }
-        // Where a rank is promised, a tenth of the people; of several quantiles, of the one that is off the most.
+        // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
         _ => 10.0 * noise.iter().map(|noise| noise.interval).fold(0.0, f64::max),
     };
-    // At most 2^64 is what the cast gives.
+    // The cast saturates, so the result is at most 2^64 - 1.
     people.ceil() as u64
 }
 
@@ -134,7 +135,7 @@ fn endless(job: &Job) -> bool {
     job.domain().promise() == crate::accounting::Promise::Lifetime
 }
 
-/// How many windows of this cost a cap holds.
+/// Returns the number of windows of this cost that fit under a cap.
 fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
     let times = |all: crate::accounting::BudgetUnits, one: crate::accounting::BudgetUnits| {
         all.to_bits() / one.to_bits().max(1)
@@ -146,7 +147,8 @@ fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
     }
 }
 
-/// Shares that leave a part to nobody. A domain may be shared with another job, and a cost may use it.
+/// Warns of shares that leave a part of the budget unused. The account may be shared with another job, and a
+/// stated cost may use it.
 fn unused(job: &Job) -> Option<String> {
     let share = |release: &ReleaseSpec| match release.price {
         PriceSpec::Share(share) => Some(u128::from(share.parts())),

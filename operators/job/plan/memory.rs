@@ -1,4 +1,5 @@
-//! What is held of a person: sizes of [`bounding`](crate::dataflow::bounding), which `tests` measures on a table.
+//! The memory held for each person and key, from the sizes in [`bounding`](crate::dataflow::bounding), which
+//! `tests` measures on a table.
 
 use smallvec::SmallVec;
 
@@ -7,21 +8,22 @@ use crate::dataflow::Schedule;
 use crate::job::config::{Every, Job, Protected, ReleaseSpec, StatisticSpec};
 use crate::job::offer::CellKey;
 
-/// A person's identity, as the sources hold it.
+/// The size of a person's identity, as the sources hold it.
 pub(super) const PERSON: u64 = 32;
-/// Where what is held of a person begins.
+/// The size of the offset of a person's entries.
 const PLACE: u64 = 8;
-/// A key with a number of records.
+/// The size of a key with a number of records.
 const COUNTED: u64 = 8;
-/// A key with a sum of 128 bits.
+/// The size of a key with a sum of 128 bits.
 const SUMMED: u64 = 48;
-/// A key with one value, and the hash that decides whether it is kept.
+/// The size of a key with one value, and the hash that decides whether it is kept.
 const KEPT: u64 = 32;
-/// What is remembered of who has brought something to keys that are added up: a person, and the first key with its amount.
+/// The size of the record of a person who has contributed to keys that are added up: the person, and the
+/// first key with its amount.
 const BROUGHT: u64 = PERSON + size_of::<SmallVec<[(CellKey, u64); 1]>>() as u64;
-/// Each key of several.
+/// The size of each key with its amount, if a person has several.
 const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
-/// A value among the largest of a key, of which there are up to twice as many as must be known.
+/// The size of a value among the largest of a key, of which up to twice as many are held as are needed.
 const LISTED: u64 = 8;
 
 pub(super) fn planned_memory(
@@ -31,11 +33,11 @@ pub(super) fn planned_memory(
 ) -> PlannedMemory {
     let person = matches!(job.privacy.protected, Protected::Person { .. });
     let most = u64::from(release.bound.keys.unwrap_or(1));
-    // Which keys of a window count is a matter of former windows: until it closes, any of them may.
+    // The keys of a window that count depend on former windows: until the window closes, any of them may.
     let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));
     let held = match (&release.statistic, &job.source.id) {
-        // What may come twice is held until it is known that it did not.
+        // A record that may be a duplicate is held until it is known not to be one.
         (_, Some(_)) => keys.saturating_mul(records).saturating_mul(KEPT + PERSON),
         (StatisticSpec::Mean(..) | StatisticSpec::Quantile(..), None) => {
             keys.saturating_mul(records).saturating_mul(KEPT)
@@ -63,7 +65,7 @@ pub(super) fn planned_memory(
     PlannedMemory { a_person, a_key, windows_open: open(job, release, schedule), a_key_of_a_person, for_ever }
 }
 
-/// Windows that have begun and are not closed, at most, when records come as they happen.
+/// Returns the most windows that have begun and are not closed, if records arrive in real time.
 fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
     if release.every == Every::All {
         return Some(1);
@@ -72,7 +74,7 @@ fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
     let Some(second) = second else { return Some(1) };
     let late = job.source.late.map_or(0, |late| late.as_microseconds());
     let step = (second.start() - first.start()).max(1);
-    // Those that hold a moment, and those that ended and still take records.
+    // The windows that contain one moment, and those that ended and still take records.
     let open = (first.end() - first.start()).saturating_add(late).saturating_add(step - 1) / step;
     Some(open.unsigned_abs())
 }

@@ -1,12 +1,13 @@
-//! What a job will release and what that costs, before there is data.
+//! The plan of a job: its releases and their privacy costs, before any data is read.
 //!
-//! A [`Plan`] is made of the same offers as a run, so what it says of a scale, a threshold or a cost is what is drawn and
-//! charged. It reads the job file and its files of keys, and no record; so it knows nothing of how many people there will be,
-//! and says instead how many a cell needs ([`Planned::people_for_a_tenth`]).
+//! A [`Plan`] is made of the same release plans as a run, so every noise scale, threshold and cost in it is
+//! the one that is drawn and charged. It reads the job file and its files of keys, and no record; so it
+//! cannot depend on the number of people in the data, and states instead the number that a cell needs
+//! ([`Planned::people_for_a_tenth`]).
 //!
-//! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`, `until`, `promise`, `unit`,
-//! `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`, `warnings`. Times are RFC 3339. What is not
-//! known, or is not there, is `null`.
+//! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`,
+//! `until`, `promise`, `unit`, `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`,
+//! `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
 mod known;
 mod likely;
@@ -31,54 +32,56 @@ use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
 use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
 
-/// Everything that a job will release, and what it costs.
+/// The plan of a job: all of its releases with their privacy costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The job.
+    /// The name of the job.
     pub job: String,
-    /// Its version.
+    /// The version of the job.
     pub version: u64,
-    /// Before which there is no window.
+    /// The time before which there is no window.
     pub from: Option<String>,
-    /// After which there is none.
+    /// The time after which there is no window.
     pub until: Option<String>,
-    /// What is promised, in one sentence.
+    /// The promise, in one sentence.
     pub promise: String,
-    /// Whose presence is hidden: `person` or `record`.
+    /// The privacy unit whose presence is hidden: `person` or `record`.
     pub unit: &'static str,
-    /// The account.
+    /// The name of the budget account.
     pub domain: String,
-    /// The ledger that keeps it.
+    /// The path or address of the ledger that holds the account.
     pub ledger: String,
-    /// The delta at which every epsilon here is said: the budget's, or one in a million where it has none. None for pure epsilon.
+    /// The delta at which every epsilon of the plan is stated: the budget's, or one in a million if the
+    /// budget has none. `None` for pure epsilon.
     pub delta: Option<f64>,
-    /// How much one account holds.
+    /// The cap of the budget account.
     pub cap: PlannedCost,
     /// The releases, in the order of the file.
     pub releases: Vec<Planned>,
-    /// What all of them come to in one account.
+    /// The privacy cost of all releases together in one account.
     pub together: PlannedCost,
-    /// What is left of the cap.
+    /// The part of the cap that is left.
     pub left: PlannedCost,
-    /// What is done again after a restart.
+    /// The work that is repeated after a restart.
     pub restart: String,
-    /// What will not work well.
+    /// Warnings about settings that are unlikely to work well.
     pub warnings: Vec<String>,
 }
 
 impl Job {
-    /// What it will release, and what that costs. Reads files of keys, and no data.
+    /// Returns the plan of the job: its releases and their privacy costs. Reads files of keys, and no data.
     ///
     /// # Errors
     ///
-    /// What does not fit the budget or cannot be made ready, with the field of the job file and what to give instead.
+    /// A release that does not fit the budget or cannot be prepared, with the field of the job file and the
+    /// remedy.
     pub fn plan(&self) -> Result<Plan, UnfitJob> {
         let offers = self.offers(self.horizon())?;
         let cap = self.domain().cap();
         let delta = match cap {
             PrivacyCost::Pure { .. } => None,
-            // A rho alone says nothing of a delta: one in a million is what most people would ask for.
+            // A rho alone implies no delta: one in a million is the usual choice.
             _ => Some(self.privacy.budget.delta.as_ref().map_or(1e-6, crate::Decimal::to_f64)),
         };
         let endless = |offer: &ReleasePlan| {
@@ -89,7 +92,7 @@ impl Job {
         for (index, (offer, release)) in offers.iter().zip(&self.releases).enumerate() {
             let place = format!("release[{}]", index + 1);
             let settled = offer.settled(self).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
-            // A lifetime without end holds as many as fit.
+            // A lifetime without end holds as many windows as fit.
             let paid =
                 if endless(offer) { Some(offer.cost.clone()) } else { offer.together.all(&offer.cost) };
             let paid = paid
@@ -205,17 +208,17 @@ fn moves(settled: &SettledRelease, offer: &ReleasePlan) -> Vec<Moves> {
     match settled {
         SettledRelease::Total(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
-            // A histogram has a value, of which it tells nothing but where it falls.
+            // A histogram has a value field, of which only the bucket is released.
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
-        // Of each total by itself.
+        // The sensitivity is that of each total by itself.
         SettledRelease::Running(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
-        // Its sum is in half units.
+        // The sum of a mean is in half units.
         SettledRelease::Mean(mean, _) => vec![
             moves("sum", mean.sum_sensitivity(), point, 2.0),
             moves("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
@@ -227,7 +230,7 @@ fn moves(settled: &SettledRelease, offer: &ReleasePlan) -> Vec<Moves> {
 }
 
 impl PlannedCost {
-    /// Rounded up, as all amounts are that are shown.
+    /// Rounds up, as every printed amount is.
     fn of(amount: &PrivacyCost, delta: Option<f64>) -> PlannedCost {
         let own = delta_of(amount).to_float_up();
         match amount {
@@ -246,7 +249,7 @@ impl PlannedCost {
     }
 }
 
-/// RFC 3339, unless it is beyond the calendar.
+/// Formats a time as RFC 3339; `None` beyond the calendar.
 fn moment(time: Time) -> Option<String> {
     if time.abs() >= LIMIT {
         return None;

@@ -7,9 +7,9 @@ use super::{
     PlannedWindows,
 };
 
-/// Where the second column begins.
+/// The column in which the second column begins.
 const INDENT: usize = 15;
-/// Where a line ends.
+/// The column in which a line ends.
 const WIDTH: usize = 100;
 
 impl Display for Plan {
@@ -33,7 +33,7 @@ impl Display for Plan {
         }
         writeln!(f)?;
         line(f, "together", &self.cost(&self.together))?;
-        // What rounding leaves is nothing that anybody could spend.
+        // A remainder of rounding is too small to be spent.
         let size = |cost: &PlannedCost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
         let spent = size(&self.left) < 1e-9 * size(&self.cap);
         let left = match self.left.delta {
@@ -91,7 +91,7 @@ impl Plan {
         line(f, "memory", &memory(release.memory))
     }
 
-    /// What is paid where a span of time holds a part of what is paid for.
+    /// Writes the cost of a window that a span of time cuts, if it differs from that of a whole one.
     fn cut(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         match &release.partial {
             Some(partial) => line(f, "a part", &format!("{}, where a span cuts it", self.cost(partial))),
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// What a window costs, and what windows come to.
+    /// Writes the cost of a window, and the cost of all windows that one account holds together.
     fn account(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         line(f, "a window", &self.cost(&release.cost))?;
         self.cut(f, release)?;
@@ -222,7 +222,7 @@ fn memory(memory: PlannedMemory) -> String {
     format!("{person}{key}{open}{ever}")
 }
 
-/// Four digits, and no more zeros than people count.
+/// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.
 fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -234,7 +234,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// A line with a name before it, broken between words.
+/// Writes a line with a name before it, broken between words.
 fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     let mut column = INDENT;
     write!(f, "  {name:width$}", width = INDENT - 2)?;

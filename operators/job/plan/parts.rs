@@ -1,126 +1,126 @@
-//! What a plan says of each release, by name: these are the fields of its JSON.
+//! The parts of a plan for each release: the fields of its JSON.
 
 use serde::Serialize;
 
-/// An amount of the budget.
+/// A privacy cost or an amount of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedCost {
-    /// In zCDP, where the budget is.
+    /// The amount in zCDP, if the budget is in zCDP.
     pub rho: Option<f64>,
-    /// As an epsilon at the plan's delta.
+    /// The amount as an epsilon at the plan's delta.
     pub epsilon: Option<f64>,
-    /// Of the delta, what is charged for the discovery of keys.
+    /// The part of delta that partition selection charges.
     pub delta: f64,
 }
 
-/// One release.
+/// The plan of one release.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Planned {
-    /// Its name.
+    /// The name of the release.
     pub name: String,
-    /// What it tells, in words.
+    /// The statistic, in words.
     pub statistic: String,
-    /// Its windows.
+    /// The windows.
     pub windows: PlannedWindows,
-    /// How they are added up, where they are.
+    /// The running total over windows, if the release has one.
     pub running: Option<PlannedRunning>,
-    /// Whose bound it is, in words.
+    /// The contribution bound, in words.
     pub bound: String,
-    /// For which keys it is told.
+    /// The keys of the release.
     pub keys: PlannedKeys,
-    /// How far one protected unit moves each number.
+    /// The sensitivity of each number: the distance by which one protected unit moves it.
     pub moves: Vec<Moves>,
     /// The noise of each number.
     pub noise: Vec<PlannedNoise>,
-    /// With so many people in a cell nine tenths of all errors are below a tenth, if each brings one record, and half of the
-    /// most that counts. Below a tenth of that number a cell is mostly noise.
+    /// The number of people in a cell with which nine tenths of all errors are below a tenth, if each person
+    /// has one record, and half of the most that counts. Below a tenth of that number a cell is mostly noise.
     pub people_for_a_tenth: u64,
-    /// What a window costs, or all of them where they are added up.
+    /// The privacy cost of a window, or of all windows if they are added up.
     pub cost: PlannedCost,
-    /// What a window costs of which a span of time holds a part, where that is more.
+    /// The cost of a window of which a span of time holds a part, if it is more.
     pub partial: Option<PlannedCost>,
-    /// How many windows one account holds together, those that are cut among them.
+    /// The number of windows that one account holds together, including those that are cut.
     pub paid_together: u64,
-    /// What these come to.
+    /// The privacy cost of these windows.
     pub paid: PlannedCost,
-    /// How near the noise is to the least that is known to be enough.
+    /// The deviation of the noise over the least that is known to suffice.
     pub near: Option<NoiseOptimality>,
-    /// What is held of people.
+    /// The memory held for people and keys.
     pub memory: PlannedMemory,
 }
 
-/// Which windows a release has.
+/// The windows of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedWindows {
-    /// How often, as in the file.
+    /// The step between the starts of windows, as in the file.
     pub every: String,
-    /// How long each is, where they overlap.
+    /// The length of a window, if windows overlap.
     pub over: Option<String>,
-    /// When the first starts.
+    /// The start of the first window.
     pub from: Option<String>,
-    /// When the last ends, where there is a last one.
+    /// The end of the last window, if there is a last one.
     pub until: Option<String>,
-    /// How many, where there is a last one.
+    /// The number of windows, if there is a last one.
     pub count: Option<u64>,
 }
 
-/// How windows are added up: their totals are paid for once.
+/// A running total over windows, paid for once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedRunning {
-    /// Of which windows each total is, as its line says it: `so far`, or `last 7`.
+    /// The windows of each total, as a released line states them: `so far`, or `last 7`.
     pub total: String,
-    /// For how many totals the noise is made; `None` where there is no last one.
+    /// The number of totals for which the noise is made; `None` if there is no last one.
     pub horizon: Option<u64>,
-    /// How the noise of totals hangs together.
+    /// The strategy that correlates the noise of totals.
     pub strategy: &'static str,
-    /// Whether it is the one that is taken where the file names none.
+    /// True if the strategy is the default for a job file that names none.
     pub best: bool,
     /// The largest standard deviation of a total, in units of the file.
     pub deviation: f64,
-    /// That over the least that any linear strategy with Gaussian noise has at the same price.
+    /// The ratio of that deviation to the least of any linear strategy with Gaussian noise at the same price.
     pub ratio: f64,
-    /// How many numbers a key keeps from window to window.
+    /// The number of values that a key keeps from window to window.
     pub numbers: u64,
-    /// What totals err by at the same price where each window has noise of its own, as a standard deviation.
+    /// The standard deviation of a total at the same price if each window had independent noise.
     pub fresh: f64,
 }
 
-/// For which keys a release is told.
+/// The keys of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum PlannedKeys {
-    /// There are none: one cell.
+    /// No keys: one cell.
     None,
-    /// These and no others, in every window.
+    /// Public keys, the same in every window.
     Public {
-        /// How many.
+        /// The number of keys.
         count: u64,
     },
-    /// Those that enough people have.
+    /// Partition selection: the keys that enough people have.
     Discovered {
-        /// The least noised number of people.
+        /// The least noised number of people at which a key is released.
         threshold: i64,
     },
 }
 
-/// How far one protected unit moves a number, over all cells, in units of the file.
+/// The sensitivity of a number to one protected unit, over all cells, in units of the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Moves {
-    /// Which number.
+    /// The name of the number.
     pub number: &'static str,
-    /// How many cells.
+    /// The number of cells that change.
     pub l0: f64,
-    /// Any one of them.
+    /// The largest change of one cell.
     pub linf: f64,
-    /// All of them.
+    /// The sum of the changes of all cells.
     pub l1: f64,
-    /// The root of the sum of squares.
+    /// The root of the sum of squared changes.
     pub l2: f64,
 }
 
@@ -128,46 +128,50 @@ pub struct Moves {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedNoise {
-    /// Which number.
+    /// The name of the number.
     pub number: &'static str,
-    /// The law.
+    /// The noise distribution.
     pub kind: &'static str,
-    /// Sigma, or b.
+    /// The scale: sigma, or b.
     pub scale: f64,
-    /// Nine of ten are within this; of a mean's two numbers, nineteen of twenty. In people, where a rank is promised.
+    /// The half-width of the interval that contains nine of ten errors; of a mean's two numbers, nineteen of
+    /// twenty. In people, if a rank is promised.
     pub interval: f64,
-    /// Which quantile, where it is of one.
+    /// The fraction of the quantile, if the number is one.
     pub q: Option<f64>,
-    /// In how many comparisons an answer is searched.
+    /// The number of comparisons in the search for an answer.
     pub comparisons: Option<u32>,
-    /// Ninety-nine of a hundred answers have at most twice so many people above them.
+    /// The tau of the promise about ranks: ninety-nine of a hundred answers have at most twice this number of
+    /// people above them.
     pub tau: Option<u64>,
-    /// Ninety-nine of a hundred answers are off by so many ranks at most: people, where each has one value.
+    /// The rank error: ninety-nine of a hundred answers are off by at most this number of ranks, which are
+    /// people if each has one value.
     pub rank_error: Option<u64>,
 }
 
-/// How near noise is to the best that is known.
+/// The optimality of noise, relative to the best that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct NoiseOptimality {
     /// The standard deviation of the noise over that of the best.
     pub ratio: f64,
-    /// Which bound it is.
+    /// The bound that the ratio refers to.
     pub of: &'static str,
 }
 
-/// What is held, in bytes.
+/// The memory held, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedMemory {
-    /// Of a person who has as many keys as are kept, in an open window; where windows are added up, of a person without any.
+    /// The memory for a person with the most keys that are kept, in an open window; if windows are added up,
+    /// for a person without any key.
     pub a_person: u64,
-    /// Of a key, where only its largest people are known.
+    /// The memory for a key, if only its largest people are kept.
     pub a_key: Option<u64>,
-    /// Windows that are open at once while a live run is up to date; `None` where all of them are.
+    /// The number of windows that are open at once while a live run is up to date; `None` if all of them are.
     pub windows_open: Option<u64>,
-    /// Of each key that a person has in an open window, where a person may have any number of them there.
+    /// The memory for each key of a person in an open window, if the number of these keys is not bounded.
     pub a_key_of_a_person: Option<u64>,
-    /// Of a person for ever, where windows are counted or added up.
+    /// The memory for a person that is held for ever, if windows are counted or added up.
     pub for_ever: Option<u64>,
 }

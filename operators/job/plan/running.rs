@@ -1,4 +1,4 @@
-//! What is said of windows that are added up: figures of the strategy that is drawn, beside those that it was chosen from.
+//! The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.
 
 use super::PlannedRunning;
 use crate::accounting::running::Strategy;
@@ -17,7 +17,7 @@ pub(super) fn planned_running(settled: &SettledRelease, offer: &ReleasePlan) -> 
         deviation: noise.scale(),
         ratio: running.ratio(),
         numbers: running.memory(),
-        // Both ratios are to the same least deviation.
+        // Both ratios are relative to the same least deviation.
         fresh: noise.scale() * fresh.ratio() / running.ratio(),
     })
 }

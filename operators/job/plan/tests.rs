@@ -25,7 +25,7 @@ fn planned(path: &Path) -> (Job, Plan) {
     (job, plan)
 }
 
-/// The pages as they are meant to be. `DISCREET_WRITE_PAGES=1` writes them anew, to be read before they are kept.
+/// The expected pages. `DISCREET_WRITE_PAGES=1` writes them anew, to be reviewed before they are kept.
 #[test]
 fn the_pages_of_the_configs_are_as_they_were_read() {
     for path in configs() {
@@ -47,7 +47,7 @@ fn the_configs_are_planned_without_a_warning() {
     }
 }
 
-// Refutes a page that says one thing of a release where another is drawn or charged.
+// Refutes a page that differs from the noise that is drawn and the cost that is charged.
 #[test]
 fn what_is_told_is_what_is_drawn_and_charged() {
     for path in configs() {
@@ -65,7 +65,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
                     assert!(noise.interval >= 1.0 && (noise.tau.is_some() || noise.rank_error.is_some()));
                     continue;
                 }
-                // In steps, and the sum of a mean in half steps.
+                // The scale is in steps, and that of a mean's sum in half steps.
                 if law.strategy().is_some() {
                     // A total is no whole number before it is rounded.
                     let reach =
@@ -94,13 +94,14 @@ fn what_is_told_is_what_is_drawn_and_charged() {
     }
 }
 
-// The discrete laws need hardly more than the best that is known; a bound that is above them would be wrong.
+// The discrete distributions need hardly more than the best that is known; a bound that is above them would
+// be wrong.
 #[test]
 fn the_noise_is_near_the_best_that_is_known() {
     for path in configs() {
         for told in planned(&path).1.releases {
             match told.near {
-                // Seven tenths of what a mean costs are for its sum.
+                // Seven tenths of a mean's cost are for its sum.
                 Some(near) if told.noise.len() == 2 => {
                     assert!((1.195..1.2).contains(&near.ratio), "{near:?}");
                 }
@@ -109,7 +110,7 @@ fn the_noise_is_near_the_best_that_is_known() {
                     assert_eq!(told.running.as_ref().map(|running| running.ratio), Some(near.ratio));
                 }
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
-                // Of what is found by its rank, or of keys that are.
+                // No bound is known for statistics by rank, or with partition selection.
                 None => {
                     let is_ranked = told.noise[0].tau.is_some() || told.noise[0].rank_error.is_some();
                     assert!(told.noise.len() == 2 || is_ranked, "{}", told.name);
@@ -159,7 +160,7 @@ noise = "gaussian"
 share = 1
 "#;
 
-// Refutes a rule that never speaks, and one that speaks of a job that is fine.
+// Refutes a rule that never warns, and one that warns of a job without defects.
 #[test]
 fn what_will_not_work_is_said() {
     let warnings = |changes: &[(&str, &str)]| {
@@ -221,7 +222,8 @@ fn a_cell_needs_ten_times_its_interval() {
     assert!((told.people_for_a_tenth as f64 / (20.0 * 1.644_85 * sigma) - 1.0).abs() < 1e-3);
 }
 
-// By hand: rho of 0.0322 among 100 days; a log grid takes 10 comparisons, so sigma is the root of 10 / 2 rho.
+// By hand: rho of 0.0322 divided among 100 days; a log grid takes 10 comparisons, so sigma is the root of 10
+// / 2 rho.
 #[test]
 fn what_is_promised_of_ranks_is_planned() {
     let planned = |statistic: &str, noise: &str| {
@@ -247,7 +249,8 @@ fn what_is_promised_of_ranks_is_planned() {
     );
     let (_, chosen) = planned("max = { each = \"count\", grid = \"log\" }", "exponential");
     assert!(chosen.noise[0].comparisons.is_none() && chosen.noise[0].tau.is_some());
-    // Pure epsilon: a Laplace search pays each of its comparisons, and a choice is one. It is said where it is so.
+    // Pure epsilon: a Laplace search pays for each of its comparisons, and a draw is paid for once. A warning
+    // states it in these cases.
     let pure = |statistic: &str, noise: &str| {
         let text = GOOD.replace("people = {}\nbound = {}", statistic).replace("gaussian", noise);
         let text = text.replace("epsilon = 1.0, delta = 1e-6", "epsilon = 1.0");
@@ -273,7 +276,7 @@ fn what_is_promised_of_ranks_is_planned() {
         warned.ends_with(&format!("{:.1} times fewer", own as f64 / chosen as f64)) && own > 2 * chosen,
         "{warned}"
     );
-    // Of two points both are as good, and nothing is said.
+    // With two points both are as good, and there is no warning.
     let plan = pure("max = { each = \"count\", grid = { from = 0, to = 1, step = 1 } }", "laplace");
     assert!(!plan.warnings.iter().any(|words| words.contains("exponential")), "{:?}", plan.warnings);
     let quantiles =
@@ -286,7 +289,7 @@ fn what_is_promised_of_ranks_is_planned() {
     assert!(page.replace("\n               ", " ").contains(&words), "{page}");
 }
 
-// Refutes a figure that is far from what a table holds, once it has settled what came.
+// Refutes a figure that is far from the memory of a table, after it has processed its input.
 #[test]
 fn people_take_the_memory_that_is_told() {
     const PEOPLE: u64 = 200_000;
@@ -311,7 +314,7 @@ fn people_take_the_memory_that_is_told() {
             own.add(person(number), key, 1);
         }
     }
-    // What may wait unsettled, in all parts: 16,384 records each, or as many as are held.
+    // The records that may wait unprocessed, in all parts: 16,384 each, or as many as are held.
     let grouped = "by = \"page\", keys = [\"a\"] }\nbound = { keys = 3";
     for (bytes, told) in [
         (counts.bytes(), told(&format!("count = {{ {grouped}, per_key = 1 }}"))),
@@ -344,7 +347,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    // Refutes a panic, a plan whose parts are no numbers, and a job that is refused without a field.
+    // Refutes a panic, a plan with parts that are no numbers, and a refusal without a field.
     #[test]
     fn any_job_is_planned_or_refused_by_a_field(
         every in prop::sample::select(&["1s", "10m", "7h", "1 day", "1 week", "1 month", "10 years", "all"][..]),

@@ -1,11 +1,11 @@
-//! What a plan says in words.
+//! The parts of a plan that are text.
 
 use crate::job::config::{
     ConfigNumber, GridSpec, Job, MaximumOf, Protected, QuantilesSpec, ReleaseSpec, StatisticSpec,
 };
 use crate::time::in_words;
 
-/// What is told of a window, or of several.
+/// Describes the statistic of a window, or of several.
 pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let told = of_windows(job, &release.statistic);
     match (release.running, release.last()) {
@@ -52,7 +52,7 @@ fn max(job: &Job, each: &MaximumOf, by: &str, answers: &GridSpec) -> String {
 }
 
 fn grid(grid: &GridSpec) -> String {
-    // Sixteen to a doubling.
+    // A logarithmic grid has sixteen answers in each doubling.
     match grid {
         GridSpec::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
         GridSpec::Log(digits) => {
@@ -72,7 +72,7 @@ fn quantile(quantiles: &QuantilesSpec, by: &str) -> String {
     format!("the quantile{s} {parts} of {of}{by}, from {low} to {high}{steps}")
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins words as `a`, `a and b`, `a, b and c`.
 fn listed(words: &[String]) -> String {
     match words {
         [first @ .., before, last] if !first.is_empty() => {
@@ -86,7 +86,7 @@ fn range(low: ConfigNumber, high: ConfigNumber) -> String {
     format!("{low} and {high}")
 }
 
-/// How much one protected unit can matter.
+/// Describes the contribution bound of one protected unit.
 pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
     let Protected::Person { field, .. } = &job.privacy.protected else {
         return "one record, in every window that holds its time".to_owned();
@@ -121,7 +121,7 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
     words
 }
 
-/// What is done again after a restart.
+/// Describes the work that is repeated after a restart.
 pub(super) fn restart(job: &Job) -> String {
     let late = job
         .source

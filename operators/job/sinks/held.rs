@@ -1,8 +1,9 @@
-//! What a file holds: which rows, where the last whole one ends, and whether it is a file of releases at all.
+//! The rows that a file of releases holds, the end of its last whole row, and the check that it is a file of
+//! releases at all.
 //!
-//! Rows are appended whole: the cells of a window and the line that closes it, or the one line of a window that was not
-//! released. So what comes after the last whole row is one row that was torn, or nothing. Everything before it must make
-//! sense, to the line; a file in which something does not is not cut, since nobody knows what it is.
+//! Rows are appended whole: the cells of a window and the line that closes it, or the one line of a window
+//! that was not released. So the text after the last whole row is one torn row, or empty. Every line before
+//! it must be valid; a file with an invalid line is not cut, since its origin is unknown.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -13,38 +14,38 @@ use crate::canonical::{Canonical, Digest};
 use crate::ledger::LedgerError;
 use crate::told::{ReleaseLine, Says};
 
-/// What a file holds.
+/// The rows that a file holds.
 #[derive(Debug, Default)]
 pub(super) struct HeldRows {
-    /// Up to here all is whole, and what comes after it is torn.
+    /// The length of the whole rows; any text after it is torn.
     pub(super) sound: u64,
     pub(super) rows: u64,
-    /// See [`name`].
+    /// The names of the rows, as by [`name`].
     pub(super) known: HashSet<Digest>,
-    /// The place and the chain of the newest row.
+    /// The position and the chain of the newest row.
     pub(super) newest: Option<(i64, Digest)>,
-    /// The least place of its rows.
+    /// The least position of the rows.
     pub(super) first: Option<i64>,
-    /// The name of the ledger that its rows are of.
+    /// The name of the ledger of the rows.
     pub(super) ledger: Option<Digest>,
-    /// The last window, where the line that closes it is torn.
+    /// The last window, if the line that closes it is torn.
     pub(super) unclosed: Option<Unclosed>,
 }
 
 /// A window whose cells are whole, and whose closing line is not.
 #[derive(Debug)]
 pub(super) struct Unclosed {
-    /// Its release and its window.
+    /// The release, and the start and end of the window.
     pub(super) about: [String; 3],
     cells: u64,
-    /// Its first cell.
+    /// The first cell.
     pub(super) line: Vec<u8>,
     pub(super) format: SinkFormat,
 }
 
-/// What a line or a record says.
+/// The content of a line or of a record.
 pub(super) struct Heard {
-    /// Its release and its window.
+    /// The release, and the start and end of the window.
     pub(super) about: [String; 3],
     pub(super) word: LineKind,
     demo: bool,
@@ -52,14 +53,14 @@ pub(super) struct Heard {
 
 pub(super) enum LineKind {
     Cell,
-    /// The number of cells, the row's place and chain, and its ledger.
+    /// The number of cells, the row's position and chain, and its ledger.
     Closed(u64, i64, Digest, Option<Digest>),
-    /// The line itself.
+    /// The hash of the line itself, the only one of its row.
     Alone(Digest),
 }
 
 impl Heard {
-    /// Which row it is the last line of.
+    /// Returns the name of the row that ends with this line; `None` for a cell.
     fn name(&self) -> Option<Digest> {
         let canonical =
             self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
@@ -73,8 +74,8 @@ impl Heard {
     }
 }
 
-/// Which row this is the last line of: by its place and chain, however the line is written; and by the line, where it is
-/// the only one. `None` where it is no last line.
+/// Returns the name of the row that ends with this line: made of its position and chain, in either format;
+/// and of the line itself, if it is the only one. `None` if the line ends no row.
 pub(super) fn name(line: &str, format: SinkFormat, demo: bool) -> Option<Digest> {
     heard(line, format, demo)?.name()
 }
@@ -88,7 +89,7 @@ fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<Heard> {
 }
 
 impl HeldRows {
-    /// Reads a file of releases, or of a demo.
+    /// Reads a file of releases, or of a demonstration.
     pub(super) fn read(
         file: impl BufRead,
         format: SinkFormat,
@@ -170,18 +171,18 @@ fn other(demo: bool) -> &'static str {
     }
 }
 
-/// How a line of JSON begins, around the release's name.
+/// The text of a line of JSON before the release's name.
 const BEFORE: &[u8] = b"{\"release\":\"";
 const AFTER: &[u8] = b"\",\"window\":{\"start\":";
 
-/// Lines, or records, that may hold ends of lines between quotes.
+/// A reader of lines, or of records, which may contain line ends between quotes.
 pub(super) struct ReleaseReader<R> {
     file: R,
     format: SinkFormat,
-    /// So many lines were read.
+    /// The number of lines that were read.
     number: u64,
     at: u64,
-    /// With its end, unless the file ended first.
+    /// The current line with its line end, unless the file ended first.
     line: Vec<u8>,
 }
 
@@ -190,17 +191,17 @@ impl<R: BufRead> ReleaseReader<R> {
         ReleaseReader { file, format, number: 0, at: 0, line: Vec::new() }
     }
 
-    /// How much was read.
+    /// Returns the number of bytes in the whole lines that were read.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The line that was read last.
+    /// Returns the line that was read last.
     pub(super) fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Whether there was a whole line.
+    /// Reads the next line; returns false if the file ends before the line does.
     pub(super) fn next(&mut self) -> io::Result<bool> {
         self.line.clear();
         let mut quotes = 0;
@@ -225,13 +226,14 @@ impl<R: BufRead> ReleaseReader<R> {
         heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
     }
 
-    /// Whether what is left at the end may be the beginning of a line. A machine that lost power may leave zeros.
+    /// Returns true if the rest at the end may be the beginning of a line. A machine that lost power may
+    /// leave zeros.
     fn is_torn(&self, demo: bool) -> bool {
         let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
         let line = &self.line[..self.line.len() - zeros];
         match self.format {
             SinkFormat::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
-            // The header says what the file is.
+            // The header identifies the file.
             SinkFormat::Csv => true,
             SinkFormat::Json => {
                 let Some(rest) = line.strip_prefix(BEFORE) else { return BEFORE.starts_with(line) };

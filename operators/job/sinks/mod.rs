@@ -1,17 +1,19 @@
-//! Where releases go: standard output or a file, as lines of JSON, or as CSV where the file's name ends in `.csv`.
+//! The sinks of released lines: standard output or a file, as lines of JSON, or as CSV if the file's name
+//! ends in `.csv`.
 //!
-//! A file is told each row once. It is opened by reading what it holds; a row that was torn at its end is cut, and told
-//! again. What is no file of releases is refused, and left as it is. A demo has files of its own: a new demo begins its
-//! file anew, for the ledger of the last one is gone.
+//! A file receives each row once. It is opened by reading its rows; a torn row at its end is cut, and written
+//! again. A file that is no file of releases is refused, and left unchanged. A demonstration has files of its
+//! own: a new demonstration truncates its file, since the ledger of the last one is gone.
 //!
-//! A file that was moved away while a run writes to it is [left](Sink::reopen) on request for the one that has its name now,
-//! which is told what comes from then on; so is it after a restart, by the place of its first row. At a start an empty file is
-//! told everything, as a new one is. A file that was made and took nothing is removed.
+//! A file that was moved away while a run writes to it is [left](Sink::reopen) on request for the file that
+//! has its name now, which receives the rows from then on; so it does after a restart, by the position of its
+//! first row. At a start an empty file receives everything, as a new one does. A file that the sink created
+//! and wrote nothing to is removed.
 //!
-//! A sink that cannot be written ends the run (74), and nothing is lost: what was sealed is in the ledger. So does one
-//! whose reader closes it, and a standard output that was closed from the beginning.
+//! A sink that cannot be written ends the run (74), and nothing is lost: every sealed row is in the ledger.
+//! So does a sink whose reader closes it, and a standard output that was closed from the beginning.
 //!
-//! A pipe or a device, such as `/dev/null`, keeps nothing that could be read, and is told whatever comes.
+//! A pipe or a device, such as `/dev/null`, keeps nothing that could be read back, and receives every row.
 
 mod held;
 mod published;
@@ -37,31 +39,32 @@ use crate::job::paths::leads_to;
 use crate::ledger::durable::{directory, sync_name};
 use crate::ledger::{LedgerError, Published, Row};
 
-/// Where releases go.
+/// A sink of released lines.
 #[derive(Debug)]
 pub(crate) struct Sink {
     to: To,
     format: SinkFormat,
     demo: bool,
-    /// What was put and is not written yet: whole rows.
+    /// The whole rows that were put and are not written yet.
     pending: Vec<u8>,
-    /// After a write that failed, nobody knows what was written.
+    /// True after a write that failed: the content of the file is unknown from then on.
     failed: bool,
     known: HashSet<Digest>,
     newest: Option<(i64, Digest)>,
     unclosed: Option<Unclosed>,
-    /// The place of the first row that the file held when it was opened.
+    /// The position of the first row that the file held when it was opened.
     first: Option<i64>,
-    /// The name of the ledger that rows are of: of those that the file holds, and of those that come.
+    /// The name of the ledger of all rows: those in the file, and those to come.
     ledger: Option<Digest>,
-    /// True once a row was left out because it is before that one.
+    /// True once a row was left out because its position is before the first row's.
     begins_late: bool,
     new: bool,
-    /// The length to which the file is cut at the first write: before a row that was torn, or before all that an earlier demo left.
+    /// The length to which the file is cut at the first write: before a row that was torn, or before
+    /// everything that an earlier demonstration left.
     sound: Option<u64>,
-    /// True of a file that this sink made.
+    /// True if this sink created the file.
     made: bool,
-    /// None where it is standard output.
+    /// The path of the file; `None` for standard output.
     path: Option<PathBuf>,
 }
 
@@ -73,7 +76,7 @@ enum To {
     File(File),
 }
 
-/// How a release is written.
+/// The format of a released line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SinkFormat {
     Json,
@@ -81,7 +84,7 @@ enum SinkFormat {
 }
 
 impl SinkFormat {
-    /// The format of a file of this name.
+    /// Returns the format for a file of this name.
     fn of(path: &Path) -> SinkFormat {
         match path.extension() {
             Some(extension) if extension.eq_ignore_ascii_case("csv") => SinkFormat::Csv,
@@ -100,7 +103,7 @@ enum OutputKind {
 }
 
 impl OutputKind {
-    /// Looks at a path; a symbolic link is followed.
+    /// Returns the kind of file at a path; a symbolic link is followed.
     fn at(path: &Path) -> Result<OutputKind, LedgerError> {
         match fs::metadata(path) {
             Ok(found) if found.is_file() => Ok(OutputKind::File),
@@ -114,16 +117,16 @@ impl OutputKind {
     }
 }
 
-/// Returns true of a path that names a directory, there or not.
+/// Returns true if a path names a directory, whether it exists or not.
 fn is_of_directory(path: &Path) -> bool {
     leads_to(path).as_os_str().as_bytes().ends_with(b"/")
 }
 
-/// Rows gather up to so many bytes before they are written.
+/// The number of pending bytes from which rows are written.
 const PENDING: usize = 256 << 10;
 
 impl Sink {
-    /// Standard output, in lines of JSON; it is told whatever comes.
+    /// Opens standard output, in lines of JSON; it receives every row.
     ///
     /// # Errors
     ///
@@ -137,11 +140,12 @@ impl Sink {
         Ok(Sink::to(To::Stdout, SinkFormat::Json, demo))
     }
 
-    /// Opens a file of releases or of a demo, or makes one; a symbolic link is followed.
+    /// Opens a file of releases or of a demonstration, or creates one; a symbolic link is followed.
     ///
     /// # Errors
     ///
-    /// If it cannot be read and written, another process writes to it, or it holds something else: then it is as it was.
+    /// If it cannot be read and written, another process writes to it, or it holds something else: then it is
+    /// unchanged.
     pub(crate) fn file(path: &Path, demo: bool) -> Result<Sink, LedgerError> {
         let format = SinkFormat::of(path);
         let refuse = |error: io::Error| unopened(path, &error);
@@ -153,7 +157,8 @@ impl Sink {
             return Ok(sink);
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(refuse)?;
-        // A file system without locks is no reason to refuse: the ledger keeps the processes of one job apart.
+        // A file system without locks is no reason to refuse: the ledger keeps the processes of one job
+        // apart.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             let message = "another process writes to it; give the path of another file";
             return Err(LedgerError::refused(format!("{}: {message}", path.display())));
@@ -202,12 +207,13 @@ impl Sink {
         }
     }
 
-    /// The place and the hash of the newest row that the file knows: a ledger without it is behind what it has published.
+    /// Returns the position and the hash of the newest row in the file: a ledger without that row is behind
+    /// its published rows.
     pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
         self.newest
     }
 
-    /// The last window of the file, where the line that closes it is torn.
+    /// Returns the last window of the file, if the line that closes it is torn.
     ///
     /// # Errors
     ///
@@ -216,42 +222,45 @@ impl Sink {
         self.unclosed.as_ref().map(Unclosed::published).transpose()
     }
 
-    /// Says which ledger the rows are of that come: the line that closes a window names it.
+    /// Sets the ledger of the rows to come: the line that closes a window names it.
     ///
     /// # Errors
     ///
-    /// If the file holds rows of another ledger: then it is left as it is.
+    /// If the file holds rows of another ledger: then it is left unchanged.
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
     }
 
-    /// The path of the file, where it is one.
+    /// Returns the path of the file, if the sink is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| self.is_file())
     }
 
-    /// The path of the file, once a row was left out that was delivered before the first row of the file.
+    /// Returns the path of the file, once a row was left out that was delivered before the first row of the
+    /// file.
     pub(crate) fn begins_late(&self) -> Option<&Path> {
         self.path().filter(|_| self.begins_late)
     }
 
-    /// Whether it keeps what it is told, and so tells nothing twice.
+    /// Returns true if the sink is a file, which keeps its rows and so receives none twice.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.to, To::File(_))
     }
 
-    /// Whether it is a file, and held no release when it was opened.
+    /// Returns true if the sink is a file that held no release when it was opened.
     pub(crate) fn is_new(&self) -> bool {
         self.new
     }
 
-    /// Goes on in the file that has this path now, where that is another one than it was: whoever moves a file of releases
-    /// away makes room for the next. What the old file holds is not told again. Whether it was another file.
+    /// Switches to the file that has this path now, if it is another one: an operator who moves a file of
+    /// releases away makes room for the next. The rows of the old file are not written again. Returns true if
+    /// it switched.
     ///
     /// # Errors
     ///
-    /// If there is another one and it cannot be opened, as by [`Sink::file`]: then it goes on in the old file.
+    /// If there is another one and it cannot be opened, as by [`Sink::file`]: then the sink goes on in the
+    /// old file.
     pub(crate) fn reopen(&mut self, path: &Path) -> Result<bool, LedgerError> {
         let To::File(file) = &self.to else { return Ok(false) };
         let facts = |facts: fs::Metadata| (facts.dev(), facts.ino());
@@ -270,13 +279,14 @@ impl Sink {
         Ok(true)
     }
 
-    /// Tells it a row, unless it holds the row already.
+    /// Writes a row, unless the sink holds the row already.
     ///
     /// # Errors
     ///
     /// If it cannot be written: then nothing more is.
     pub(crate) fn put(&mut self, row: &Row) -> io::Result<()> {
-        // A file that begins later was begun after another one had been moved away, which holds the row.
+        // A file that begins with a later row was begun after another one had been moved away, which holds
+        // this row.
         if row.is_delivered() && self.first.is_some_and(|first| row.sequence() < first) {
             self.begins_late = true;
             return Ok(());
@@ -296,7 +306,7 @@ impl Sink {
         self.append(&(text + &last))
     }
 
-    /// Tells it the lines of a demo's window. Every line says that it is of a demo.
+    /// Writes the lines of a window of a demonstration, each marked as one.
     ///
     /// # Errors
     ///
@@ -309,7 +319,7 @@ impl Sink {
         self.append(&text)
     }
 
-    /// Writes what was put, and makes it last where it is a file.
+    /// Writes all pending rows, and syncs them if the sink is a file.
     ///
     /// # Errors
     ///
@@ -324,7 +334,7 @@ impl Sink {
         self.judge(settled)
     }
 
-    /// The line that closes a window, with the name of its ledger.
+    /// Returns the line that closes a window, with the name of its ledger.
     fn closing(&self, line: String) -> String {
         match &self.ledger {
             Some(ledger) => with_field(&line, &format!("\"ledger\":\"{ledger}\"")),
@@ -332,7 +342,7 @@ impl Sink {
         }
     }
 
-    /// A line as it stands in the file, with its end.
+    /// Formats a line for the file, with its line end.
     fn written(&self, line: &str) -> io::Result<String> {
         match self.format {
             SinkFormat::Csv => table::record(line, self.demo).ok_or_else(no_release),
@@ -352,7 +362,7 @@ impl Sink {
         let written = match &mut self.to {
             To::Stdout => io::stdout().lock().write_all(&self.pending),
             To::Stream(file) => file.write_all(&self.pending),
-            // A run that is refused writes nothing, and leaves what was torn.
+            // A run that is refused writes nothing, and leaves a torn row.
             To::File(file) => self
                 .sound
                 .take()
@@ -396,7 +406,7 @@ impl Sink {
     }
 }
 
-/// Removes a file that was made here and took nothing, so that a run that is refused leaves none.
+/// Removes a file that this sink created and wrote nothing to, so that a run that is refused leaves none.
 impl Drop for Sink {
     fn drop(&mut self) {
         let (To::File(file), Some(path), true) = (&self.to, &self.path, self.made) else { return };
@@ -404,13 +414,13 @@ impl Drop for Sink {
         if let Ok(own @ (_, _, 0)) = file.metadata().map(facts)
             && fs::metadata(path).map(facts).is_ok_and(|found| found == own)
         {
-            // One that stays is empty, and does no harm.
+            // A file that cannot be removed is empty, and does no harm.
             let _ = fs::remove_file(leads_to(path));
         }
     }
 }
 
-/// An output that cannot be opened.
+/// Returns the error of an output that cannot be opened.
 fn unopened(path: &Path, error: &io::Error) -> LedgerError {
     let end = leads_to(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };
@@ -422,8 +432,8 @@ fn unopened(path: &Path, error: &io::Error) -> LedgerError {
     })
 }
 
-/// Whether a stream was closed when the process began. Then the runtime has put /dev/null in its place, open for reading
-/// and writing; who discards output on purpose opens it for writing alone.
+/// Returns true if a stream was closed when the process began. Then the runtime has put /dev/null in its
+/// place, open for reading and writing; a shell that discards output on purpose opens it for writing alone.
 fn is_closed(stream: &impl AsFd) -> bool {
     let is_null = || {
         let null = fs::metadata("/dev/null").ok()?;
@@ -433,18 +443,19 @@ fn is_closed(stream: &impl AsFd) -> bool {
     fcntl_getfl(stream).is_ok_and(|flags| flags.contains(OFlags::RDWR)) && is_null() == Some(true)
 }
 
-/// A ledger keeps whatever text was sealed; a job seals nothing else than lines of a release.
+/// Returns the error of a row that is no line of a release: a ledger keeps any text that was sealed, but a
+/// job seals only lines of a release.
 fn no_release() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a line of the ledger is no release")
 }
 
-/// A line that says that it is of a demo, with its end.
+/// Returns a line marked as one of a demonstration, with its line end.
 fn marked(line: &str) -> String {
     let is_marked = line.contains("\"demo\":true");
     if is_marked { format!("{line}\n") } else { with_field(line, "\"demo\":true") + "\n" }
 }
 
-/// A line of JSON with one more field at its end.
+/// Returns a line of JSON with one more field at its end.
 fn with_field(line: &str, field: &str) -> String {
     line.strip_suffix('}').map_or(line.to_owned(), |open| format!("{open},{field}}}"))
 }

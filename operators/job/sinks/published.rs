@@ -1,4 +1,4 @@
-//! A file of releases as a witness of what was released: for the repair of a ledger that is behind it.
+//! Files of releases as evidence of published rows, for the repair of a ledger that is behind such a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
@@ -13,23 +13,23 @@ use crate::ledger::durable::could_be_made;
 use crate::ledger::{Anchor, LedgerError, Name, Published};
 use crate::time::moment;
 
-/// Reads the rows that a file of releases tells of, as lines of JSON or, where its name ends in `.csv`, as a table. Of a
-/// window that is torn at its end, the first cell says which it is.
+/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table.
+/// A window that is torn at the end is identified by its first cell.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is no file of releases.
+/// If the file cannot be read, or is no file of releases.
 pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     let format = SinkFormat::of(path);
     let open =
         || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
-    // What is no file of releases is refused there, to the line.
+    // A file that is no file of releases is refused there, with the number of the line.
     let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
     let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
     let (mut rows, mut id) = (Vec::new(), None);
     while reader.at() < sound {
         reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
-        // The header of a table is none.
+        // The header of a table is no row.
         let Some(heard) = reader.heard(false) else { continue };
         match heard.word {
             LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
@@ -50,11 +50,12 @@ pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     Ok(rows)
 }
 
-/// The newest row in a file of releases, and its last window where that is torn: the ledger of this name should hold both.
+/// Returns the newest row in a file of releases, and its last window if that is torn: the ledger of this name
+/// should hold both.
 ///
 /// # Errors
 ///
-/// If it cannot be read, is no file of releases, or is one of another ledger.
+/// If the file cannot be read, is no file of releases, or is one of another ledger.
 pub(crate) fn newest_in(
     path: &Path,
     ledger: &Digest,
@@ -83,7 +84,7 @@ pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) ->
     )))
 }
 
-/// A window as lines name it; an end that has no name is the end of time.
+/// Reads a window as lines state it; an empty start or end is the end of time on that side.
 fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
     let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
     let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
@@ -93,7 +94,7 @@ fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
 }
 
 impl Unclosed {
-    /// The window, with the id that its first cell names.
+    /// Returns the window, with the id in its first cell.
     pub(super) fn published(&self) -> Result<Published, LedgerError> {
         let [release, start, end] = &self.about;
         Ok(Published {
@@ -106,7 +107,7 @@ impl Unclosed {
     }
 }
 
-/// The id of the release that a cell is of.
+/// Returns the id of the release in a cell.
 fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
     match format {

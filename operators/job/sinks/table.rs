@@ -1,15 +1,17 @@
-//! Releases as a table: CSV with one header, a record for each line, fields quoted as RFC 4180 has it, lines ended by `\n`.
+//! Releases as a CSV table: one header, a record for each line, fields quoted as in RFC 4180, lines ended by
+//! `\n`.
 //!
-//! A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, and people's data may hold one. Such a
-//! text has a `'` before it, as OWASP recommends, unless it is a number; and so has one that begins with `'`, so that
-//! whoever takes one `'` away has what was told. Numbers are the digits that were released.
+//! A spreadsheet evaluates a text that begins with `=`, `+`, `-` or `@` as a formula, and a key from the data
+//! may be such a text. It gets a `'` before it, as OWASP recommends, unless it is a number; and so does a
+//! text that begins with `'`, so that removing one `'` restores the released text. Numbers are the digits
+//! that were released.
 //!
-//! A cell has the status `value`, and a window ends with `closed`, its number of cells, its place in the
-//! ledger, and the name of the ledger. What was not released has the status `refused`, `skipped` or `lost`,
-//! and its reason under `why`; there a value says `insufficient` where too few people were there to say more.
-//! A quantile has its `q`. What is promised of ranks stands under `tau` or `rank_error`, in people; the
-//! `high` of a largest value is empty, for its interval has an open end. A total over windows says under
-//! `total` over which, and under `strategy` how it is noised.
+//! A cell has the status `value`, and a window ends with `closed`, its number of cells, its position in the
+//! ledger, and the name of the ledger. A window that was not released has the status `refused`, `skipped` or
+//! `lost`, and its reason under `why`; a value has `insufficient` there if too few people contributed for a
+//! full answer. A quantile has its `q`. The promise about ranks is under `tau` or `rank_error`, in people;
+//! the `high` of a largest value is empty, since its interval has an open end. A total over windows has its
+//! windows under `total`, and the strategy of its noise under `strategy`.
 
 use std::borrow::Cow;
 
@@ -18,29 +20,29 @@ use crate::told::{CellLine, ReleaseLine, Says};
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
     q,tau,rank_error,total,strategy,ledger";
 
-/// So many of them.
+/// The number of columns.
 const WIDTH: usize = 23;
 
 const DEMO: &str = ",demo,tally,truth,off";
 
-/// The first line.
+/// Returns the header line.
 pub(super) fn header(demo: bool) -> String {
     format!("{COLUMNS}{}\n", if demo { DEMO } else { "" })
 }
 
-/// How many fields a record has.
+/// Returns the number of fields of a record.
 pub(super) fn width(demo: bool) -> usize {
     WIDTH + if demo { 4 } else { 0 }
 }
 
-/// Where the fields stand that a reader asks for.
+/// The columns of the fields that a reader of the table looks up.
 pub(super) const ID: usize = 10;
 pub(super) const STATUS: usize = 12;
 pub(super) const CELLS: usize = 14;
 const RANKS: usize = 17;
 pub(super) const LEDGER: usize = 22;
 
-/// A line as a record with its end; `None` where it is no line of a release.
+/// Returns a line as a record with its line end; `None` if it is no line of a release.
 pub(super) fn record(line: &str, demo: bool) -> Option<String> {
     let ReleaseLine { release, window, says, .. } = ReleaseLine::read(line)?;
     let mut fields: [Cow<'_, str>; WIDTH] = std::array::from_fn(|_| "".into());
@@ -82,7 +84,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
     Some(text + "\n")
 }
 
-/// From the key to the promise. Where there are several noises, they stand beside each other, with `;` between them.
+/// Returns the fields from the key to the promise. Several noises are joined by `;`.
 fn numbers<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 9] {
     let joined = |parts: Vec<String>| Cow::Owned(parts.join("; "));
     let kinds = cell.noise.iter().map(|law| match &law.number {
@@ -102,7 +104,8 @@ fn numbers<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 9] {
     ]
 }
 
-/// Which quantile it is, and what is promised of its rank; of which windows a total is, and how it is noised.
+/// Returns the fraction of a quantile, the promise about its rank, the windows of a total, and the strategy
+/// of its noise.
 fn ranks<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 5] {
     let tau = cell.noise.iter().find_map(|law| law.tau).map(|tau| tau.to_string());
     let error = cell.noise.iter().find_map(|law| law.rank_error());
@@ -116,7 +119,7 @@ fn ranks<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 5] {
     ]
 }
 
-/// A field as it stands in a record.
+/// Quotes a field for a record.
 fn quoted(text: &str) -> Cow<'_, str> {
     let risky = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']) && !is_number(text);
     let text: Cow<'_, str> = if risky { format!("'{text}").into() } else { text.into() };
@@ -127,15 +130,15 @@ fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// As JSON has numbers.
+/// Returns true if the text is a number of JSON.
 fn is_number(text: &str) -> bool {
-    // A reader of JSON passes over spaces around it.
+    // A parser of JSON skips spaces around a number.
     let starts =
         text.trim() == text && text.trim_start_matches('-').starts_with(|first: char| first.is_ascii_digit());
     starts && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
-/// The fields of a record without its end; `None` where quotes are not as they are written here.
+/// Returns the fields of a record without its line end; `None` if quotes are not as [`record`] writes them.
 pub(super) fn fields(record: &str) -> Option<Vec<Cow<'_, str>>> {
     let (mut fields, mut rest) = (Vec::new(), record);
     loop {
@@ -158,7 +161,7 @@ pub(super) fn fields(record: &str) -> Option<Vec<Cow<'_, str>>> {
     }
 }
 
-/// Where the first quote is that is not one of two.
+/// Returns the position of the first quote that is not one of two.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {

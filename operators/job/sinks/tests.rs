@@ -114,7 +114,7 @@ fn put(path: &Path, rows: &[Row]) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-// Refutes a piece of a row that stays, a whole row that is cut, and a row that is told twice or never.
+// Refutes a torn row that stays, a whole row that is cut, and a row that is written twice or never.
 #[test]
 fn a_file_that_was_torn_anywhere_ends_as_if_it_never_was() {
     for name in NAMES {
@@ -130,7 +130,8 @@ fn a_file_that_was_torn_anywhere_ends_as_if_it_never_was() {
     }
 }
 
-// Refutes a window whose end is there and counts as new, by a sink that is told all rows in one go, or again later.
+// Refutes a window whose end is in the file and counts as new, by a sink that receives all rows at once, or
+// again later.
 #[test]
 fn nothing_is_told_twice() {
     for name in NAMES {
@@ -145,7 +146,7 @@ fn nothing_is_told_twice() {
     }
 }
 
-// Refutes windows that are told again because somebody's editor wrote the file anew.
+// Refutes windows that are written again because an editor wrote the file anew.
 #[test]
 fn a_row_is_known_however_its_end_is_written() {
     let place = Place::new();
@@ -169,7 +170,7 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
         let sink = Sink::file(&path, false).unwrap();
         assert!(!sink.is_new());
         assert_eq!(sink.newest(), Some((9, Digest::of(&9_i64.to_be_bytes()))));
-        // A file in which nothing is whole is as good as new.
+        // A file without a whole row is as good as new.
         drop(sink);
         let torn = place.file(&format!("torn-{name}"));
         let whole = fs::read(&path).unwrap();
@@ -180,7 +181,7 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
     }
 }
 
-/// What is in a file that was refused, and whether it is untouched.
+/// Opens a file that must be refused and left unchanged; returns the error.
 fn is_refused(name: &str, text: &[u8], demo: bool) -> String {
     let place = Place::new();
     let path = place.file(name);
@@ -191,7 +192,8 @@ fn is_refused(name: &str, text: &[u8], demo: bool) -> String {
     trouble.to_string()
 }
 
-// Refutes a foreign file that is cut, an error that shows what was read, and a damage in the middle that is passed over.
+// Refutes a foreign file that is cut, an error that shows the text of the file, and a damage in the middle
+// that is skipped.
 #[test]
 fn what_is_no_file_of_releases_is_left_as_it_is() {
     let place = Place::new();
@@ -240,7 +242,7 @@ fn a_demo_and_releases_are_never_mixed() {
             fs::read_to_string(&path).unwrap()
         };
         let once = told();
-        // Every line says so, and the next demo begins anew.
+        // Every line is marked, and the next demonstration truncates the file.
         assert!(
             once.lines()
                 .skip(usize::from(name == NAMES[1]))
@@ -252,7 +254,7 @@ fn a_demo_and_releases_are_never_mixed() {
     }
 }
 
-// Refutes a quantile that a table takes for another, and a promise of ranks that it leaves out.
+// Refutes a quantile that a table reads as another, and a promise about ranks that it leaves out.
 #[test]
 fn a_table_tells_what_is_promised_of_ranks() {
     let window = r#"{"start":null,"end":null}"#;
@@ -275,7 +277,7 @@ fn a_table_tells_what_is_promised_of_ranks() {
     assert_eq!(table[1].len(), table::width(false));
 }
 
-// Refutes a total over windows that a table tells as the number of one.
+// Refutes a total over windows that a table prints as the value of one.
 #[test]
 fn a_table_tells_of_which_windows_a_total_is() {
     let plain = cell(r#"{"start":null,"end":null}"#, "/", "3");
@@ -290,7 +292,7 @@ fn a_table_tells_of_which_windows_a_total_is() {
     }
 }
 
-/// The oracle reads what a spreadsheet reads.
+/// The oracle reads a table as a spreadsheet does.
 fn table_of(text: &[u8]) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
     reader.records().map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect()
@@ -328,7 +330,7 @@ fn a_table_holds_what_the_lines_say() {
 }
 
 proptest! {
-    // Refutes a formula in anybody's spreadsheet, two keys that become one, and a field that is read as another.
+    // Refutes a formula in a spreadsheet, two keys that become one, and a field that is read as another.
     #[test]
     fn no_key_is_a_formula_and_none_is_lost(key in prop_oneof![any::<String>(), "['=+@\t\r\n\",-]{0,4}[0-9.e+-]{0,5}"]) {
         let line = cell(r#"{"start":null,"end":null}"#, &key, "1");
@@ -349,7 +351,7 @@ proptest! {
     }
 }
 
-// Refutes a row that was lost in silence: by a disk that is full at once, and after it.
+// Refutes a row that is lost without an error: on a disk that is full at once, and after it.
 #[test]
 fn a_full_disk_is_an_error_and_stays_one() {
     let mut sink = Sink::file(Path::new("/dev/full"), false).unwrap();
@@ -364,13 +366,13 @@ fn a_full_disk_is_an_error_and_stays_one() {
     assert!(sink.put(&sealed(1, &[(&long, "1")])).is_err());
 }
 
-// Refutes an error without the path of the file, or without what to do.
+// Refutes an error without the path of the file, or without a remedy.
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
     let place = Place::new();
     let path = place.file("out.jsonl");
     let mut sink = Sink::file(&path, false).unwrap();
-    // As a limit on its size would, its descriptor refuses every byte.
+    // The descriptor refuses every byte, as under a limit on the file's size.
     sink.to = To::File(File::open(&path).unwrap());
     sink.put(&sealed(1, &[("/", "1")])).unwrap();
     let told = sink.settle().unwrap_err().to_string();

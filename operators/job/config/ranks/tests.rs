@@ -202,7 +202,7 @@ fn what_does_not_go_with_ranks() {
             &["a budget that is not pure", "a budget of epsilon alone"],
         ),
     ]);
-    // Under a pure budget it is: with a step, and not many answers.
+    // A pure budget accepts it: with a step, and not many answers.
     let pure = |parts: &str| {
         let text = flip("per_key = 2, windows = 12").replace('«', "").replace("step = 0.5", parts);
         parse(&GOOD.replace(&noised, &text).replace(BUDGET, "{ epsilon = 1 }"))
@@ -215,14 +215,14 @@ fn what_does_not_go_with_ranks() {
     assert!(fine.contains("quantile.step: found more than 65,536 answers"), "{fine}");
     let none = pure("by = \"vendor\", keys = [\"a\"]").unwrap_err();
     assert!(none.contains("quantile: found permute-and-flip without a step"), "{none}");
-    // A record has one record.
+    // One record is the only record of its unit.
     let record = GOOD
         .replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"")
         .replace(COUNT, "max = { each = \"count\", grid = \"log\" }");
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("release[1].max.each: found records of a record"), "{refused}");
     assert!(parse(&record.replace("each = \"count\"", "of = \"rating\"")).is_ok());
-    // Of a made-up log, the field is looked for.
+    // A misspelt field of a combined log is reported, with the nearest name.
     let combined = GOOD
         .replace("\"csv\"", "\"combined\"")
         .replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")

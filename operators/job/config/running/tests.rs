@@ -6,7 +6,7 @@ use crate::job::config::refusals::{BUDGET, COUNT, SHARE, check};
 use crate::job::config::tests::{GOOD, parse};
 use crate::job::{Mistake, MistakeKind};
 
-/// What a running release says in place of the good one's statistic and bound.
+/// The lines of a running release that replace the good file's statistic and bound.
 fn said(statistic: &str) -> String {
     format!("{statistic}\nrunning = true")
 }
@@ -34,13 +34,13 @@ fn totals_so_far_and_of_the_last_windows_are_read() {
         let named = release(&said(&format!("strategy = \"{strategy}\"\n{PER_VENDOR}")));
         assert_eq!(named.running.unwrap().strategy, Some(strategy));
     }
-    // What is false is as if it were left out.
+    // A field that is false is the same as one left out.
     let not = release(&format!("over = \"2 weeks\"\nrunning = false\n{PER_VENDOR}"));
     assert_eq!((not.running, not.last(), not.slides()), (None, None, not.over));
     assert_eq!(not, release(&format!("over = \"2 weeks\"\n{PER_VENDOR}")));
 }
 
-// Refutes a word that is taken for another, and a strategy that does nothing.
+// Refutes a word that is read as another, and a strategy without effect.
 #[test]
 fn what_is_no_running_total_is_refused_where_it_stands() {
     check(&[
@@ -67,7 +67,7 @@ fn what_is_no_running_total_is_refused_where_it_stands() {
     ]);
 }
 
-// Refutes a total that would be no sum, and one of people who come twice.
+// Refutes a total of a statistic that is no sum, and one of people who occur twice.
 #[test]
 fn what_is_no_sum_over_windows_is_refused() {
     let quantile = "quantile = { of = \"rating\", q = 0.5, range = [0, 5] }\nbound = { per_key = 1 }";
@@ -111,7 +111,7 @@ fn what_is_no_sum_over_windows_is_refused() {
     ]);
 }
 
-// Refutes a bound of each window where all of them are bounded, and noise that cannot be correlated.
+// Refutes a bound of each window where all of them are bounded together, and noise that cannot be correlated.
 #[test]
 fn bounds_and_noise_are_of_all_windows_together() {
     let listed = PER_VENDOR.replace("\"discover\"", "[\"a\"]");
@@ -152,7 +152,7 @@ fn bounds_and_noise_are_of_all_windows_together() {
     }
 }
 
-// Refutes a promise of so many windows for a release that takes all of them.
+// Refutes a promise about a number of windows for a release that takes all of them.
 #[test]
 fn a_domain_that_counts_windows_has_no_running_total() {
     let beside = format!(
@@ -167,7 +167,7 @@ fn a_domain_that_counts_windows_has_no_running_total() {
     assert_eq!(parse(&apart).unwrap().domain().promise(), Promise::Lifetime);
 }
 
-// Refutes a share of a running total that is refused because nothing divides it: nothing does.
+// Refutes the refusal of a running total's share for want of a divisor: it needs none.
 #[test]
 fn a_share_is_of_all_windows_also_where_there_is_no_last_one() {
     let endless = GOOD.replace("until = \"2008-03-01T00:00:00Z\"\n", "");

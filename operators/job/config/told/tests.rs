@@ -19,7 +19,7 @@ fn every_config_is_read_as_the_same_job() {
     }
 }
 
-// Refutes a field that is left out, or told as another one: a job of everything that may be said, varied.
+// Refutes a field that is left out, or printed as another one: a job with every possible field, varied.
 #[test]
 fn every_field_is_told() {
     const ALL: &str = r#"

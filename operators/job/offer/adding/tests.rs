@@ -7,7 +7,7 @@ use crate::job::offer::{ReleasePlan, SettledRelease};
 use crate::ledger::Charge;
 use crate::mechanisms::{Ready, Statistic as _};
 
-/// A month of days that are told by themselves, and totals of what is put in.
+/// A job with a month of days that are released by themselves, and the given running totals.
 fn text(running: &str) -> String {
     format!(
         r#"
@@ -52,7 +52,7 @@ fn refused(text: &str) -> String {
     offered(text).unwrap_err().to_string()
 }
 
-// By hand: 0.4 of the cap, divided by nothing; and 0.6 of it by 31 days, as if the other were not there.
+// By hand: 0.4 of the cap, divided by nothing; and 0.6 of it by 31 days, independently of the other release.
 #[test]
 fn totals_have_their_share_once() {
     for promise in ["lifetime", "any 7 days", "each 7 days"] {
@@ -70,20 +70,21 @@ fn totals_have_their_share_once() {
             _ => 7,
         };
         assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (days, 1), "{promise}");
-        // A span holds a part of a month, and what is kept of a person may all be other than before.
+        // A span holds a part of a month, and all kept contributions of a person may differ from those
+        // before.
         let paid = if promise == "lifetime" { 1 } else { 4 };
         assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
         assert_eq!(offers[1].adding.unwrap().span, TotalSpan::SoFar { windows: 31 });
         let SettledRelease::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
-        // The first total reads from the start of the first window on.
+        // The first total starts at the start of the first window.
         let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
         assert_eq!(Some(life.start()), job.horizon().from, "{promise}");
         assert_eq!((ready.cost().amount(), total.sensitivity().l0()), (&offers[1].cost, 1));
     }
 }
 
-// Refutes windows that are as long as the time over which they are added up: a record would count in each of them.
+// Refutes windows as long as the time over which they are added up: a record would count in each of them.
 #[test]
 fn windows_that_are_added_up_lie_side_by_side() {
     let week = "every = \"1 day\"\nover = \"1 week\"\ncount = {}\nbound = { per_key = 2 }\nshare = 0.4";
@@ -91,14 +92,15 @@ fn windows_that_are_added_up_lie_side_by_side() {
     assert_eq!(offers[1].adding.unwrap().span, TotalSpan::Last { windows: 7 });
     assert_eq!(offers[1].schedule, offers[0].schedule);
     assert_eq!(offers[1].schedule.count(), 31);
-    // There need be no last one.
+    // No last window is needed.
     let endless = text(week)
         .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
         .replace("share = 0.6", "cost = { rho = 1e-4 }");
     assert!(!offered(&endless).unwrap()[1].schedule.is_bounded());
 }
 
-// Refutes a refusal of the mechanism that is told without the field of the file, or not before there is a run.
+// Refutes a refusal of the mechanism that is reported without the field of the file, or only when there is a
+// run.
 #[test]
 fn what_no_total_can_be_is_named_by_its_field() {
     let far = |every: &str, until: &str| {
@@ -139,7 +141,7 @@ fn what_no_total_can_be_is_named_by_its_field() {
     assert!(many.starts_with("release[2].share: rho: "), "{many}");
 }
 
-// Refutes a strategy that is named and not taken.
+// Refutes a strategy that is stated and ignored.
 #[test]
 fn the_strategy_of_the_file_is_drawn() {
     let name = |strategy: &str| {
@@ -155,7 +157,7 @@ fn the_strategy_of_the_file_is_drawn() {
     for (strategy, (drawn, _)) in named {
         assert_eq!(strategy, drawn);
     }
-    // Of 31 totals, by how much each errs.
+    // Over 31 totals, each strategy errs by less than the next.
     assert!(named.windows(2).all(|pair| pair[0].1.1 < pair[1].1.1), "{named:?}");
     assert_eq!(name(""), named[0].1);
 }

@@ -17,8 +17,8 @@ fn seen<'s>(schedule: &'s Schedule, even: bool) -> AccountWindows<'s> {
     AccountWindows { schedule, most: None, even }
 }
 
-/// Charges all windows in an order that has nothing to do with time, each at its release's whole price and at `weight`
-/// times as much where it is cut. Gives back how many were refused.
+/// Charges all windows in an order unrelated to time, each at its release's whole cost, and at `weight` times
+/// that cost if it is cut. Returns the number of refused charges.
 fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) -> usize {
     let pure = |units| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) };
     let mut account = Account::new(promise, Adjacency::PERSON, pure(cap)).unwrap();
@@ -127,7 +127,8 @@ fn weights() -> impl Strategy<Value = Weight> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    // Refutes a release that is refused by what others of its job were given, in whatever order they come.
+    // Refutes a release that is refused because of the shares of others in its job, in any order of their
+    // windows.
     #[test]
     fn several_releases_fit_together(
         shapes in prop::collection::vec((1i64..8, 1i64..4, 0i64..9, 1u128..50, weights()), 1..4),
@@ -146,7 +147,7 @@ proptest! {
         prop_assert_eq!(refused(promise, &charged, cap.sum()), 0);
     }
 
-    // Refutes a place that is not looked at, against every place of a stretch.
+    // Refutes a place that is skipped, against every place of a stretch.
     #[test]
     fn the_heaviest_place_is_found(
         shape in (1i64..9, 1i64..5, 0i64..9),

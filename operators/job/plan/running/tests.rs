@@ -3,7 +3,7 @@
 use crate::job::Job;
 use crate::job::plan::tests::GOOD;
 
-// By hand: all of the budget once, over a hundred days, and fresh noise errs by the root of a hundred.
+// By hand: all of the budget once, over a hundred days, and independent noise errs by the root of a hundred.
 #[test]
 fn totals_are_planned_as_paid_once() {
     let planned = |changes: &[(&str, &str)]| {
@@ -22,7 +22,7 @@ fn totals_are_planned_as_paid_once() {
     let unit = (2.0 * told.cost.rho.unwrap()).sqrt().recip();
     assert!((running.fresh / (10.0 * unit) - 1.0).abs() < 1e-3, "{running:?}");
     assert!((1.0..1.17).contains(&running.ratio) && running.numbers <= 64, "{running:?}");
-    // 32 bytes of a person and what is held of a key and its 8 bytes, half as much again in a tree of them.
+    // 32 bytes for a person, the size of a key and its 8 bytes, and half as much again in a tree of them.
     assert!((32 * 3 / 2..200).contains(&told.memory.for_ever.unwrap()), "{:?}", told.memory);
     for words in [
         "visits: so far, how many people",
@@ -36,7 +36,7 @@ fn totals_are_planned_as_paid_once() {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("a window     rho") && plan.warnings.is_empty(), "{page}");
-    // Of the last ones, without an end: a share of a lifetime, and no release that stops.
+    // Totals of the last windows, without an end: a share of a lifetime, and no release that stops.
     let week = "sum = { of = \"price\", range = [-20, 50] }\nover = \"7 days\"\nrunning";
     let (plan, running, page) =
         planned(&[("people = {}\nrunning", week), ("until = \"2026-04-11T00:00:00Z\"\n", "")]);
@@ -49,7 +49,7 @@ fn totals_are_planned_as_paid_once() {
         "{page}"
     );
     assert!(page.contains("every 1 day, from 2026-01-01T00:00:00Z on, with no last window"), "{page}");
-    // A strategy that is worse is told, and drawn.
+    // A strategy that is worse is stated in the plan, and drawn.
     let (plan, running, page) = planned(&[("running = true", "running = true\nstrategy = \"fresh\"")]);
     assert!(
         !running.best && running.fresh == running.deviation && page.contains("fresh, which the file names"),
