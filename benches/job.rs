@@ -139,7 +139,7 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     let job = Job::parse(directory.join("bench.toml"), &text)?;
     let ledger = directory.join(format!("{run}.ledger"));
     LedgerKey::create(LedgerKey::beside(&ledger))?;
-    Ledger::create_alone(&ledger)?.register(job.domain())?;
+    Ledger::create_alone(&ledger)?.register(job.account())?;
     let mut replay = Replay::default();
     replay.workers = WORKERS;
     replay.out = Some(directory.join(format!("{run}.jsonl")));

@@ -113,7 +113,7 @@ fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
 
 /// What a job says of itself.
 fn heading(job: &Job, demo: bool) -> Heading {
-    let domain = job.domain();
+    let domain = job.account();
     Heading {
         job: job.name.to_string(),
         promise: domain.promise().sentence(domain.neighbours(), in_words),

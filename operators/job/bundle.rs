@@ -14,11 +14,11 @@ pub(crate) struct ReleaseGroup {
     key: Option<String>,
     value: Option<(String, DecimalPoint)>,
     /// The indices of the release plans in the group.
-    pub(crate) offers: Vec<usize>,
+    pub(crate) plans: Vec<usize>,
 }
 
 impl ReleaseGroup {
-    fn takes(&self, offer: &ReleasePlan) -> bool {
+    fn can_share(&self, offer: &ReleasePlan) -> bool {
         fn alike<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
@@ -29,7 +29,7 @@ impl ReleaseGroup {
     }
 
     /// Returns the fields that the source reads of a line for the group.
-    pub(crate) fn group(&self) -> Group {
+    pub(crate) fn source_fields(&self) -> Group {
         let value = self.value.as_ref();
         Group {
             key: self.key.clone(),
@@ -39,21 +39,21 @@ impl ReleaseGroup {
 }
 
 /// Groups release plans, each with the first earlier group that accepts it.
-pub(crate) fn bundles(offers: &[ReleasePlan]) -> Vec<ReleaseGroup> {
+pub(crate) fn group_releases(offers: &[ReleasePlan]) -> Vec<ReleaseGroup> {
     let mut bundles: Vec<ReleaseGroup> = Vec::new();
     for (at, offer) in offers.iter().enumerate() {
-        match bundles.iter_mut().find(|bundle| bundle.takes(offer)) {
+        match bundles.iter_mut().find(|bundle| bundle.can_share(offer)) {
             Some(bundle) => {
                 bundle.key = bundle.key.take().or_else(|| offer.key.clone());
                 bundle.value = bundle.value.take().or_else(|| offer.value.clone());
-                bundle.offers.push(at);
+                bundle.plans.push(at);
             }
             None => bundles.push(ReleaseGroup {
                 schedule: offer.schedule.clone(),
                 bound: offer.bound,
                 key: offer.key.clone(),
                 value: offer.value.clone(),
-                offers: vec![at],
+                plans: vec![at],
             }),
         }
     }

@@ -2,16 +2,16 @@
 //! the processor.
 
 /// The number of bytes that three words hold after the first byte.
-pub(super) const ROOM: usize = 23;
+pub(super) const MAX_INLINE_BYTES: usize = 23;
 
-/// Packs a first byte and at most [`ROOM`] more bytes; the rest of the words is zero.
+/// Packs a first byte and at most [`MAX_INLINE_BYTES`] more bytes; the rest of the words is zero.
 #[inline]
-pub(super) fn packed(first: u8, bytes: &[u8]) -> [u64; 3] {
+pub(super) fn pack_words(first: u8, bytes: &[u8]) -> [u64; 3] {
     let mut words = [u64::from(first), 0, 0];
     let mut carried = 0;
     for (at, word) in words.iter_mut().enumerate() {
         let Some(rest) = bytes.get(at * 8..) else { break };
-        let eight = little(rest);
+        let eight = read_le_prefix(rest);
         *word |= eight << 8 | carried;
         carried = eight >> 56;
     }
@@ -19,8 +19,8 @@ pub(super) fn packed(first: u8, bytes: &[u8]) -> [u64; 3] {
 }
 
 /// Unpacks all bytes of the words, the first byte first.
-pub(super) fn unpacked(words: &[u64; 3]) -> [u8; ROOM + 1] {
-    let mut bytes = [0; ROOM + 1];
+pub(super) fn unpack_words(words: &[u64; 3]) -> [u8; MAX_INLINE_BYTES + 1] {
+    let mut bytes = [0; MAX_INLINE_BYTES + 1];
     for (eight, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         *eight = word.to_le_bytes();
     }
@@ -29,7 +29,7 @@ pub(super) fn unpacked(words: &[u64; 3]) -> [u8; ROOM + 1] {
 
 /// Reads the first eight bytes, or all of a shorter slice, as a little-endian integer.
 #[inline]
-pub(super) fn little(bytes: &[u8]) -> u64 {
+pub(super) fn read_le_prefix(bytes: &[u8]) -> u64 {
     if let Some(eight) = bytes.first_chunk() {
         return u64::from_le_bytes(*eight);
     }
@@ -57,14 +57,15 @@ mod tests {
 
     #[test]
     fn words_are_their_bytes() {
-        let bytes: Vec<u8> = (0..ROOM as u8).map(|byte| byte.wrapping_mul(7).wrapping_add(129)).collect();
-        for length in 0..=ROOM {
+        let bytes: Vec<u8> =
+            (0..MAX_INLINE_BYTES as u8).map(|byte| byte.wrapping_mul(7).wrapping_add(129)).collect();
+        for length in 0..=MAX_INLINE_BYTES {
             let held = &bytes[..length];
-            let all = unpacked(&packed(length as u8, held));
+            let all = unpack_words(&pack_words(length as u8, held));
             assert_eq!((all[0], &all[1..=length]), (length as u8, held));
             assert!(all[length + 1..].iter().all(|byte| *byte == 0));
             let expected = held.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            assert_eq!(little(held), expected, "{length}");
+            assert_eq!(read_le_prefix(held), expected, "{length}");
         }
     }
 }

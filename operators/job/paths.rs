@@ -10,7 +10,7 @@ use crate::ledger::durable::directory;
 const MOST_LINKS: usize = 40;
 
 /// Returns the path that the symbolic links of a path lead to, even if no file exists there.
-pub(crate) fn leads_to(path: &Path) -> PathBuf {
+pub(crate) fn resolve_symlinks(path: &Path) -> PathBuf {
     let mut end = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Ok(target) = fs::read_link(&end) else { break };
@@ -21,18 +21,18 @@ pub(crate) fn leads_to(path: &Path) -> PathBuf {
 
 /// Returns true if two paths name one file: an existing file under any of its names, or one path at which a
 /// file would be created.
-pub(crate) fn name_one_file(one: &Path, other: &Path) -> bool {
+pub(crate) fn same_file(one: &Path, other: &Path) -> bool {
     let found = [one, other].map(|path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok());
     match found {
         [Some(one), Some(other)] => one == other,
-        [None, None] => whole(one).is_some_and(|one| whole(other) == Some(one)),
+        [None, None] => canonical_new_path(one).is_some_and(|one| canonical_new_path(other) == Some(one)),
         _ => false,
     }
 }
 
 /// Returns the path of a file that does not exist yet, without symbolic links.
-fn whole(path: &Path) -> Option<PathBuf> {
-    let end = leads_to(path);
+fn canonical_new_path(path: &Path) -> Option<PathBuf> {
+    let end = resolve_symlinks(path);
     Some(directory(&end).canonicalize().ok()?.join(end.file_name()?))
 }
 
@@ -55,15 +55,15 @@ mod tests {
         symlink("turning", at("turning")).unwrap();
         fs::write(at("file"), "").unwrap();
         fs::hard_link(at("file"), at("twin")).unwrap();
-        let alike = |one: &str, other: &str| name_one_file(&at(one), &at(other));
+        let alike = |one: &str, other: &str| same_file(&at(one), &at(other));
         for name in ["real/new", "link/new", "to-new", "to-to-new", "real/../link/./new"] {
             assert!(alike(name, "real/new") && alike("link/new", name), "{name}");
             assert!(!alike(name, "file") && !alike(name, "real/old"), "{name}");
         }
         assert!(alike("file", "twin") && alike("link/../file", "real/../twin"));
         assert!(!alike("file", "real") && !alike("nowhere/new", "real/new"));
-        assert_eq!(leads_to(&at("to-to-new")), at("link/new"));
-        assert_eq!(leads_to(&at("file")), at("file"));
+        assert_eq!(resolve_symlinks(&at("to-to-new")), at("link/new"));
+        assert_eq!(resolve_symlinks(&at("file")), at("file"));
         // A cycle of symbolic links ends.
         assert!(!alike("turning", "file"));
     }

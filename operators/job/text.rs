@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::packed::{ROOM, packed, unpacked};
+use super::packed::{MAX_INLINE_BYTES, pack_words, unpack_words};
 use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 
 /// A string. Up to 23 bytes are stored inline, in three words that are hashed and compared at once; longer
@@ -26,7 +26,9 @@ impl Text {
     #[inline]
     pub(crate) fn new(text: &str) -> Text {
         match u8::try_from(text.len()) {
-            Ok(length) if text.len() <= ROOM => Text(TextStorage::Short(packed(length, text.as_bytes()))),
+            Ok(length) if text.len() <= MAX_INLINE_BYTES => {
+                Text(TextStorage::Short(pack_words(length, text.as_bytes())))
+            }
             _ => Text(TextStorage::Long(text.into())),
         }
     }
@@ -38,9 +40,11 @@ impl Text {
 
     /// Returns true if the text consists of these bytes.
     #[inline]
-    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn equals_bytes(&self, bytes: &[u8]) -> bool {
         match &self.0 {
-            TextStorage::Short(words) => bytes.len() <= ROOM && *words == packed(bytes.len() as u8, bytes),
+            TextStorage::Short(words) => {
+                bytes.len() <= MAX_INLINE_BYTES && *words == pack_words(bytes.len() as u8, bytes)
+            }
             TextStorage::Long(text) => text.as_bytes() == bytes,
         }
     }
@@ -48,7 +52,7 @@ impl Text {
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match &self.0 {
             TextStorage::Short(words) => {
-                let bytes = unpacked(words);
+                let bytes = unpack_words(words);
                 let (length, rest) = bytes.split_at(1);
                 let held = rest.get(..length[0].into()).unwrap_or_default();
                 // The bytes come from a whole string, so they are valid UTF-8.
@@ -81,7 +85,7 @@ impl Ord for Text {
     fn cmp(&self, other: &Text) -> Ordering {
         match (&self.0, &other.0) {
             (TextStorage::Short(one), TextStorage::Short(other)) => {
-                let (one, other) = (unpacked(one), unpacked(other));
+                let (one, other) = (unpack_words(one), unpack_words(other));
                 // The padding is zero, which sorts before every byte; so the lengths decide only between
                 // equals.
                 (&one[1..], one[0]).cmp(&(&other[1..], other[0]))
@@ -180,7 +184,7 @@ mod tests {
         fn a_text_is_as_its_string_is(one in "\\PC{0,40}", other in "\\PC{0,40}") {
             let (a, b) = (Text::new(&one), Text::new(&other));
             prop_assert_eq!(a.text(), one.as_str());
-            prop_assert_eq!((a.is_of(one.as_bytes()), a.is_of(other.as_bytes())), (true, one == other));
+            prop_assert_eq!((a.equals_bytes(one.as_bytes()), a.equals_bytes(other.as_bytes())), (true, one == other));
             prop_assert_eq!((a.cmp(&b), a == b), (one.cmp(&other), one == other));
             prop_assert_eq!(a.is_empty(), one.is_empty());
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());

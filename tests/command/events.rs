@@ -91,7 +91,7 @@ fn a_check_says_whether_the_ledger_has_its_key() {
     let (job, ledger) = (jobs.path("job.toml"), jobs.path("state/events.ledger"));
     let key = jobs.path("state/events.ledger.key");
     events(&jobs, 40);
-    Ledger::create_alone(&ledger).unwrap().register(Job::open(&job).unwrap().domain()).unwrap();
+    Ledger::create_alone(&ledger).unwrap().register(Job::open(&job).unwrap().account()).unwrap();
     LedgerKey::create(&key).unwrap();
     let unbound = format!(
         "warning: privacy.key: the ledger is not bound to a key yet; the first start binds it to {key}"

@@ -85,17 +85,17 @@ impl InitOutcome<'_> {
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
         let known = ledger.domains()?;
-        let stated = !known.iter().any(|known| known.name() == job.domain().name());
-        let own = person_field(job.domain());
-        let beside = known.iter().filter(|known| known.name() != job.domain().name());
+        let stated = !known.iter().any(|known| known.name() == job.account().name());
+        let own = person_field(job.account());
+        let beside = known.iter().filter(|known| known.name() != job.account().name());
         let beside = beside.filter(|known| own.is_some() && person_field(known) == own);
         let beside = beside.map(|known| known.name().to_string()).collect();
-        ledger.register(job.domain()).map_err(in_other_words)?;
+        ledger.register(job.account()).map_err(in_other_words)?;
         Ok(InitOutcome { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
     }
 
     fn domain(&self) -> &AccountSpec {
-        self.job.domain()
+        self.job.account()
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -2,19 +2,19 @@
 //! follows from all of them.
 
 use super::every::Every;
-use super::located::{Wrong, listed};
+use super::located::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::ranks;
-use super::release::{CostWords, NoiseKind, PriceSpec, ReleaseSpec};
+use super::release::{CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
 use super::running;
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_field};
 use super::statistic::{KeysSpec, StatisticSpec};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
-use crate::job::offer::{misfit, pasted};
+use crate::job::offer::{largest_fitting_cost, misfit};
 use crate::ledger::AccountSpec;
 use crate::time::Time;
 
@@ -36,16 +36,16 @@ pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<Account
     shares(tables, &nodes);
     for (node, release) in releases() {
         running::agree(node, release);
-        bound(node, release, &tables.privacy.protected);
-        law(node, release, tables);
+        bound(node, release, &tables.privacy.privacy_unit);
+        check_noise(node, release, tables);
         keys(node, release, tables.source);
         edges(node, release);
         ranks::agree(node, release, tables.privacy);
     }
-    let domain = domain(root, tables, windows(tables, &nodes)?)?;
+    let domain = domain(root, tables, common_window_bound(tables, &nodes)?)?;
     for (node, release) in releases() {
         if let PriceSpec::Cost(words) = &release.price {
-            cost(&node.at(&["cost"]), words, release.bound.windows, &domain);
+            cost(&node.descendant(&["cost"]), words, release.bound.windows, &domain);
         }
     }
     Some(domain)
@@ -55,7 +55,9 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
     if let (Some(from), Some(until)) = (tables.from, tables.until)
         && from >= until
     {
-        root.node("job")?.at(&["until"]).conflict::<()>("a time that is not after from", "a time after from");
+        root.node("job")?
+            .descendant(&["until"])
+            .conflict::<()>("a time that is not after from", "a time after from");
     }
     let made_up = matches!(tables.source.records, RecordFormat::Synthetic(_));
     let timed = tables.releases.iter().any(|release| release.every != Every::All);
@@ -69,7 +71,11 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
             (false, false) => ", or order = \"any\": sorted is by time",
         };
         let remedy = format!("time = {{ field = .., format = .. }}{unless}");
-        root.node("source")?.wrong::<()>(Wrong::new(MistakeKind::Missing, "no time", remedy));
+        root.node("source")?.record_mistake::<()>(MistakeDetail::new(
+            MistakeKind::Missing,
+            "no time",
+            remedy,
+        ));
     }
     Some(())
 }
@@ -80,24 +86,26 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
     for (index, (node, release)) in nodes.iter().zip(tables.releases).enumerate() {
         if let Some(first) = tables.releases[..index].iter().position(|other| other.name == release.name) {
             let found = format!("the name of release[{}] again", first + 1);
-            node.at(&["name"]).conflict::<()>(found, "a name of its own");
+            node.descendant(&["name"]).conflict::<()>(found, "a name of its own");
         }
         let word = release.statistic.word();
         for name in ["by", "of"] {
-            let field = node.at(&[word, name]);
+            let field = node.descendant(&[word, name]);
             if !field.is_table() {
                 check_field(tables.source, &field);
             }
         }
     }
     for path in [["privacy", "person", "field"], ["source", "id", "field"], ["source", "time", "field"]] {
-        let field = root.node(path[0])?.at(&path[1..]);
+        let field = root.node(path[0])?.descendant(&path[1..]);
         if !field.is_table() {
             check_field(tables.source, &field);
         }
     }
     if tables.privacy.key == tables.privacy.ledger {
-        root.node("privacy")?.at(&["key"]).conflict::<()>("the ledger's own file", "a file of its own");
+        root.node("privacy")?
+            .descendant(&["key"])
+            .conflict::<()>("the ledger's own file", "a file of its own");
     }
     Some(())
 }
@@ -113,7 +121,7 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
         let whole = u128::from(BudgetShare::WHOLE.parts());
         if before <= whole && sum > whole {
             let remedy = "shares that come to at most 1 together";
-            node.at(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
+            node.descendant(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
         }
         let ends = release.every == Every::All
             || release.running.is_some()
@@ -121,7 +129,8 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
             || (tables.from.is_some() && tables.until.is_some());
         if tables.privacy.promise == Promise::Lifetime && !ends {
             let remedy = "from and until in [job], bound.windows, or a cost instead of the share";
-            node.at(&["share"]).conflict::<()>("a share of a lifetime among windows without end", remedy);
+            node.descendant(&["share"])
+                .conflict::<()>("a share of a lifetime among windows without end", remedy);
         }
     }
 }
@@ -129,7 +138,7 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
 /// Refuses a contribution bound that is not stated although it could be more than 1.
 fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let person = matches!(protected, Protected::Person { .. });
-    let place = node.at(&["bound"]);
+    let place = node.descendant(&["bound"]);
     let many_keys = release.statistic.grouping().is_some()
         || matches!(release.statistic, StatisticSpec::Histogram { .. });
     let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
@@ -163,15 +172,21 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
         match found {
             None if required => {
                 let remedy = format!("bound = {{ {name} = .. }}: {what}{of}");
-                place.wrong::<()>(Wrong::new(MistakeKind::Missing, format!("no bound of {name}"), remedy));
+                place.record_mistake::<()>(MistakeDetail::new(
+                    MistakeKind::Missing,
+                    format!("no bound of {name}"),
+                    remedy,
+                ));
             }
             Some(_) if one_value && name == "per_key" => {
                 let remedy = "no per_key: a person is one value, of all its records";
-                place.at(&[name]).conflict::<()>("records a key beside the largest of people", remedy);
+                place
+                    .descendant(&[name])
+                    .conflict::<()>("records a key beside the largest of people", remedy);
             }
             Some(2..) if !may_be_many => {
                 let remedy = "1, or nothing: there is no second one";
-                place.at(&[name]).conflict::<()>("more than there can be", remedy);
+                place.descendant(&[name]).conflict::<()>("more than there can be", remedy);
             }
             _ => {}
         }
@@ -186,11 +201,11 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
 
 /// Refuses a noise distribution that the statistic does not have, and noise, partition selection or a cost
 /// that the currencies of the budget cannot pay for.
-fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
+fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
     let budget = &tables.privacy.budget;
     let pure = budget.is_pure();
     let runs = release.running.is_some();
-    if runs && !running::law(node, release, pure) {
+    if runs && !running::check_noise(node, release, pure) {
         return;
     }
     let kinds = NoiseKind::of(&release.statistic);
@@ -198,34 +213,38 @@ fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
         let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
         let found =
             format!("{} noise, which {} does not have", release.noise.word(), release.statistic.word());
-        node.at(&["noise"]).conflict::<()>(found, listed(&words));
+        node.descendant(&["noise"]).conflict::<()>(found, listed(&words));
         return;
     }
     if release.noise == NoiseKind::Gaussian && pure {
         let remedy = "\"laplace\", or a budget of rho, or of epsilon and delta";
-        node.at(&["noise"]).conflict::<()>("Gaussian noise under a pure budget", remedy);
+        node.descendant(&["noise"]).conflict::<()>("Gaussian noise under a pure budget", remedy);
     }
-    let discovers = release.discovers();
+    let discovers = release.selects_partitions();
     if discovers && budget.delta.is_none() {
         let found = "keys to discover under a budget without a delta";
         let remedy = "a list of keys, { file = .. }, or a budget of epsilon and delta";
-        node.at(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
+        node.descendant(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
     }
     let PriceSpec::Cost(cost) = &release.price else { return };
     match (discovers, &cost.delta) {
         (true, None) => {
             let remedy = "the field delta beside it: what discovering keys costs";
-            node.at(&["cost"]).wrong::<()>(Wrong::new(MistakeKind::Missing, "no delta", remedy));
+            node.descendant(&["cost"]).record_mistake::<()>(MistakeDetail::new(
+                MistakeKind::Missing,
+                "no delta",
+                remedy,
+            ));
         }
         (false, Some(_)) => {
             let remedy = "no delta: it pays for discovering keys alone";
-            node.at(&["cost", "delta"]).conflict::<()>("a delta for nothing", remedy);
+            node.descendant(&["cost", "delta"]).conflict::<()>("a delta for nothing", remedy);
         }
         _ => {}
     }
     if release.noise == NoiseKind::Gaussian && cost.epsilon.is_some() {
         let remedy = if runs { "rho" } else { "rho, or noise = \"laplace\"" };
-        node.at(&["cost", "epsilon"]).conflict::<()>("pure epsilon for Gaussian noise", remedy);
+        node.descendant(&["cost", "epsilon"]).conflict::<()>("pure epsilon for Gaussian noise", remedy);
     }
 }
 
@@ -241,7 +260,7 @@ fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
     };
     if matches!(place, SourcePlace::Files(path) if path == keys) {
         let found = "the file of the records";
-        node.at(&[release.statistic.word(), "keys", "file"])
+        node.descendant(&[release.statistic.word(), "keys", "file"])
             .conflict::<()>(found, "a file of keys that are public");
     }
 }
@@ -250,7 +269,7 @@ fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
 fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     let StatisticSpec::Histogram { edges, .. } = &release.statistic else { return None };
     let (index, remedy) = misfit(edges)?;
-    let entries = node.at(&["histogram", "edges"]).list()?;
+    let entries = node.descendant(&["histogram", "edges"]).list()?;
     entries.get(index)?.conflict("more digits than are told apart", remedy)
 }
 
@@ -264,20 +283,20 @@ fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     clippy::option_option,
     reason = "whether there is a number, and whether the releases agree, are two things"
 )]
-fn windows(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
+fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
     let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
     let stated = tables.releases.iter().find_map(of_windows);
     let Some(stated) = stated else { return Some(None) };
     let mut agree = true;
     for (node, release) in nodes.iter().zip(tables.releases) {
-        let place = node.at(&["bound", "windows"]);
+        let place = node.descendant(&["bound", "windows"]);
         if release.running.is_some() {
-            running::apart(node);
+            running::refuse_window_bounds(node);
             agree = false;
             continue;
         }
         match release.bound.windows {
-            Some(_) if tables.privacy.protected == Protected::Record => {
+            Some(_) if tables.privacy.privacy_unit == Protected::Record => {
                 place.conflict::<()>(
                     "windows of a person beside unit = \"record\"",
                     "no windows: a record is in those that hold its time",
@@ -291,7 +310,7 @@ fn windows(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>>
             }
             // A release that states a number is refused above.
             None if tables.privacy.promise != Promise::Lifetime
-                || tables.privacy.protected == Protected::Record => {}
+                || tables.privacy.privacy_unit == Protected::Record => {}
             // A release with a single window reserves that one.
             None if release.every == Every::All => {}
             Some(windows) if windows == stated => {}
@@ -312,20 +331,20 @@ fn domain(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Op
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
     let charged = tables.releases.iter().any(ReleaseSpec::charges_delta);
-    let cap = place.at(&["budget"]).parsed(privacy.budget.cap(charged))?;
+    let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
-    let stated = AccountSpec::new(privacy.domain.clone(), privacy.protected.neighbours(), promise, cap);
-    place.parsed(stated.and_then(|domain| match privacy.protected.person() {
+    let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);
+    place.accept(stated.and_then(|domain| match privacy.privacy_unit.person_identity() {
         Some(person) => domain.with_person(&person),
         None => Ok(domain),
     }))
 }
 
 /// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.
-fn cost(place: &ConfigNode<'_>, words: &CostWords, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
-    let amount = place.parsed(amount(words, domain))?;
+fn cost(place: &ConfigNode<'_>, words: &CostSpec, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
+    let amount = place.accept(cost_in_account_currency(words, domain))?;
     let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
-    place.parsed(domain.counts(&cost))?;
+    place.accept(domain.counts(&cost))?;
     let times = windows.unwrap_or(1).into();
     if amount.times(times).is_ok_and(|all| all.within(domain.cap())) {
         return Some(());
@@ -334,12 +353,15 @@ fn cost(place: &ConfigNode<'_>, words: &CostWords, windows: Option<u32>, domain:
         1 => "a cost above the whole budget".to_owned(),
         windows => format!("a cost of which {windows} windows are above the whole budget"),
     };
-    let fits = pasted(words, &amount, times, domain.cap());
+    let fits = largest_fitting_cost(words, &amount, times, domain.cap());
     place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
 }
 
 /// Returns the cost in the account's currency, rounded up.
-pub(super) fn amount(words: &CostWords, domain: &AccountSpec) -> Result<PrivacyCost, Invalid> {
+pub(super) fn cost_in_account_currency(
+    words: &CostSpec,
+    domain: &AccountSpec,
+) -> Result<PrivacyCost, Invalid> {
     let delta =
         words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
     let own = match (&words.epsilon, &words.rho) {

@@ -79,7 +79,7 @@ fn numbers() {
 
 /// Tests the parts of a job file together.
 #[test]
-fn meanings() {
+fn combined_fields() {
     let long = "x".repeat(1_025);
     let key = format!("[\"a\", «\"{long}\"]");
     check(&[

@@ -179,7 +179,7 @@ fn fields_that_a_combined_log_does_not_have() {
         .replace("\"vendor\"", "\"paht\"");
     let refused = parse(&log).unwrap_err();
     let told: Vec<(&str, Option<&str>)> =
-        refused.iter().map(|mistake| (mistake.field(), mistake.meant())).collect();
+        refused.iter().map(|mistake| (mistake.field(), mistake.suggestion())).collect();
     assert_eq!(
         told,
         [("source.id.field", None), ("privacy.person.field", None), ("release[1].count.by", Some("path"))]
@@ -197,7 +197,7 @@ fn fields_that_made_up_records_do_not_have() {
     let refused =
         parse(&made_up.replace("\"vendor\"", "\"keys\"").replace("\"who\"", "\"usr\"")).unwrap_err();
     let told: Vec<(&str, Option<&str>)> =
-        refused.iter().map(|mistake| (mistake.field(), mistake.meant())).collect();
+        refused.iter().map(|mistake| (mistake.field(), mistake.suggestion())).collect();
     assert_eq!(
         told,
         [

@@ -14,6 +14,6 @@ pub struct ResourceLimits {
 pub(super) fn read_limits(node: ConfigNode<'_>) -> Option<ResourceLimits> {
     let fields = node.fields(&[], &["memory"])?;
     Some(ResourceLimits {
-        memory: fields.read("memory", |node| node.parsed_words(bytes(node.text()?), &SIZE_WORDS)),
+        memory: fields.read("memory", |node| node.accept_words(bytes(node.text()?), &SIZE_WORDS)),
     })
 }

@@ -27,7 +27,7 @@ pub struct Mistake {
     kind: MistakeKind,
     found: String,
     remedy: String,
-    meant: Option<String>,
+    suggestion: Option<String>,
     excerpt: Option<Excerpt>,
 }
 
@@ -71,7 +71,7 @@ impl Mistakes {
             kind: MistakeKind::Unreadable,
             found: found.into(),
             remedy: "the path of a job file: text in UTF-8 that this user may read".into(),
-            meant: None,
+            suggestion: None,
             excerpt: None,
         }])
     }
@@ -109,8 +109,8 @@ impl Mistake {
     }
 
     /// Returns the word that was probably meant.
-    pub fn meant(&self) -> Option<&str> {
-        self.meant.as_deref()
+    pub fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
     }
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mistake { path, line, column, field, found, remedy, .. } = self;
         write!(f, "{path}:{line}:{column}: {field}: found {found}; give {remedy}")?;
-        if let Some(meant) = &self.meant {
+        if let Some(meant) = &self.suggestion {
             write!(f, " (did you mean {meant}?)")?;
         }
         if let Some(Excerpt { text, margin, width }) = &self.excerpt {
@@ -152,22 +152,26 @@ pub(super) struct ConfigPage<'a> {
 
 /// A mistake without its place.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct MistakeDetail {
     pub(super) kind: MistakeKind,
     pub(super) found: String,
     pub(super) remedy: String,
     pub(super) meant: Option<String>,
 }
 
-impl Wrong {
-    pub(super) fn new(kind: MistakeKind, found: impl Into<String>, remedy: impl Into<String>) -> Wrong {
-        Wrong { kind, found: found.into(), remedy: remedy.into(), meant: None }
+impl MistakeDetail {
+    pub(super) fn new(
+        kind: MistakeKind,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> MistakeDetail {
+        MistakeDetail { kind, found: found.into(), remedy: remedy.into(), meant: None }
     }
 
     /// Creates the mistake of an unknown word, given the known ones.
-    pub(super) fn word(found: &str, known: &[&str]) -> Wrong {
+    pub(super) fn unknown_word(found: &str, known: &[&str]) -> MistakeDetail {
         let meant = meant(found, known).map(str::to_owned);
-        Wrong { meant, ..Wrong::new(MistakeKind::Unknown, quoted(found), listed(known)) }
+        MistakeDetail { meant, ..MistakeDetail::new(MistakeKind::Unknown, quoted(found), listed(known)) }
     }
 }
 
@@ -176,11 +180,11 @@ impl<'a> ConfigPage<'a> {
         ConfigPage { path, text, mistakes: RefCell::default() }
     }
 
-    pub(super) fn refuse(&self, place: Range<usize>, field: &str, wrong: Wrong) {
-        let (line, column, excerpt) = look(self.text, place);
-        let Wrong { kind, found, remedy, meant } = wrong;
+    pub(super) fn refuse(&self, place: Range<usize>, field: &str, wrong: MistakeDetail) {
+        let (line, column, excerpt) = locate(self.text, place);
+        let MistakeDetail { kind, found, remedy, meant } = wrong;
         let (path, field) = (self.path.to_owned(), field.to_owned());
-        let mistake = Mistake { path, line, column, field, kind, found, remedy, meant, excerpt };
+        let mistake = Mistake { path, line, column, field, kind, found, remedy, suggestion: meant, excerpt };
         self.mistakes.borrow_mut().push(mistake);
     }
 
@@ -210,7 +214,7 @@ struct Excerpt {
 }
 
 /// Returns the line and column of a place, and the excerpt to show.
-fn look(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
+fn locate(text: &str, place: Range<usize>) -> (usize, usize, Option<Excerpt>) {
     let start = (0..=place.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = &text[..start];
     let opening = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -246,7 +250,7 @@ mod tests {
 
     fn shown(text: &str, place: Range<usize>) -> String {
         let page = ConfigPage::new("a.toml", text);
-        page.refuse(place, "field", Wrong::new(MistakeKind::Value, "this", "that"));
+        page.refuse(place, "field", MistakeDetail::new(MistakeKind::Value, "this", "that"));
         page.finish(Some(())).unwrap_err().to_string()
     }
 

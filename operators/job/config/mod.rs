@@ -47,11 +47,11 @@ pub use grammar::{JOB_FIELDS, JobField};
 pub use limits::ResourceLimits;
 pub use located::{Mistake, MistakeKind, Mistakes};
 pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
-pub use privacy::{BudgetWords, Missing, Privacy, Protected};
+pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
 pub use ranks::{GridSpec, MaximumOf, QuantilesSpec};
-pub use release::{BoundSpec, CostWords, NoiseKind, PriceSpec, ReleaseSpec};
+pub use release::{BoundSpec, CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
 pub use running::RunningSpec;
-pub(in crate::job) use source::MADE_UP;
+pub(in crate::job) use source::SYNTHETIC_FIELDS;
 pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
 pub use time::TimeFormat;
@@ -64,7 +64,7 @@ use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
 use crate::time::{Span, Time, seconds};
 use agree::Tables;
-use located::{ConfigPage, Wrong};
+use located::{ConfigPage, MistakeDetail};
 use node::{ConfigNode, TableNode};
 
 /// A job, as its file states it.
@@ -90,7 +90,7 @@ pub struct Job {
     pub limits: ResourceLimits,
     /// The releases; at least one.
     pub releases: Vec<ReleaseSpec>,
-    pub(in crate::job) domain: AccountSpec,
+    pub(in crate::job) account: AccountSpec,
     pub(crate) file: JobFile,
 }
 
@@ -174,7 +174,7 @@ impl Job {
                 let end = text.len();
                 let found = error.message();
                 let remedy = if found == "duplicate key" { "each field once" } else { "valid TOML" };
-                let wrong = Wrong::new(MistakeKind::Syntax, found, remedy);
+                let wrong = MistakeDetail::new(MistakeKind::Syntax, found, remedy);
                 page.refuse(error.span().unwrap_or(end..end), "config", wrong);
                 page.finish(None)
             }
@@ -187,13 +187,13 @@ impl Job {
     /// [`Promise::Windows`] if the releases state the number of windows in which a person counts.
     ///
     /// [`Promise::Windows`]: crate::accounting::Promise::Windows
-    pub fn domain(&self) -> &AccountSpec {
-        &self.domain
+    pub fn account(&self) -> &AccountSpec {
+        &self.account
     }
 
     /// Returns a cost in the account's currency, rounded up.
-    pub(crate) fn cost(&self, words: &CostWords) -> Result<PrivacyCost, Invalid> {
-        agree::amount(words, &self.domain)
+    pub(crate) fn cost(&self, words: &CostSpec) -> Result<PrivacyCost, Invalid> {
+        agree::cost_in_account_currency(words, &self.account)
     }
 }
 
@@ -213,7 +213,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
     let domain = agree::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
-    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, domain, file })
+    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, account: domain, file })
 }
 
 /// The fields of `[job]`.
@@ -227,12 +227,12 @@ struct JobHeading {
 
 fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
     let fields = node.fields(&["name", "version"], &["from", "until", "slack"])?;
-    let name = fields.read("name", |node| node.parsed(Name::new("name", node.text()?)));
+    let name = fields.read("name", |node| node.accept(Name::new("name", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
-    let moment = |name| fields.read(name, |node| node.parsed(time::moment(node.moment()?)));
+    let moment = |name| fields.read(name, |node| node.accept(time::moment(node.moment()?)));
     let (from, until) = (moment("from"), moment("until"));
     let slack = match fields.node("slack") {
-        Some(node) => node.parsed_words(span::fixed(node.text()?), &span::unit_words(&[])),
+        Some(node) => node.accept_words(span::fixed(node.text()?), &span::unit_words(&[])),
         None => seconds(1).ok(),
     };
     Some(JobHeading { name: name?, version: version?, from, until, slack: slack? })

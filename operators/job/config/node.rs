@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::grammar;
-use super::located::{ConfigPage, Wrong, listed, quoted};
+use super::located::{ConfigPage, MistakeDetail, listed, quoted};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::MistakeKind;
@@ -63,8 +63,8 @@ impl<'a> TableNode<'a> {
             // A field that is present already may have been meant again: above all another table of a list.
             let meant = meant(name, &absent).or_else(|| meant(name, &known));
             misspelt.extend(meant);
-            let wrong = Wrong::new(MistakeKind::Unknown, "an unknown field", listed(&known));
-            let wrong = Wrong { meant: meant.map(str::to_owned), ..wrong };
+            let wrong = MistakeDetail::new(MistakeKind::Unknown, "an unknown field", listed(&known));
+            let wrong = MistakeDetail { meant: meant.map(str::to_owned), ..wrong };
             self.page.refuse(key.span(), &self.name(name), wrong);
             self.known = false;
         }
@@ -73,7 +73,8 @@ impl<'a> TableNode<'a> {
                 let path = self.name(name);
                 let takes =
                     grammar::row(&path).map(|field| format!(", {}", field.takes())).unwrap_or_default();
-                let wrong = Wrong::new(MistakeKind::Missing, "nothing", format!("the field {name}{takes}"));
+                let wrong =
+                    MistakeDetail::new(MistakeKind::Missing, "nothing", format!("the field {name}{takes}"));
                 self.page.refuse(self.place.clone(), &path, wrong);
             }
         }
@@ -108,7 +109,7 @@ impl<'a> TableNode<'a> {
     }
 
     /// Records a mistake in the table as a whole, or in a field that it lacks.
-    pub(super) fn refuse<T>(&self, name: &str, wrong: Wrong) -> Option<T> {
+    pub(super) fn refuse<T>(&self, name: &str, wrong: MistakeDetail) -> Option<T> {
         let field = if name.is_empty() { self.field.clone() } else { self.name(name) };
         self.page.refuse(self.place.clone(), &field, wrong);
         None
@@ -125,7 +126,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Reads a string that is not empty.
-    pub(super) fn some_text(&self) -> Option<String> {
+    pub(super) fn non_empty_text(&self) -> Option<String> {
         let text = self.text()?;
         if text.is_empty() {
             self.refuse("an empty text", "a text of at least one character")
@@ -137,7 +138,7 @@ impl<'a> ConfigNode<'a> {
     /// Reads a number that is zero or more, from its text.
     pub(super) fn decimal(&self) -> Option<Decimal> {
         let text = self.number("a plain decimal number, without quotes")?;
-        self.parsed(Decimal::parse("number", text))
+        self.accept(Decimal::parse("number", text))
     }
 
     /// Reads a whole number from `least` to `most`.
@@ -223,7 +224,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the meaning of a word.
-    pub(super) fn choose<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
+    pub(super) fn one_of<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
         debug_assert!(
             grammar::row(&self.field)
                 .is_some_and(|row| row.words.iter().eq(words.iter().map(|(word, _)| word))),
@@ -235,50 +236,50 @@ impl<'a> ConfigNode<'a> {
             return Some(meaning.clone());
         }
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        self.wrong(Wrong::word(text, &known))
+        self.record_mistake(MistakeDetail::unknown_word(text, &known))
     }
 
     /// Returns the value that a parser made of the text, or records the parser's refusal.
-    pub(super) fn parsed<T>(&self, result: Result<T, Invalid>) -> Option<T> {
+    pub(super) fn accept<T>(&self, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(invalid) => self.refuse(invalid.kind().found(), invalid.remedy()),
         }
     }
 
-    /// Does what [`ConfigNode::parsed`] does, for a text of several words, one of which may be misspelt.
-    pub(super) fn parsed_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
-        let DeValue::String(text) = self.value else { return self.parsed(result) };
-        let Err(invalid) = result else { return self.parsed(result) };
+    /// Does what [`ConfigNode::accept`] does, for a text of several words, one of which may be misspelt.
+    pub(super) fn accept_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
+        let DeValue::String(text) = self.value else { return self.accept(result) };
+        let Err(invalid) = result else { return self.accept(result) };
         let letters = |word: &&str| !word.is_empty() && !known.contains(word);
         let unknown = text.split([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).filter(letters);
         let meant = meant(text, known).or_else(|| unknown.filter_map(|word| meant(word, known)).next());
-        let wrong = Wrong::new(MistakeKind::Value, invalid.kind().found(), invalid.remedy());
-        self.wrong(Wrong { meant: meant.map(str::to_owned), ..wrong })
+        let wrong = MistakeDetail::new(MistakeKind::Value, invalid.kind().found(), invalid.remedy());
+        self.record_mistake(MistakeDetail { meant: meant.map(str::to_owned), ..wrong })
     }
 
     /// Returns the value at the path `names`, or its nearest ancestor that exists: mistakes about it are
     /// reported there.
-    pub(super) fn at(&self, names: &[&str]) -> ConfigNode<'a> {
+    pub(super) fn descendant(&self, names: &[&str]) -> ConfigNode<'a> {
         let next = names.split_first().and_then(|(name, rest)| {
             let DeValue::Table(table) = self.value else { return None };
             let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
-            TableNode { page, field, place, table, known: true }.node(name).map(|node| node.at(rest))
+            TableNode { page, field, place, table, known: true }.node(name).map(|node| node.descendant(rest))
         });
         next.unwrap_or_else(|| self.clone())
     }
 
     /// Refuses a value that is out of range or does not follow its grammar.
     pub(super) fn refuse<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
-        self.wrong(Wrong::new(MistakeKind::Value, found, remedy))
+        self.record_mistake(MistakeDetail::new(MistakeKind::Value, found, remedy))
     }
 
     /// Refuses a value that contradicts another.
     pub(super) fn conflict<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
-        self.wrong(Wrong::new(MistakeKind::Conflict, found, remedy))
+        self.record_mistake(MistakeDetail::new(MistakeKind::Conflict, found, remedy))
     }
 
-    pub(super) fn wrong<T>(&self, wrong: Wrong) -> Option<T> {
+    pub(super) fn record_mistake<T>(&self, wrong: MistakeDetail) -> Option<T> {
         self.page.refuse(self.place.clone(), &self.field, wrong);
         None
     }
@@ -293,6 +294,6 @@ impl<'a> ConfigNode<'a> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.wrong(Wrong::new(MistakeKind::Type, found, needed))
+        self.record_mistake(MistakeDetail::new(MistakeKind::Type, found, needed))
     }
 }

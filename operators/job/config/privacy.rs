@@ -15,16 +15,16 @@ use crate::ledger::{LedgerKey, Name};
 #[non_exhaustive]
 pub struct Privacy {
     /// The privacy unit: a person, or one record.
-    pub protected: Protected,
+    pub privacy_unit: Protected,
     /// The promise of the job file. The budget account may state [`Promise::Windows`] if this is
     /// [`Promise::Lifetime`].
     pub promise: Promise,
     /// The privacy budget, as written.
-    pub budget: BudgetWords,
+    pub budget: BudgetSpec,
     /// The path of the ledger's file, or its address.
     pub ledger: PathBuf,
     /// The name of the budget account in the ledger.
-    pub domain: Name,
+    pub account: Name,
     /// The path of the file that holds the ledger's key.
     pub key: PathBuf,
     /// The path of the anchor, a file that the ledger must not be behind.
@@ -58,7 +58,7 @@ pub enum Missing {
 
 impl Protected {
     /// Returns the adjacency that every privacy cost of the job refers to.
-    pub fn neighbours(&self) -> Adjacency {
+    pub fn adjacency(&self) -> Adjacency {
         let unit = match self {
             Protected::Person { .. } => PrivacyUnit::Person,
             Protected::Record => PrivacyUnit::Record,
@@ -70,7 +70,7 @@ impl Protected {
 impl Protected {
     /// Describes the identity of a person, as the budget account states it; `None` if the privacy unit is a
     /// record.
-    pub fn person(&self) -> Option<String> {
+    pub fn person_identity(&self) -> Option<String> {
         let Protected::Person { field, missing } = self else { return None };
         let missing = match missing {
             Missing::Drop => "drop",
@@ -84,7 +84,7 @@ impl Protected {
 /// A privacy budget as the job file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BudgetWords {
+pub struct BudgetSpec {
     /// The bound of the privacy loss.
     pub epsilon: Option<Decimal>,
     /// The probability with which the privacy loss may exceed epsilon.
@@ -95,7 +95,7 @@ pub struct BudgetWords {
     pub omega: Omega,
 }
 
-impl BudgetWords {
+impl BudgetSpec {
     /// Returns true if the budget is pure epsilon.
     pub(super) fn is_pure(&self) -> bool {
         self.epsilon.is_some() && self.delta.is_none()
@@ -113,24 +113,24 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
     let protected = match (fields.node("person"), fields.node("unit")) {
         (Some(_), Some(unit)) => unit.conflict("a unit beside person", "either person, or unit = \"record\""),
         (Some(node), None) => person(&node),
-        (None, Some(unit)) => unit.choose(&[("record", Protected::Record)]),
+        (None, Some(unit)) => unit.one_of(&[("record", Protected::Record)]),
         (None, None) if !fields.known => None,
         (None, None) => {
             let remedy = "person = { field = .., missing = .. }, or unit = \"record\"; there is no default";
             let kind = crate::job::MistakeKind::Missing;
-            fields.refuse("person", super::located::Wrong::new(kind, "nothing", remedy))
+            fields.refuse("person", super::located::MistakeDetail::new(kind, "nothing", remedy))
         }
     };
     let promise = fields.read("promise", |node| {
         let text = node.text()?;
         let spans = text.starts_with("any ") || text.starts_with("each ");
         let known = if spans { unit_words(&["any", "each"]) } else { vec!["lifetime", "any", "each"] };
-        node.parsed_words(promise(text), &known)
+        node.accept_words(promise(text), &known)
     });
     let budget = fields.read("budget", budget);
     let ledger = fields.read("ledger", |node| ledger(&node, beside));
-    let domain = fields.read("domain", |node| node.parsed(Name::new("domain", node.text()?)));
-    let path = |name| fields.read(name, |node| Some(beside.join(node.some_text()?)));
+    let domain = fields.read("domain", |node| node.accept(Name::new("domain", node.text()?)));
+    let path = |name| fields.read(name, |node| Some(beside.join(node.non_empty_text()?)));
     let (key, anchor) = (path("key"), path("anchor"));
     let ledger = ledger?;
     let key = match key {
@@ -138,16 +138,16 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         None if is_address(&ledger) => {
             let kind = crate::job::MistakeKind::Missing;
             let remedy = "key = the path of a file; a ledger on a server has none beside it";
-            return fields.refuse("key", super::located::Wrong::new(kind, "nothing", remedy));
+            return fields.refuse("key", super::located::MistakeDetail::new(kind, "nothing", remedy));
         }
         None => LedgerKey::beside(&ledger),
     };
     Some(Privacy {
-        protected: protected?,
+        privacy_unit: protected?,
         promise: promise?,
         budget: budget?,
         ledger,
-        domain: domain?,
+        account: domain?,
         key,
         anchor,
     })
@@ -166,9 +166,9 @@ fn is_address(ledger: &Path) -> bool {
 
 fn person(node: &ConfigNode<'_>) -> Option<Protected> {
     let fields = node.fields(&["field", "missing"], &[])?;
-    let field = fields.read("field", |node| node.some_text());
+    let field = fields.read("field", |node| node.non_empty_text());
     let words = [("drop", Missing::Drop), ("reject", Missing::Reject), ("shared", Missing::Shared)];
-    let missing = fields.read("missing", |node| node.choose(&words));
+    let missing = fields.read("missing", |node| node.one_of(&words));
     Some(Protected::Person { field: field?, missing: missing? })
 }
 
@@ -187,7 +187,7 @@ fn promise(text: &str) -> Result<Promise, Invalid> {
     }
 }
 
-fn budget(node: ConfigNode<'_>) -> Option<BudgetWords> {
+fn budget(node: ConfigNode<'_>) -> Option<BudgetSpec> {
     let fields = node.fields(&[], &["epsilon", "delta", "rho", "omega"])?;
     if !fields.known {
         return None;
@@ -203,22 +203,22 @@ fn budget(node: ConfigNode<'_>) -> Option<BudgetWords> {
         None => Omega::EVERY,
         Some(_) if epsilon.is_some() && delta.is_none() => {
             return node
-                .at(&["omega"])
+                .descendant(&["omega"])
                 .conflict("an omega beside pure epsilon", "epsilon and delta, or rho, with it");
         }
-        Some(omega) => node.at(&["omega"]).parsed(Omega::below(omega.to_f64()))?,
+        Some(omega) => node.descendant(&["omega"]).accept(Omega::below(omega.to_f64()))?,
     };
-    let words = BudgetWords { epsilon, delta, rho, omega };
+    let words = BudgetSpec { epsilon, delta, rho, omega };
     // The mistake names the field that is wrong, also a field beside one that excludes it.
     match words.cap(true).and_then(|_| words.cap(false)) {
         Ok(_) => Some(words),
-        Err(invalid) => node.at(&[invalid.field()]).parsed(Err(invalid)),
+        Err(invalid) => node.descendant(&[invalid.field()]).accept(Err(invalid)),
     }
 }
 
 /// Reads a path, or an address of Postgres. An address with a password is refused and not shown.
 fn ledger(node: &ConfigNode<'_>, beside: &Path) -> Option<PathBuf> {
-    let text = node.some_text()?;
+    let text = node.non_empty_text()?;
     let place = "the path of a file on a local disk, or postgres://user@host/database?ledger=name";
     match text.split_once("://") {
         None if text == ":memory:" => {

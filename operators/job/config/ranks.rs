@@ -5,12 +5,12 @@
 
 use dashu_int::{IBig, UBig};
 
-use super::located::Wrong;
+use super::located::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::{ConfigNumber, QuantileFraction};
 use super::privacy::{Privacy, Protected};
 use super::release::{NoiseKind, ReleaseSpec};
-use super::statistic::{StatisticSpec, measure, rising};
+use super::statistic::{StatisticSpec, ascending_numbers, measure};
 use crate::job::MistakeKind;
 use crate::job::offer::misfit;
 
@@ -93,7 +93,11 @@ impl MaximumOf {
 impl GridSpec {
     /// Returns the number of answers from one number to another, both included; `None` if the step does not
     /// divide the distance.
-    pub(in crate::job) fn points(from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<u64> {
+    pub(in crate::job) fn answer_count(
+        from: ConfigNumber,
+        to: ConfigNumber,
+        step: ConfigNumber,
+    ) -> Option<u64> {
         let power = [from, to, step].iter().map(|number| number.parts().1).min()?;
         let whole = |number: ConfigNumber| {
             let (digits, own) = number.parts();
@@ -116,7 +120,7 @@ pub(super) fn max(fields: &TableNode<'_>) -> Option<(MaximumOf, GridSpec)> {
 fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
     let words = [("greatest", "greatest"), ("sum", "sum"), ("count", "count")];
     let word = match fields.node("each") {
-        Some(node) => node.choose(&words),
+        Some(node) => node.one_of(&words),
         None => Some("greatest"),
     };
     let of = fields.node("of");
@@ -129,19 +133,19 @@ fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
         (_, None) if !fields.known => None,
         (_, None) => {
             let remedy = "the field of, or each = \"count\" for a person's records";
-            fields.refuse("of", Wrong::new(MistakeKind::Missing, "nothing", remedy))
+            fields.refuse("of", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
         }
-        ("sum", Some(of)) => of.some_text().map(MaximumOf::Sum),
-        (_, Some(of)) => of.some_text().map(MaximumOf::Greatest),
+        ("sum", Some(of)) => of.non_empty_text().map(MaximumOf::Sum),
+        (_, Some(of)) => of.non_empty_text().map(MaximumOf::Greatest),
     }
 }
 
 fn grid(node: &ConfigNode<'_>) -> Option<GridSpec> {
     if node.is_list() {
-        return rising(node, "answers").map(GridSpec::List);
+        return ascending_numbers(node, "answers").map(GridSpec::List);
     }
     if !node.is_table() {
-        return node.choose(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
+        return node.one_of(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
     }
     if node.has("log") {
         let fields = node.fields(&["log"], &[])?;
@@ -155,9 +159,9 @@ fn grid(node: &ConfigNode<'_>) -> Option<GridSpec> {
     let (from, to, step) = (read("from"), read("to"), read("step"));
     let (from, to, step) = (from?, to?, step?);
     if from >= to {
-        return node.at(&["to"]).refuse("an end that is not after from", "a number above from");
+        return node.descendant(&["to"]).refuse("an end that is not after from", "a number above from");
     }
-    stepped(&node.at(&["step"]), from, to, step)?;
+    check_step(&node.descendant(&["step"]), from, to, step)?;
     Some(GridSpec::Steps { from, to, step })
 }
 
@@ -171,7 +175,7 @@ pub(super) fn quantiles(fields: &TableNode<'_>) -> Option<QuantilesSpec> {
         None => None,
         Some(read) => {
             let (node, step) = read?;
-            stepped(&node, measure.low, measure.high, step)?;
+            check_step(&node, measure.low, measure.high, step)?;
             Some(step)
         }
     };
@@ -179,11 +183,11 @@ pub(super) fn quantiles(fields: &TableNode<'_>) -> Option<QuantilesSpec> {
 }
 
 /// Refuses a step that does not lead from the first answer to the last, and a range of too many answers.
-fn stepped(node: &ConfigNode<'_>, from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<()> {
+fn check_step(node: &ConfigNode<'_>, from: ConfigNumber, to: ConfigNumber, step: ConfigNumber) -> Option<()> {
     if step <= ConfigNumber::ZERO {
         return node.refuse("a step that is not above 0", "the distance between two answers");
     }
-    match GridSpec::points(from, to, step) {
+    match GridSpec::answer_count(from, to, step) {
         Some(2..=MOST_POINTS) => Some(()),
         Some(_) => node.refuse("a step of more than 2^40 answers", "a larger step"),
         None => node.conflict(
@@ -194,7 +198,7 @@ fn stepped(node: &ConfigNode<'_>, from: ConfigNumber, to: ConfigNumber, step: Co
 }
 
 fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
-    let read = |node: &ConfigNode<'_>| node.parsed(QuantileFraction::of(&node.decimal()?));
+    let read = |node: &ConfigNode<'_>| node.accept(QuantileFraction::of(&node.decimal()?));
     if !node.is_list() {
         return read(node).map(|fraction| vec![fraction]);
     }
@@ -215,7 +219,7 @@ fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
 }
 
 fn number(node: &ConfigNode<'_>) -> Option<ConfigNumber> {
-    node.parsed(ConfigNumber::parse(node.number("a number, without quotes")?))
+    node.accept(ConfigNumber::parse(node.number("a number, without quotes")?))
 }
 
 /// Checks a statistic by rank against the rest of the file. Answers are released as they are written, so no
@@ -223,21 +227,21 @@ fn number(node: &ConfigNode<'_>) -> Option<ConfigNumber> {
 pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy) -> Option<()> {
     match &release.statistic {
         StatisticSpec::Max { each, grid, .. } => {
-            let place = node.at(&["max"]);
-            if *each == MaximumOf::Count && privacy.protected == Protected::Record {
+            let place = node.descendant(&["max"]);
+            if *each == MaximumOf::Count && privacy.privacy_unit == Protected::Record {
                 let remedy = "each = \"greatest\": a record is one record";
-                place.at(&["each"]).conflict::<()>("records of a record", remedy);
+                place.descendant(&["each"]).conflict::<()>("records of a record", remedy);
             }
             let (numbers, nodes) = match grid {
                 GridSpec::Log(0) | GridSpec::SignedLog => return Some(()),
                 GridSpec::Log(_) if *each == MaximumOf::Count => {
                     let remedy = "\"log\": records are counted one by one";
-                    return place.at(&["grid"]).conflict("steps for a count of records", remedy);
+                    return place.descendant(&["grid"]).conflict("steps for a count of records", remedy);
                 }
                 GridSpec::Log(_) => return Some(()),
-                GridSpec::List(answers) => (answers.clone(), place.at(&["grid"]).list()?),
+                GridSpec::List(answers) => (answers.clone(), place.descendant(&["grid"]).list()?),
                 GridSpec::Steps { from, to, step } => {
-                    let nodes = ["from", "to", "step"].map(|name| place.at(&["grid", name]));
+                    let nodes = ["from", "to", "step"].map(|name| place.descendant(&["grid", name]));
                     (vec![*from, *to, *step], nodes.to_vec())
                 }
             };
@@ -249,11 +253,11 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Priv
             }
         }
         StatisticSpec::Quantile(quantiles, _) => {
-            let place = node.at(&["quantile"]);
-            flips(node, release, privacy, quantiles);
+            let place = node.descendant(&["quantile"]);
+            check_permute_and_flip(node, release, privacy, quantiles);
             let step = quantiles.step?;
-            let mut nodes = place.at(&["range"]).list()?;
-            nodes.push(place.at(&["step"]));
+            let mut nodes = place.descendant(&["range"]).list()?;
+            nodes.push(place.descendant(&["step"]));
             exact(&[quantiles.low, quantiles.high, step], &nodes)
         }
         _ => Some(()),
@@ -269,23 +273,34 @@ fn exact(numbers: &[ConfigNumber], nodes: &[ConfigNode<'_>]) -> Option<()> {
 
 /// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it is private, and on a
 /// grid of too many answers, since it evaluates every one.
-fn flips(node: &ConfigNode<'_>, release: &ReleaseSpec, privacy: &Privacy, quantiles: &QuantilesSpec) {
+fn check_permute_and_flip(
+    node: &ConfigNode<'_>,
+    release: &ReleaseSpec,
+    privacy: &Privacy,
+    quantiles: &QuantilesSpec,
+) {
     if release.noise != NoiseKind::PermuteAndFlip {
         return;
     }
     if !privacy.budget.is_pure() {
         let remedy = "exponential, or a budget of epsilon alone: only there is it nearer";
-        node.at(&["noise"]).conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
+        node.descendant(&["noise"])
+            .conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
     }
-    let place = node.at(&["quantile"]);
+    let place = node.descendant(&["quantile"]);
     let Some(step) = quantiles.step else {
         let remedy = "a step, of which the range has at most 65,536; or the noise exponential";
-        place.wrong::<()>(Wrong::new(MistakeKind::Missing, "permute-and-flip without a step", remedy));
+        place.record_mistake::<()>(MistakeDetail::new(
+            MistakeKind::Missing,
+            "permute-and-flip without a step",
+            remedy,
+        ));
         return;
     };
-    if GridSpec::points(quantiles.low, quantiles.high, step).is_none_or(|points| points > MOST_FLIPPED) {
+    if GridSpec::answer_count(quantiles.low, quantiles.high, step).is_none_or(|points| points > MOST_FLIPPED)
+    {
         let remedy = "a larger step, or the noise exponential";
-        place.at(&["step"]).conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
+        place.descendant(&["step"]).conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::every::Every;
-use super::located::{Wrong, listed};
+use super::located::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::running::{self, RunningSpec};
@@ -100,13 +100,13 @@ pub enum PriceSpec {
     /// divided if all windows are paid at once.
     Share(BudgetShare),
     /// The cost of a window.
-    Cost(CostWords),
+    Cost(CostSpec),
 }
 
 /// A privacy cost as the job file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CostWords {
+pub struct CostSpec {
     /// The cost in pure epsilon.
     pub epsilon: Option<Decimal>,
     /// The cost in zCDP.
@@ -118,24 +118,24 @@ pub struct CostWords {
 /// The largest bound of keys or of records per key: a larger one would bound nothing.
 const MOST: u64 = 1 << 31;
 
-const BESIDE: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
+const OTHER_FIELDS: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
 
 impl ReleaseSpec {
     /// Returns true if the release publishes keys that the job file does not list (partition selection).
-    pub fn discovers(&self) -> bool {
+    pub fn selects_partitions(&self) -> bool {
         self.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover)
     }
 
     /// Returns true if the privacy cost of the release includes a delta.
     pub fn charges_delta(&self) -> bool {
-        self.discovers() || matches!(&self.price, PriceSpec::Cost(cost) if cost.delta.is_some())
+        self.selects_partitions() || matches!(&self.price, PriceSpec::Cost(cost) if cost.delta.is_some())
     }
 }
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
-    let optional: Vec<&'static str> = BESIDE.into_iter().chain(statistic::WORDS).collect();
+    let optional: Vec<&'static str> = OTHER_FIELDS.into_iter().chain(statistic::WORDS).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
-    let name = fields.read("name", |node| node.parsed(Name::new("release", node.text()?)));
+    let name = fields.read("name", |node| node.accept(Name::new("release", node.text()?)));
     let every = fields.read("every", every);
     let running = running::read(&fields);
     let over = fields.read("over", every_over(every, running.flatten().is_some()));
@@ -169,11 +169,11 @@ fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<Noi
         Some(kinds) => kinds.iter().map(|kind| kind.word()).collect(),
         None => NoiseKind::WORDS.iter().map(|(word, _)| *word).collect(),
     };
-    node.wrong(Wrong::word(text, &words))
+    node.record_mistake(MistakeDetail::unknown_word(text, &words))
 }
 
 fn every(node: ConfigNode<'_>) -> Option<Every> {
-    node.parsed_words(Every::parse(node.text()?), &unit_words(&["all"]))
+    node.accept_words(Every::parse(node.text()?), &unit_words(&["all"]))
 }
 
 /// The most windows of one release that contain one moment.
@@ -208,7 +208,7 @@ fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec>
         [] if !fields.known => None,
         [] => {
             let remedy = format!("one statistic: {}", listed(&statistic::WORDS));
-            fields.refuse("", Wrong::new(MistakeKind::Missing, "no statistic", remedy))
+            fields.refuse("", MistakeDetail::new(MistakeKind::Missing, "no statistic", remedy))
         }
         [_, second, ..] => fields.read(second, |node| {
             node.conflict("a second statistic", "one statistic a release: write another [[release]]")
@@ -226,19 +226,19 @@ fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
 fn price(fields: &TableNode<'_>) -> Option<PriceSpec> {
     match (fields.node("share"), fields.node("cost")) {
         (Some(_), Some(cost)) => cost.conflict("a cost beside a share", "either share or cost"),
-        (Some(share), None) => share.parsed(BudgetShare::of(&share.decimal()?)).map(PriceSpec::Share),
+        (Some(share), None) => share.accept(BudgetShare::of(&share.decimal()?)).map(PriceSpec::Share),
         (None, Some(cost)) => costs(&cost).map(PriceSpec::Cost),
         (None, None) => {
             let remedy = "share, a part of the budget, or cost = { rho = .. } a window";
-            fields.refuse("", Wrong::new(MistakeKind::Missing, "no price", remedy))
+            fields.refuse("", MistakeDetail::new(MistakeKind::Missing, "no price", remedy))
         }
     }
 }
 
-fn costs(node: &ConfigNode<'_>) -> Option<CostWords> {
+fn costs(node: &ConfigNode<'_>) -> Option<CostSpec> {
     let fields = node.fields(&[], &["epsilon", "rho", "delta"])?;
     let read = |name| fields.read(name, |node| node.decimal());
-    let words = CostWords { epsilon: read("epsilon"), rho: read("rho"), delta: read("delta") };
+    let words = CostSpec { epsilon: read("epsilon"), rho: read("rho"), delta: read("delta") };
     // Each number is checked against the range of its own kind.
     let float = |words: &Option<Decimal>| words.as_ref().map(Decimal::to_f64);
     let ranges = [
@@ -247,12 +247,16 @@ fn costs(node: &ConfigNode<'_>) -> Option<CostWords> {
         ("delta", float(&words.delta).map(|delta| Budget::approximate(1.0, delta))),
     ];
     for (name, range) in ranges {
-        fields.read(name, |node| node.parsed(range?));
+        fields.read(name, |node| node.accept(range?));
     }
     match fields.present(&["epsilon", "rho"])[..] {
         [_] => Some(words),
         [] if !fields.known => None,
-        [] => node.wrong(Wrong::new(MistakeKind::Missing, "nothing to pay with", "rho or epsilon")),
+        [] => node.record_mistake(MistakeDetail::new(
+            MistakeKind::Missing,
+            "nothing to pay with",
+            "rho or epsilon",
+        )),
         _ => node.conflict("both epsilon and rho", "either epsilon or rho"),
     }
 }

@@ -4,7 +4,7 @@
 //! so a statistic that is no such sum, and a bound of each single window, are refused in their place.
 
 use super::every::Every;
-use super::located::{Wrong, listed};
+use super::located::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::release::{NoiseKind, ReleaseSpec};
 use super::statistic::StatisticSpec;
@@ -40,7 +40,7 @@ pub(super) fn read(fields: &TableNode<'_>) -> Option<Option<RunningSpec>> {
 fn strategy(node: &ConfigNode<'_>, runs: Option<bool>) -> Option<Strategy> {
     let text = node.text()?;
     let Some(strategy) = STRATEGIES.into_iter().find(|strategy| strategy.name() == text) else {
-        return node.wrong(Wrong::word(text, &STRATEGIES.map(Strategy::name)));
+        return node.record_mistake(MistakeDetail::unknown_word(text, &STRATEGIES.map(Strategy::name)));
     };
     match runs {
         Some(false) => {
@@ -52,12 +52,12 @@ fn strategy(node: &ConfigNode<'_>, runs: Option<bool>) -> Option<Strategy> {
 
 impl ReleaseSpec {
     /// Returns the number of windows in each total, if the total is over the last windows.
-    pub(crate) fn last(&self) -> Option<u64> {
+    pub(crate) fn total_windows(&self) -> Option<u64> {
         self.running.and(self.over)?.over(self.every)
     }
 
     /// Returns the length of each window, if it is longer than the step between two.
-    pub(crate) fn slides(&self) -> Option<Every> {
+    pub(crate) fn sliding_length(&self) -> Option<Every> {
         if self.running.is_some() { None } else { self.over }
     }
 }
@@ -82,32 +82,32 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
         let found = format!("a running {}", release.statistic.word());
         let why = "of several windows is no sum of what each of them has";
         let remedy = format!("count, people, sum or histogram: a {} {why}", release.statistic.word());
-        return node.at(&["running"]).conflict(found, remedy);
+        return node.descendant(&["running"]).conflict(found, remedy);
     }
     if release.every == Every::All {
         let remedy = "windows that follow each other, such as every = \"1 day\", or no running";
-        node.at(&["running"]).conflict::<()>("totals of one window", remedy);
+        node.descendant(&["running"]).conflict::<()>("totals of one window", remedy);
     }
     if release.bound.windows.is_some() {
         let remedy = "no windows: a person is bounded over all of them together";
-        node.at(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
+        node.descendant(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
     }
-    let place = node.at(&["over"]);
+    let place = node.descendant(&["over"]);
     if release.over.is_some() && matches!(release.statistic, StatisticSpec::People(_)) {
         let remedy = "no over, for people so far: who comes in several windows is one person";
         place.conflict::<()>("people over the last windows", remedy);
     } else if release.over.is_some() && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
         let remedy = "square-root or fresh, or no over";
-        node.at(&["strategy"]).conflict::<()>("a strategy for totals so far alone", remedy);
+        node.descendant(&["strategy"]).conflict::<()>("a strategy for totals so far alone", remedy);
     }
     Some(())
 }
 
 /// Checks `running` against the budget: its noise is Gaussian, and the budget is not pure epsilon. Returns
 /// true if both hold.
-pub(super) fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> bool {
+pub(super) fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> bool {
     let budget = "a budget of rho, or of epsilon and delta";
-    let place = node.at(&["noise"]);
+    let place = node.descendant(&["noise"]);
     match release.noise {
         _ if !release.statistic.adds_up() => {}
         NoiseKind::Gaussian if !pure => return true,
@@ -128,10 +128,10 @@ pub(super) fn law(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bool) -> b
 
 /// Refuses a running total beside releases that bound windows: a budget account promises either a number of
 /// windows of each person, or not.
-pub(super) fn apart(node: &ConfigNode<'_>) -> Option<()> {
+pub(super) fn refuse_window_bounds(node: &ConfigNode<'_>) -> Option<()> {
     let remedy = "another domain for it, in a job of its own, whose budget people spend beside this one: in this job a \
          release counts a person in a number of windows";
-    node.at(&["running"]).conflict("a running total beside releases that bound windows", remedy)
+    node.descendant(&["running"]).conflict("a running total beside releases that bound windows", remedy)
 }
 
 #[cfg(test)]

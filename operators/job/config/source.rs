@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::located::Wrong;
+use super::located::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
 use super::span::{fixed, unit_words};
@@ -91,19 +91,19 @@ pub enum RecordOrder {
 }
 
 /// The fields of a combined log.
-pub(super) const COMBINED: [&str; 9] =
+pub(super) const COMBINED_FIELDS: [&str; 9] =
     ["client", "user", "time", "method", "path", "status", "bytes", "referer", "agent"];
 
 /// The fields of synthetic records.
-pub(in crate::job) const MADE_UP: [&str; 4] = ["user", "key", "value", "time"];
+pub(in crate::job) const SYNTHETIC_FIELDS: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
 const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     // The fields depend on the type, so it is read first.
-    let kind = node.at(&["type"]);
-    let kind = if kind.is_table() { None } else { Some(kind.choose(&TYPES.map(|word| (word, word)))?) };
+    let kind = node.descendant(&["type"]);
+    let kind = if kind.is_table() { None } else { Some(kind.one_of(&TYPES.map(|word| (word, word)))?) };
     let fields = match kind {
         Some("synthetic") => node.fields(
             &["type", "people", "rows", "keys"],
@@ -142,18 +142,19 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     }
     let zone = inner.or(outer).unwrap_or_else(Zone::utc);
     let order = fields
-        .read("order", |node| node.choose(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
+        .read("order", |node| node.one_of(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
     let late = fields.read("late", late);
     let bad_lines = fields.read("bad", |node| {
         node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))
     });
-    let id = fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.some_text()));
+    let id =
+        fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.non_empty_text()));
     let declared = fields.read("fields", |node| {
         let nodes = node.list()?;
         if nodes.is_empty() {
             return node.refuse("no field", "the names of the fields that the records have");
         }
-        nodes.iter().map(ConfigNode::some_text).collect::<Option<Vec<String>>>()
+        nodes.iter().map(ConfigNode::non_empty_text).collect::<Option<Vec<String>>>()
     });
     Some(SourceSpec {
         records: records?,
@@ -168,7 +169,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
 }
 
 fn place(fields: &TableNode<'_>, beside: &Path) -> Option<SourcePlace> {
-    let path = fields.read("path", |node| node.some_text())?;
+    let path = fields.read("path", |node| node.non_empty_text())?;
     Some(if path == "-" { SourcePlace::Stdin } else { SourcePlace::Files(beside.join(path)) })
 }
 
@@ -177,7 +178,7 @@ fn synthetic(fields: &TableNode<'_>) -> Option<Synthetic> {
     let (people, rows, keys) = (many("people"), many("rows"), many("keys"));
     let skew = fields.read("skew", |node| {
         let text = node.number("a number from 0 to 10")?;
-        match node.parsed(ConfigNumber::parse(text))? {
+        match node.accept(ConfigNumber::parse(text))? {
             skew if (0.0..=10.0).contains(&skew.to_f64()) => Some(skew),
             _ => node.refuse("a number out of range", "a number from 0 to 10"),
         }
@@ -195,12 +196,12 @@ fn time(node: &ConfigNode<'_>, combined: bool) -> Option<(TimeField, Option<Zone
     }?;
     let (field, format) = (fields.node("field"), fields.node("format"));
     let field = match field {
-        Some(node) => node.some_text(),
+        Some(node) => node.non_empty_text(),
         None => combined.then(|| "time".to_owned()),
     };
     let format = match format {
         Some(node) => {
-            node.text().and_then(|text| node.parsed_words(TimeFormat::parse(text), &TimeFormat::WORDS))
+            node.text().and_then(|text| node.accept_words(TimeFormat::parse(text), &TimeFormat::WORDS))
         }
         None => combined.then_some(TimeFormat::Clf),
     };
@@ -212,7 +213,7 @@ fn zone(node: ConfigNode<'_>) -> Option<Zone> {
     let found = Zone::named(node.text()?);
     let names = if found.is_err() { Zone::names() } else { Vec::new() };
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    node.parsed_words(found, &names)
+    node.accept_words(found, &names)
 }
 
 /// Reads a lateness, which may be zero.
@@ -222,23 +223,23 @@ fn late(node: ConfigNode<'_>) -> Option<Option<Span>> {
     if unit.len() < text.len() && !unit.starts_with(|c: char| c.is_ascii_digit()) {
         // A lateness of zero, in any unit; an unknown unit is refused below.
         let one = format!("1{unit}");
-        return node.parsed_words(fixed(&one), &unit_words(&[])).map(|_| None);
+        return node.accept_words(fixed(&one), &unit_words(&[])).map(|_| None);
     }
-    node.parsed_words(fixed(text), &unit_words(&[])).map(Some)
+    node.accept_words(fixed(text), &unit_words(&[])).map(Some)
 }
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
     let known: Vec<&str> = match (&source.records, &source.fields) {
-        (RecordFormat::Combined(_), _) => COMBINED.to_vec(),
-        (RecordFormat::Synthetic(_), _) => MADE_UP.to_vec(),
+        (RecordFormat::Combined(_), _) => COMBINED_FIELDS.to_vec(),
+        (RecordFormat::Synthetic(_), _) => SYNTHETIC_FIELDS.to_vec(),
         (RecordFormat::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
         (RecordFormat::Csv(_) | RecordFormat::Jsonl(_), _) => return,
     };
     if let Some(name) = node.text()
         && !known.contains(&name)
     {
-        let wrong = Wrong { kind: MistakeKind::Unknown, ..Wrong::word(name, &known) };
-        node.wrong::<()>(wrong);
+        let wrong = MistakeDetail { kind: MistakeKind::Unknown, ..MistakeDetail::unknown_word(name, &known) };
+        node.record_mistake::<()>(wrong);
     }
 }

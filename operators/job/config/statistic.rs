@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::located::Wrong;
+use super::located::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
 use super::ranks::{self, GridSpec, MaximumOf, QuantilesSpec};
@@ -116,8 +116,8 @@ pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<S
     match word {
         "histogram" => {
             let fields = node.fields(&["of", "edges"], &[])?;
-            let of = fields.read("of", |node| node.some_text());
-            let edges = fields.read("edges", |node| rising(&node, "edges"));
+            let of = fields.read("of", |node| node.non_empty_text());
+            let edges = fields.read("edges", |node| ascending_numbers(&node, "edges"));
             Some(StatisticSpec::Histogram { of: of?, edges: edges? })
         }
         "sum" | "mean" => {
@@ -150,10 +150,10 @@ fn grouping(fields: &TableNode<'_>, beside: &Path) -> Option<Option<GroupingSpec
     match (by, keys) {
         (None, None) => Some(None),
         (Some(by), Some(keys)) => {
-            let (by, keys) = (by.some_text(), key_words(&keys, beside));
+            let (by, keys) = (by.non_empty_text(), key_words(&keys, beside));
             Some(Some(GroupingSpec { by: by?, keys: keys? }))
         }
-        (Some(by), None) => by.wrong(Wrong::new(
+        (Some(by), None) => by.record_mistake(MistakeDetail::new(
             MistakeKind::Missing,
             "a field without its keys",
             "keys beside it: a list, { file = .. } or \"discover\"",
@@ -166,7 +166,7 @@ fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
     if node.is_table() {
         let fields = node.fields(&["file"], &[])?;
         let file = fields.node("file")?;
-        let path = file.some_text()?;
+        let path = file.non_empty_text()?;
         return match path.contains(['*', '?', '[']) {
             true => file.refuse("a pattern", "one file, of keys that are public"),
             false => Some(KeysSpec::File(beside.join(path))),
@@ -175,9 +175,9 @@ fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
     if !node.is_list() {
         return match node.text()? {
             "discover" => Some(KeysSpec::Discover),
-            word => node.wrong(Wrong {
+            word => node.record_mistake(MistakeDetail {
                 remedy: "a list of keys, { file = .. } or \"discover\"".into(),
-                ..Wrong::word(word, &["discover"])
+                ..MistakeDetail::unknown_word(word, &["discover"])
             }),
         };
     }
@@ -211,7 +211,7 @@ fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
 }
 
 pub(super) fn measure(fields: &TableNode<'_>) -> Option<MeasureSpec> {
-    let of = fields.read("of", |node| node.some_text());
+    let of = fields.read("of", |node| node.non_empty_text());
     let range = fields.read("range", |node| match numbers(&node)?[..] {
         [low, high] if low < high => Some((low, high)),
         [low, high] if low == high => {
@@ -225,7 +225,7 @@ pub(super) fn measure(fields: &TableNode<'_>) -> Option<MeasureSpec> {
 }
 
 /// Reads a list of numbers in ascending order.
-pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumber>> {
+pub(super) fn ascending_numbers(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumber>> {
     let numbers = numbers(node)?;
     if numbers.len() < 2 || numbers.len() > MOST_LISTED {
         return node.refuse("a list of another length", format!("2 to 10,000 {what}"));
@@ -240,7 +240,7 @@ pub(super) fn rising(node: &ConfigNode<'_>, what: &str) -> Option<Vec<ConfigNumb
 
 fn numbers(node: &ConfigNode<'_>) -> Option<Vec<ConfigNumber>> {
     let read =
-        |entry: &ConfigNode<'_>| entry.parsed(ConfigNumber::parse(entry.number("a number, without quotes")?));
+        |entry: &ConfigNode<'_>| entry.accept(ConfigNumber::parse(entry.number("a number, without quotes")?));
     // All entries are read before any is missed, so that each mistake is reported.
     let read: Vec<Option<ConfigNumber>> = node.list()?.iter().map(read).collect();
     read.into_iter().collect()

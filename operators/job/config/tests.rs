@@ -61,11 +61,11 @@ fn the_job_file_that_teaches_is_right() {
     let job = Job::open(path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!((job.name.as_str(), job.version, job.releases.len()), ("reviews", 1, 5));
     assert_eq!(job.limits.memory, Some(2_000_000_000));
-    assert_eq!(job.domain().promise(), Promise::Windows(3));
+    assert_eq!(job.account().promise(), Promise::Windows(3));
     // Half of delta is reserved for partition selection; (1, 5e-7) is less than the rho of (1, 1e-6),
     // .0243559.
-    let PrivacyCost::Zcdp { rho, delta, omega } = job.domain().cap() else { panic!() };
-    assert!(rho.to_float_up() < 0.0243559 && job.domain().cap().epsilon(1e-6).unwrap() <= 1.0);
+    let PrivacyCost::Zcdp { rho, delta, omega } = job.account().cap() else { panic!() };
+    assert!(rho.to_float_up() < 0.0243559 && job.account().cap().epsilon(1e-6).unwrap() <= 1.0);
     assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
     let shares = job.releases.iter().map(|release| match release.price {
         PriceSpec::Share(share) => share.parts(),
@@ -85,7 +85,7 @@ fn every_field_is_read_as_what_it_says() {
     assert_eq!((job.source.order, job.source.late, job.source.bad_lines), (RecordOrder::Any, None, 0));
     assert_eq!(job.source.zone, Zone::utc());
     let protected = Protected::Person { field: "who".into(), missing: Missing::Drop };
-    assert_eq!(job.privacy.protected, protected);
+    assert_eq!(job.privacy.privacy_unit, protected);
     assert_eq!(job.privacy.promise, Promise::Lifetime);
     assert_eq!(job.privacy.ledger, PathBuf::from("jobs/state/reviews.ledger"));
     assert_eq!(job.privacy.key, PathBuf::from("jobs/state/reviews.ledger.key"));
@@ -153,7 +153,7 @@ fn what_may_be_left_out_is_read_where_it_is_said() {
 fn promises_become_the_domains() {
     let promise = |words: &str| {
         let text = changed("[privacy]", &format!("promise = \"{words}\""));
-        *parse(&text.replace(", windows = 12", "")).unwrap().domain()
+        *parse(&text.replace(", windows = 12", "")).unwrap().account()
             == AccountSpec::new(
                 Name::new("domain", "reviews").unwrap(),
                 Adjacency::PERSON,
@@ -163,7 +163,7 @@ fn promises_become_the_domains() {
                     "each day" => Promise::Each(86_400_000_000),
                     _ => Promise::Each(600_000_000),
                 },
-                parse(GOOD).unwrap().domain().cap().clone(),
+                parse(GOOD).unwrap().account().cap().clone(),
             )
             .and_then(|domain| domain.with_person("field \"who\", missing \"drop\""))
             .unwrap()
@@ -171,10 +171,10 @@ fn promises_become_the_domains() {
     for words in ["lifetime", "any 30 days", "each day", "each 10 minutes"] {
         assert!(promise(words), "{words}");
     }
-    assert_eq!(parse(GOOD).unwrap().domain().promise(), Promise::Windows(12));
+    assert_eq!(parse(GOOD).unwrap().account().promise(), Promise::Windows(12));
     let record = changed("[privacy]", "person = 0").replace("person = 0", "unit = \"record\"");
     let record = parse(&record.replace("keys = 3, per_key = 1, windows = 12", "keys = 1")).unwrap();
-    assert_eq!(record.domain().neighbours().unit, PrivacyUnit::Record);
+    assert_eq!(record.account().neighbours().unit, PrivacyUnit::Record);
 }
 
 // By hand: .3 * 2^64 = 5534023222112865484.8, 1 * 2^64, 4e-6 / 2 * 2^64 = 36893488147419.1.
@@ -182,7 +182,7 @@ fn promises_become_the_domains() {
 fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one() {
     let cap = |budget: &str, keys: &str, law: &str| {
         let text = changed("[privacy]", &format!("budget = {{ {budget} }}")).replace("\"discover\"", keys);
-        parse(&text.replace("\"gaussian\"", law)).unwrap().domain().cap().clone()
+        parse(&text.replace("\"gaussian\"", law)).unwrap().account().cap().clone()
     };
     let listed = "[\"a\"]";
     let units = crate::accounting::BudgetUnits::from_bits;

@@ -40,7 +40,7 @@ impl TimeFormat {
             "unix-ms" => Ok(TimeFormat::UnixMilliseconds),
             "rfc3339" => Ok(TimeFormat::Rfc3339),
             "clf" => Ok(TimeFormat::Clf),
-            pattern if dates(pattern) => Ok(TimeFormat::Pattern(pattern.to_owned())),
+            pattern if pattern_has_date(pattern) => Ok(TimeFormat::Pattern(pattern.to_owned())),
             _ => {
                 let remedy = "unix, unix-ms, rfc3339, clf, or a pattern with day, month and year, such as \"%Y-%m-%d %H:%M\"";
                 Err(Invalid::new("format", InvalidKind::Malformed, remedy))
@@ -63,7 +63,7 @@ impl fmt::Display for TimeFormat {
 }
 
 /// Returns true if a moment that is written by this pattern can be read back with its day.
-fn dates(pattern: &str) -> bool {
+fn pattern_has_date(pattern: &str) -> bool {
     let moment = civil::date(2003, 5, 14).at(16, 7, 9, 0);
     let day = || {
         let zoned = moment.to_zoned(TimeZone::UTC).ok()?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::privacy::{Missing, Protected};
 use super::ranks::{GridSpec, MaximumOf, QuantilesSpec};
-use super::release::{CostWords, PriceSpec, ReleaseSpec};
+use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
 use super::statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
 use super::{ConfigNumber, Job, Privacy};
@@ -73,7 +73,7 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
 
 fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
     writeln!(f, "[privacy]")?;
-    match &privacy.protected {
+    match &privacy.privacy_unit {
         Protected::Record => writeln!(f, "unit = \"record\""),
         Protected::Person { field, missing } => {
             let missing = match missing {
@@ -99,7 +99,7 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
         ("omega", omega),
     ];
     writeln!(f, "budget = {}", table(parts))?;
-    writeln!(f, "ledger = {}\ndomain = {}", path(&privacy.ledger), text(privacy.domain.as_str()))?;
+    writeln!(f, "ledger = {}\ndomain = {}", path(&privacy.ledger), text(privacy.account.as_str()))?;
     writeln!(f, "key = {}", path(&privacy.key))?;
     optional(f, "anchor", privacy.anchor.as_deref().map(path))?;
     writeln!(f)
@@ -131,7 +131,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
 }
 
 /// Returns the parts of a cost as they were written.
-pub(in crate::job) fn cost_fields(cost: &CostWords) -> [(&'static str, Option<String>); 3] {
+pub(in crate::job) fn cost_fields(cost: &CostSpec) -> [(&'static str, Option<String>); 3] {
     let word = |decimal: &Option<crate::Decimal>| decimal.as_ref().map(ToString::to_string);
     [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))]
 }

@@ -10,24 +10,24 @@ use crate::mechanisms::{RunningTotal, Total, TotalSpan};
 
 /// The running total of a release plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Adding {
+pub(crate) struct RunningTotalSpec {
     /// The windows that each total covers.
     pub(crate) span: TotalSpan,
     /// The strategy that correlates the noise, if the file names one.
     pub(crate) strategy: Option<Strategy>,
 }
 
-impl Adding {
+impl RunningTotalSpec {
     /// Returns the running total of a release; `None` if each window is released by itself.
     pub(super) fn of(
         release: &ReleaseSpec,
         schedule: &Schedule,
         place: &str,
-    ) -> Result<Option<Adding>, UnfitJob> {
+    ) -> Result<Option<RunningTotalSpec>, UnfitJob> {
         let Some(running) = release.running else { return Ok(None) };
         let strategy = running.strategy;
-        if let Some(windows) = release.last() {
-            return Ok(Some(Adding { span: TotalSpan::Last { windows }, strategy }));
+        if let Some(windows) = release.total_windows() {
+            return Ok(Some(RunningTotalSpec { span: TotalSpan::Last { windows }, strategy }));
         }
         if !schedule.is_bounded() {
             let message = format!(
@@ -51,7 +51,7 @@ impl Adding {
             );
             return Err(UnfitJob::new(format!("{place}.strategy"), message));
         }
-        Ok(Some(Adding { span: TotalSpan::SoFar { windows }, strategy }))
+        Ok(Some(RunningTotalSpec { span: TotalSpan::SoFar { windows }, strategy }))
     }
 
     /// Builds the running total of the statistic `each`.

@@ -58,7 +58,7 @@ impl WindowQuery {
 }
 
 /// Returns the query of a release, and the field with its decimal point, if it reads one.
-pub(super) fn asking(
+pub(super) fn window_query(
     release: &ReleaseSpec,
     cost: &PrivacyCost,
     place: &str,

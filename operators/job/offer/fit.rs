@@ -2,26 +2,26 @@
 
 use dashu_int::UBig;
 
-use super::{Together, UnfitJob};
+use super::{ConcurrentWindows, UnfitJob};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
-use crate::job::config::{BudgetShare, CostWords, Job, PriceSpec};
+use crate::job::config::{BudgetShare, CostSpec, Job, PriceSpec};
 
 /// Returns the cost of a window of each release, in the account's currency.
 pub(super) fn costs(
     job: &Job,
-    together: &[Together],
+    together: &[ConcurrentWindows],
     schedules: &[Schedule],
 ) -> Result<Vec<PrivacyCost>, UnfitJob> {
-    let cap = job.domain().cap();
+    let cap = job.account().cap();
     let mut left = cap.clone();
     let mut costs: Vec<PrivacyCost> = Vec::with_capacity(together.len());
     // Shares sum to no more than the whole, so they always fit; the rest is for the releases that state a
     // cost.
     for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
         let cost = match &release.price {
-            PriceSpec::Share(share) => part(cap, *share, *together, release.discovers()),
+            PriceSpec::Share(share) => part(cap, *share, *together, release.selects_partitions()),
             PriceSpec::Cost(words) => job
                 .cost(words)
                 .map_err(|invalid| UnfitJob::at(format!("release[{}].cost", index + 1), &invalid))?,
@@ -33,12 +33,18 @@ pub(super) fn costs(
     }
     // A lifetime without end is spent sooner or later: its releases then stop.
     let endless =
-        |index: usize| job.domain().promise() == Promise::Lifetime && !schedules[index].is_bounded();
-    let written: Vec<Written<'_>> = (job.releases.iter().enumerate())
+        |index: usize| job.account().promise() == Promise::Lifetime && !schedules[index].is_bounded();
+    let written: Vec<StatedCost<'_>> = (job.releases.iter().enumerate())
         .filter_map(|(index, release)| {
             let PriceSpec::Cost(words) = &release.price else { return None };
-            let together = if endless(index) { Together::ONE } else { together[index] };
-            Some(Written { index, words, cost: &costs[index], together, at_once: release.running.is_some() })
+            let together = if endless(index) { ConcurrentWindows::ONE } else { together[index] };
+            Some(StatedCost {
+                index,
+                words,
+                cost: &costs[index],
+                together,
+                at_once: release.running.is_some(),
+            })
         })
         .collect();
     let beside = |skipped: Option<usize>| {
@@ -49,9 +55,10 @@ pub(super) fn costs(
         return Ok(costs);
     }
     // A cost that can be reduced to fit beside all others, if there is one.
-    let fits = |written: &Written<'_>| {
+    let fits = |written: &StatedCost<'_>| {
         let left = beside(Some(written.index)).filter(|left| is_some_of(left, cap))?;
-        pasted(written.words, written.cost, written.together.divisor(), &left).map(|fits| (left, fits))
+        largest_fitting_cost(written.words, written.cost, written.together.divisor(), &left)
+            .map(|fits| (left, fits))
     };
     let smaller = written.iter().find_map(|written| fits(written).map(|fits| (written, Some(fits))));
     match smaller.or(written.last().map(|last| (last, None))) {
@@ -71,18 +78,18 @@ fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
 }
 
 /// A cost that the job file states.
-struct Written<'j> {
+struct StatedCost<'j> {
     index: usize,
-    words: &'j CostWords,
+    words: &'j CostSpec,
     cost: &'j PrivacyCost,
-    together: Together,
+    together: ConcurrentWindows,
     /// True if the cost is for all windows together.
     at_once: bool,
 }
 
 /// Returns the share of the cap, divided part by part by the windows that one account holds at once; a share
 /// of delta only with partition selection.
-fn part(cap: &PrivacyCost, share: BudgetShare, together: Together, discovers: bool) -> PrivacyCost {
+fn part(cap: &PrivacyCost, share: BudgetShare, together: ConcurrentWindows, discovers: bool) -> PrivacyCost {
     let shared = |all: BudgetUnits| {
         let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
         // The product is no more than the whole budget, which fits.
@@ -100,7 +107,7 @@ fn part(cap: &PrivacyCost, share: BudgetShare, together: Together, discovers: bo
 }
 
 /// Returns the amount that is left after the windows of a release are paid; `None` if they do not fit.
-fn without(left: &PrivacyCost, cost: &PrivacyCost, together: Together) -> Option<PrivacyCost> {
+fn without(left: &PrivacyCost, cost: &PrivacyCost, together: ConcurrentWindows) -> Option<PrivacyCost> {
     let all = together.all(cost)?;
     if !all.within(left) {
         return None;
@@ -108,8 +115,8 @@ fn without(left: &PrivacyCost, cost: &PrivacyCost, together: Together) -> Option
     left.less(&all).ok()
 }
 
-fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> UnfitJob {
-    let Written { index, cost, together, at_once, .. } = written;
+fn too_much(written: &StatedCost<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> UnfitJob {
+    let StatedCost { index, cost, together, at_once, .. } = written;
     let windows = match together.windows() {
         1 => "1 window".to_owned(),
         windows => format!("{windows} windows"),
@@ -136,8 +143,8 @@ fn too_much(written: &Written<'_>, fits: Option<(PrivacyCost, String)>, cap: &Pr
 }
 
 /// Returns the text of the largest cost that fits, as a job file states it.
-pub(in crate::job) fn pasted(
-    words: &CostWords,
+pub(in crate::job) fn largest_fitting_cost(
+    words: &CostSpec,
     cost: &PrivacyCost,
     together: u64,
     left: &PrivacyCost,

@@ -20,11 +20,11 @@ mod terms;
 mod tests;
 mod together;
 
-pub(crate) use adding::Adding;
+pub(crate) use adding::RunningTotalSpec;
 pub(crate) use asking::WindowQuery;
 pub(crate) use cell::CellKey;
-pub(super) use fit::pasted;
-pub(crate) use ready::{ConfiguredNoise, SettledRelease};
+pub(super) use fit::largest_fitting_cost;
+pub(crate) use ready::{ConfiguredNoise, PreparedStatistic};
 pub use refused::UnfitJob;
 pub(super) use steps::misfit;
 
@@ -34,7 +34,7 @@ use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, PriceSpec, Protect
 use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint};
 use crate::time::{LIMIT, Time};
-pub(crate) use together::Together;
+pub(crate) use together::ConcurrentWindows;
 use together::{AccountWindows, Weight};
 
 /// The plan of a release: its windows, bound, query, noise and privacy cost.
@@ -51,19 +51,19 @@ pub(crate) struct ReleasePlan {
     /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
     pub(crate) value: Option<(String, DecimalPoint)>,
     /// The query of a window.
-    pub(crate) asking: WindowQuery,
+    pub(crate) query: WindowQuery,
     /// The running total over windows, if the release has one.
-    pub(crate) adding: Option<Adding>,
+    pub(crate) running: Option<RunningTotalSpec>,
     /// The noise distribution, made from the cost.
-    pub(crate) law: ConfiguredNoise,
+    pub(crate) noise: ConfiguredNoise,
     /// The cost of a window in the account's currency, including the delta of partition selection; of all
     /// windows together, if they are added up.
     pub(crate) cost: PrivacyCost,
     /// The windows of the release, whole or cut, that one account ever holds at once.
-    pub(crate) together: Together,
+    pub(crate) together: ConcurrentWindows,
     /// The fields of the job file that the version of the release binds, beside those that the pipeline
     /// binds.
-    pub(crate) stated: VersionTerms,
+    pub(crate) version_terms: VersionTerms,
 }
 
 /// The time range of all windows: the job's own, or the one that a demonstration found.
@@ -89,7 +89,7 @@ impl Job {
     }
 
     /// Returns the plans of the releases, in their order. Reads files of keys, and no data.
-    pub(crate) fn offers(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
+    pub(crate) fn release_plans(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
         let place = |index: usize| format!("release[{}]", index + 1);
         let schedules: Vec<Schedule> = (self.releases.iter().enumerate())
             .map(|(index, release)| schedule(self, release, horizon, &place(index)))
@@ -101,8 +101,8 @@ impl Job {
                 even: matches!(release.every, Every::Span(_)),
             })
             .collect();
-        let promise = self.domain().promise();
-        let mut together: Vec<Together> = Vec::with_capacity(windows.len());
+        let promise = self.account().promise();
+        let mut together: Vec<ConcurrentWindows> = Vec::with_capacity(windows.len());
         for (index, (release, counted)) in self.releases.iter().zip(&windows).enumerate() {
             let weight = match promise {
                 Promise::Lifetime | Promise::Windows(_) => Weight::EVEN,
@@ -112,9 +112,9 @@ impl Job {
                 // The running total is paid with its first window, for the whole time that its windows cover.
                 Some(_) => {
                     let life = counted.schedule.life();
-                    Together::once(life.is_ok_and(|life| promise.cuts(life)), weight)
+                    ConcurrentWindows::once(life.is_ok_and(|life| promise.cuts(life)), weight)
                 }
-                None => Together::of(counted, promise, weight),
+                None => ConcurrentWindows::of(counted, promise, weight),
             });
         }
         let costs = fit::costs(self, &together, &schedules)?;
@@ -122,15 +122,18 @@ impl Job {
         for (index, release) in self.releases.iter().enumerate() {
             let (schedule, together, cost) =
                 (schedules[index].clone(), together[index], costs[index].clone());
-            offers.push(offer(self, release, (schedule, together, cost), &place(index))?);
+            offers.push(release_plan(self, release, (schedule, together, cost), &place(index))?);
         }
         Ok(offers)
     }
 
     /// Returns the contribution bound of a plan, range-checked; the bound of a record, if the privacy unit is
     /// a record.
-    pub(crate) fn limits(&self, offer: &ReleasePlan) -> Result<ContributionBound, crate::Invalid> {
-        match self.privacy.protected {
+    pub(crate) fn contribution_bound(
+        &self,
+        offer: &ReleasePlan,
+    ) -> Result<ContributionBound, crate::Invalid> {
+        match self.privacy.privacy_unit {
             Protected::Record => Ok(ContributionBound::RECORD),
             Protected::Person { .. } => offer.bound.checked(),
         }
@@ -162,8 +165,8 @@ pub(crate) fn schedule(
         );
         return Err(UnfitJob::new("job.from", message));
     };
-    let times = release.slides().and_then(|over| over.over(release.every)).unwrap_or(1);
-    match (release.every, release.slides()) {
+    let times = release.sliding_length().and_then(|over| over.over(release.every)).unwrap_or(1);
+    match (release.every, release.sliding_length()) {
         (Every::Span(step), Some(Every::Span(size))) => Schedule::sliding(size, step, from, until),
         (Every::Span(step), _) => Schedule::tumbling(step, from, until),
         (Every::Calendar(count, unit), _) => {
@@ -182,15 +185,15 @@ pub(crate) fn schedule(
     .map_err(field)
 }
 
-fn offer(
+fn release_plan(
     job: &Job,
     release: &ReleaseSpec,
-    (schedule, together, cost): (Schedule, Together, PrivacyCost),
+    (schedule, together, cost): (Schedule, ConcurrentWindows, PrivacyCost),
     place: &str,
 ) -> Result<ReleasePlan, UnfitJob> {
     let word = release.statistic.word();
-    let (asking, value) = asking::asking(release, &cost, &format!("{place}.{word}"))?;
-    let adding = Adding::of(release, &schedule, place)?;
+    let (asking, value) = asking::window_query(release, &cost, &format!("{place}.{word}"))?;
+    let adding = RunningTotalSpec::of(release, &schedule, place)?;
     let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
     let bound = bound(release);
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
@@ -200,16 +203,16 @@ fn offer(
         bound,
         key,
         value,
-        asking,
-        adding,
-        law,
+        query: asking,
+        running: adding,
+        noise: law,
         cost,
         together,
-        stated: VersionTerms::from(&Digest::NONE),
+        version_terms: VersionTerms::from(&Digest::NONE),
     };
-    let offer = ReleasePlan { stated: terms::stated(job, release, &offer), ..offer };
+    let offer = ReleasePlan { version_terms: terms::stated(job, release, &offer), ..offer };
     // Every refusal of a mechanism happens here, before there is a plan.
-    offer.settled(job).map_err(|invalid| {
+    offer.prepare(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
         let field = match adding::field(release, refused).unwrap_or(refused) {
@@ -235,14 +238,14 @@ fn bound(release: &ReleaseSpec) -> Bound {
 
 /// Returns the factor by which a window that is cut by a span of time costs more than a whole one.
 fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
-    let limits = match job.privacy.protected {
+    let limits = match job.privacy.privacy_unit {
         Protected::Record => Ok(ContributionBound::RECORD),
         Protected::Person { .. } => bound(release).checked(),
     };
     let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
-    let cap = job.domain().cap();
+    let cap = job.account().cap();
     let word = release.statistic.word();
-    let (asking, _) = asking::asking(release, cap, &format!("{place}.{word}"))?;
+    let (asking, _) = asking::window_query(release, cap, &format!("{place}.{word}"))?;
     let cut = match release.running {
         Some(_) => Cut::two_steps(&limits),
         None => asking.cut(limits).map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,

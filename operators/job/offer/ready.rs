@@ -27,7 +27,7 @@ impl ConfiguredNoise {
 }
 
 /// Returns the refusal of a combination that the reader of job files excludes.
-fn foreign() -> Invalid {
+fn unsupported_statistic() -> Invalid {
     Invalid::new("noise", InvalidKind::Mixed, "a law that this statistic has")
 }
 
@@ -40,7 +40,7 @@ impl Mechanism<Total<CellKey>> for ConfiguredNoise {
         match self.kind {
             NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(total),
             NoiseKind::Laplace => Laplace::cost(&self.cost).ready(total),
-            _ => Err(foreign()),
+            _ => Err(unsupported_statistic()),
         }
     }
 }
@@ -51,7 +51,7 @@ impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
     fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
         match self.kind {
             NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(total),
-            _ => Err(foreign()),
+            _ => Err(unsupported_statistic()),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Mechanism<Mean<CellKey>> for ConfiguredNoise {
         match self.kind {
             NoiseKind::Gaussian => Gaussian::cost(&self.cost).ready(mean),
             NoiseKind::Laplace => Laplace::cost(&self.cost).ready(mean),
-            _ => Err(foreign()),
+            _ => Err(unsupported_statistic()),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
             NoiseKind::Exponential => {
                 Exponential::cost(&self.cost).ready(largest).map(PreparedMaximum::Inverted)
             }
-            NoiseKind::PermuteAndFlip => Err(foreign()),
+            NoiseKind::PermuteAndFlip => Err(unsupported_statistic()),
         }
     }
 }
@@ -94,14 +94,14 @@ impl Mechanism<Quantiles<CellKey>> for ConfiguredNoise {
         match self.kind {
             NoiseKind::Exponential => Exponential::cost(&self.cost).ready(quantiles),
             NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(&self.cost).ready(quantiles),
-            _ => Err(foreign()),
+            _ => Err(unsupported_statistic()),
         }
     }
 }
 
 /// A statistic with its mechanism.
 #[derive(Clone, Debug)]
-pub(crate) enum SettledRelease {
+pub(crate) enum PreparedStatistic {
     /// A number for each key.
     Total(Box<Total<CellKey>>, Box<NoisyTotals<CellKey>>),
     /// A number for each key, added up over windows.
@@ -118,16 +118,16 @@ pub(crate) enum SettledRelease {
 macro_rules! both {
     ($settled:expr, $statistic:pat, $ready:pat => $what:expr) => {
         match $settled {
-            SettledRelease::Total($statistic, $ready) => $what,
-            SettledRelease::Running($statistic, $ready) => $what,
-            SettledRelease::Mean($statistic, $ready) => $what,
-            SettledRelease::Largest($statistic, $ready) => $what,
-            SettledRelease::Quantiles($statistic, $ready) => $what,
+            PreparedStatistic::Total($statistic, $ready) => $what,
+            PreparedStatistic::Running($statistic, $ready) => $what,
+            PreparedStatistic::Mean($statistic, $ready) => $what,
+            PreparedStatistic::Largest($statistic, $ready) => $what,
+            PreparedStatistic::Quantiles($statistic, $ready) => $what,
         }
     };
 }
 
-impl SettledRelease {
+impl PreparedStatistic {
     /// Returns the sensitivity: the distance by which one protected unit moves the values of a window.
     pub(crate) fn sensitivity(&self) -> Sensitivity {
         both!(self, statistic, _ => statistic.sensitivity())
@@ -173,10 +173,10 @@ impl ReleasePlan {
     /// Returns the tau with which the exponential mechanism would find the same largest value at the same
     /// price, from the job file alone; `None` for another statistic.
     pub(crate) fn tau_by_choice(&self, job: &Job) -> Option<u64> {
-        let WindowQuery::Max(each, grid, keys) = &self.asking else { return None };
-        let limits = job.limits(self).ok()?;
+        let WindowQuery::Max(each, grid, keys) = &self.query else { return None };
+        let limits = job.contribution_bound(self).ok()?;
         let largest = Largest::new(Maximum, *each, grid.clone(), limits, keys.clone()).ok()?;
-        let ready = Exponential::cost(&self.law.cost).ready(&largest).ok()?;
+        let ready = Exponential::cost(&self.noise.cost).ready(&largest).ok()?;
         match ready.noise().first()?.ranks()? {
             Ranks::Below { tau, .. } => Some(tau),
             _ => None,
@@ -184,10 +184,10 @@ impl ReleasePlan {
     }
 
     /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
-    pub(crate) fn settled(&self, job: &Job) -> Result<SettledRelease, Invalid> {
-        let limits = job.limits(self)?;
+    pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, Invalid> {
+        let limits = job.contribution_bound(self)?;
         let point = self.point();
-        let total = match &self.asking {
+        let total = match &self.query {
             WindowQuery::Count(keys) | WindowQuery::Histogram(_, _, keys) => {
                 Total::count(limits, keys.clone())?
             }
@@ -195,28 +195,28 @@ impl ReleasePlan {
             WindowQuery::Sum(range, keys) => Total::sum(*range, limits, keys.clone())?.told_in(point),
             WindowQuery::Mean(range, keys) => {
                 let mean = Mean::new(*range, limits, keys.clone())?.told_in(point);
-                let ready = self.law.ready(&mean)?;
-                return Ok(SettledRelease::Mean(Box::new(mean), Box::new(ready)));
+                let ready = self.noise.ready(&mean)?;
+                return Ok(PreparedStatistic::Mean(Box::new(mean), Box::new(ready)));
             }
             WindowQuery::Max(each, grid, keys) => {
                 let largest =
                     Largest::new(Maximum, *each, grid.clone(), limits, keys.clone())?.told_in(point);
-                let ready = self.law.ready(&largest)?;
-                return Ok(SettledRelease::Largest(Box::new(largest), Box::new(ready)));
+                let ready = self.noise.ready(&largest)?;
+                return Ok(PreparedStatistic::Largest(Box::new(largest), Box::new(ready)));
             }
             WindowQuery::Quantiles(parts, grid, keys) => {
                 let quantiles = Quantiles::new(parts.iter().copied(), grid.clone(), limits, keys.clone())?;
                 let quantiles = quantiles.told_in(point);
-                let ready = self.law.ready(&quantiles)?;
-                return Ok(SettledRelease::Quantiles(Box::new(quantiles), Box::new(ready)));
+                let ready = self.noise.ready(&quantiles)?;
+                return Ok(PreparedStatistic::Quantiles(Box::new(quantiles), Box::new(ready)));
             }
         };
-        if let Some(adding) = self.adding {
+        if let Some(adding) = self.running {
             let total = adding.total(total)?;
-            let ready = self.law.ready(&total)?;
-            return Ok(SettledRelease::Running(Box::new(total), Box::new(ready)));
+            let ready = self.noise.ready(&total)?;
+            return Ok(PreparedStatistic::Running(Box::new(total), Box::new(ready)));
         }
-        let ready = self.law.ready(&total)?;
-        Ok(SettledRelease::Total(Box::new(total), Box::new(ready)))
+        let ready = self.noise.ready(&total)?;
+        Ok(PreparedStatistic::Total(Box::new(total), Box::new(ready)))
     }
 }

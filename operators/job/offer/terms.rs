@@ -32,7 +32,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         privacy: _,
         limits: _,
         releases: _,
-        domain: _,
+        account: _,
         file: _,
     } = job;
     let ReleaseSpec { name: _, every, over, running, statistic, bound, noise, price } = release;
@@ -77,7 +77,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         // together.
         PriceSpec::Share(share) => terms
             .showing("share", share.to_decimal())
-            .showing("privacy.budget", job.domain().cap())
+            .showing("privacy.budget", job.account().cap())
             .showing("windows that share the budget", offer.together.windows())
             .showing("until", until.map_or("nothing".to_owned(), crate::time::in_json)),
     }
@@ -114,7 +114,7 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     if release.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
         return "\"discover\"".to_owned();
     }
-    let listed = offer.asking.keys().listed().unwrap_or_default();
+    let listed = offer.query.keys().listed().unwrap_or_default();
     let mut keys = String::new();
     for key in listed.iter() {
         if let CellKey::Text(text) = key {
@@ -133,8 +133,8 @@ impl Job {
     /// # Errors
     ///
     /// The refusal with which a run would end, naming the fields that changed.
-    pub fn would_agree(&self, ledger: &mut Ledger) -> Result<(), RunError> {
-        for offer in self.offers(self.horizon())? {
+    pub fn check_version_terms(&self, ledger: &mut Ledger) -> Result<(), RunError> {
+        for offer in self.release_plans(self.horizon())? {
             let terms = self.terms(&offer)?;
             ledger.would_agree(&self.name, self.numbered(), &offer.name, terms)?;
         }
@@ -151,11 +151,11 @@ impl Job {
         &self,
         offer: &ReleasePlan,
     ) -> Result<(VersionTerms, Charge), Invalid> {
-        let settled = offer.settled(self)?;
-        let (windows, promise) = (self.limits(offer)?.windows(), self.domain().promise());
+        let settled = offer.prepare(self)?;
+        let (windows, promise) = (self.contribution_bound(offer)?.windows(), self.account().promise());
         let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;
         let schedule = (&offer.schedule, self.source.late);
-        let account = (self.domain().name(), promise);
-        Ok((terms(&settled.parameters(), schedule, account, &charge, Some(&offer.stated)), charge))
+        let account = (self.account().name(), promise);
+        Ok((terms(&settled.parameters(), schedule, account, &charge, Some(&offer.version_terms)), charge))
     }
 }

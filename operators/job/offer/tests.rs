@@ -47,7 +47,7 @@ fn job(text: &str) -> Job {
 }
 
 fn offered(job: &Job) -> Result<Vec<ReleasePlan>, UnfitJob> {
-    job.offers(job.horizon())
+    job.release_plans(job.horizon())
 }
 
 fn refused(text: &str) -> String {
@@ -70,9 +70,9 @@ fn the_configs_are_offered_within_their_budgets() {
         }
         let job = Job::open(&path).unwrap();
         let offers = offered(&job).unwrap();
-        assert!(sum(&offers).within(job.domain().cap()), "{}", path.display());
+        assert!(sum(&offers).within(job.account().cap()), "{}", path.display());
         for offer in &offers {
-            assert_eq!(offer.settled(&job).unwrap().cost().amount(), &offer.cost);
+            assert_eq!(offer.prepare(&job).unwrap().cost().amount(), &offer.cost);
             assert!(offer.together.windows() > 0);
         }
     }
@@ -85,7 +85,7 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let offers = offered(&job).unwrap();
     assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (31, 1));
     let (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: cap, delta: all, .. }) =
-        (&offers[0].cost, job.domain().cap())
+        (&offers[0].cost, job.account().cap())
     else {
         panic!()
     };
@@ -110,8 +110,8 @@ proptest! {
         let job = job(&text);
         let schedules: Vec<Schedule> =
             job.releases.iter().map(|release| schedule(&job, release, job.horizon(), "").unwrap()).collect();
-        let cost = &fit::costs(&job, &[Together::whole(windows), Together::ONE], &schedules).unwrap()[0];
-        let (PrivacyCost::Zcdp { rho, .. }, PrivacyCost::Zcdp { rho: cap, .. }) = (cost, job.domain().cap()) else { panic!() };
+        let cost = &fit::costs(&job, &[ConcurrentWindows::whole(windows), ConcurrentWindows::ONE], &schedules).unwrap()[0];
+        let (PrivacyCost::Zcdp { rho, .. }, PrivacyCost::Zcdp { rho: cap, .. }) = (cost, job.account().cap()) else { panic!() };
         let big = dashu_int::UBig::from;
         let exact = big(cap.to_bits()) * big(share.into());
         let divisor = big(10u128.pow(18)) * big(windows.into());
@@ -182,10 +182,10 @@ fn cells_are_told_as_the_file_writes_them() {
         "histogram = { of = \"price\", edges = [-0.5, 0, 2.25] }\nbound = { keys = 1, per_key = 1 }",
     );
     let offers = offered(&job(&text)).unwrap();
-    let WindowQuery::Histogram(edges, point, _) = &offers[1].asking else { panic!() };
+    let WindowQuery::Histogram(edges, point, _) = &offers[1].query else { panic!() };
     assert_eq!(edges.bucket(225).low(), Some(225));
     assert_eq!(point.count(), 2);
-    let keys = offers[1].asking.keys().listed().unwrap();
+    let keys = offers[1].query.keys().listed().unwrap();
     let told: Vec<String> = keys.iter().map(ToString::to_string).collect();
     assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 2.25)", "[2.25, inf)"]);
     let whole = GOOD.replace(
@@ -193,7 +193,7 @@ fn cells_are_told_as_the_file_writes_them() {
         "people = {}",
     );
     let offers = offered(&job(&whole)).unwrap();
-    let keys = offers[0].asking.keys().listed().unwrap();
+    let keys = offers[0].query.keys().listed().unwrap();
     assert_eq!(keys.iter().map(crate::mechanisms::Key::label).collect::<Vec<_>>(), [Label::Whole]);
 }
 
@@ -206,7 +206,7 @@ fn answers_are_the_points_of_the_file() {
         let offers =
             offered(&job(&GOOD.replace(spent, &format!("{statistic}\nnoise = \"{noise}\"")))).unwrap();
         let point = offers[1].point();
-        let (WindowQuery::Max(_, grid, _) | WindowQuery::Quantiles(_, grid, _)) = &offers[1].asking else {
+        let (WindowQuery::Max(_, grid, _) | WindowQuery::Quantiles(_, grid, _)) = &offers[1].query else {
             panic!()
         };
         let at = |index: u64| point.shown(grid.at(index).unwrap().into());
@@ -254,5 +254,5 @@ fn every_word_for_windows_is_a_schedule() {
     // 2026-01-01 is a Thursday, as 1970-01-01 was.
     assert_eq!(first("every = \"1 week\""), (4, 0.0, 7.0));
     assert_eq!(first("every = \"all\""), (1, 0.0, 31.0));
-    assert_eq!(job(&text("every = \"all\"")).domain().promise(), Promise::Lifetime);
+    assert_eq!(job(&text("every = \"all\"")).account().promise(), Promise::Lifetime);
 }

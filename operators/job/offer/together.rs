@@ -58,7 +58,7 @@ const WALKED: u64 = 10_000;
 
 /// The windows of a release that one account holds at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Together {
+pub(crate) struct ConcurrentWindows {
     /// The windows of the heaviest stretch or span.
     held: HeldWindows,
     /// The most windows of any stretch or span.
@@ -66,26 +66,30 @@ pub(crate) struct Together {
     weight: Weight,
 }
 
-impl Together {
+impl ConcurrentWindows {
     /// A single whole window.
-    pub(super) const ONE: Together =
-        Together { held: HeldWindows { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
+    pub(super) const ONE: ConcurrentWindows =
+        ConcurrentWindows { held: HeldWindows { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
 
-    pub(super) fn of(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> Together {
+    pub(super) fn of(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> ConcurrentWindows {
         let HeldWindows { whole, cut } = held(windows, promise, Weight::EVEN);
-        Together { held: held(windows, promise, weight), most: whole + cut, weight }
+        ConcurrentWindows { held: held(windows, promise, weight), most: whole + cut, weight }
     }
 
     /// Returns this number of windows, none of them cut.
     #[cfg(test)]
-    pub(super) fn whole(windows: u64) -> Together {
-        Together { held: HeldWindows { whole: windows, cut: 0 }, most: windows, weight: Weight::EVEN }
+    pub(super) fn whole(windows: u64) -> ConcurrentWindows {
+        ConcurrentWindows {
+            held: HeldWindows { whole: windows, cut: 0 },
+            most: windows,
+            weight: Weight::EVEN,
+        }
     }
 
     /// Returns the windows of a total that is paid once, and whose lifetime is cut or not.
-    pub(super) fn once(cut: bool, weight: Weight) -> Together {
+    pub(super) fn once(cut: bool, weight: Weight) -> ConcurrentWindows {
         let cut = u64::from(cut);
-        Together { held: HeldWindows { whole: 1 - cut, cut }, most: 1, weight }
+        ConcurrentWindows { held: HeldWindows { whole: 1 - cut, cut }, most: 1, weight }
     }
 
     /// Returns the number of windows.

@@ -10,15 +10,15 @@
 
 use super::NoiseOptimality;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
-use crate::job::offer::{ReleasePlan, SettledRelease};
+use crate::job::offer::{PreparedStatistic, ReleasePlan};
 use crate::mechanisms::{DecimalPoint, Noised};
 
 /// Returns the optimality of a release's noise; `None` for statistics by rank, for which no bound is known.
-pub(super) fn near(settled: &SettledRelease, offer: &ReleasePlan) -> Option<NoiseOptimality> {
+pub(super) fn noise_optimality(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<NoiseOptimality> {
     let ready = match settled {
-        SettledRelease::Total(_, ready) => ready,
-        SettledRelease::Mean(_, ready) => return mean(ready.noise().first()?),
-        SettledRelease::Running(_, ready) => return total(ready.noise().first()?),
+        PreparedStatistic::Total(_, ready) => ready,
+        PreparedStatistic::Mean(_, ready) => return mean(ready.noise().first()?),
+        PreparedStatistic::Running(_, ready) => return total(ready.noise().first()?),
         _ => return None,
     };
     let noised = ready.noise().first()?;

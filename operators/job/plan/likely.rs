@@ -78,7 +78,7 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         if let Some(times) = job
             .releases
             .get(index)
-            .and_then(|release| release.slides()?.over(release.every))
+            .and_then(|release| release.sliding_length()?.over(release.every))
             .filter(|times| *times > 1)
         {
             warn(format!(
@@ -105,12 +105,12 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
                 running.strategy, running.ratio
             ));
         }
-        if offer.adding.is_none()
+        if offer.running.is_none()
             && offer.schedule.count() > 1
             && !offer.schedule.is_bounded()
             && endless(job)
         {
-            let fit = fitting(job.domain().cap(), &offer.cost);
+            let fit = fitting(job.account().cap(), &offer.cost);
             warn(format!(
                 "there is no last window, and at most {fit} fit the budget: then releases stop; give job.until, or a promise \"any ..\""
             ));
@@ -132,7 +132,7 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
 }
 
 fn endless(job: &Job) -> bool {
-    job.domain().promise() == crate::accounting::Promise::Lifetime
+    job.account().promise() == crate::accounting::Promise::Lifetime
 }
 
 /// Returns the number of windows of this cost that fit under a cap.

@@ -31,7 +31,7 @@ pub(super) fn planned_memory(
     release: &ReleaseSpec,
     (schedule, largest): (&Schedule, Option<usize>),
 ) -> PlannedMemory {
-    let person = matches!(job.privacy.protected, Protected::Person { .. });
+    let person = matches!(job.privacy.privacy_unit, Protected::Person { .. });
     let most = u64::from(release.bound.keys.unwrap_or(1));
     // The keys of a window that count depend on former windows: until the window closes, any of them may.
     let keys = if release.running.is_some() { 1 } else { most };

@@ -27,7 +27,7 @@ pub use parts::{
 use serde::Serialize;
 
 use super::config::{Every, Job};
-use super::offer::{ReleasePlan, SettledRelease, UnfitJob, delta_of};
+use super::offer::{PreparedStatistic, ReleasePlan, UnfitJob, delta_of};
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
 use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
@@ -77,21 +77,21 @@ impl Job {
     /// A release that does not fit the budget or cannot be prepared, with the field of the job file and the
     /// remedy.
     pub fn plan(&self) -> Result<Plan, UnfitJob> {
-        let offers = self.offers(self.horizon())?;
-        let cap = self.domain().cap();
+        let offers = self.release_plans(self.horizon())?;
+        let cap = self.account().cap();
         let delta = match cap {
             PrivacyCost::Pure { .. } => None,
             // A rho alone implies no delta: one in a million is the usual choice.
             _ => Some(self.privacy.budget.delta.as_ref().map_or(1e-6, crate::Decimal::to_f64)),
         };
         let endless = |offer: &ReleasePlan| {
-            self.domain().promise() == Promise::Lifetime && !offer.schedule.is_bounded()
+            self.account().promise() == Promise::Lifetime && !offer.schedule.is_bounded()
         };
         let mut together = cap.nothing();
         let mut releases = Vec::with_capacity(offers.len());
         for (index, (offer, release)) in offers.iter().zip(&self.releases).enumerate() {
             let place = format!("release[{}]", index + 1);
-            let settled = offer.settled(self).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
+            let settled = offer.prepare(self).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
             // A lifetime without end holds as many windows as fit.
             let paid =
                 if endless(offer) { Some(offer.cost.clone()) } else { offer.together.all(&offer.cost) };
@@ -106,9 +106,9 @@ impl Job {
             version: self.version,
             from: self.from.and_then(moment),
             until: self.until.and_then(moment),
-            promise: self.domain().promise().sentence(self.domain().neighbours(), in_words),
-            unit: if self.domain().neighbours().unit == PrivacyUnit::Person { "person" } else { "record" },
-            domain: self.domain().name().as_str().to_owned(),
+            promise: self.account().promise().sentence(self.account().neighbours(), in_words),
+            unit: if self.account().neighbours().unit == PrivacyUnit::Person { "person" } else { "record" },
+            domain: self.account().name().as_str().to_owned(),
             ledger: self.privacy.ledger.display().to_string(),
             delta,
             cap: PlannedCost::of(cap, delta),
@@ -126,12 +126,12 @@ impl Job {
 fn planned(
     job: &Job,
     release: &super::config::ReleaseSpec,
-    (offer, settled): (&ReleasePlan, &SettledRelease),
+    (offer, settled): (&ReleasePlan, &PreparedStatistic),
     (paid, delta): (&PrivacyCost, Option<f64>),
 ) -> Planned {
     let schedule = &offer.schedule;
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
-    let keys = match (settled.threshold(), offer.asking.keys().listed()) {
+    let keys = match (settled.threshold(), offer.query.keys().listed()) {
         (Some(threshold), _) => PlannedKeys::Discovered { threshold },
         (None, Some(keys)) if keys.len() > 1 || offer.key.is_some() => {
             PlannedKeys::Public { count: keys.len() as u64 }
@@ -144,7 +144,7 @@ fn planned(
         statistic: words::statistic(job, release),
         windows: PlannedWindows {
             every: release.every.to_string(),
-            over: release.slides().map(|over| over.to_string()),
+            over: release.sliding_length().map(|over| over.to_string()),
             from: schedule.window(0).and_then(|window| moment(window.start())),
             until: schedule
                 .window(schedule.count().saturating_sub(1))
@@ -156,7 +156,7 @@ fn planned(
         keys,
         moves: moves(settled, offer),
         people_for_a_tenth: likely::people_for_a_tenth(release, &noise),
-        near: known::near(settled, offer),
+        near: known::noise_optimality(settled, offer),
         running: running::planned_running(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
@@ -167,7 +167,7 @@ fn planned(
     }
 }
 
-fn noise(settled: &SettledRelease) -> Vec<PlannedNoise> {
+fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
     let noise = |(noised, interval): (&Noised, f64)| {
         let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
         let plain = PlannedNoise {
@@ -193,7 +193,7 @@ fn noise(settled: &SettledRelease) -> Vec<PlannedNoise> {
     settled.noise().iter().zip(settled.reaches()).map(noise).collect()
 }
 
-fn moves(settled: &SettledRelease, offer: &ReleasePlan) -> Vec<Moves> {
+fn moves(settled: &PreparedStatistic, offer: &ReleasePlan) -> Vec<Moves> {
     let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
     let moves = |number, sensitivity: &Sensitivity, point: DecimalPoint, parts: f64| {
         let told = |moved: f64| point.float(moved / parts);
@@ -206,24 +206,24 @@ fn moves(settled: &SettledRelease, offer: &ReleasePlan) -> Vec<Moves> {
         }
     };
     match settled {
-        SettledRelease::Total(_, ready) => {
+        PreparedStatistic::Total(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             // A histogram has a value field, of which only the bucket is released.
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // The sensitivity is that of each total by itself.
-        SettledRelease::Running(_, ready) => {
+        PreparedStatistic::Running(_, ready) => {
             let number = ready.noise().first().map_or("records", Noised::number);
             let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
             vec![moves(number, &settled.sensitivity(), point, 1.0)]
         }
         // The sum of a mean is in half units.
-        SettledRelease::Mean(mean, _) => vec![
+        PreparedStatistic::Mean(mean, _) => vec![
             moves("sum", mean.sum_sensitivity(), point, 2.0),
             moves("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
         ],
-        SettledRelease::Largest(..) | SettledRelease::Quantiles(..) => {
+        PreparedStatistic::Largest(..) | PreparedStatistic::Quantiles(..) => {
             vec![moves("ranks", &settled.sensitivity(), DecimalPoint::WHOLE, 1.0)]
         }
     }

@@ -2,10 +2,10 @@
 
 use super::PlannedRunning;
 use crate::accounting::running::Strategy;
-use crate::job::offer::{ReleasePlan, SettledRelease};
+use crate::job::offer::{PreparedStatistic, ReleasePlan};
 
-pub(super) fn planned_running(settled: &SettledRelease, offer: &ReleasePlan) -> Option<PlannedRunning> {
-    let SettledRelease::Running(total, ready) = settled else { return None };
+pub(super) fn planned_running(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedRunning> {
+    let PreparedStatistic::Running(total, ready) = settled else { return None };
     let (running, noise) = (ready.running(), ready.noise().first()?);
     let choice = total.span().strategies().ok()?;
     let fresh = choice.strategies().iter().find(|figures| figures.strategy() == Strategy::Fresh)?;
@@ -13,7 +13,7 @@ pub(super) fn planned_running(settled: &SettledRelease, offer: &ReleasePlan) -> 
         total: total.span().to_string(),
         horizon: running.horizon(),
         strategy: running.strategy().name(),
-        best: offer.adding?.strategy.is_none_or(|strategy| strategy == choice.best().strategy()),
+        best: offer.running?.strategy.is_none_or(|strategy| strategy == choice.best().strategy()),
         deviation: noise.scale(),
         ratio: running.ratio(),
         numbers: running.memory(),

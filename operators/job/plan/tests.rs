@@ -52,10 +52,10 @@ fn the_configs_are_planned_without_a_warning() {
 fn what_is_told_is_what_is_drawn_and_charged() {
     for path in configs() {
         let (job, plan) = planned(&path);
-        let offers = job.offers(job.horizon()).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
         let mut sum = 0.0;
         for (told, offer) in plan.releases.iter().zip(&offers) {
-            let settled = offer.settled(&job).unwrap();
+            let settled = offer.prepare(&job).unwrap();
             let laws = settled.noise();
             assert_eq!(told.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);

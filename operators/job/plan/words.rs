@@ -8,7 +8,7 @@ use crate::time::in_words;
 /// Describes the statistic of a window, or of several.
 pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let told = of_windows(job, &release.statistic);
-    match (release.running, release.last()) {
+    match (release.running, release.total_windows()) {
         (None, _) => told,
         (Some(_), None) => format!("so far, {told}"),
         (Some(_), Some(1)) => format!("in each window, {told}"),
@@ -17,7 +17,7 @@ pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
 }
 
 fn of_windows(job: &Job, statistic: &StatisticSpec) -> String {
-    let people = if job.privacy.protected == Protected::Record { "records" } else { "people" };
+    let people = if job.privacy.privacy_unit == Protected::Record { "records" } else { "people" };
     let by = statistic.grouping().map_or(String::new(), |grouping| format!(" of each {}", grouping.by));
     match statistic {
         StatisticSpec::Count(_) => format!("how many records{by}"),
@@ -42,7 +42,7 @@ fn of_windows(job: &Job, statistic: &StatisticSpec) -> String {
 }
 
 fn max(job: &Job, each: &MaximumOf, by: &str, answers: &GridSpec) -> String {
-    let one = if job.privacy.protected == Protected::Record { "record" } else { "person" };
+    let one = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
     let what = match each {
         MaximumOf::Greatest(of) => format!("the largest {of}{by}"),
         MaximumOf::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
@@ -88,7 +88,7 @@ fn range(low: ConfigNumber, high: ConfigNumber) -> String {
 
 /// Describes the contribution bound of one protected unit.
 pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
-    let Protected::Person { field, .. } = &job.privacy.protected else {
+    let Protected::Person { field, .. } = &job.privacy.privacy_unit else {
         return "one record, in every window that holds its time".to_owned();
     };
     let counted =

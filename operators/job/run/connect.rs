@@ -93,9 +93,9 @@ impl Job {
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.would_follow(&mut ledger, out, published)?;
-        self.would_agree(&mut ledger)?;
-        let offers = self.offers(self.horizon())?;
-        let domain = &self.privacy.domain;
+        self.check_version_terms(&mut ledger)?;
+        let offers = self.release_plans(self.horizon())?;
+        let domain = &self.privacy.account;
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
@@ -146,7 +146,7 @@ impl Job {
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
     /// or without its key.
     pub(super) fn ledger(&self) -> Result<Ledger, RunError> {
-        let (place, asked) = (&self.privacy.ledger, self.domain());
+        let (place, asked) = (&self.privacy.ledger, self.account());
         let (at, name) = (place.display(), asked.name());
         let is_local = !place.to_string_lossy().contains("://");
         let init = || {

@@ -73,7 +73,7 @@ impl Job {
         };
         let read = (records, &source.time, source.zone.name(), source.order, source.late, &source.id);
         let agreed =
-            (kind, key.fingerprint(), &self.name, self.version, self.domain(), &self.privacy.protected);
+            (kind, key.fingerprint(), &self.name, self.version, self.account(), &self.privacy.privacy_unit);
         let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
         let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
         Ok(match notice {

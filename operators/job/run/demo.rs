@@ -73,7 +73,7 @@ impl ThrownAway {
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&key).map_err(refused)?;
         file.write_all(&blake3::derive_key("discreet-dataflow 2026-11 key of a demonstration", seed.bytes()))
             .map_err(refused)?;
-        Ledger::create_alone(made.ledger())?.register(job.domain())?;
+        Ledger::create_alone(made.ledger())?.register(job.account())?;
         Ok(made)
     }
 

@@ -50,7 +50,7 @@ impl Shown {
     ) -> Option<String> {
         let key = offer.key_told_as(told.key.as_ref())?;
         let value = || steps(told.value?.as_bytes(), offer.point().count());
-        match &offer.asking {
+        match &offer.query {
             WindowQuery::Max(_, grid, _) => {
                 let value = value()?;
                 let exact = self.tops.cells(window, &key).map(|tops| tops.shown_in_a_demo(grid, value));
@@ -62,7 +62,7 @@ impl Shown {
                 Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
             }
             _ => {
-                let [tally, truth] = match offer.adding {
+                let [tally, truth] = match offer.running {
                     None => self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo()),
                     Some(adding) => {
                         let Both { tally, truth } = &self.sums;
@@ -88,7 +88,7 @@ fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 
 impl ReleasePlan {
     /// The key that is told so.
     fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
-        match (&self.asking, told) {
+        match (&self.query, told) {
             (_, None) => Some(CellKey::Whole),
             (WindowQuery::Histogram(_, _, keys), Some(told)) => {
                 let buckets = keys.listed()?;
@@ -106,7 +106,7 @@ impl ReleasePlan {
             let middle = (range.low() as f64 + range.high() as f64) / 2.0;
             middle + sum as f64 / 2.0 / records as f64
         };
-        match &self.asking {
+        match &self.query {
             WindowQuery::People(_) => people.to_string(),
             WindowQuery::Sum(..) => self.point().shown(sum),
             WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
@@ -117,7 +117,7 @@ impl ReleasePlan {
 
     /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
     fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
-        match &self.asking {
+        match &self.query {
             WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
             WindowQuery::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
             _ => self.number_after([people, records, sum]),

@@ -12,7 +12,7 @@ use crate::dataflow::{
 };
 use crate::gate::Gate;
 use crate::job::bundle::ReleaseGroup;
-use crate::job::offer::{CellKey, ConfiguredNoise, ReleasePlan, SettledRelease, WindowQuery};
+use crate::job::offer::{CellKey, ConfiguredNoise, PreparedStatistic, ReleasePlan, WindowQuery};
 use crate::job::sources::{Id, MISSING, PersonIdentity, SourceInput, SourcePart, SourceRecord};
 use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable, Total};
 use crate::time::{Span, Time};
@@ -21,7 +21,7 @@ use crate::time::{Span, Time};
 pub(crate) struct Graph {
     pub(crate) offers: Vec<ReleasePlan>,
     /// The statistic of each.
-    pub(crate) settled: Vec<SettledRelease>,
+    pub(crate) settled: Vec<PreparedStatistic>,
     pub(crate) bundles: Vec<ReleaseGroup>,
     pub(crate) shape: RecordFields,
     /// The budget that pays.
@@ -113,7 +113,7 @@ impl Graph {
                 windowed = windowed.at_the_end();
             }
             let bounded = bound(windowed, bundle.bound);
-            for &at in &bundle.offers {
+            for &at in &bundle.plans {
                 self.offer(&bounded, at)?;
             }
         }
@@ -129,47 +129,47 @@ impl Graph {
         let whole = |_: &SourceRecord<P, I>| ();
         let value = |record: &SourceRecord<P, I>| record.value;
         let (settled, people) = (self.settled.get(at), bounded.clone());
-        match (&offer.asking, settled) {
+        match (&offer.query, settled) {
             (_, None) => return Ok(()),
-            (WindowQuery::Sum(range, _), Some(SettledRelease::Total(sum, _))) => {
+            (WindowQuery::Sum(range, _), Some(PreparedStatistic::Total(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question =
                     measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(SettledRelease::Total(total, _))) => {
+            (_, Some(PreparedStatistic::Total(total, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
-            (WindowQuery::Sum(range, _), Some(SettledRelease::Running(sum, _))) => {
+            (WindowQuery::Sum(range, _), Some(PreparedStatistic::Running(sum, _))) => {
                 let measure = Sum::clipped(range.low(), range.high());
                 let question =
                     measure.map(|measure| KeyedAggregation { statistic: (**sum).clone(), measure });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(SettledRelease::Running(total, _))) => {
+            (_, Some(PreparedStatistic::Running(total, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**total).clone(), measure: Count });
                 self.release(people.ask(key(offer), whole, question), offer, at, sums)?;
             }
-            (WindowQuery::Mean(range, _), Some(SettledRelease::Mean(mean, _))) => {
+            (WindowQuery::Mean(range, _), Some(PreparedStatistic::Mean(mean, _))) => {
                 let question = Ok(KeyedAggregation { statistic: (**mean).clone(), measure: Terms(*range) });
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
-            (_, Some(SettledRelease::Mean(..))) => return Ok(()),
+            (_, Some(PreparedStatistic::Mean(..))) => return Ok(()),
             // What is found by its rank is asked of everybody in the same words.
-            (_, Some(SettledRelease::Largest(largest, _))) => {
+            (_, Some(PreparedStatistic::Largest(largest, _))) => {
                 let question = Ok(Searching::new((**largest).clone()));
                 let exact = |shown: &Shown| (shown.tops.tally.clone(), Some(shown.tops.truth.clone()));
                 return self.release(people.ask(key(offer), value, question), offer, at, exact);
             }
-            (_, Some(SettledRelease::Quantiles(quantiles, _))) => {
+            (_, Some(PreparedStatistic::Quantiles(quantiles, _))) => {
                 let question = Ok(Ranking::new((**quantiles).clone()));
                 let exact = |shown: &Shown| (shown.values.tally.clone(), Some(shown.values.truth.clone()));
                 return self.release(people.ask(key(offer), value, question), offer, at, exact);
             }
         }
         let Some(demo) = &self.demo else { return Ok(()) };
-        if let (WindowQuery::People(keys), Some(adding)) = (&offer.asking, offer.adding) {
+        if let (WindowQuery::People(keys), Some(adding)) = (&offer.query, offer.running) {
             // Whoever comes again has come before, so windows do not say how many there were: everybody is remembered.
             let limits = Bound::keys(MOST).checked()?;
             let people = Total::people(limits, keys.clone()).and_then(|people| adding.total(people));
@@ -177,7 +177,7 @@ impl Graph {
             let people = bounded.clone().ask(key(offer), whole, question);
             return people.shown_in_a_demo(demo.secret, Some(&limits), demo.shown(at).sums.truth);
         }
-        let everything = Everything::new(offer.asking.keys().clone());
+        let everything = Everything::new(offer.query.keys().clone());
         let everything = bounded.clone().ask(key(offer), value, everything);
         everything.shown_in_a_demo(demo.secret, None, demo.shown(at).sums.truth)
     }
@@ -205,8 +205,8 @@ impl Graph {
                 tallied.shown_in_a_demo(demo.secret, None, truth)?;
             }
         }
-        let tallied = tallied.charged_to(&self.domain).stating(offer.stated.clone());
-        let releases = tallied.release(&self.gate, offer.name.as_str(), offer.law.clone());
+        let tallied = tallied.charged_to(&self.domain).stating(offer.version_terms.clone());
+        let releases = tallied.release(&self.gate, offer.name.as_str(), offer.noise.clone());
         let sender = self.releases.clone();
         // Who takes releases is there until the run is over.
         hand_over(releases, move |release| _ = sender.send(release));
@@ -228,7 +228,7 @@ fn sums(shown: &Shown) -> AfterAndBefore<Cell> {
 /// How a record gets its key, where it has what the offer reads.
 fn key<P, I>(offer: &ReleasePlan) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
     let (needs_key, needs_value) = (offer.key.is_some(), offer.value.is_some());
-    let buckets = match &offer.asking {
+    let buckets = match &offer.query {
         WindowQuery::Histogram(edges, point, _) => Some((edges.clone(), *point)),
         _ => None,
     };

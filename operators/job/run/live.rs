@@ -94,7 +94,7 @@ impl Job {
                            run has no other end, so it would never be told";
             return Err(RunError::configuration(message));
         }
-        let offers = self.offers(horizon)?;
+        let offers = self.release_plans(horizon)?;
         let crew = self.crew(workers, processes)?;
         // The first process holds the ledger and tells the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };

@@ -16,7 +16,7 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     if let Some(id) = &job.source.id {
         uses_as("source.id".to_owned(), id, SurveyedKind::Id);
     }
-    if let Protected::Person { field, missing } = &job.privacy.protected {
+    if let Protected::Person { field, missing } = &job.privacy.privacy_unit {
         uses_as("privacy.person".to_owned(), field, SurveyedKind::Person(*missing));
     }
     for (index, (release, offer)) in job.releases.iter().zip(offers).enumerate() {
@@ -25,7 +25,7 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
             uses_as(format!("{place}.by"), key, SurveyedKind::Key);
         }
         if let Some((field, point)) = &offer.value {
-            let range = match &offer.asking {
+            let range = match &offer.query {
                 WindowQuery::Sum(range, _) | WindowQuery::Mean(range, _) => Some((range.low(), range.high())),
                 WindowQuery::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
                 // An edge belongs to the bucket above it, and one edge alone has nothing between its ends.
@@ -61,11 +61,11 @@ impl Job {
             let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
             return Err(RunError::configuration(message));
         }
-        let offers = self.offers(self.horizon())?;
+        let offers = self.release_plans(self.horizon())?;
         let survey = Survey::of_open_data(uses(self, &offers), (self.from, self.until), most);
         let survey = Arc::new(if names { survey.with_names() } else { survey });
         let wanted = Wanted {
-            groups: bundles(&offers).iter().map(|bundle| bundle.group()).collect(),
+            groups: group_releases(&offers).iter().map(|bundle| bundle.source_fields()).collect(),
             secret: [0; 32],
             time: self.source.time.is_some(),
             span: self.from.zip(self.until),
@@ -74,8 +74,14 @@ impl Job {
         let mut source = self.source.clone();
         source.bad_lines = u64::MAX;
         let crew = Crew { process: 0, processes: 1, threads: 1 };
-        let input =
-            sources::open(&source, &self.privacy.protected, wanted, InputPace::Bounded, crew, Brake::new())?;
+        let input = sources::open(
+            &source,
+            &self.privacy.privacy_unit,
+            wanted,
+            InputPace::Bounded,
+            crew,
+            Brake::new(),
+        )?;
         let mut part: SourcePart<sources::Id, sources::Id> = input.part(0);
         let mut batch = Vec::new();
         while survey.counts() {

@@ -25,7 +25,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::bundle::bundles;
+use super::bundle::group_releases;
 use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
 use super::offer::{Horizon, ReleasePlan};
 use super::sinks::Sink;
@@ -145,7 +145,7 @@ impl Job {
     ///
     /// Where one cap would speak about different people, or about another promise.
     pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
-        let (asked, name) = (self.domain(), known.name());
+        let (asked, name) = (self.account(), known.name());
         let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
                       privacy.domain and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
         if known.neighbours() != asked.neighbours() {
@@ -231,10 +231,10 @@ impl JobRun<'_> {
     ) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
         let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
         let RunContext { pace, crew, outlet, reading, ending, .. } = way;
-        let bundles = bundles(&offers);
-        let settled = offers.iter().map(|offer| offer.settled(job)).collect::<Result<_, _>>()?;
+        let bundles = group_releases(&offers);
+        let settled = offers.iter().map(|offer| offer.prepare(job)).collect::<Result<_, _>>()?;
         let wanted = Wanted {
-            groups: bundles.iter().map(|bundle| bundle.group()).collect(),
+            groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
             secret: *gate.key().derive(NAMES),
             // One window of everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
@@ -247,7 +247,7 @@ impl JobRun<'_> {
             Guard::watch(limit, Arc::clone(&brake), move |why| ending(why, INTERNAL_FAULT))
         });
         let guard = guard.transpose()?;
-        let protected = &job.privacy.protected;
+        let protected = &job.privacy.privacy_unit;
         let crew = Crewed::new(crew, joined.peers());
         let input = Arc::new(sources::open(&job.source, protected, wanted, pace, crew, brake)?);
         if let Some(reading) = reading {
@@ -263,7 +263,7 @@ impl JobRun<'_> {
                 person: matches!(protected, Protected::Person { .. }),
                 id: job.source.id.is_some(),
             },
-            domain: job.privacy.domain.to_string(),
+            domain: job.privacy.account.to_string(),
             late: job.source.late,
             at_end,
             last,

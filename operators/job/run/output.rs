@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::*;
-use crate::job::paths::name_one_file;
+use crate::job::paths::same_file;
 use crate::ledger::durable::{beside, directory};
 
 /// The time between two looks for a reader of a pipe.
@@ -91,7 +91,7 @@ impl Job {
             return Ok(());
         }
         let mut files = self.own_files(path).into_iter().chain(out.map(|out| ("--out", out.to_owned())));
-        let Some((field, _)) = files.find(|(_, own)| name_one_file(own, path)) else {
+        let Some((field, _)) = files.find(|(_, own)| same_file(own, path)) else {
             return Ok(());
         };
         Err(RunError::configuration(format!(

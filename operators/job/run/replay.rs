@@ -109,7 +109,7 @@ impl Job {
     ) -> Result<PreparedReplay, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
-        let offers = self.offers(horizon)?;
+        let offers = self.release_plans(horizon)?;
         // The first process holds the ledger and tells the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };

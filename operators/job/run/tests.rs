@@ -27,7 +27,7 @@ impl Place {
         let ledger = &job.privacy.ledger;
         if !ledger.exists() {
             LedgerKey::create(LedgerKey::beside(ledger)).unwrap();
-            Ledger::create_alone(ledger).unwrap().register(job.domain()).unwrap();
+            Ledger::create_alone(ledger).unwrap().register(job.account()).unwrap();
         }
         job
     }
@@ -154,13 +154,13 @@ fn what_was_replayed_is_told_again_and_not_drawn_again() {
     let job = place.job(&text("lifetime", TWO));
     place.replay(&job, 1, "one.jsonl");
     let first = place.read("one.jsonl");
-    let spent = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
+    let spent = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
     place.replay(&job, 2, "one.jsonl");
     assert!(place.read("one.jsonl") == first, "the same file is told something twice");
     place.replay(&job, 2, "two.jsonl");
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
     assert!(lines(&place.read("two.jsonl")) == lines(&first), "a new one is told other lines");
-    let again = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
+    let again = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
     assert_eq!(again, spent);
     assert_eq!(first.matches("\"closed\":true").count(), 48 + 96);
 }

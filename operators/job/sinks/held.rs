@@ -44,7 +44,7 @@ pub(super) struct Unclosed {
 }
 
 /// The content of a line or of a record.
-pub(super) struct Heard {
+pub(super) struct ParsedLine {
     /// The release, and the start and end of the window.
     pub(super) about: [String; 3],
     pub(super) word: LineKind,
@@ -59,7 +59,7 @@ pub(super) enum LineKind {
     Alone(Digest),
 }
 
-impl Heard {
+impl ParsedLine {
     /// Returns the name of the row that ends with this line; `None` for a cell.
     fn name(&self) -> Option<Digest> {
         let canonical =
@@ -80,7 +80,7 @@ pub(super) fn name(line: &str, format: SinkFormat, demo: bool) -> Option<Digest>
     heard(line, format, demo)?.name()
 }
 
-fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<Heard> {
+fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<ParsedLine> {
     let line = line.trim_ascii_end();
     match format {
         SinkFormat::Json => heard_line(line),
@@ -222,7 +222,7 @@ impl<R: BufRead> ReleaseReader<R> {
         Ok(true)
     }
 
-    pub(super) fn heard(&self, demo: bool) -> Option<Heard> {
+    pub(super) fn heard(&self, demo: bool) -> Option<ParsedLine> {
         heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
     }
 
@@ -249,7 +249,7 @@ impl<R: BufRead> ReleaseReader<R> {
     }
 }
 
-fn heard_line(text: &str) -> Option<Heard> {
+fn heard_line(text: &str) -> Option<ParsedLine> {
     let ReleaseLine { release, window, says, demo } = ReleaseLine::read(text)?;
     let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
     let about = [release.into_owned(), end(window.start), end(window.end)];
@@ -261,10 +261,10 @@ fn heard_line(text: &str) -> Option<Heard> {
         }
         Says::Refused(_) | Says::Never(..) => LineKind::Alone(Digest::of(text.as_bytes())),
     };
-    Some(Heard { about, word, demo })
+    Some(ParsedLine { about, word, demo })
 }
 
-fn heard_record(record: &str, demo: bool) -> Option<Heard> {
+fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
     let fields = table::fields(record)?;
     if fields.len() != table::width(demo) {
         return None;
@@ -283,5 +283,5 @@ fn heard_record(record: &str, demo: bool) -> Option<Heard> {
         }
         _ => return None,
     };
-    Some(Heard { about, word, demo })
+    Some(ParsedLine { about, word, demo })
 }

@@ -35,7 +35,7 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
-use crate::job::paths::leads_to;
+use crate::job::paths::resolve_symlinks;
 use crate::ledger::durable::{directory, sync_name};
 use crate::ledger::{LedgerError, Published, Row};
 
@@ -119,7 +119,7 @@ impl OutputKind {
 
 /// Returns true if a path names a directory, whether it exists or not.
 fn is_of_directory(path: &Path) -> bool {
-    leads_to(path).as_os_str().as_bytes().ends_with(b"/")
+    resolve_symlinks(path).as_os_str().as_bytes().ends_with(b"/")
 }
 
 /// The number of pending bytes from which rows are written.
@@ -331,7 +331,7 @@ impl Sink {
             To::Stream(stream) => stream.flush(),
             To::File(file) => file.sync_data(),
         };
-        self.judge(settled)
+        self.check_write(settled)
     }
 
     /// Returns the line that closes a window, with the name of its ledger.
@@ -352,13 +352,13 @@ impl Sink {
     }
 
     fn append(&mut self, text: &str) -> io::Result<()> {
-        self.judge(Ok(()))?;
+        self.check_write(Ok(()))?;
         self.pending.extend_from_slice(text.as_bytes());
         if self.pending.len() > PENDING { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> io::Result<()> {
-        self.judge(Ok(()))?;
+        self.check_write(Ok(()))?;
         let written = match &mut self.to {
             To::Stdout => io::stdout().lock().write_all(&self.pending),
             To::Stream(file) => file.write_all(&self.pending),
@@ -370,10 +370,10 @@ impl Sink {
                 .and_then(|()| file.write_all(&self.pending)),
         };
         self.pending.clear();
-        self.judge(written)
+        self.check_write(written)
     }
 
-    fn judge(&mut self, written: io::Result<()>) -> io::Result<()> {
+    fn check_write(&mut self, written: io::Result<()>) -> io::Result<()> {
         if self.failed {
             return Err(io::Error::other("a write before this one has failed"));
         }
@@ -415,14 +415,14 @@ impl Drop for Sink {
             && fs::metadata(path).map(facts).is_ok_and(|found| found == own)
         {
             // A file that cannot be removed is empty, and does no harm.
-            let _ = fs::remove_file(leads_to(path));
+            let _ = fs::remove_file(resolve_symlinks(path));
         }
     }
 }
 
 /// Returns the error of an output that cannot be opened.
 fn unopened(path: &Path, error: &io::Error) -> LedgerError {
-    let end = leads_to(path);
+    let end = resolve_symlinks(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };
     let (shown, directory) = (path.display(), directory(&end));
     LedgerError::refused(if directory.exists() {

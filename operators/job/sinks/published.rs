@@ -8,7 +8,7 @@ use super::held::{HeldRows, LineKind, ReleaseReader, Unclosed};
 use super::{OutputKind, SinkFormat, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
-use crate::job::paths::leads_to;
+use crate::job::paths::resolve_symlinks;
 use crate::ledger::durable::could_be_made;
 use crate::ledger::{Anchor, LedgerError, Name, Published};
 use crate::time::moment;
@@ -62,7 +62,9 @@ pub(crate) fn newest_in(
 ) -> Result<(Option<Anchor>, Option<Published>), LedgerError> {
     let refuse = |error: io::Error| unopened(path, &error);
     let file = match OutputKind::at(path)? {
-        OutputKind::Nothing => return could_be_made(&leads_to(path)).map_err(refuse).map(|()| (None, None)),
+        OutputKind::Nothing => {
+            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| (None, None));
+        }
         OutputKind::Stream => return Ok((None, None)),
         OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };

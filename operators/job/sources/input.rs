@@ -26,7 +26,7 @@ use super::survey::Survey;
 use super::told::PersonIdentity;
 use super::wanted::{CellLayout, Wanted};
 use crate::dataflow::{Clock, Peers, SourceError};
-use crate::job::config::{MADE_UP, Protected, RecordFormat, SourcePlace, SourceSpec};
+use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
 
 /// Whether an input has an end.
 #[derive(Clone)]
@@ -167,8 +167,10 @@ pub(super) fn open_in(
     };
     let (place, format) = match &source.records {
         RecordFormat::Synthetic(synthetic) => {
-            if let Some(field) = plan.fields.iter().find(|field| !MADE_UP.contains(&field.as_str())) {
-                let why = format!("it has no field named {field}; name one of {}", MADE_UP.join(", "));
+            if let Some(field) = plan.fields.iter().find(|field| !SYNTHETIC_FIELDS.contains(&field.as_str()))
+            {
+                let why =
+                    format!("it has no field named {field}; name one of {}", SYNTHETIC_FIELDS.join(", "));
                 return Err(SourceError::refused(fate.place()).because(why));
             }
             let made = MadeUp::new(synthetic, wanted.span)

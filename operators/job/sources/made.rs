@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::wanted::LineCells;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::job::config::{ConfigNumber, MADE_UP as FIELDS, Synthetic};
+use crate::job::config::{ConfigNumber, SYNTHETIC_FIELDS as FIELDS, Synthetic};
 use crate::time::{LIMIT, Time};
 use rhythm::Rhythm;
 use zipf::Zipf;

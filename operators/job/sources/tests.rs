@@ -79,7 +79,7 @@ fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
          [[release]]\nname = \"a\"\nevery = \"all\"\npeople = {{}}\nnoise = \"gaussian\"\nshare = 1\n"
     );
     let job = Job::parse("job.toml", &text).unwrap();
-    (job.source, job.privacy.protected)
+    (job.source, job.privacy.privacy_unit)
 }
 
 const USER: &str = "person = { field = \"user\", missing = \"drop\" }";

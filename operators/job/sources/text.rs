@@ -1,6 +1,6 @@
 //! From a cell to a key.
 
-use crate::job::packed::little;
+use crate::job::packed::read_le_prefix;
 use crate::job::text::Text;
 
 /// The longest key, in bytes as they were read. It is a public rule: a longer one is none.
@@ -25,10 +25,10 @@ impl Texts {
     pub(super) fn of(&mut self, bytes: &[u8]) -> Option<Text> {
         // Which slot decides what is made anew, and nothing else.
         let end = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
-        let mixed = (little(bytes) ^ little(end).rotate_left(29) ^ bytes.len() as u64)
+        let mixed = (read_le_prefix(bytes) ^ read_le_prefix(end).rotate_left(29) ^ bytes.len() as u64)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let slot = self.slots.get_mut((mixed >> 56) as usize)?;
-        if slot.is_of(bytes) { Some(slot.clone()) } else { Self::anew(slot, bytes) }
+        if slot.equals_bytes(bytes) { Some(slot.clone()) } else { Self::anew(slot, bytes) }
     }
 
     fn anew(slot: &mut Text, bytes: &[u8]) -> Option<Text> {

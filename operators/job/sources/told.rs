@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
-use crate::job::packed::{ROOM, packed, unpacked};
+use crate::job::packed::{MAX_INLINE_BYTES, pack_words, unpack_words};
 
 /// What a person, or a record, is told by.
 pub(crate) trait PersonIdentity:
@@ -47,7 +47,7 @@ pub(super) const LONGEST_ID: usize = 64 << 10;
 pub(crate) struct Id([u64; 3]);
 
 impl Id {
-    const HELD: usize = ROOM;
+    const HELD: usize = MAX_INLINE_BYTES;
     /// Above every length: the first byte of a hash, and of those who are not named.
     const HASHED: u8 = 24;
     const NOBODY: u8 = 25;
@@ -66,15 +66,15 @@ impl Id {
 
     #[inline]
     fn tagged(tag: u8, bytes: &[u8]) -> Id {
-        Id(packed(tag, bytes))
+        Id(pack_words(tag, bytes))
     }
 
-    fn from_bytes(bytes: [u8; ROOM + 1]) -> Id {
+    fn from_bytes(bytes: [u8; MAX_INLINE_BYTES + 1]) -> Id {
         Id::tagged(bytes[0], bytes.split_at(1).1)
     }
 
-    fn bytes(&self) -> [u8; ROOM + 1] {
-        unpacked(&self.0)
+    fn bytes(&self) -> [u8; MAX_INLINE_BYTES + 1] {
+        unpack_words(&self.0)
     }
 
     /// How many bytes follow the first.
@@ -108,7 +108,7 @@ impl Identity for Id {
     fn read(bytes: &mut &[u8]) -> Option<Id> {
         let tag = *bytes.first().filter(|tag| **tag <= Self::NOBODY)?;
         let (head, tail) = bytes.split_at_checked(1 + Self::held(tag))?;
-        let mut held = [0; ROOM + 1];
+        let mut held = [0; MAX_INLINE_BYTES + 1];
         held.split_at_mut(head.len()).0.copy_from_slice(head);
         *bytes = tail;
         Some(Id::from_bytes(held))

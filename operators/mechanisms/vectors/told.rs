@@ -64,9 +64,7 @@ fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<Noisy
             MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => {
                 clipped(asked.family, mean, ranges, (spend, summing), each)?
             }
-            MeanForm::Shaped(shaped) => {
-                self::noised_by_shape(asked.family, mean, shaped, (spend, summing), each)?
-            }
+            MeanForm::Shaped(shaped) => noised_by_shape(asked.family, mean, shaped, (spend, summing), each)?,
         };
         Ok(MeanLine { counts, sums, coordinates: Arc::clone(mean.coordinates()), over_bound })
     })

@@ -234,7 +234,8 @@ fn what_does_not_go_with_ranks() {
 
 #[test]
 fn points_are_counted_exactly() {
-    let points = |from: &str, to: &str, step: &str| GridSpec::points(number(from), number(to), number(step));
+    let points =
+        |from: &str, to: &str, step: &str| GridSpec::answer_count(number(from), number(to), number(step));
     assert_eq!(points("0", "5", "0.5"), Some(11));
     assert_eq!(points("-0.3", "0.3", "0.1"), Some(7));
     assert_eq!(points("0", "1", "0.3"), None);

@@ -22,21 +22,21 @@ fn totals_so_far_and_of_the_last_windows_are_read() {
     };
     let so_far = release(&said(PER_VENDOR));
     assert_eq!(
-        (so_far.running, so_far.last(), so_far.slides()),
+        (so_far.running, so_far.total_windows(), so_far.sliding_length()),
         (Some(RunningSpec { strategy: None }), None, None)
     );
     let last = release(&said(&format!("over = \"2 weeks\"\nstrategy = \"fresh\"\n{PER_VENDOR}")));
-    assert_eq!((last.running.unwrap().strategy, last.last()), (Some(Strategy::Fresh), Some(14)));
-    assert_eq!(last.slides(), None);
+    assert_eq!((last.running.unwrap().strategy, last.total_windows()), (Some(Strategy::Fresh), Some(14)));
+    assert_eq!(last.sliding_length(), None);
     let longest = release(&said(&format!("over = \"3653 days\"\n{PER_VENDOR}")));
-    assert_eq!(longest.last(), Some(3_653));
+    assert_eq!(longest.total_windows(), Some(3_653));
     for strategy in STRATEGIES {
         let named = release(&said(&format!("strategy = \"{strategy}\"\n{PER_VENDOR}")));
         assert_eq!(named.running.unwrap().strategy, Some(strategy));
     }
     // A field that is false is the same as one left out.
     let not = release(&format!("over = \"2 weeks\"\nrunning = false\n{PER_VENDOR}"));
-    assert_eq!((not.running, not.last(), not.slides()), (None, None, not.over));
+    assert_eq!((not.running, not.total_windows(), not.sliding_length()), (None, None, not.over));
     assert_eq!(not, release(&format!("over = \"2 weeks\"\n{PER_VENDOR}")));
 }
 
@@ -164,7 +164,7 @@ fn a_domain_that_counts_windows_has_no_running_total() {
     assert!(first.remedy().contains("another domain"), "{told}");
     assert_eq!(told.iter().count(), 1, "{told}");
     let apart = beside.replace(", windows = 12", "");
-    assert_eq!(parse(&apart).unwrap().domain().promise(), Promise::Lifetime);
+    assert_eq!(parse(&apart).unwrap().account().promise(), Promise::Lifetime);
 }
 
 // Refutes the refusal of a running total's share for want of a divisor: it needs none.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::job::Job;
-use crate::job::offer::{ReleasePlan, SettledRelease};
+use crate::job::offer::{PreparedStatistic, ReleasePlan};
 use crate::ledger::Charge;
 use crate::mechanisms::{Ready, Statistic as _};
 
@@ -45,7 +45,7 @@ const SO_FAR: &str = "every = \"1 day\"\npeople = {}\nshare = 0.4";
 
 fn offered(text: &str) -> Result<Vec<ReleasePlan>, UnfitJob> {
     let job = Job::parse("jobs/shop.toml", text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    job.offers(job.horizon())
+    job.release_plans(job.horizon())
 }
 
 fn refused(text: &str) -> String {
@@ -58,8 +58,8 @@ fn totals_have_their_share_once() {
     for promise in ["lifetime", "any 7 days", "each 7 days"] {
         let text = text(SO_FAR).replace("lifetime", promise);
         let job = Job::parse("jobs/shop.toml", &text).unwrap();
-        let offers = job.offers(job.horizon()).unwrap();
-        let PrivacyCost::Zcdp { rho: cap, .. } = job.domain().cap() else { panic!() };
+        let offers = job.release_plans(job.horizon()).unwrap();
+        let PrivacyCost::Zcdp { rho: cap, .. } = job.account().cap() else { panic!() };
         let rho = |offer: &ReleasePlan| match offer.cost {
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => rho.to_bits(),
             _ => panic!(),
@@ -75,8 +75,8 @@ fn totals_have_their_share_once() {
         let paid = if promise == "lifetime" { 1 } else { 4 };
         assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
-        assert_eq!(offers[1].adding.unwrap().span, TotalSpan::SoFar { windows: 31 });
-        let SettledRelease::Running(total, ready) = offers[1].settled(&job).unwrap() else { panic!() };
+        assert_eq!(offers[1].running.unwrap().span, TotalSpan::SoFar { windows: 31 });
+        let PreparedStatistic::Running(total, ready) = offers[1].prepare(&job).unwrap() else { panic!() };
         // The first total starts at the start of the first window.
         let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
         assert_eq!(Some(life.start()), job.horizon().from, "{promise}");
@@ -89,7 +89,7 @@ fn totals_have_their_share_once() {
 fn windows_that_are_added_up_lie_side_by_side() {
     let week = "every = \"1 day\"\nover = \"1 week\"\ncount = {}\nbound = { per_key = 2 }\nshare = 0.4";
     let offers = offered(&text(week)).unwrap();
-    assert_eq!(offers[1].adding.unwrap().span, TotalSpan::Last { windows: 7 });
+    assert_eq!(offers[1].running.unwrap().span, TotalSpan::Last { windows: 7 });
     assert_eq!(offers[1].schedule, offers[0].schedule);
     assert_eq!(offers[1].schedule.count(), 31);
     // No last window is needed.
@@ -146,8 +146,8 @@ fn what_no_total_can_be_is_named_by_its_field() {
 fn the_strategy_of_the_file_is_drawn() {
     let name = |strategy: &str| {
         let job = Job::parse("a.toml", &text(&format!("{SO_FAR}\n{strategy}"))).unwrap();
-        let offers = job.offers(job.horizon()).unwrap();
-        let settled = offers[1].settled(&job).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
+        let settled = offers[1].prepare(&job).unwrap();
         let noise = settled.noise()[0];
         assert_eq!(settled.reaches().len(), 1);
         (noise.strategy().unwrap(), noise.scale())

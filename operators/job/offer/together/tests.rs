@@ -100,7 +100,7 @@ fn a_stretch_cuts_a_window_at_either_end() {
 fn a_share_is_used_in_full() {
     for weight in [Weight::EVEN, TWICE, Weight { over: 10_487, under: 4_096 }] {
         for (whole, cut) in [(1, 0), (0, 1), (29, 2), (719, 2)] {
-            let together = Together { held: HeldWindows { whole, cut }, most: whole + cut, weight };
+            let together = ConcurrentWindows { held: HeldWindows { whole, cut }, most: whole + cut, weight };
             for all in [0, 1, 40, 12_345, 1 << 70] {
                 let cost = |units| PrivacyCost::Pure { epsilon: units };
                 let units = together.divide(BudgetUnits::from_bits(all));

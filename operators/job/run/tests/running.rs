@@ -238,7 +238,7 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
         assert_eq!((finished.released(), finished.refused()), (5 * DAYS as u64, 0));
         let first = place.read("told.jsonl");
         let spent =
-            || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.domain, window()).unwrap();
+            || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
         // Twice 190, 100 and 5 for all totals, and a half for each of the days that are told by themselves.
         let before = spent();
         assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());

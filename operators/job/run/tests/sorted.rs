@@ -126,13 +126,13 @@ fn told(
         text = text.replace("\"time\", format = \"unix\"", "\"moment\", format = \"rfc3339\"");
     }
     let job = Job::parse(place.0.join("job.toml"), &text).unwrap();
-    Ledger::create_alone(&job.privacy.ledger).unwrap().register(job.domain()).unwrap();
+    Ledger::create_alone(&job.privacy.ledger).unwrap().register(job.account()).unwrap();
     let out = Some(place.0.join("out.jsonl"));
     let ended = match way {
         "run" => job.run(Live { workers, out, ..Live::default() }),
         way => job.replay(Replay { workers, demo: way == "demo", out, ..Replay::default() }),
     };
-    let spent = Ledger::open(&job.privacy.ledger).unwrap().releases(&job.privacy.domain).unwrap().0;
+    let spent = Ledger::open(&job.privacy.ledger).unwrap().releases(&job.privacy.account).unwrap().0;
     let expected = ended.as_ref().map_or(0, |ended| if way == "demo" { 0 } else { ended.released() });
     assert_eq!(spent, expected, "{way} on {workers} workers: what is sealed is what was released");
     let told = fs::read_to_string(place.0.join("out.jsonl")).unwrap_or_default();
