@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use discreet::accounting::transfer::Goal;
-use discreet::mechanisms::answers::{Field, Query, QueryRow, Schema};
+use discreet::mechanisms::queries::{Field, Query, QueryRow, Schema};
 use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
 use serde_json::Value;

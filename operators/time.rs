@@ -1,16 +1,10 @@
 //! Time, spans of it, and zones: whole microseconds.
 
-mod text;
-mod zone;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
 use crate::invalid::{Invalid, InvalidKind};
-
-pub(crate) use text::in_json;
-#[cfg(feature = "cli")]
-pub(crate) use text::moment;
-pub use text::{Moment, at, in_utc};
-pub use zone::Zone;
-pub(crate) use zone::{known, midnight};
 
 /// A moment: microseconds since 1970-01-01T00:00:00 UTC, leap seconds left out, before it too.
 ///
@@ -118,6 +112,161 @@ impl TryFrom<Result<Span, Invalid>> for Span {
     }
 }
 
+// Moments as people write them.
+
+/// Reads a moment: RFC 3339 with its zone, as `2026-11-01T00:00:00Z`, or a date alone, as `2026-11-01`, which is its
+/// midnight in UTC.
+///
+/// ```
+/// use at;
+///
+/// assert_eq!(at("2026-11-01")?, at("2026-11-01T01:00:00+01:00")?);
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+///
+/// # Errors
+///
+/// Names `time` if it is neither, or not exact: more than six digits of a second, or the second 60.
+pub fn at(text: &str) -> Result<Time, Invalid> {
+    let remedy = "a date or a moment with its zone, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\"";
+    moment(text)
+        .or_else(|| midnight_of(text))
+        .ok_or_else(|| Invalid::new("time", InvalidKind::Malformed, remedy))
+}
+
+/// A moment, however it is said: microseconds, what [`at`] gave, or the text that `at` reads.
+pub trait Moment {
+    /// As microseconds.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, as [`at`] says it.
+    fn moment(self) -> Result<Time, Invalid>;
+}
+
+impl Moment for Time {
+    fn moment(self) -> Result<Time, Invalid> {
+        Ok(self)
+    }
+}
+
+impl Moment for Result<Time, Invalid> {
+    fn moment(self) -> Result<Time, Invalid> {
+        self
+    }
+}
+
+impl Moment for &str {
+    fn moment(self) -> Result<Time, Invalid> {
+        at(self)
+    }
+}
+
+/// A moment in RFC 3339 and UTC for people; beyond the year 9999 it is the end of time.
+pub fn in_utc(time: Time) -> String {
+    Timestamp::from_microsecond(time)
+        .map_or_else(|_| "the end of time".to_owned(), |moment| moment.to_string())
+}
+
+/// A moment in RFC 3339 and UTC, as JSON; what lies beyond the year 9999 has no such name.
+pub(crate) fn in_json(time: Time) -> String {
+    match Timestamp::from_microsecond(time) {
+        Ok(moment) => format!("\"{moment}\""),
+        Err(_) => "null".to_owned(),
+    }
+}
+
+/// A moment in RFC 3339, exactly: what has more than six digits of a second, or the second 60, is none.
+pub(crate) fn moment(text: &str) -> Option<Time> {
+    let bytes = text.as_bytes();
+    let is = |at: usize, set: &[u8]| bytes.get(at).is_some_and(|byte| set.contains(byte));
+    // Seconds are always written, and so is the zone, as `Z` or as hours and minutes.
+    let zone = text.ends_with(['Z', 'z']) || (text.len() >= 25 && is(text.len() - 3, b":"));
+    let shaped = text.is_ascii()
+        && is(4, b"-")
+        && is(7, b"-")
+        && is(10, b"Tt ")
+        && is(13, b":")
+        && is(16, b":")
+        && is(17, b"012345")
+        && zone
+        && !text.contains('[');
+    let moment: Timestamp = if shaped { text.parse().ok()? } else { return None };
+    (moment.subsec_nanosecond() % 1_000 == 0).then(|| moment.as_microsecond())
+}
+
+/// Midnight in UTC of a date with all its digits.
+fn midnight_of(text: &str) -> Option<Time> {
+    let shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    let day: Date = if shaped { text.parse().ok()? } else { return None };
+    Some(Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()?.as_microsecond())
+}
+
+// Time zones, and when their days begin.
+
+/// A time zone by its name in the time zone database, a copy of which is built in: the same on every machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Zone(String);
+
+impl Zone {
+    /// Coordinated universal time: what is meant where no zone is named.
+    pub fn utc() -> Zone {
+        Zone("UTC".into())
+    }
+
+    /// The zone of this name, as the database spells it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none; names `zone`.
+    pub fn named(name: &str) -> Result<Zone, Invalid> {
+        known(name).map(|(zone, _)| zone)
+    }
+
+    /// The names of all zones, the one that most mean first.
+    #[cfg(feature = "cli")]
+    pub(crate) fn names() -> Vec<String> {
+        let all = TimeZoneDatabase::bundled();
+        std::iter::once("UTC".to_owned()).chain(all.available().map(|name| name.to_string())).collect()
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A zone with its rules. They come from the copy that is built in even where another crate has jiff ask the machine.
+pub(crate) fn known(name: &str) -> Result<(Zone, TimeZone), Invalid> {
+    let rules = TimeZoneDatabase::bundled().get(name).ok().filter(|rules| !rules.is_unknown());
+    let named = rules.and_then(|rules| Some((Zone(rules.iana_name()?.to_owned()), rules)));
+    named.ok_or_else(|| {
+        Invalid::new("zone", InvalidKind::Malformed, "the name of a time zone, such as \"Europe/Berlin\"")
+    })
+}
+
+/// The first moment of a day: midnight, the earlier one of two. Where the clock jumps over midnight, the moment of the
+/// jump: an hour after the old midnight (the "compatible" reading) would be a while into the day if it jumped before.
+/// `None` near the years -9999 and 9999.
+pub(crate) fn midnight(rules: &TimeZone, day: Date) -> Option<Time> {
+    let reading = day.at(0, 0, 0, 0);
+    let moment = match rules.to_ambiguous_timestamp(reading).offset() {
+        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
+            offset.to_timestamp(reading).ok()?
+        }
+        AmbiguousOffset::Gap { after, .. } => {
+            // By the new clock this midnight was before the jump, by less than the jump is long.
+            let before = after.to_timestamp(reading).ok()?;
+            rules.following(before).find(|jump| jump.offset() == after)?.timestamp()
+        }
+    };
+    Some(moment.as_microsecond())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,5 +305,106 @@ mod tests {
     #[test]
     fn what_is_added_to_the_end_of_a_window_stays_before_the_end_of_time() {
         assert!(LIMIT.checked_add(LIMIT).and_then(|sum| sum.checked_add(LIMIT)).unwrap() < Time::MAX);
+    }
+}
+
+#[cfg(test)]
+mod text_tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact() {
+        for (text, micros) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01t00:00:00z", 0),
+            ("1970-01-01 00:00:00Z", 0),
+            ("1970-01-01T01:00:00+01:00", 0),
+            ("1969-12-31T23:59:59.999999Z", -1),
+            ("1970-01-01T00:00:00.000001-00:00", 1),
+            ("2003-05-01T00:00:00Z", 1_051_747_200_000_000),
+            ("9999-12-30T00:00:00Z", 253_402_128_000_000_000),
+        ] {
+            assert_eq!(moment(text), Some(micros), "{text}");
+            assert_eq!(at(text), Ok(micros), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_exact_moment_is_refused() {
+        for text in [
+            "",
+            "2003-05-01T00:00:00",
+            "2003-05-01T00:00Z",
+            "20030501T000000Z",
+            "2003-02-30T00:00:00Z",
+            "2003-05-01T24:00:00Z",
+            "2016-12-31T23:59:60Z",
+            "2003-05-01T00:00:00.0000001Z",
+            "2003-05-01T00:00:00Z[Europe/Berlin]",
+            "2003-05-01T00:00:00+02:00[Europe/Berlin]",
+            "2003-05-01T00:00:00Z ",
+            "２003-05-01T00:00:00Z",
+        ] {
+            assert_eq!(moment(text), None, "{text}");
+            assert_eq!(at(text).unwrap_err().field(), "time", "{text}");
+        }
+        assert_eq!(moment("2003-05-01"), None);
+    }
+
+    #[test]
+    fn a_date_alone_is_its_midnight_in_utc() {
+        assert_eq!(at("1970-01-01"), Ok(0));
+        assert_eq!(at("1969-12-31"), Ok(-86_400_000_000));
+        assert_eq!(at("2024-02-29"), at("2024-02-29T00:00:00Z"));
+        for text in
+            ["2026-02-29", "2026-1-1", "20261101", "2026-11-01 ", "01-11-2026", "2026-11", "2026-W44-7"]
+        {
+            assert!(at(text).is_err(), "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod zone_tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::time::at;
+
+    #[test]
+    fn zones_are_known_by_name_on_every_machine() {
+        assert_eq!(Zone::named("Europe/Berlin").unwrap().name(), "Europe/Berlin");
+        assert_eq!(Zone::named("europe/berlin").unwrap(), Zone::named("Europe/Berlin").unwrap());
+        assert_eq!(Zone::named("UTC").unwrap(), Zone::utc());
+        for name in ["", "Europe/Bonn", "+02:00", "CEST", "../../etc/passwd", "Etc/Unknown"] {
+            assert_eq!(Zone::named(name).unwrap_err().field(), "zone", "{name}");
+        }
+    }
+
+    // Each by hand, from the database's own remarks. Refutes the later of two midnights, and in Toronto the compatible
+    // reading: there 23:30 was followed by 00:30.
+    #[test]
+    fn a_day_begins_when_its_date_is_first_read() {
+        for (zone, day, moment) in [
+            ("UTC", date(2024, 2, 29), "2024-02-29T00:00:00Z"),
+            ("Europe/Berlin", date(2026, 3, 30), "2026-03-29T22:00:00Z"),
+            ("America/Sao_Paulo", date(2015, 10, 18), "2015-10-18T03:00:00Z"),
+            ("America/Havana", date(2025, 11, 2), "2025-11-02T04:00:00Z"),
+            ("America/Toronto", date(1919, 3, 31), "1919-03-31T04:30:00Z"),
+            ("Pacific/Apia", date(2011, 12, 30), "2011-12-30T10:00:00Z"),
+            ("Pacific/Apia", date(2011, 12, 31), "2011-12-30T10:00:00Z"),
+        ] {
+            let (_, rules) = known(zone).unwrap();
+            assert_eq!(midnight(&rules, day), at(moment).ok(), "{zone} {day}");
+        }
+    }
+
+    #[test]
+    fn where_the_calendar_ends_no_day_begins() {
+        for name in ["UTC", "America/Havana"] {
+            let (_, rules) = known(name).unwrap();
+            assert_eq!(midnight(&rules, Date::MIN), None);
+            assert_eq!(midnight(&rules, Date::MAX), None);
+        }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use discreet::dataflow::{Pulled, Source, SourceError};
 use discreet::mechanisms::BoundedNoise;
-use discreet::mechanisms::answers::{ColumnStore, Field, Query, QueryRow, Schema, Steps, Value};
+use discreet::mechanisms::queries::{ColumnStore, Field, Query, QueryRow, Schema, Steps, Value};
 use discreet::prelude::*;
 
 const PEOPLE: u64 = 1_000_000;

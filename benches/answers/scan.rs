@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use discreet::mechanisms::Range;
-use discreet::mechanisms::answers::{ColumnStore, Field, MatchedTotals, QueryRow, Schema, Steps};
+use discreet::mechanisms::queries::{ColumnStore, Field, MatchedTotals, QueryRow, Schema, Steps};
 
 const RECORDS: usize = 1_000_000;
 const ROUNDS: usize = 15;

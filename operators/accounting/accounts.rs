@@ -8,23 +8,21 @@
 //! of what the person has in the window is protected, and without that part the bound may keep other records, keys and values:
 //! such a window is cut, and costs its [partial price](ReleaseCost::partial).
 
-mod place;
-mod prices;
-mod stretches;
+mod entries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::{Bound, RangeInclusive};
 
-pub(crate) use place::EntryKey;
-pub(crate) use prices::Prices;
-use stretches::{Stretches, nearby};
+pub(crate) use entries::EntryKey;
+pub(crate) use entries::Prices;
+use entries::{Stretches, nearby};
 
 use super::amount::PrivacyCost;
 use super::cost::ReleaseCost;
+use super::cost::{Adjacency, Relation};
 use super::filter::{BudgetExceeded, PrivacyFilter};
 use super::interval::Interval;
-use super::neighbours::{Adjacency, Relation};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// What is promised, as long as no account refuses.

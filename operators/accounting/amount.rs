@@ -15,8 +15,8 @@ use std::fmt;
 
 use super::convert;
 use super::number;
-use super::orders::{ORDERS, Omega};
 use super::renyi;
+use super::renyi::{ORDERS, Omega};
 use super::units::BudgetUnits;
 use crate::invalid::{Invalid, InvalidKind};
 

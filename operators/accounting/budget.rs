@@ -3,7 +3,7 @@
 use super::amount::PrivacyCost;
 use super::convert;
 use super::number;
-use super::orders::Omega;
+use super::renyi::Omega;
 use super::units::BudgetUnits;
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};

@@ -1,14 +1,14 @@
 //! A mechanism as the accountants see it: its law, or the cost that is claimed for it, and what each currency makes of
 //! that.
 
-use super::convert;
+use super::cost::Adjacency;
 use super::discrete_gaussian::DiscreteGaussianCost;
 use super::gaussian::GaussianCost;
 use super::laplace::DiscreteLaplaceCost;
-use super::number::{self, EPSILON_LIMIT, MARGIN};
+use super::number::{EPSILON_LIMIT, MARGIN};
 use super::pld::{Bundle, Pair};
-use super::renyi;
-use crate::invalid::Invalid;
+use super::{convert, number, renyi};
+use crate::invalid::{Invalid, InvalidKind};
 
 /// One mechanism, with parameters in range.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,5 +177,199 @@ impl AccountedMechanism {
             MechanismKind::Zcdp { rho } => return bundle.add_zcdp(rho * count as f64 * (1.0 + MARGIN)),
         };
         bundle.add(&pair, count)
+    }
+}
+
+// A list of mechanisms, priced in four ways side by side: what `discreet price` prints.
+//
+// The list is fixed before any of its mechanisms answers. All four are upper bounds; the least is the best. Privacy
+// loss distributions are exact where the law of every mechanism is known, so they win unless the list holds a `zcdp`
+// entry of which nothing else is known.
+
+/// Mechanisms and how often each is used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    entries: Vec<(AccountedMechanism, u64)>,
+}
+
+impl Listing {
+    /// Adds `count` uses of a mechanism.
+    ///
+    /// # Errors
+    /// Names `count` outside 1..=2^40.
+    pub fn add(&mut self, mechanism: AccountedMechanism, count: u64) -> Result<(), Invalid> {
+        number::shift("count", count)?;
+        self.entries.push((mechanism, count));
+        Ok(())
+    }
+
+    /// By basic composition: the epsilons' sum. What `delta` leaves beside the mechanisms' own deltas is divided evenly
+    /// among those that have no epsilon without one. Infinite where one of them has no epsilon up to 500.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn basic(&self, delta: f64) -> Result<f64, Invalid> {
+        let left = self.left(delta)?;
+        let sharing = |(mechanism, _): &&(AccountedMechanism, u64)| mechanism.epsilon().is_none();
+        let count: f64 = self.entries.iter().filter(sharing).map(|(_, count)| *count as f64).sum();
+        let share = left / count.max(1.0) * (1.0 - MARGIN);
+        Ok(self.total(|mechanism| mechanism.epsilon_at(share)))
+    }
+
+    /// The zCDP cost of the list, beside the mechanisms' own deltas.
+    pub fn rho(&self) -> f64 {
+        self.total(AccountedMechanism::rho)
+    }
+
+    /// By zCDP.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn zcdp(&self, delta: f64) -> Result<f64, Invalid> {
+        let (left, rho) = (self.left(delta)?, self.rho());
+        convert::epsilon_of_renyi(|order| rho * order, f64::INFINITY, left)
+    }
+
+    /// By Rényi divergences of every order.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn renyi(&self, delta: f64) -> Result<f64, Invalid> {
+        let left = self.left(delta)?;
+        convert::epsilon_of_renyi(|order| self.total(|mechanism| mechanism.renyi(order)), f64::INFINITY, left)
+    }
+
+    /// By privacy loss distributions.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing; and an entry, counted from 1, with its parameter, as in
+    /// `entry 2: sigma`, where the noise is less than this accountant can compute.
+    pub fn pld(&self, delta: f64) -> Result<f64, Invalid> {
+        self.left(delta)?;
+        let empty = Bundle::new(Adjacency::PERSON);
+        let bundle =
+            self.entries.iter().enumerate().try_fold(empty, |bundle, (index, (mechanism, count))| {
+                mechanism.join(bundle, *count).map_err(|refused| of_entry(index + 1, &refused))
+            })?;
+        bundle.epsilon(delta)
+    }
+
+    /// What `delta` leaves beside the mechanisms' own.
+    fn left(&self, delta: f64) -> Result<f64, Invalid> {
+        if self.entries.is_empty() {
+            return Err(Invalid::new("mechanisms", InvalidKind::Empty, "at least one"));
+        }
+        let left = number::probability("delta", delta)? - self.total(AccountedMechanism::delta);
+        if left > 0.0 {
+            return Ok(left);
+        }
+        Err(Invalid::new(
+            "delta",
+            InvalidKind::TooSmall,
+            "more than the listed mechanisms' own deltas together",
+        ))
+    }
+
+    /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not matter.
+    fn total(&self, of: impl Fn(&AccountedMechanism) -> f64) -> f64 {
+        let mut parts: Vec<f64> =
+            self.entries.iter().map(|(mechanism, count)| of(mechanism) * *count as f64).collect();
+        parts.sort_by(f64::total_cmp);
+        parts.iter().sum::<f64>() * (1.0 + MARGIN)
+    }
+}
+
+/// The same refusal, with the number of the entry, from 1 on.
+fn of_entry(number: usize, refused: &Invalid) -> Invalid {
+    Invalid::new(format!("entry {number}: {}", refused.field()), refused.kind(), refused.remedy().to_owned())
+}
+
+#[cfg(test)]
+#[path = "listing_oracle.rs"]
+mod oracle;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(entries: &[(AccountedMechanism, u64)]) -> Listing {
+        let mut listing = Listing::default();
+        for (mechanism, count) in entries {
+            listing.add(*mechanism, *count).unwrap();
+        }
+        listing
+    }
+
+    // Rows of the reference table at delta = 1e-6: the exact epsilon, and what Rényi divergences of few orders make of it.
+    #[test]
+    fn tables_are_met_from_above() {
+        for (entries, exact, by_renyi) in [
+            (vec![(AccountedMechanism::laplace(50.0, 1.0), 1000)], 2.90539956634, 3.1120323),
+            (vec![(AccountedMechanism::gaussian(200.0, 1.0), 10_000)], 2.25408465022, 2.4191025),
+            (vec![(AccountedMechanism::pure(0.01), 10_000)], 4.885515601007384, 5.220094762978242),
+            (
+                vec![
+                    (AccountedMechanism::laplace(10.0, 1.0), 10),
+                    (AccountedMechanism::gaussian(10.0, 1.0), 10),
+                ],
+                1.90115815428,
+                2.0234298,
+            ),
+        ] {
+            let entries: Vec<_> =
+                entries.into_iter().map(|(mechanism, count)| (mechanism.unwrap(), count)).collect();
+            let listing = listing(&entries);
+            let (pld, renyi) = (listing.pld(1e-6).unwrap(), listing.renyi(1e-6).unwrap());
+            assert!(pld >= exact * (1.0 - 4e-7) && pld <= exact * (1.0 + 2e-6), "{pld} {exact}");
+            assert!(renyi > exact && renyi <= by_renyi * (1.0 + 1e-6), "{renyi} {by_renyi}");
+            let (zcdp, basic) = (listing.zcdp(1e-6).unwrap(), listing.basic(1e-6).unwrap());
+            assert!(renyi <= zcdp * (1.0 + 1e-9) && zcdp < basic, "{renyi} {zcdp} {basic}");
+        }
+    }
+
+    // By hand: 3 / 50 + 2 * .1 + .5 = .76, no delta needed; with one Gaussian, its own epsilon at what is left.
+    #[test]
+    fn basic_composition_adds_up() {
+        let pure = [
+            (AccountedMechanism::laplace(50.0, 1.0).unwrap(), 3),
+            (AccountedMechanism::pure(0.1).unwrap(), 2),
+            (AccountedMechanism::approximate(0.5, 1e-7).unwrap(), 1),
+        ];
+        assert!((listing(&pure).basic(1e-6).unwrap() - 0.76).abs() < 1e-9);
+        let gaussian = [
+            (AccountedMechanism::gaussian(1.0, 1.0).unwrap(), 1),
+            (AccountedMechanism::pure(0.1).unwrap(), 1),
+        ];
+        assert!((listing(&gaussian).basic(1e-6).unwrap() - 4.98655411746).abs() < 1e-8);
+        // Two share the delta: each has the epsilon of 5e-7, by 40-digit arithmetic 5.03020075946.
+        let two = [(AccountedMechanism::gaussian(1.0, 1.0).unwrap(), 2)];
+        assert!((listing(&two).basic(1e-6).unwrap() - 2.0 * 5.03020075946).abs() < 1e-7);
+        assert_eq!(listing(&pure).basic(1e-7).unwrap_err().field(), "delta");
+        assert_eq!(Listing::default().pld(1e-7).unwrap_err().field(), "mechanisms");
+    }
+
+    // Costs rise with the count and fall with the noise, by every way of adding them up.
+    #[test]
+    fn more_uses_and_less_noise_never_cost_less() {
+        let ways = |scale: f64, count| {
+            let listing = listing(&[
+                (AccountedMechanism::discrete_laplace(scale, 3).unwrap(), count),
+                (AccountedMechanism::discrete_gaussian(2.0 * scale, 1).unwrap(), count),
+                (AccountedMechanism::approximate(0.01, 1e-12).unwrap(), count),
+            ]);
+            [listing.pld(1e-6), listing.renyi(1e-6), listing.zcdp(1e-6), listing.basic(1e-6)]
+                .map(Result::unwrap)
+        };
+        let mut last = [0.0; 4];
+        for count in [1, 2, 3, 10, 100] {
+            let (found, less) = (ways(40.0, count), ways(42.0, count));
+            for way in 0..4 {
+                assert!(
+                    found[way] > last[way] && found[way] > less[way],
+                    "{count} {way}: {found:?} {less:?}"
+                );
+            }
+            last = found;
+        }
     }
 }

@@ -1,18 +1,23 @@
 //! `discreet calibrate`: from a budget to the noise that keeps it.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
-use discreet::accounting::{Budget, DiscreteGaussianCost, DiscreteLaplaceCost};
+use discreet::accounting::bounded::{
+    BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, Fineness, NoiseShape, published_bound,
+};
+use discreet::accounting::transfer::Goal;
+use discreet::accounting::{
+    Budget, DiscreteGaussianCost, DiscreteLaplaceCost, GaussianCost, Randomizer, Shuffle,
+};
 use serde_json::{Map, Value, json};
 
-use super::adaptive::Adaptive;
-use super::bounded::BoundedArgs;
-use super::found::FoundArgs;
+use super::means::FoundArgs;
+use super::means::StableArgs;
 use super::ranks::{Max, QuantileOf};
 use super::running::{Sliding, SoFar};
 use super::shape::ShapeOf;
-use super::shuffle::Shuffled;
-use super::stable::StableArgs;
-use super::{Refusal, number, whole};
+use super::{CANNOT_WRITE, Refusal, number, whole};
 
 /// The mechanisms that can be calibrated.
 #[derive(Debug, clap::Subcommand)]
@@ -200,5 +205,273 @@ impl CalibrationAnswer {
             interval = self.interval,
             cost = cost.join(", "),
         )
+    }
+}
+
+// `discreet calibrate adaptive`: how many questions, each chosen by earlier answers, a data set can answer truly.
+
+/// What the answers must keep.
+#[derive(Debug, Args)]
+pub(crate) struct Adaptive {
+    /// How many people the data holds, drawn independently from the population
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// How far every answer, a share of people, may be from the population's
+    #[arg(long, allow_negative_numbers = true)]
+    error: String,
+    /// The probability with which any of them may be farther
+    #[arg(long, allow_negative_numbers = true)]
+    failure: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Adaptive {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let people = whole("people", &self.people)?;
+        let (error, failure) = (number("error", &self.error)?, number("failure", &self.failure)?);
+        let goal = Goal::new(people, error, failure)?;
+        let (plan, sigma) = goal.plan_gaussian()?;
+        // Where a Gaussian can answer at all, so can bounded noise; to print the one does not hang on the other.
+        let bounded = goal.plan_bounded().ok();
+        let fresh = goal.fresh();
+        let ratio = |more: u64| more as f64 / plan.questions as f64;
+        if self.json {
+            let bounded = bounded.map(|(plan, noise)| {
+                json!({
+                    "questions": plan.questions,
+                    "bound": noise.bound(),
+                    "shape": noise.shape().to_string(),
+                    "sd": noise.unit_deviation(),
+                    "cost": { "epsilon": noise.epsilon(), "delta": noise.delta() },
+                    "sample": { "error": noise.bound(), "failure": 0.0 },
+                    "ratio": ratio(plan.questions),
+                })
+            });
+            let line = json!({
+                "mechanism": "gaussian",
+                "people": people,
+                "error": error,
+                "failure": failure,
+                "questions": plan.questions,
+                "sigma": sigma,
+                "cost": { "epsilon": plan.epsilon, "delta": plan.delta },
+                "sample": { "error": plan.sample_error, "failure": plan.sample_failure },
+                "fresh": { "questions": fresh },
+                "bounded": bounded,
+            });
+            return Ok(format!("{line}\n"));
+        }
+        let more = bounded.map_or_else(String::new, |(plan, noise)| {
+            format!(
+                "bounded  {questions} questions, {ratio:.2} times as many, with noise that never exceeds {bound:.2} people\n         \
+                 ({shape}); epsilon = {epsilon:.6}, delta = {delta:e}, certified\n",
+                questions = plan.questions,
+                ratio = ratio(plan.questions),
+                bound = noise.bound(),
+                shape = noise.shape(),
+                epsilon = noise.epsilon(),
+                delta = noise.delta(),
+            )
+        });
+        Ok(format!(
+            "answers  {questions} questions \"how many of the {people} people ..?\", each chosen by looking at the\n         \
+             answers before, all within {error} of the population's share, but for probability {failure}\n\
+             noise    discrete Gaussian, sigma = {sigma:.3}\n\
+             cost     epsilon = {epsilon:.6}, delta = {delta:e} for one person replaced, all answers together\n\
+             {more}without  {fresh} questions, if each had to see data that no other question sees\n\n\
+             By the transfer theorem: privacy keeps the answers from fitting the sample. The people must have been drawn\n\
+             independently from the population that the answers speak of.\n",
+            questions = plan.questions,
+            epsilon = plan.epsilon,
+            delta = plan.delta,
+        ))
+    }
+}
+
+// `discreet calibrate bounded`: noise that never exceeds a bound, for many adaptive answers.
+
+/// How many answers, and what they may cost together.
+#[derive(Debug, Args)]
+pub(crate) struct BoundedArgs {
+    /// How many answers; each question may depend on the answers before
+    #[arg(long, allow_negative_numbers = true)]
+    queries: String,
+    /// The bound of the privacy loss of all answers together
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: String,
+    /// The probability left beyond epsilon
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2; else the best is
+    /// looked for
+    #[arg(long, allow_hyphen_values = true)]
+    shape: Option<String>,
+    /// What is to be small: bound, rms, or the weight of the bound between the two, such as 0.5
+    #[arg(long, allow_hyphen_values = true, default_value = "bound")]
+    goal: String,
+    /// A file to write the integer weights of the noise to, with all that its delta can be recomputed from, as one JSON object
+    #[arg(long)]
+    weights: Option<PathBuf>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many times of 100 the Gaussian keeps the error that is printed beside the bound.
+const LARGEST_CONFIDENCE: f64 = 0.95;
+
+impl BoundedArgs {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let queries = whole("queries", &self.queries)?;
+        let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
+        let goal = match self.goal.as_str() {
+            "bound" => BoundedNoiseGoal::Bound,
+            "rms" => BoundedNoiseGoal::Rms,
+            weight => BoundedNoiseGoal::Mixed(number("goal", weight)?),
+        };
+        let mut asked = BoundedNoiseRequest::new(queries, epsilon, delta)?.goal(goal)?;
+        let shape = self.shape.as_deref().map(str::parse::<NoiseShape>).transpose()?;
+        if let Some(shape) = shape {
+            asked = asked.shape(shape);
+        }
+        let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default())?;
+        // The published algorithm has shapes of its own; the second is the one it is run with.
+        let published = shape
+            .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())
+            .map_or_else(|| published_bound(&NoiseShape::published(2)?, queries, epsilon, delta), Ok)?;
+        let sigma = GaussianCost::calibrate(epsilon, delta, (queries as f64).sqrt())?;
+        let largest = GaussianCost::largest(sigma, queries, LARGEST_CONFIDENCE)?;
+        let (bound, deviation) = (noise.bound(), noise.unit_deviation());
+        if let Some(path) = &self.weights {
+            export(&noise, path)?;
+        }
+        if self.json {
+            let line = json!({
+                "mechanism": "bounded",
+                "queries": queries,
+                "bound": bound,
+                "shape": noise.shape().to_string(),
+                "sd": deviation,
+                "published_bound": published,
+                "gaussian_sigma": sigma,
+                "gaussian_max95": largest,
+                "epsilon": noise.epsilon(),
+                "delta": noise.delta(),
+                "certified": true,
+            });
+            return Ok(format!("{line}\n"));
+        }
+        Ok(format!(
+            "noise     {shape}, {steps} steps a unit\n\
+             bound     {bound:.4}: no answer errs by more, ever; standard deviation {deviation:.4}\n\
+             answers   {queries}, each question chosen by looking at the answers before\n\
+             cost      epsilon = {epsilon}, delta = {delta:e} for all answers together, certified\n\
+             beside    {published:.4} by the published calibration;\n          \
+             the Gaussian: standard deviation {sigma:.4}, all {queries} within {largest:.4} in 95 of 100 cases\n\n\
+             This is for counts that one person can change by at most 1; for others, multiply. The answers are paid for at\n\
+             once, as a whole, and those that are never asked for are not paid back.\n",
+            shape = noise.shape(),
+            steps = noise.shift(),
+            epsilon = noise.epsilon(),
+            delta = noise.delta(),
+        ))
+    }
+}
+
+/// Writes the law: `weights[j]` is the weight of noise `j` steps and of `-j`, `shift` the steps that a person moves an answer
+/// by. The delta of one answer is the sum of what exceeds `e^epsilon` times its neighbour, over the sum of all weights.
+fn export(noise: &CalibratedBoundedNoise, path: &Path) -> Result<(), Refusal> {
+    let law = json!({
+        "mechanism": "bounded",
+        "queries": noise.queries(),
+        "epsilon": noise.epsilon(),
+        "delta": noise.delta(),
+        "shape": noise.shape().to_string(),
+        "shift": noise.shift(),
+        "weights": noise.weights(),
+    });
+    std::fs::write(path, format!("{law}\n")).map_err(|error| {
+        let message =
+            format!("weights: {}: {}; give a file that can be written", path.display(), error.kind());
+        Refusal::with(CANNOT_WRITE, message)
+    })
+}
+
+// `discreet calibrate shuffle`: what reports cost once they are shuffled, or how private they must be by themselves.
+
+/// A batch of reports, and either their own epsilon or the one wanted of the whole.
+#[derive(Debug, Args)]
+pub(crate) struct Shuffled {
+    /// How many honest people report at least
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// The epsilon of each report by itself
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        required_unless_present = "epsilon",
+        conflicts_with = "epsilon"
+    )]
+    local_epsilon: Option<String>,
+    /// The epsilon wanted of the whole: finds the largest local one that keeps it
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: Option<String>,
+    /// The delta of the whole
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// The reports are randomised response among so many choices; any randomiser otherwise
+    #[arg(long, allow_negative_numbers = true)]
+    choices: Option<String>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Shuffled {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let people = whole("people", &self.people)?;
+        let delta = number("delta", &self.delta)?;
+        let randomizer = match self.choices.as_deref().map(|text| whole("choices", text)).transpose()? {
+            Some(choices) => Randomizer::Response { choices: u32::try_from(choices).unwrap_or(u32::MAX) },
+            None => Randomizer::Any,
+        };
+        let local = match (&self.local_epsilon, &self.epsilon) {
+            (Some(local), _) => number("local-epsilon", local)?,
+            (None, Some(epsilon)) => {
+                Shuffle::calibrate(people, number("epsilon", epsilon)?, delta, randomizer)?
+            }
+            // The parser asks for one of the two.
+            (None, None) => {
+                return Err(Refusal::new("local-epsilon: found nothing; give it, or epsilon"));
+            }
+        };
+        let shuffle = Shuffle::new(people, local, randomizer)?;
+        let (clones, closed) = (shuffle.epsilon(delta)?, shuffle.epsilon_closed(delta)?);
+        let epsilon = clones.min(closed);
+        if self.json {
+            let line = json!({
+                "mechanism": "shuffle",
+                "people": people,
+                "local_epsilon": local,
+                "delta": delta,
+                "clones": { "epsilon": clones },
+                "closed": { "epsilon": closed },
+                "cost": { "epsilon": epsilon, "delta": delta },
+            });
+            return Ok(format!("{line}\n"));
+        }
+        Ok(format!(
+            "reports  {people} people, each report {local}-private by itself\n\
+             cost     epsilon = {epsilon}, delta = {delta:e} for one person's report replaced\n\
+             by       {clones:.6} from the exact sum over clones, {closed:.6} from the closed form\n\n\
+             This holds if only the sorted reports are seen, nobody's name, time or worker beside them, and if at least\n\
+             {people} of them come from people who follow the rule. For one person more or less, let whoever is absent\n\
+             report from a fixed input.\n"
+        ))
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::job::config::{RecordFormat, SourcePlace, declare_fields};
+use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, declare_fields};
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
@@ -145,5 +145,49 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
         Some(Ok(_)) => Ok(()),
         Some(Err(error)) => Err(unread(error.path(), error.error())),
         None => Err(gone(path, "found no file of such a name")),
+    }
+}
+
+// `discreet plan`: what a job will release, and what that costs.
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanOf {
+    /// The job file
+    config: PathBuf,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl PlanOf {
+    pub(crate) fn run(self) -> Result<String, Refusal> {
+        let job = Job::open(&self.config)?;
+        let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        if self.json {
+            // Numbers and texts under names have a JSON form.
+            let line = serde_json::to_string(&plan).map_err(|error| Refusal::new(error.to_string()))?;
+            return Ok(format!("{line}\n"));
+        }
+        Ok(plan.to_string())
+    }
+}
+
+// `discreet fields`: the fields of a job file.
+
+#[derive(Debug, Args)]
+pub(crate) struct FieldsOf {
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl FieldsOf {
+    pub(crate) fn run(self) -> String {
+        if self.json {
+            return format!("{}\n", json!({ "fields": JOB_FIELDS }));
+        }
+        let width = JOB_FIELDS.iter().map(|field| field.path.len()).max().unwrap_or_default();
+        let line = |field: &JobField| format!("{:width$}  {}\n", field.path, field.takes());
+        JOB_FIELDS.iter().map(line).collect()
     }
 }

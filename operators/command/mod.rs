@@ -1,26 +1,16 @@
 //! The command line: one file a subcommand. Each turns words into a call of the library and its answer into one page,
 //! or one line of JSON.
 
-mod adaptive;
-mod bounded;
 mod calibrate;
 mod check;
-mod cluster;
-mod fields;
-mod found;
 mod ledger;
-mod live;
-mod lookers;
-mod plan;
+mod means;
+mod observers;
 mod price;
 mod ranks;
-mod repair;
-mod replay;
+mod run;
 mod running;
 mod shape;
-mod shuffle;
-mod signals;
-mod stable;
 mod synth;
 
 use std::fmt;
@@ -56,13 +46,13 @@ pub(crate) enum Command {
     /// Look at a job file, and with --connect at what it needs; nothing is spent
     Check(check::Check),
     /// List the fields of a job file, each with the value that it takes
-    Fields(fields::FieldsOf),
+    Fields(check::FieldsOf),
     /// Say what a job will release and what it costs, before there is data
-    Plan(plan::PlanOf),
+    Plan(check::PlanOf),
     /// Run a job file over an input that ends, or show on open data what it would do
-    Replay(replay::ReplayArgs),
+    Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
-    Run(live::RunArgs),
+    Run(run::RunArgs),
     /// Say how much noise a budget asks for, what it costs and how large its error is
     Calibrate {
         #[command(subcommand)]
@@ -82,7 +72,7 @@ pub(crate) enum Command {
 impl Command {
     /// Does what was asked, prints the answer or the refusal, and says how it went.
     pub(crate) fn run(self) -> ExitCode {
-        signals::survive_file_limits();
+        run::survive_file_limits();
         let answer = match self {
             Command::Check(check) => check.run().map(Done::Said),
             Command::Fields(fields) => Ok(Done::Said(fields.run())),
@@ -100,7 +90,7 @@ impl Command {
             Ok(Done::Ran { finished, code, json }) => {
                 let said = if json { ended(&finished) } else { finished.to_string() };
                 if let Some(warning) = lost(finished.lost()) {
-                    lookers::warn(&warning);
+                    observers::warn(&warning);
                 }
                 (writeln!(io::stderr(), "{said}"), ExitCode::from(code))
             }

@@ -185,8 +185,8 @@
 pub mod bounding;
 mod driver;
 mod engine;
+mod pipeline;
 mod release;
-mod sentence;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -198,17 +198,17 @@ pub use driver::{
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, Peers};
 pub use engine::{Scope, StreamVec, Travels};
-#[cfg(feature = "cli")]
-pub(crate) use release::hand_over;
-pub use release::{Deliver, LeavingRelease, Unanswered};
-#[doc(hidden)]
-pub use release::{StatisticSchedule, Title, WindowStatistic};
-pub use sentence::{
+pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, Changing, CountingByKey, GroupingKey,
     KeyedAggregation, MeanOf, Named, NamedRecords, Naming, Once, Owned, People, Person, Private,
     ProtectedUnit, Ranking, Records, Replies, Searching, SumsByKey, TakesBack, Tallied, Unnamed, Unplaced,
     Vector, Windowed,
 };
 #[cfg(feature = "cli")]
-pub(crate) use sentence::{CHOICE, Everything, ExactCells, Terms, charge, terms};
+pub(crate) use pipeline::{CHOICE, Everything, ExactCells, Terms, charge, terms};
+#[cfg(feature = "cli")]
+pub(crate) use release::hand_over;
+pub use release::{Deliver, LeavingRelease, Unanswered};
+#[doc(hidden)]
+pub use release::{StatisticSchedule, Title, WindowStatistic};
 pub use windows::{Calendar, Clock, Schedule, SystemClock};

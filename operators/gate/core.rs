@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use super::doubt::HaltReason;
+use super::request::HaltReason;
 use crate::ledger::ReleaseStatus;
 
 /// A row of the ledger, as read back.

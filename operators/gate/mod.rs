@@ -94,28 +94,22 @@
 //! [`Digest::of_version`]: crate::ledger::Digest::of_version
 //! [`Release::part`]: crate::ledger::ReleaseId::part
 
-mod budget;
 mod core;
-mod desk;
-mod doubt;
-mod listeners;
+mod handle;
 #[cfg(test)]
 mod model;
 mod opening;
-mod patience;
 mod request;
+mod state;
 #[cfg(test)]
 mod tests;
 mod thread;
-mod turns;
-mod vault;
-mod welcome;
 
 pub use core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord, Uncertainty};
-pub use desk::{Gate, GateHandle};
-pub use doubt::HaltReason;
+pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
+pub use request::HaltReason;
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
-pub use welcome::Memory;
+pub use state::Memory;

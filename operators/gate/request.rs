@@ -1,13 +1,15 @@
 //! What goes into the gate and what comes out: all that it ever sees of a statistic or a mechanism.
 
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::accounting::{Interval, PrivacyCost};
-use crate::ledger::{Charge, Digest, Forecast, Name, ReleaseId, Row};
+use crate::ledger::{
+    Charge, Claim, Digest, Forecast, Ledger, LedgerError, LedgerErrorKind, Name, ReleaseId, Row,
+};
 use crate::noise::NoiseSource;
-
-use super::doubt::HaltReason;
 
 /// A window's exact statistic with the mechanism that will noise it.
 ///
@@ -125,4 +127,203 @@ pub struct BudgetStatus {
     /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the order in which
     /// their windows were handed in.
     pub order: u64,
+}
+
+// Releases that were handed in and wait, in the order in which they came: rows are written in that order and in no other,
+// whatever else is on its way.
+
+/// A release that the gate was given.
+pub(super) enum HandedRelease {
+    /// It asks for its row.
+    Wanted(ReleaseRequest),
+    /// Its time has passed.
+    Missed(ReleaseId),
+}
+
+impl HandedRelease {
+    fn release(&self) -> &ReleaseId {
+        match self {
+            HandedRelease::Wanted(request) => &request.release,
+            HandedRelease::Missed(release) => release,
+        }
+    }
+
+    fn keeps_state(&self) -> bool {
+        matches!(self, HandedRelease::Wanted(request) if request.sealable.keeps_state())
+    }
+}
+
+/// Releases that wait for their turn.
+#[derive(Default)]
+pub(super) struct Turns {
+    waiting: VecDeque<HandedRelease>,
+    ids: HashSet<Digest>,
+}
+
+impl Turns {
+    /// Says whether this release waits for its turn.
+    pub(super) fn waits(&self, id: &Digest) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Says whether no release waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds a release behind the others. One that waits already waits once.
+    pub(super) fn queue(&mut self, handed: HandedRelease) {
+        if self.ids.insert(handed.release().id()) {
+            self.waiting.push_back(handed);
+        }
+    }
+
+    /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one, for the next one
+    /// needs what it has sealed.
+    pub(super) fn next(&mut self) -> Vec<HandedRelease> {
+        let (mut ready, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
+        while let Some(next) = self.waiting.front() {
+            if next.keeps_state() && !drawn.insert(next.release().name.clone()) {
+                break;
+            }
+            self.ids.remove(&next.release().id());
+            ready.extend(self.waiting.pop_front());
+        }
+        ready
+    }
+}
+
+// Why a gate stops.
+
+/// Why the gate no longer releases anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum HaltReason {
+    /// A later process of the same job holds the fence.
+    Fenced,
+    /// The ledger is torn or edited.
+    Ledger,
+    /// The ledger is an older copy: it does not hold what has been published from it.
+    Behind,
+    /// The input was abandoned before it was complete.
+    Incomplete,
+    /// It is not known whether a commit took place.
+    Unknown,
+    /// The operating system gave no randomness.
+    NoRandomness,
+    /// The gate was closed, or its thread died.
+    Ended,
+}
+
+impl HaltReason {
+    /// What a ledger's trouble means for a gate that cannot go on with it.
+    pub(super) fn about(trouble: &LedgerError) -> HaltReason {
+        match trouble.kind() {
+            LedgerErrorKind::Fenced => HaltReason::Fenced,
+            LedgerErrorKind::Unknown => HaltReason::Unknown,
+            _ => HaltReason::Ledger,
+        }
+    }
+}
+
+impl fmt::Display for HaltReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HaltReason::Fenced => "ledger: a later process of this job has taken over",
+            HaltReason::Ledger => "ledger: it is in doubt; nothing more is released from it",
+            HaltReason::Unknown => {
+                "ledger: nobody knows whether the last commit took place; start again, and it is read"
+            }
+            HaltReason::Behind => "ledger: it is an older copy; what was published from it is not in it",
+            HaltReason::NoRandomness => "the operating system gives no randomness",
+            HaltReason::Incomplete => "the input was abandoned before it was complete",
+            HaltReason::Ended => "gate: its thread has ended",
+        })
+    }
+}
+
+/// A doubt with what it came of, as a gate that has halted keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct Halt {
+    pub(super) doubt: HaltReason,
+    /// The ledger's own words, where the doubt is about the ledger.
+    pub(super) cause: Option<String>,
+}
+
+impl From<&Halt> for LedgerError {
+    fn from(halt: &Halt) -> LedgerError {
+        let trouble = LedgerError::from(halt.doubt);
+        match (&halt.cause, halt.doubt) {
+            (Some(cause), HaltReason::Unknown) => {
+                let message = format!("{cause}; what the last commit has become is read at the next start");
+                LedgerError::new(trouble.kind(), message)
+            }
+            (Some(cause), HaltReason::Ledger) => {
+                LedgerError::new(trouble.kind(), format!("{cause}; nothing more is released"))
+            }
+            _ => trouble,
+        }
+    }
+}
+
+/// What is said to whoever asks a gate that has halted.
+impl From<HaltReason> for LedgerError {
+    fn from(doubt: HaltReason) -> LedgerError {
+        let kind = match doubt {
+            HaltReason::Fenced => LedgerErrorKind::Fenced,
+            HaltReason::Unknown => LedgerErrorKind::Unknown,
+            _ => LedgerErrorKind::Doubt,
+        };
+        LedgerError::new(kind, doubt.to_string())
+    }
+}
+
+// How long a gate waits for a server that does not answer. A file is asked once.
+
+/// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
+const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
+
+/// Asks the ledger for what means the same however often it is asked.
+pub(super) fn ask<T>(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    question: impl Fn(&mut Ledger) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
+    match question(ledger) {
+        Ok(answer) => Ok(answer),
+        Err(trouble) if ledger.is_remote() && may_pass(&trouble) => {
+            ask_anew(ledger, claim, &[], |ledger, _| question(ledger))
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Asks over new connections, until there is an answer or patience ends: first for the fence and these rows, then the
+/// question.
+pub(super) fn ask_anew<T>(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    releases: &[ReleaseId],
+    question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
+    let (tries, mut pause) = PATIENCE;
+    let mut last = None;
+    for _ in 0..tries {
+        let rows = ledger.recover(claim, releases);
+        match rows.and_then(|rows| question(ledger, rows)) {
+            Ok(answer) => return Ok(answer),
+            Err(trouble) if may_pass(&trouble) => {
+                last = Some(trouble);
+                std::thread::sleep(pause);
+            }
+            Err(trouble) => return Err(trouble),
+        }
+        pause *= 2;
+    }
+    let last = last.map_or_else(|| "ledger: no answer".to_owned(), |trouble| trouble.to_string());
+    Err(LedgerError::new(LedgerErrorKind::Unknown, last))
+}
+
+fn may_pass(trouble: &LedgerError) -> bool {
+    matches!(trouble.kind(), LedgerErrorKind::Busy | LedgerErrorKind::Unknown)
 }

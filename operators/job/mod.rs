@@ -73,20 +73,19 @@
 //! * **Output of a demonstration.** The true values. A demonstration is for data that may be shown; every
 //!   line is marked as one.
 
-mod bundle;
 pub mod config;
-pub(crate) mod offer;
-mod packed;
 mod paths;
 pub mod plan;
+mod release_group;
+pub(crate) mod release_plan;
 mod run;
 mod sinks;
 mod sources;
 mod text;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
-pub use offer::UnfitJob;
 pub use plan::Plan;
+pub use release_plan::UnfitJob;
 pub use run::{
     Connected, Live, Onlooker, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, Surveyed, Vitals,
 };

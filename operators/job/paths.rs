@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::ledger::durable::directory;
+use crate::ledger::place::directory;
 
 /// The number of symbolic links that are followed before giving up, the same as in Linux.
 const MOST_LINKS: usize = 40;

@@ -11,14 +11,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
+use super::book::Claim;
 use super::book::Ledger;
 use super::charge::{keeper, last_repair};
-use super::claim::Claim;
-use super::columns::encode;
+use super::error::LedgerError;
 use super::name::Name;
+use super::records::encode;
 use super::records::{digest, name, number};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::trouble::LedgerError;
 use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
 use crate::time::Time;

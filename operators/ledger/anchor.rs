@@ -1,11 +1,21 @@
 //! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
 
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 use super::charge::last_repair;
+use super::error::LedgerError;
 use super::name::Name;
+use super::place::{beside, could_be_made, is_absent, remove, sync_name};
+use super::records::{decode, encode};
 use super::records::{digest, number, read_repair};
+use super::rows::Row;
 use super::store::{SqlValue, Store, all, first};
-use super::trouble::LedgerError;
-use crate::accounting::Interval;
+use crate::accounting::{Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 use crate::time::in_utc;
 
@@ -98,4 +108,287 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     Err(LedgerError::doubt(format!(
         "ledger: row {published} was published, {found}; bring back the newest ledger"
     )))
+}
+
+// An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
+// its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
+//
+// One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost and,
+// where that is another, its cost where a stretch of time cuts the window. A
+// torn last line was never told. It is ended and passed over, and not cut: whoever cuts may have been suspended since it
+// looked, and would cut what its successor wrote.
+
+const TITLE: &str = "discreet anchor 2, ledger";
+
+const NO_ANCHOR: &str = "it is no anchor; give the path of one, or of a new file";
+
+/// How a line ends that was torn.
+const TORN: &str = " torn";
+
+/// The anchor of a ledger: a file that is there, or one that [`begin`](Journal::begin) makes.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    ledger: Digest,
+    /// Open for appending: a process that was suspended writes behind what its successor wrote, and not over it.
+    file: Option<File>,
+    /// True of a file whose last line is torn.
+    torn: bool,
+    /// The rows that are there. Not the last alone: a row whose statistic had to wait is told after later ones.
+    known: BTreeSet<i64>,
+    newest: Option<Anchor>,
+}
+
+/// A row that was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnchorEntry {
+    /// Where it stands in its ledger.
+    pub anchor: Anchor,
+    /// The budget that it was charged to.
+    pub domain: Name,
+    /// The time whose data it tells of.
+    pub window: Interval,
+    /// The time that it was charged for.
+    pub time: Interval,
+    /// What it cost, if anything.
+    pub cost: Option<PrivacyCost>,
+    /// What it cost where a stretch of time cuts its window, if that is another amount.
+    pub partial: Option<PrivacyCost>,
+}
+
+impl AnchorEntry {
+    /// Both prices, of what cost something.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        let whole = self.cost.clone()?;
+        Some(Prices { partial: self.partial.clone().unwrap_or_else(|| whole.clone()), whole })
+    }
+}
+
+impl Journal {
+    /// Opens the anchor of a ledger, or finds that one can be made; nothing is written to it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or written, is no anchor, is empty, or is of another ledger.
+    pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, LedgerError> {
+        let refuse = |error: io::Error| trouble(path, &error.to_string());
+        let mut journal = Journal {
+            path: path.to_owned(),
+            ledger: *ledger,
+            file: None,
+            torn: false,
+            known: BTreeSet::new(),
+            newest: None,
+        };
+        if is_absent(path) {
+            could_be_made(path).map_err(refuse)?;
+            return Ok(journal);
+        }
+        let entries = Journal::read_of(path, ledger)?;
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?;
+        let mut end = [b'\n'];
+        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut end)).map_err(refuse)?;
+        journal.torn = end != [b'\n'];
+        journal.newest = entries.last().map(|entry| entry.anchor);
+        journal.known = entries.iter().map(|entry| entry.anchor.sequence).collect();
+        journal.file = Some(file);
+        Ok(journal)
+    }
+
+    /// The last row that it knows.
+    pub fn newest(&self) -> Option<Anchor> {
+        self.newest
+    }
+
+    /// Returns true where there is a file.
+    pub fn is_there(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Makes the file where there is none, and ends a line that was torn.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn begin(&mut self) -> Result<(), LedgerError> {
+        match &mut self.file {
+            None => {
+                make(&self.path, &self.ledger).map_err(|error| trouble(&self.path, &error.to_string()))?;
+                *self = Journal::open(&self.path, &self.ledger)?;
+            }
+            Some(file) => {
+                let refuse = |error: io::Error| trouble(&self.path, &error.to_string());
+                // A crash came after the file had its name, and before its other name was gone.
+                if file.metadata().map_err(refuse)?.nlink() > 1 {
+                    remove(&in_the_making(&self.path, &self.ledger)).map_err(refuse)?;
+                }
+                if self.torn {
+                    file.write_all(format!("{TORN}\n").as_bytes())
+                        .and_then(|()| file.sync_data())
+                        .map_err(refuse)?;
+                    self.torn = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that an anchor knows, oldest first, each row once, whoever wrote it and when.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is empty, or a line of it makes no sense.
+    pub fn read(path: &Path) -> Result<Vec<AnchorEntry>, LedgerError> {
+        read(path).map(|(_, entries)| entries)
+    }
+
+    /// Everything that the anchor of a ledger knows.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Journal::read), and if it is the anchor of another ledger.
+    pub fn read_of(path: &Path, ledger: &Digest) -> Result<Vec<AnchorEntry>, LedgerError> {
+        let (own, entries) = read(path)?;
+        if own == *ledger {
+            return Ok(entries);
+        }
+        let what = "it is of another ledger; give the anchor of this ledger, or the path of a new file, or the ledger that \
+                    it is of";
+        Err(LedgerError::refused(format!("anchor {}: {what}", path.display())))
+    }
+
+    /// Writes the rows that are not there yet, durably.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written: then none of these rows may be told.
+    pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), LedgerError> {
+        let mut new: Vec<&Row> = rows.filter(|row| !self.known.contains(&row.sequence())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let Some(file) = &mut self.file else { return Err(trouble(&self.path, GONE)) };
+        is_in_place(&self.path, file)?;
+        new.sort_by_key(|row| row.sequence());
+        let text: String = new.iter().copied().map(line).collect();
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(|error| trouble(&self.path, &error.to_string()))?;
+        self.known.extend(new.into_iter().map(Row::sequence));
+        Ok(())
+    }
+}
+
+/// What is wrong with an anchor that has lost its name.
+const GONE: &str = "it was removed, or another file was put in its place, while it was in use; bring it back, or start \
+                    again with a new one";
+
+/// Checks that the file still has its name: what is written to a file without one, nobody finds.
+fn is_in_place(path: &Path, file: &File) -> Result<(), LedgerError> {
+    let own = file.metadata().map_err(|error| trouble(path, &error.to_string()))?;
+    let found = fs::metadata(path).ok();
+    if found.is_some_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+        return Ok(());
+    }
+    Err(trouble(path, GONE))
+}
+
+/// The name of an anchor until its title is on the disk; with the ledger's, so that nobody else's file has it.
+pub(crate) fn in_the_making(path: &Path, ledger: &Digest) -> PathBuf {
+    beside(path, &format!(".{:.16}.new", ledger.to_string()))
+}
+
+/// Makes an anchor that knows nothing. It has its name once its title is on the disk: an anchor without a title was emptied
+/// by somebody, and not left by a crash.
+fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
+    let new = in_the_making(path, ledger);
+    // What a crash left is never written to: it may have the anchor's name already.
+    remove(&new)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
+    file.write_all(format!("{TITLE} {ledger}\n").as_bytes()).and_then(|()| file.sync_all())?;
+    match fs::hard_link(&new, path) {
+        Ok(()) => remove(&new)?,
+        // Another process has made one at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove(&new)?,
+        // A file system without hard links.
+        Err(_) => fs::rename(&new, path)?,
+    }
+    sync_name(path)
+}
+
+/// The name of an anchor's ledger, and what the anchor knows.
+fn read(path: &Path) -> Result<(Digest, Vec<AnchorEntry>), LedgerError> {
+    let refuse = |error: io::Error| trouble(path, &error.to_string());
+    // Looked at before it is opened, for opening a pipe waits.
+    let found = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if is_absent(path) => trouble(path, "there is none; give the path of one"),
+        io::ErrorKind::NotFound => {
+            trouble(path, "it is a symbolic link that leads nowhere; mount the disk that it leads to")
+        }
+        _ => refuse(error),
+    });
+    if !found?.is_file() {
+        return Err(trouble(path, "it is no regular file; give the path of one, or of a new file"));
+    }
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => trouble(path, NO_ANCHOR),
+        _ => refuse(error),
+    })?;
+    if text.is_empty() {
+        return Err(trouble(
+            path,
+            "it is empty, and an anchor never is: somebody has emptied it, and an older copy of the ledger would pass for the \
+             newest; bring back the anchor, or remove the file if this ledger is the newest",
+        ));
+    }
+    let lines = (1..).zip(text.split_inclusive('\n'));
+    let whole = |(number, line): (usize, &'_ str)| Some((number, line.strip_suffix('\n')?.to_owned()));
+    let mut lines = lines.filter_map(whole).filter(|(_, line)| !line.ends_with(TORN));
+    let ledger = lines.next().and_then(|(_, title)| Digest::parse(title.strip_prefix(TITLE)?.trim_start()));
+    let ledger = ledger.ok_or_else(|| trouble(path, NO_ANCHOR))?;
+    let broken = |number| trouble(path, &format!("line {number} makes no sense"));
+    let read = |(number, line): (usize, String)| entry(ledger, &line).ok_or_else(|| broken(number));
+    let mut entries: Vec<AnchorEntry> = lines.map(read).collect::<Result<_, _>>()?;
+    entries.sort_by_key(|entry| entry.anchor.sequence);
+    entries.dedup();
+    Ok((ledger, entries))
+}
+
+fn line(row: &Row) -> String {
+    let time = row.charged();
+    let word = |amount: Option<&PrivacyCost>| {
+        amount.and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes))
+    };
+    let (cost, partial) = (word(row.cost()), word(row.partial.as_ref()));
+    let (domain, window) = (&row.release().domain, row.release().window);
+    let [from, until, start, end] = [window.start(), window.end(), time.start(), time.end()];
+    format!("{} {} {domain} {from} {until} {start} {end} {cost} {partial}\n", row.sequence(), row.chain())
+}
+
+fn entry(ledger: Digest, line: &str) -> Option<AnchorEntry> {
+    let mut words = line.split(' ');
+    let mut word = || words.next();
+    let (sequence, chain) = (word()?.parse().ok()?, Digest::parse(word()?)?);
+    let domain = Name::new("domain", word()?).ok()?;
+    let mut interval = || Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok();
+    let (window, time) = (interval()?, interval()?);
+    let amount = |word: &str| match word {
+        "-" => Some(None),
+        amount => Some(Some(decode(&unhex(amount)?)?)),
+    };
+    let (cost, partial) = (amount(word()?)?, amount(word()?)?);
+    Some(AnchorEntry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost, partial })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// An anchor that cannot be read or written leaves open whether the ledger is behind.
+fn trouble(path: &Path, what: &str) -> LedgerError {
+    LedgerError::doubt(format!("anchor {}: {what}", path.display()))
 }

@@ -1,22 +1,19 @@
 //! The ledger as it is used, whichever database keeps it: made, trusted, claimed, sealed and read.
 
 use std::fs;
+use std::fs::File;
 use std::path::Path;
 
-use super::anchor::{self, Anchor, Published};
+use super::anchor::{Anchor, Published};
 use super::charge::{charged, last_repair};
-use super::claim::{Claim, Sealing};
-use super::failpoint;
+use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
-use super::place;
 use super::records::{advance, digest, find, head, number, read_row, rows, write};
-use super::repair;
-use super::rows::{ReleaseId, ReleaseStatus, Row};
-use super::state::{self, State};
+use super::rows::State;
+use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::trouble::{LedgerError, LedgerErrorKind};
-use super::verify;
+use super::{anchor, failpoint, place, repair, rows, verify};
 use crate::canonical::Digest;
 use crate::time::Time;
 
@@ -266,7 +263,7 @@ impl Ledger {
     ///
     /// If it cannot be read.
     pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
-        state::find(&mut *self.store, job, name)
+        rows::find(&mut *self.store, job, name)
     }
 
     /// What was noted beside it, each with its place, in their order.
@@ -275,7 +272,7 @@ impl Ledger {
     ///
     /// If it cannot be read.
     pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, LedgerError> {
-        state::notes(&mut *self.store, job, name)
+        rows::notes(&mut *self.store, job, name)
     }
 
     /// The rows of a job whose delivery is not known, oldest first.
@@ -401,4 +398,58 @@ fn unsound(trouble: LedgerError, place: &Path) -> LedgerError {
         return trouble;
     }
     LedgerError::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
+}
+
+// Who may write to a ledger, and what is written.
+
+/// A job's right to seal, until a later process takes it over.
+#[derive(Debug)]
+pub struct Claim {
+    job: Name,
+    generation: i64,
+    /// Held for as long as the claim lives, so that a second process fails at once instead of at its first seal.
+    _lock: Option<File>,
+}
+
+impl Claim {
+    pub(super) fn new(job: Name, generation: i64, lock: Option<File>) -> Claim {
+        Claim { job, generation, _lock: lock }
+    }
+
+    /// The job.
+    pub(crate) fn job(&self) -> &Name {
+        &self.job
+    }
+
+    /// How many processes of this job have held the claim, this one included.
+    pub fn generation(&self) -> i64 {
+        self.generation
+    }
+
+    /// Whether nobody has taken over. Inside a transaction the answer lasts until its end.
+    pub(super) fn still_stands(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let values = [SqlValue::Text(self.job.as_str())];
+        let generation =
+            first(store, "SELECT generation FROM fence WHERE job = ?1", &values, |row| number(row, 0))?;
+        if generation == Some(self.generation) {
+            return Ok(());
+        }
+        let message = format!("job {}: a later process has taken over", self.job);
+        Err(LedgerError::new(LedgerErrorKind::Fenced, message))
+    }
+}
+
+/// What is to be written about one release.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The release.
+    pub release: ReleaseId,
+    /// How it is paid for. What is skipped costs nothing; nothing else may.
+    pub charge: Option<Charge>,
+    /// What is to become of it, where it fits the budget.
+    pub fate: ReleaseStatus,
+    /// The line that may leave then.
+    pub line: String,
+    /// What its mechanism keeps for the next release, where it keeps anything; written only if this is sealed.
+    pub state: Option<State>,
 }

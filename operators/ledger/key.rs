@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::durable::{beside, sync_name};
-use super::trouble::LedgerError;
+use super::error::LedgerError;
+use super::place::{beside, sync_name};
 use crate::canonical::Digest;
 
 /// A ledger's secret. Erased when it is dropped, and never printed.

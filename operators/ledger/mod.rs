@@ -89,60 +89,49 @@
 //! GRANT DELETE ON visits.noted TO job;
 //! ```
 
+mod account;
 mod agreement;
 mod anchor;
 mod book;
-mod budgets;
 mod charge;
-mod claim;
-mod columns;
-#[cfg(feature = "postgres")]
-mod copy;
-mod domain;
-pub(crate) mod durable;
+mod error;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub mod failpoint;
 mod forecast;
-mod journal;
 mod key;
-pub(crate) mod lines;
 mod name;
-mod pace;
-mod place;
+pub(crate) mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod records;
 mod repair;
-mod rows;
+pub(crate) mod rows;
 #[cfg(test)]
 pub(crate) mod scratch;
-mod shortfall;
 mod sqlite;
-mod state;
 mod store;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod verify;
 
 pub use crate::canonical::Digest;
+pub use account::AccountSpec;
 pub use agreement::VersionTerms;
-pub use anchor::{Anchor, Published};
-pub use book::Ledger;
-pub use claim::{Claim, Sealing};
-pub use domain::AccountSpec;
-pub use forecast::{Forecast, Outlook, Pace};
 #[cfg(test)]
-pub(crate) use journal::in_the_making;
-pub use journal::{AnchorEntry, Journal};
+pub(crate) use anchor::in_the_making;
+pub use anchor::{Anchor, Published};
+pub use anchor::{AnchorEntry, Journal};
+pub use book::Ledger;
+pub use book::{Claim, Sealing};
+pub use charge::Shortfall;
+pub use error::{LedgerError, LedgerErrorKind};
+pub(crate) use forecast::Pacing;
+pub use forecast::{Forecast, Outlook, Pace};
 pub use key::LedgerKey;
 pub use name::Name;
-pub(crate) use pace::Pacing;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
-pub use shortfall::Shortfall;
-pub use state::{Note, State};
-pub use trouble::{LedgerError, LedgerErrorKind};
+pub use rows::{Note, State};

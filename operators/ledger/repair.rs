@@ -4,18 +4,16 @@
 //! be read, accounts, an anchor, a file of releases) is charged, past the cap if need be. No window that starts before the repair and has no
 //! row is ever drawn: it may have been told. What mechanisms kept is gone, so what was paid once is paid again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::agreement;
-use super::anchor::{self, Published};
+use super::anchor::{Anchor, AnchorEntry, Published};
 use super::book::Ledger;
 use super::charge::{fetch, keep, last_repair, unknown_domain};
-use super::durable::{beside, sync_name};
-use super::journal::AnchorEntry;
+use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
-use super::place;
+use super::place::{beside, sync_name};
 use super::records::{
     advance, amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
     read_stated, rows, write, write_amendment, write_domain, write_repair,
@@ -23,12 +21,11 @@ use super::records::{
 use super::rows::{ReleaseId, ReleaseStatus, Repair, Row};
 use super::sqlite::Sqlite;
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::trouble::{LedgerError, LedgerErrorKind};
 use super::verify::Chain;
-use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost};
+use super::{agreement, anchor, place};
+use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost, Promise};
 use crate::canonical::Digest;
-
-mod published;
+use crate::invalid::Invalid;
 
 /// What the operator accepts.
 #[derive(Clone, Debug)]
@@ -141,7 +138,7 @@ fn give_up(
 
     let mut transaction = Transaction::begin(store)?;
     let tables = transaction.store();
-    debts.extend(published::published_debts(tables, &lost)?);
+    debts.extend(published_debts(tables, &lost)?);
     let (sound, mut chain) = head(tables)?;
     let newest = "SELECT COALESCE(max(window_end), ?1) FROM release WHERE job <> 'repair'";
     let newest = first(tables, newest, &[SqlValue::Number(loss.now)], |row| number(row, 0))?;
@@ -379,4 +376,113 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
         }
     }
     Ok(debts)
+}
+
+// What windows cost of which only a file of releases knows.
+//
+// A line names its window and the id of its release, and no price. The id is a hash of the job, the version and the
+// window, and a version binds every parameter of the price; so where the ledger still holds a window of the same version,
+// its dearest one says what a lost one cost at most. Where no version fits, where it has not been charged yet, or where
+// it pays for many windows at once and this one is not among them, the price is unknown: then the window takes what is
+// left of the budget, for it cannot have cost more.
+
+impl Published {
+    /// The same as an anchor of this ledger, where its row is known.
+    pub(in crate::ledger) fn anchor(&self, ledger: Digest) -> Option<Anchor> {
+        self.row.map(|(sequence, chain)| Anchor { ledger, sequence, chain })
+    }
+}
+
+/// What the ledger knows of one version of a statistic.
+#[derive(Default)]
+struct KnownPrices {
+    /// The dearest window that was paid for by itself.
+    dearest: Option<Prices>,
+    /// The times for which it has paid once.
+    lives: Vec<Interval>,
+}
+
+/// Domain, job and version.
+type VersionKey = (Name, Name, Digest);
+
+/// What is charged for rows that are lost.
+pub(super) fn published_debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, LedgerError> {
+    let mut versions: BTreeMap<Name, BTreeMap<VersionKey, KnownPrices>> = BTreeMap::new();
+    let mut debts = Vec::new();
+    let mut unknown: BTreeSet<Name> = BTreeSet::new();
+    for row in lost {
+        if !versions.contains_key(&row.release) {
+            versions.insert(row.release.clone(), known(store, &row.release)?);
+        }
+        let of_release = &versions[&row.release];
+        let is_of = |(domain, job, version): &VersionKey| {
+            let release = ReleaseId {
+                domain: domain.clone(),
+                job: job.clone(),
+                version: *version,
+                name: row.release.clone(),
+                window: row.window,
+                part: None,
+            };
+            row.id == Some(release.id())
+        };
+        let prepaid = |life: &Interval| life.start() <= row.window.start() && row.window.end() <= life.end();
+        match of_release.iter().find(|(version, _)| is_of(version)) {
+            Some((_, known)) if known.lives.iter().any(prepaid) => {}
+            Some(((domain, ..), KnownPrices { dearest: Some(dearest), lives })) if lives.is_empty() => {
+                debts.push((domain.clone(), row.window, dearest.clone()));
+            }
+            _ if of_release.is_empty() => {
+                unknown.extend(all(store, "SELECT name FROM domain", &[], |row| name(row, 0))?);
+            }
+            _ => unknown.extend(of_release.keys().map(|(domain, ..)| domain.clone())),
+        }
+    }
+    for domain in unknown {
+        debts.push(rest(store, &domain)?);
+    }
+    Ok(debts)
+}
+
+fn known(store: &mut dyn Store, release: &Name) -> Result<BTreeMap<VersionKey, KnownPrices>, LedgerError> {
+    let mut versions: BTreeMap<VersionKey, KnownPrices> = BTreeMap::new();
+    let mut odd = None;
+    store.read(
+        rows!("WHERE name = ?1 AND job <> 'repair'"),
+        &[SqlValue::Text(release.as_str())],
+        &mut |columns| {
+            let row = read_row(columns)?;
+            let prices = row.prices();
+            let version = (row.release.domain, row.release.job, row.release.version);
+            let known = versions.entry(version).or_default();
+            match (row.life, prices) {
+                (Some(life), _) => known.lives.push(life),
+                (None, Some(prices)) => match dearer(known.dearest.as_ref(), &prices) {
+                    Ok(dearer) => known.dearest = Some(dearer),
+                    Err(invalid) => odd = Some(invalid),
+                },
+                (None, None) => {}
+            }
+            Ok(())
+        },
+    )?;
+    odd.map_or(Ok(versions), |invalid| Err(invalid.into()))
+}
+
+/// The larger of two, in each of their amounts.
+fn dearer(known: Option<&Prices>, other: &Prices) -> Result<Prices, Invalid> {
+    let Some(known) = known else { return Ok(other.clone()) };
+    Ok(Prices { whole: known.whole.larger(&other.whole)?, partial: known.partial.larger(&other.partial)? })
+}
+
+/// All that is left of a budget.
+fn rest(store: &mut dyn Store, name: &Name) -> Result<Debt, LedgerError> {
+    let always = Interval::new(i64::MIN, i64::MAX)?;
+    let domain = amended_domain(store, name)?.ok_or_else(|| unknown_domain(name))?;
+    let amount = match domain.promise() {
+        Promise::Lifetime => domain.cap().less(&fetch(store, &domain, always)?.spent(always)?)?,
+        // What is left differs from one span to another, and nowhere is more than the cap.
+        _ => domain.cap().clone(),
+    };
+    Ok((name.clone(), always, Prices::same(amount)))
 }

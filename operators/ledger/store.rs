@@ -7,8 +7,8 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
+use super::error::LedgerError;
 use super::name::Name;
-use super::trouble::LedgerError;
 
 /// A database with the tables of a ledger.
 pub(super) trait Store: fmt::Debug + Send {

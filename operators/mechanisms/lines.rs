@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
+use super::answer::DecimalPoint;
 use super::answer::{Answer, Coordinate, EstimatesPerKey, Noised, Ranks};
 use super::keys::{Key, Label};
-use super::point::DecimalPoint;
 
 /// What every line of a window says of where it comes from. All of it is public, and is made elsewhere.
 #[derive(Clone, Copy, Debug)]

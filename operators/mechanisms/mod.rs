@@ -87,64 +87,52 @@
 
 mod additive;
 mod answer;
-pub mod answers;
 mod bound;
-mod cut;
 mod edges;
 mod keys;
-mod known;
-mod laws;
 mod lines;
-mod means;
-mod mechanism;
+pub(crate) mod mechanism;
 mod noisy;
-mod parameters;
-mod point;
+pub mod queries;
 pub mod ranks;
 pub mod running;
-pub(crate) mod sealed;
 mod selection;
-mod sensitivity;
 mod shaped;
 mod spend;
 pub mod stable;
 mod statistic;
-mod tally;
 #[cfg(test)]
 mod tests;
-mod threshold;
-mod totals;
-mod unbiased;
 mod vectors;
 
-pub use additive::Family;
-pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};
-pub use answers::{Answered, BoundedNoise, ReadyBundle};
-pub use bound::{Bound, ContributionBound, Range};
 #[cfg(feature = "cli")]
-pub(crate) use cut::Cut;
+pub(crate) use additive::COUNTING;
+pub use additive::Family;
+pub use additive::{Gaussian, Laplace};
+pub use answer::DecimalPoint;
+pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};
+pub use bound::Sensitivity;
+pub use bound::{Bound, ContributionBound, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
-#[cfg(feature = "cli")]
-pub(crate) use laws::COUNTING;
-pub use laws::{Gaussian, Laplace};
 pub use lines::{Head, Tellable};
-pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Paid, Ready};
 pub use noisy::Noisy;
-pub use point::DecimalPoint;
+pub use noisy::NoisyMeans;
+pub use noisy::NoisyTotals;
+pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Monotone, PerPerson,
     PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
     loss_moves_by_one,
 };
 pub use running::{RunningTotal, RunningTotals, TotalSpan};
-pub use sensitivity::Sensitivity;
 pub use shaped::{LocalReport, Reported, Reports, Whitened};
+#[cfg(feature = "cli")]
+pub(crate) use spend::Cut;
 pub use stable::StableMean;
+pub use statistic::{Cell, Cells, Summary, Tally};
 pub use statistic::{Mean, Statistic, Total};
-pub use tally::{Cell, Cells, Summary, Tally};
-pub use totals::NoisyTotals;
 pub use vectors::{
     FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,
     VectorRows, Vectors,

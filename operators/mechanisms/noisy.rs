@@ -1,26 +1,28 @@
 //! A cell for each key, under additive noise: all that totals and means settle alike.
 
+use super::additive::UncheckedNoise;
+use super::additive::over_bound;
 use super::additive::{Additive, Family};
+use super::answer::DecimalPoint;
 use super::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
+use super::bound::Range;
+use super::bound::Sensitivity;
 use super::keys::Key;
-use super::laws::UncheckedNoise;
+use super::mechanism::parameters;
 use super::mechanism::{Drawn, Ready};
-use super::parameters::parameters;
-use super::point::DecimalPoint;
-use super::selection::{SelectedRow, Selection, delta};
-use super::sensitivity::Sensitivity;
+use super::selection::Threshold;
+use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
-use super::statistic::KeyedStatistic;
-use super::tally::{Cells, Summary};
-use super::threshold::Threshold;
+use super::statistic::{Cell, Cells, Summary};
+use super::statistic::{KeyedStatistic, Mean, MeasureKind, Statistic, Total};
 use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
-use crate::mechanisms::sealed::Sealed;
+use crate::mechanisms::mechanism::Sealed;
 use crate::noise::NoiseSource;
 
-/// A number a key with additive noise, ready to be drawn: [`NoisyTotals`](super::NoisyTotals), or
-/// [`NoisyMeans`](super::NoisyMeans).
+/// A number a key with additive noise, ready to be drawn: [`NoisyTotals`], or
+/// [`NoisyMeans`].
 ///
 /// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks for as many
 /// draws as there are keys, of each number. With keys to discover, what is asked for differs between neighbours in two
@@ -172,3 +174,147 @@ impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
         rows.drawn(estimates, self.told.clone())
     }
 }
+
+// One noised whole number a key.
+
+/// Counts, people or sums with additive noise, ready to be drawn.
+pub type NoisyTotals<K> = Noisy<K, Totals>;
+
+#[derive(Clone, Debug)]
+pub struct Totals {
+    measure: MeasureKind,
+    number: &'static str,
+    column: NoisedColumn,
+}
+
+pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
+    settled(asked, &total.stated(), |spend, shared| {
+        let noise = Additive::within(asked.family, spend, &total.sensitivity())?;
+        let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
+        Ok(Totals { measure: total.measure(), number: total.measures(), column })
+    })
+}
+
+impl Tells for Totals {
+    type Cell = Cell;
+    type Told = i128;
+}
+
+impl Numbers for Totals {
+    fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
+        vec![self.column.noised(self.number).told_in(point)]
+    }
+
+    fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
+        vec![point.float(self.column.reach())]
+    }
+
+    fn people(&self) -> Option<&Additive> {
+        Some(self.column.noise())
+    }
+
+    fn estimates<K: Key>(
+        &self,
+        rows: &mut [SelectedRow<K>],
+        threshold: Option<&Threshold>,
+        noise: &mut NoiseSource,
+    ) -> Vec<Estimate<i128>> {
+        self.column.estimates(rows, |cell| self.measure.value(cell), threshold, noise)
+    }
+}
+
+// One noised mean a key: a noised sum over a noised count.
+
+/// Means with additive noise, ready to be drawn.
+///
+/// Of the [`cost`](super::Ready::cost) of a window the count has its share
+/// ([`Gaussian::counting`](super::Gaussian::counting)) and the sum the rest; the counts' noise is asked for before the
+/// sums'. All that follows the two sums, the division and the clipping to the range, is of noised numbers.
+///
+/// The interval holds wherever sum and count are both inside theirs; each has half of what may be outside.
+pub type NoisyMeans<K> = Noisy<K, Means>;
+
+#[derive(Clone, Debug)]
+pub struct Means {
+    range: Range,
+    over_bound: Option<f64>,
+    counts: NoisedColumn,
+    sums: NoisedColumn,
+}
+
+pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
+    let stated = KeyedStatistic { cut: mean.cut(asked.counting()?), ..mean.stated() };
+    settled(asked, &stated, |spend, shared| {
+        let (counting, summing) = spend.split(asked.counting()?);
+        let each = (1.0 + asked.confidence()?) / 2.0;
+        let counts = Additive::within(asked.family, counting, mean.count_sensitivity())?;
+        let sums = Additive::within(asked.family, summing, mean.sum_sensitivity())?;
+        Ok(Means {
+            range: *mean.range(),
+            over_bound: over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend),
+            counts: NoisedColumn::new(counts, shared, each)?,
+            sums: NoisedColumn::new(sums, false, each)?,
+        })
+    })
+}
+
+/// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a count.
+pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
+    let (low, high) = (range.low() as f64, range.high() as f64);
+    let told = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
+    let over = quotient(sum.map(|sum| sum as f64 / 2.0), count.map(|count| count as f64));
+    if count.high < 1 {
+        // Nothing is known where there may well be nobody.
+        return Estimate::between(low, told(over.value), high);
+    }
+    over.map(told)
+}
+
+/// A sum over a count, each inside its interval.
+pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64> {
+    // No mean is of fewer than one value.
+    let over = |sum: f64, count: f64| sum / count.max(1.0);
+    Estimate::between(
+        over(sum.low, count.low).min(over(sum.low, count.high)),
+        over(sum.value, count.value),
+        over(sum.high, count.low).max(over(sum.high, count.high)),
+    )
+}
+
+impl Tells for Means {
+    type Cell = Cell;
+    type Told = f64;
+}
+
+impl Numbers for Means {
+    fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
+        let sum = self.sums.noised("sum").told_in(point);
+        vec![
+            Noised { scale: sum.scale / 2.0, over_bound: self.over_bound, ..sum },
+            self.counts.noised("records"),
+        ]
+    }
+
+    /// The sum is in half units.
+    fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
+        vec![point.float(self.sums.reach() / 2.0), self.counts.reach()]
+    }
+
+    fn people(&self) -> Option<&Additive> {
+        Some(self.counts.noise())
+    }
+
+    fn estimates<K: Key>(
+        &self,
+        rows: &mut [SelectedRow<K>],
+        threshold: Option<&Threshold>,
+        noise: &mut NoiseSource,
+    ) -> Vec<Estimate<f64>> {
+        let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
+        let sums = self.sums.estimates(rows, |cell| cell.sum, None, noise);
+        sums.iter().zip(&counts).map(|(sum, count)| divided(&self.range, sum, count)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

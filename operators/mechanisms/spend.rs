@@ -1,7 +1,7 @@
 //! What a release is given to spend, and how it is divided among its draws.
 
-use super::cut::Cut;
-use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, ReleaseCost};
+use super::bound::ContributionBound;
+use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// The cost of additive noise, in one of the two currencies that have a closed form for many cells at once.
@@ -79,6 +79,115 @@ impl Spend {
     }
 }
 
+// How much more a window costs of which a stretch of time holds a part.
+//
+// A window's price is for the removal of all that a person has there. Where only the records of some time are removed, the
+// bound keeps others in their place: other keys, other records of a key, another clipped sum. The two contributions, before
+// and after, are both within the bound, so the price is that of a replacement:
+//
+// | | squared L2, in those of a whole person |
+// |---|---|
+// | another key for each | 2 |
+// | the same keys, each by `d` where a whole person moves it by `m` | `d^2 / m^2`: 1 for counts, people and sums of one sign, 4 for sums of `-m..=m` and for the sums of means |
+// | anything else | 4: the person goes, and comes back with less |
+//
+// Delta is that of the whole: keys that only one of two data sets has are not released but with that probability, in
+// either of them.
+
+/// A unit of factors: the most by which one is rounded up.
+const ONE: u64 = 4096;
+
+/// Factors from the price of a whole person to that of a part, each a number of 4,096ths and no less than 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Of epsilon.
+    epsilon: u64,
+    /// Of rho under Gaussian noise.
+    gaussian: u64,
+    /// Of rho under any other.
+    rho: u64,
+}
+
+impl Cut {
+    /// A record is within a stretch or is not.
+    const NONE: Cut = Cut { epsilon: ONE, gaussian: ONE, rho: ONE };
+
+    /// The person goes, and comes back with less: group privacy of two.
+    pub(crate) fn two_steps(limits: &ContributionBound) -> Cut {
+        Cut { epsilon: 2 * ONE, gaussian: 4 * ONE, rho: 4 * ONE }.of(limits)
+    }
+
+    /// Numbers of which a whole person moves each of `limits.keys()` by `most`, and a part moves one that stays by `same`,
+    /// at most twice that. `listed` is how many keys there are, where they are public.
+    pub(super) fn of_numbers(
+        limits: &ContributionBound,
+        listed: Option<usize>,
+        most: u128,
+        same: u128,
+    ) -> Cut {
+        let ratio = |over: u128, under: u128| over.saturating_mul(ONE.into()).div_ceil(under.max(1));
+        let length = ratio(same, most).clamp(ONE.into(), (2 * ONE).into()) as u64;
+        // `(same / most)^2`, each rounded up.
+        let square = (length * length).div_ceil(ONE);
+        let keys = limits.keys();
+        // Two sets of `keys` keys each are of no more than twice as many, and of no more than there are.
+        let both = listed.map_or(2 * keys, |listed| (listed as u64).clamp(keys, 2 * keys));
+        // Of those, `2 keys - both` are in both sets.
+        let moved = |factor: u64| {
+            let apart = 2 * u128::from(both - keys) * u128::from(ONE);
+            let all = u128::from(2 * keys - both) * u128::from(factor) + apart;
+            // At most twice the factor of one key.
+            (all.div_ceil(keys.into()) as u64).max(factor)
+        };
+        // Of other laws nothing is said but for a number that moves no farther, and for one that moves by two steps.
+        let rho = if length > ONE { 4 * ONE } else { moved(ONE) };
+        Cut { epsilon: moved(length), gaussian: moved(square), rho }.of(limits)
+    }
+
+    /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's records in a key
+    /// may give way to others of the opposite sign, which moves the sum by twice as much and the count not at all.
+    pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
+        let Cut { epsilon, gaussian, .. } = Cut::of_numbers(limits, listed, 1, 1);
+        // One more: the split of a price rounds by less than a 4,096th of it.
+        let summing = |factor: u64| (factor * ONE * u64::from(100 - counting.min(100))).div_ceil(100) + 1;
+        Cut { epsilon: epsilon.max(summing(2)), gaussian: gaussian.max(summing(4)), rho: 4 * ONE }.of(limits)
+    }
+
+    fn of(self, limits: &ContributionBound) -> Cut {
+        if limits.unit() == PrivacyUnit::Record { Cut::NONE } else { self }
+    }
+
+    /// The factor of an amount in 4,096ths.
+    pub(crate) fn factor(self, amount: &PrivacyCost, is_gaussian: bool) -> (u64, u64) {
+        let factor = match amount {
+            PrivacyCost::Pure { .. } => self.epsilon,
+            _ if is_gaussian => self.gaussian,
+            _ => self.rho,
+        };
+        (factor, ONE)
+    }
+
+    /// The price of a part, rounded up; `None` for an amount in which it is no multiple of the whole's.
+    pub(crate) fn price(
+        self,
+        amount: &PrivacyCost,
+        is_gaussian: bool,
+    ) -> Result<Option<PrivacyCost>, Invalid> {
+        let (factor, one) = self.factor(amount, is_gaussian);
+        let times = |field, units: BudgetUnits| -> Result<BudgetUnits, Invalid> {
+            let all = units.times(field, factor)?;
+            Ok(BudgetUnits::from_bits(all.to_bits().div_ceil(one.into())))
+        };
+        Ok(match amount {
+            PrivacyCost::Pure { epsilon } => Some(PrivacyCost::Pure { epsilon: times("epsilon", *epsilon)? }),
+            PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY } => {
+                Some(PrivacyCost::Zcdp { rho: times("rho", *rho)?, delta: *delta, omega: Omega::EVERY })
+            }
+            _ => None,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,5 +207,67 @@ mod tests {
                 assert!((part.to_bits() as f64 - exact).abs() <= 1.0 + exact * 1e-15);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod cut_tests {
+    use super::*;
+    use crate::mechanisms::Bound;
+
+    fn gaussian(keys: u64, listed: Option<usize>, most: u128, same: u128) -> u64 {
+        let limits = Bound::keys(keys).checked().unwrap();
+        Cut::of_numbers(&limits, listed, most, same).gaussian
+    }
+
+    /// The most that two contributions within a bound differ by, squared, in `most^2` for each of `keys` keys: every way to
+    /// share keys, each key that is shared by `same`.
+    fn slow(keys: u64, listed: u64, most: u64, same: u64) -> u64 {
+        let shared = (0..=keys).filter(|shared| 2 * keys - shared <= listed.max(keys));
+        let all = shared.map(|shared| shared * same * same + 2 * (keys - shared) * most * most).max();
+        (all.unwrap() * ONE).div_ceil(keys * most * most)
+    }
+
+    // Refutes the price of a whole person for a part, and one that is more than any part comes to.
+    #[test]
+    fn a_part_costs_what_two_contributions_within_the_bound_differ_by() {
+        for keys in 1..6 {
+            for listed in keys..15 {
+                for same in [8, 9, 12, 15, 16] {
+                    let (found, least) =
+                        (gaussian(keys, Some(listed as usize), 8, same as u128), slow(keys, listed, 8, same));
+                    assert!(
+                        found >= least && found <= least + 4,
+                        "{keys} of {listed}, {same}: {found}, {least}"
+                    );
+                }
+            }
+            assert_eq!(gaussian(keys, None, 8, 8), 2 * ONE);
+            assert_eq!(gaussian(keys, Some(1), 8, 8), ONE, "nothing else can be kept");
+        }
+    }
+
+    #[test]
+    fn a_record_has_no_parts() {
+        assert_eq!(Cut::of_numbers(&ContributionBound::RECORD, None, 8, 16), Cut::NONE);
+        assert_eq!(Cut::two_steps(&ContributionBound::RECORD), Cut::NONE);
+        assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, 30), Cut::NONE);
+    }
+
+    #[test]
+    fn a_price_is_rounded_up() {
+        let limits = Bound::keys(1).checked().unwrap();
+        let cut = Cut::of_numbers(&limits, None, 50, 80);
+        let rho = |bits| PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(bits),
+            delta: BudgetUnits::from_bits(7),
+            omega: Omega::EVERY,
+        };
+        // (80 / 50)^2 = 2.56.
+        assert_eq!(cut.price(&rho(100), true).unwrap(), Some(rho(257)));
+        assert_eq!(cut.price(&rho(1), true).unwrap(), Some(rho(3)));
+        assert_eq!(cut.price(&rho(100), false).unwrap(), Some(rho(400)));
+        let pure = |bits| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(bits) };
+        assert_eq!(cut.price(&pure(100), false).unwrap(), Some(pure(200)));
     }
 }

@@ -3,7 +3,7 @@
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
-use super::fraction::Fraction;
+use super::ratio::Fraction;
 use super::ratio::Ratio;
 use super::source::NoiseSource;
 use crate::invalid::{Invalid, InvalidKind};

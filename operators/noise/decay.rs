@@ -44,7 +44,7 @@ use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
 use super::enclosure::Enclosure;
-use super::fraction::Fraction;
+use super::ratio::Fraction;
 use super::ratio::Ratio;
 use crate::invalid::{Invalid, InvalidKind};
 

@@ -7,7 +7,11 @@
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
-use super::fraction::Fraction;
+use super::NoiseDistribution;
+use super::coins::Natural;
+use super::ratio::Fraction;
+use super::source::NoiseSource;
+use crate::invalid::{Invalid, InvalidKind};
 
 /// A real number in `[low, high] / 2^bits`.
 #[derive(Clone, Debug)]
@@ -119,6 +123,112 @@ impl Enclosure {
 /// `a - b`, or zero.
 fn subtract(a: &UBig, b: &UBig) -> UBig {
     if a > b { a - b } else { UBig::ZERO }
+}
+
+// Draws from a finite table of integer weights: the law *is* the table, so nothing about it is approximate.
+
+/// A finite law: index `i` has probability `weights[i] / total`.
+///
+/// ```
+/// use discreet::noise::{Noise, Weights};
+///
+/// let die = Weights::new([1, 1, 1, 1, 1, 5])?;
+/// assert!(die.draw(&mut Noise::from_os()?) < 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// The weight of all indices up to each one.
+    sums: Vec<u128>,
+    total: u128,
+}
+
+impl Weights {
+    /// The law of these weights.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, if all are zero, or if they add up to 2^128 or more.
+    pub fn new(weights: impl IntoIterator<Item = u128>) -> Result<Weights, Invalid> {
+        let mut total = 0u128;
+        let mut sums = Vec::new();
+        for weight in weights {
+            total = total.checked_add(weight).ok_or_else(|| {
+                Invalid::new("weights", InvalidKind::Overflow, "weights that add up to less than 2^128")
+            })?;
+            sums.push(total);
+        }
+        match (sums.is_empty(), total) {
+            (true, _) => Err(Invalid::new("weights", InvalidKind::Empty, "at least one weight")),
+            (_, 0) => Err(Invalid::new("weights", InvalidKind::Zero, "at least one weight above 0")),
+            _ => Ok(Weights { sums, total }),
+        }
+    }
+
+    /// One draw: an index into the weights, never one whose weight is zero.
+    pub fn draw(&self, noise: &mut NoiseSource) -> usize {
+        noise.asked_for("weights", &self.sums.len(), 1);
+        let place = self.total.draw_below(noise);
+        self.sums.partition_point(|&sum| sum <= place)
+    }
+}
+
+// Symmetric polynomial noise: noise that never exceeds a bound.
+
+/// The symmetric polynomial law: `P(j)` proportional to `(bound^2 - j^2)^exponent` for `-bound < j < bound`.
+///
+/// Its answers err by less than `bound` with certainty, which no unbounded law can say; the price is a chance that an
+/// answer tells the neighbours apart, which has to be paid for in delta.
+#[derive(Clone, Debug)]
+pub struct Polynomial {
+    bound: u64,
+    exponent: u32,
+}
+
+impl Polynomial {
+    /// The law of this bound and exponent.
+    ///
+    /// # Errors
+    ///
+    /// If the bound is zero or above 2^52, or the exponent is zero or above 1000 (a draw takes time like its root).
+    pub fn new(bound: u64, exponent: u32) -> Result<Polynomial, Invalid> {
+        let limits =
+            [("bound", bound, 1 << 52, "1 to 2^52"), ("exponent", exponent.into(), 1000, "1 to 1000")];
+        for (field, value, limit, remedy) in limits {
+            let kind = match value {
+                0 => InvalidKind::Zero,
+                _ if value > limit => InvalidKind::TooLarge,
+                _ => continue,
+            };
+            return Err(Invalid::new(field, kind, format!("an integer from {remedy}")));
+        }
+        Ok(Polynomial { bound, exponent })
+    }
+
+    /// Every draw is below this in magnitude.
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// The power to which `bound^2 - j^2` is raised.
+    pub fn exponent(&self) -> u32 {
+        self.exponent
+    }
+}
+
+impl NoiseDistribution for Polynomial {
+    /// A uniform place is kept if `exponent` uniform numbers below `bound^2` all reach its square.
+    fn draw(&self, noise: &mut NoiseSource) -> i64 {
+        noise.asked_for("polynomial", &format_args!("{} {}", self.bound, self.exponent), 1);
+        let square = u128::from(self.bound).pow(2);
+        loop {
+            let place = noise.below(2 * self.bound - 1) as i64 - (self.bound as i64 - 1);
+            let least = u128::from(place.unsigned_abs()).pow(2);
+            if (0..self.exponent).all(|_| square.draw_below(noise) >= least) {
+                return place;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::NoiseDistribution;
-use super::fraction::Fraction;
 use super::inversion::{ConvexDecay, InversionTable};
+use super::ratio::Fraction;
 use super::ratio::Ratio;
 use super::source::NoiseSource;
 use crate::invalid::Invalid;

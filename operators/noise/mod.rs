@@ -43,41 +43,36 @@
 //! It knows nothing of privacy: which law, at which scale, for which statistic, is decided and paid for above it. The
 //! time of a draw depends on its value by some nanoseconds; releases are published on a schedule, not when ready.
 
-mod bounded;
 mod coins;
 mod decay;
 mod enclosure;
-mod fraction;
 mod gaussian;
-mod geometric;
 mod inversion;
 mod laplace;
 mod lattice;
-mod polynomial;
 mod ratio;
 mod source;
-mod weights;
 
 #[cfg(test)]
 pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
-pub use bounded::BoundedDistribution;
 pub(crate) use decay::Decay;
 #[cfg(test)]
 pub(crate) use enclosure::Enclosure;
-pub(crate) use fraction::Fraction;
+pub use enclosure::Polynomial;
+pub use enclosure::Weights;
 pub use gaussian::DiscreteGaussian;
-pub use geometric::Geometric;
+pub use inversion::BoundedDistribution;
 pub use laplace::DiscreteLaplace;
+pub use laplace::Geometric;
 pub use lattice::Lattice;
-pub use polynomial::Polynomial;
+pub(crate) use ratio::Fraction;
 pub use ratio::Ratio;
 #[cfg(test)]
 pub(crate) use source::RecordedDraw;
 pub use source::{NoRandomness, NoiseSource};
-pub use weights::Weights;
 
 /// A law on the integers that can be drawn from.
 ///

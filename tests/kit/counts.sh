@@ -3,13 +3,13 @@
 #
 #   bash tests/kit/counts.sh
 #
-# Tests are left out: files named tests.rs, in a directory named tests, and what follows #[cfg(test)] in a file.
+# Tests are left out: files named tests.rs or something_tests.rs, in a directory named tests, and what follows #[cfg(test)] in a file.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-find operators -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort >"$work/files"
+find operators -name '*.rs' ! -name tests.rs ! -name '*_tests.rs' ! -path '*/tests/*' | sort >"$work/files"
 # The code of a file up to its tests.
 while read -r file; do
   printf '\n// FILE %s\n' "$file"

@@ -10,7 +10,7 @@ use discreet::dataflow::{
     execute,
 };
 use discreet::gate::Gate;
-use discreet::mechanisms::answers::{Field, Query, QueryRow, Schema, Value};
+use discreet::mechanisms::queries::{Field, Query, QueryRow, Schema, Value};
 use discreet::mechanisms::{Bound, BoundedNoise};
 use discreet::time::Time;
 use serde_json::Value as Json;

@@ -24,24 +24,21 @@
 //! **When not to use it.** The answers are paid for as a whole, at once. For a stream of releases without an end, or for
 //! statistics that one person can move in many places, a Gaussian under a zero-concentrated ledger is cheaper.
 
-mod asked;
 mod certificate;
 mod published;
 mod search;
 mod shape;
-mod sketch;
-mod table;
 
 #[cfg(test)]
 mod tests;
 
-pub use asked::{BoundedNoiseGoal, BoundedNoiseRequest, Fineness};
 pub use published::published_bound;
+pub use search::{BoundedNoiseGoal, BoundedNoiseRequest, Fineness};
 pub use shape::NoiseShape;
 
+use certificate::BoundedNoiseTable;
 use certificate::Certificate;
-use sketch::Sketch;
-use table::BoundedNoiseTable;
+use search::Sketch;
 
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -147,12 +144,12 @@ impl CalibratedBoundedNoise {
             // Aim at a little less than asked.
             let aimed = libm::exp(log_scale - ((excess + NEAR / 2.0) / slope).clamp(-0.7, 0.7));
             // Beyond the longest table only where that is not enough.
-            let next = (aimed.ceil() as u64).min(table::LENGTH.max(low + 1));
+            let next = (aimed.ceil() as u64).min(certificate::LENGTH.max(low + 1));
             // Every other step halves: some curves fall off a cliff.
             scale = if next > low && next < high && !(tries % 2 == 1 && low > 0 && high < u64::MAX) {
                 next
             } else if high == u64::MAX {
-                (low + low / 64 + 1).min(table::LENGTH.max(low + 1))
+                (low + low / 64 + 1).min(certificate::LENGTH.max(low + 1))
             } else {
                 low + (high - low) / 2
             };

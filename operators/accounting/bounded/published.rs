@@ -12,8 +12,8 @@
 //! neighbour cannot follow. The code that was published with the paper says "private" there, for its deviation is 0 where
 //! it cannot be computed.
 
+use super::search::nodes;
 use super::shape::NoiseShape;
-use super::sketch::nodes;
 use crate::invalid::{Invalid, InvalidKind};
 
 /// Cells of the integrals over half of the density, and steps over theta.
@@ -142,7 +142,7 @@ impl PublishedTest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::bounded::{certificate::Certificate, table::BoundedNoiseTable};
+    use crate::accounting::bounded::certificate::{BoundedNoiseTable, Certificate};
 
     // Where the step is more than half of the room beyond L, the public code answers "private" (a deviation of 0). Here
     // that is a width of 3, and a certificate says what that costs.

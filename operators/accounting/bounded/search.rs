@@ -1,11 +1,125 @@
-//! Which shape has the smallest bound (or error), by sketches. What is found is proved afterwards; a poor search gives a
-//! larger bound, never a false one.
+//! What is asked of bounded noise, and how fine it is to be.
 
-use super::asked::{BoundedNoiseGoal, BoundedNoiseRequest};
 use super::shape::NoiseShape;
-use super::sketch::Sketch;
-use crate::accounting::GaussianCost;
-use crate::invalid::Invalid;
+use crate::accounting::pld::{Care, ListedLoss};
+use crate::accounting::{GaussianCost, number};
+use crate::invalid::{Invalid, InvalidKind};
+
+/// So many answers, adaptive and together (epsilon, delta)-private.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct BoundedNoiseRequest {
+    pub(super) queries: u64,
+    pub(super) epsilon: f64,
+    pub(super) delta: f64,
+    pub(super) goal: BoundedNoiseGoal,
+    pub(super) shape: Option<NoiseShape>,
+}
+
+/// What is to be as small as it can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BoundedNoiseGoal {
+    /// The bound, which no error exceeds.
+    Bound,
+    /// The root of the mean square of the error.
+    Rms,
+    /// Both: the bound to the power of this weight, times the root mean square to that of what is left to 1.
+    Mixed(f64),
+}
+
+/// The most answers.
+const MOST: u64 = 1 << 32;
+
+impl BoundedNoiseRequest {
+    /// Noise with the least bound, of whatever shape, for so many answers.
+    ///
+    /// # Errors
+    /// Names `queries` unless it is from 1 to 2^32; `epsilon` unless above 0 and at most 500; `delta` unless from 1e-15
+    /// to below 1.
+    pub fn new(queries: u64, epsilon: f64, delta: f64) -> Result<BoundedNoiseRequest, Invalid> {
+        let kind = match queries {
+            0 => Some(InvalidKind::Zero),
+            _ if queries > MOST => Some(InvalidKind::TooLarge),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            return Err(Invalid::new("queries", kind, "a whole number from 1 to 2^32"));
+        }
+        let remedy = "a number from 1e-15 to below 1, such as 1e-6";
+        Ok(BoundedNoiseRequest {
+            queries,
+            epsilon: number::epsilon("epsilon", epsilon)?,
+            delta: number::between("delta", delta, 1e-15, 1.0f64.next_down(), remedy)?,
+            goal: BoundedNoiseGoal::Bound,
+            shape: None,
+        })
+    }
+
+    /// The same, for another goal.
+    ///
+    /// # Errors
+    /// Names `goal` if a weight is not from 0 to 1.
+    pub fn goal(mut self, goal: BoundedNoiseGoal) -> Result<BoundedNoiseRequest, Invalid> {
+        if let BoundedNoiseGoal::Mixed(weight) = goal {
+            let kind = match weight {
+                _ if weight.is_nan() => Some(InvalidKind::Nan),
+                _ if weight < 0.0 => Some(InvalidKind::Negative),
+                _ if weight > 1.0 => Some(InvalidKind::TooLarge),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                return Err(Invalid::new("goal", kind, "bound, rms, or the weight of the bound from 0 to 1"));
+            }
+        }
+        self.goal = goal;
+        Ok(self)
+    }
+
+    /// The same, of this shape whatever the goal.
+    pub fn shape(mut self, shape: NoiseShape) -> BoundedNoiseRequest {
+        self.shape = Some(shape);
+        self
+    }
+}
+
+/// How fine the noise is: by how many steps an answer of one unit is moved.
+///
+/// The more steps, the nearer a bound is to what the shape's density could do: with one step a unit, one answer's bound is
+/// 2% larger, with a reach of a thousand steps less than 0.1%.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fineness {
+    pub(super) multiple: u64,
+    pub(super) reach: u64,
+}
+
+impl Fineness {
+    /// The shift is the largest multiple of `multiple` with which the noise reaches at most `reach` steps; where that is
+    /// none, `multiple` itself. Where so fine a grid would make the bound larger, a coarser one is taken.
+    ///
+    /// # Errors
+    /// Names `multiple` or `reach` when it is 0 or above 2^20.
+    pub fn new(multiple: u64, reach: u64) -> Result<Fineness, Invalid> {
+        for (field, value) in [("multiple", multiple), ("reach", reach)] {
+            let kind = match value {
+                0 => InvalidKind::Zero,
+                _ if value > 1 << 20 => InvalidKind::TooLarge,
+                _ => continue,
+            };
+            return Err(Invalid::new(field, kind, "a whole number from 1 to 2^20"));
+        }
+        Ok(Fineness { multiple, reach })
+    }
+}
+
+/// Up to 16,384 steps: within 0.1% of the density.
+impl Default for Fineness {
+    fn default() -> Fineness {
+        Fineness { multiple: 1, reach: 1 << 14 }
+    }
+}
+
+// Which shape has the smallest bound (or error), by sketches. What is found is proved afterwards; a poor search gives a
+// larger bound, never a false one.
 
 /// A shape, and about the bound with which it is private enough.
 #[derive(Clone, Copy, Debug)]
@@ -201,4 +315,116 @@ fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
         false if high.is_finite() => libm::exp(high),
         false => libm::exp(at),
     }
+}
+
+// A guess at what answers cost, from the density itself: what the search for a shape goes by. Nothing is proved here.
+
+/// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
+const FALL: f64 = 42.975;
+
+/// Cells on each side of zero, and between zero and the shift.
+const CELLS: (u32, u32) = (50, 14);
+
+const CARE: Care = Care { excess: 2e-2, terms: (512.0, 4096.0) };
+
+/// Of many answers few shapes are tried, and their tails decide.
+const MORE_CARE: Care = Care { excess: 2e-2, terms: (512.0, 65_536.0) };
+const MANY_QUERIES: u64 = 300;
+
+/// A shape as far as a table follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Sketch {
+    shape: NoiseShape,
+    /// Where the table ends, as a share of the shape's scale.
+    pub(super) end: f64,
+    /// The standard deviation, as a share of `end`.
+    pub(super) deviation: f64,
+    /// How fast the loss of one answer grows, in standard deviations, with the shift as a share of `end`.
+    slope: f64,
+}
+
+impl Sketch {
+    pub(super) fn new(shape: NoiseShape) -> Sketch {
+        let end = if shape.fall(1.0f64.next_down()) < FALL {
+            1.0
+        } else {
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..40 {
+                let middle = f64::midpoint(low, high);
+                if shape.fall(middle) < FALL { low = middle } else { high = middle }
+            }
+            low
+        };
+        let (mut mass, mut squares, mut slopes) = (0.0, 0.0, 0.0);
+        for (x, width) in nodes(0.0, 1.0, 400) {
+            let weight = libm::exp(-shape.fall(x * end)) * width;
+            let near = 1e-6_f64.min((1.0 - x) / 2.0);
+            let slope = (shape.fall((x + near) * end) - shape.fall((x - near).max(0.0) * end)) / (2.0 * near);
+            mass += weight;
+            squares += weight * x * x;
+            slopes += weight * slope.min(1e3) * slope.min(1e3);
+        }
+        Sketch { shape, end, deviation: (squares / mass).sqrt(), slope: (slopes / mass).sqrt() }
+    }
+
+    /// About the bound at which a central limit would have it, where the Gaussian needs `sigma`.
+    pub(super) fn near(&self, sigma: f64) -> f64 {
+        self.slope * sigma
+    }
+
+    /// About delta, with noise that ends at `bound` times the sensitivity.
+    pub(super) fn delta(&self, bound: f64, queries: u64, epsilon: f64, target: f64) -> f64 {
+        let shift = 1.0 / bound;
+        if shift >= 1.0 {
+            return 1.0;
+        }
+        let fall = |x: f64| self.shape.fall((x.abs() * self.end).min(1.0f64.next_down()));
+        let mass_of = |(x, width): (f64, f64)| libm::exp(-fall(x)) * width;
+        let total: f64 = 2.0 * nodes(0.0, 1.0, 4 * CELLS.0).map(mass_of).sum::<f64>();
+        let edge: f64 = nodes(1.0 - shift, 1.0, CELLS.0).map(mass_of).sum();
+        let least = shift - 1.0;
+        let body = nodes(-least, 0.0, CELLS.0)
+            .map(|(x, width)| (-x, width))
+            .chain(nodes(0.0, shift, CELLS.1))
+            .chain(nodes(shift, 1.0, CELLS.0));
+        let (mut infinite, mut listed) = (edge / total, Vec::new());
+        let mut cut = 5e-4 * target / queries as f64;
+        let mut single = 0.0;
+        for (x, width) in body {
+            let mass = mass_of((x, width)) / total;
+            let loss = fall(x - shift) - fall(x);
+            single += mass * (-libm::expm1(epsilon - loss)).max(0.0);
+            if mass <= cut && x < 0.0 {
+                cut -= mass;
+                infinite += mass;
+            } else {
+                cut = 0.0;
+                listed.push((loss, mass));
+            }
+        }
+        if queries == 1 {
+            return edge / total + single;
+        }
+        // A sum that is off by little is off by much after a million answers.
+        let whole = (1.0 - infinite) / listed.iter().map(|(_, mass)| mass).sum::<f64>();
+        let pairs = listed.into_iter().map(|(loss, mass)| (loss, mass * whole));
+        ListedLoss::new(pairs, infinite).delta(
+            queries,
+            epsilon,
+            if queries < MANY_QUERIES { CARE } else { MORE_CARE },
+        )
+    }
+}
+
+/// Places and widths between two ends, crowded at the one that is farther from zero, where they begin: what happens near the
+/// edge happens at every scale. Two places a cell, by Gauss.
+pub(super) fn nodes(from: f64, to: f64, cells: u32) -> impl Iterator<Item = (f64, f64)> {
+    const APART: f64 = 0.577_350_269_189_625_8;
+    let (length, half) = ((to - from).abs(), 0.5 / f64::from(cells));
+    let (crowd, sign) = if from.abs() > to.abs() { (from, to - from) } else { (to, from - to) };
+    (0..2 * cells).map(move |n| {
+        let side = if n % 2 == 0 { -APART } else { APART };
+        let v = (f64::from(n / 2) * 2.0 + 1.0 + side) * half;
+        (crowd + sign.signum() * length * v * v * v, 3.0 * v * v * half * length)
+    })
 }

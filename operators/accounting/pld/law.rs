@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-use super::complex::{Complex, ULP};
-use super::sweep::Tilted;
+use super::integral::Tilted;
+use super::integral::{Complex, ULP};
 
 /// One possible loss, and the probability of it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -36,17 +36,11 @@
 //! much for each term, up to a second for 2,000 weights in ten uses.
 
 mod bundle;
-mod complex;
-mod composition;
 mod exact;
-mod gaussian;
 mod integral;
 mod law;
-mod listed;
 mod pair;
 mod search;
-mod sweep;
-mod zcdp;
 
 #[cfg(test)]
 mod oracle;
@@ -54,6 +48,6 @@ mod oracle;
 mod tests;
 
 pub use bundle::Bundle;
-pub(super) use listed::{Care, ListedLoss};
+pub(super) use exact::{Care, ListedLoss};
 pub use pair::Pair;
 pub(super) use pair::log_ratio;

@@ -1,11 +1,13 @@
 //! Dominating pairs: for each mechanism, two laws that are at least as far apart as its output on any two neighbours.
 
 use std::cmp::Ordering;
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use std::sync::Arc;
 
-use super::complex::ULP;
-use super::composition::PrivacyLoss;
+use super::bundle::PrivacyLoss;
+use super::integral::ULP;
 use super::law::{Atom, LossLaw};
+use super::search::lowest;
 use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// The privacy loss of one use of a mechanism, in both directions of its neighbours.
@@ -216,4 +218,115 @@ fn integer(field: &'static str, value: u64) -> Result<f64, Invalid> {
         1..=9_007_199_254_740_992 => Ok(value as f64),
         _ => Err(Invalid::new(field, InvalidKind::TooLarge, REMEDY)),
     }
+}
+
+// The continuous Gaussian's own curve: `Q(e/m - m/2) - exp(e) Q(e/m + m/2)`, where `m` is sensitivity over sigma and
+// `Q` the upper tail of the standard normal law. Any number of Gaussians is one Gaussian whose squared `m` is their sum.
+
+/// An upper bound on the hockey-stick divergence of a Gaussian pair at `epsilon` (which may be negative), and minus
+/// its slope. `ratio` is sensitivity over sigma; at 0 the two laws are equal.
+pub(super) fn gaussian_delta(ratio: f64, epsilon: f64) -> (f64, f64) {
+    if ratio == 0.0 {
+        return if epsilon < 0.0 { (-libm::expm1(epsilon), libm::exp(epsilon)) } else { (0.0, 0.0) };
+    }
+    let low = epsilon / ratio - ratio / 2.0;
+    let high = epsilon / ratio + ratio / 2.0;
+    if low > 38.0 {
+        // Q(38) is below the least float of full precision, and so is the rest.
+        return (f64::MIN_POSITIVE, 0.0);
+    }
+    let first = upper_tail(low);
+    let second = scaled_tail(epsilon, low, high);
+    // `low` and `high` are differences, so their errors are measured by what is subtracted; either tail then moves by its
+    // density, which both share: phi(low) = exp(epsilon) phi(high).
+    let reach = (epsilon / ratio).abs() + ratio / 2.0;
+    let error = 16.0 * ULP * (first + (1.0 + epsilon.abs()) * second + 2.0 * reach * density(low));
+    ((first - second).max(0.0) + error, second)
+}
+
+/// `Q(x)`.
+fn upper_tail(x: f64) -> f64 {
+    0.5 * libm::erfc(x * FRAC_1_SQRT_2)
+}
+
+/// `exp(epsilon) Q(high)`, where `exp(epsilon)` may overflow and `Q(high)` vanish.
+fn scaled_tail(epsilon: f64, low: f64, high: f64) -> f64 {
+    if high < 20.0 {
+        return libm::exp(epsilon) * upper_tail(high);
+    }
+    // Both densities agree: exp(epsilon) phi(high) = phi(low). An even number of levels of Laplace's continued fraction
+    // x + 1/(x + 2/(x + ..)) stays below Mills' ratio; at 20, twelve levels are exact to the last place.
+    let fraction = (1..=12).rev().fold(high, |below, level| high + f64::from(level) / below);
+    density(low) / fraction
+}
+
+fn density(x: f64) -> f64 {
+    libm::exp(-x * x / 2.0) / (2.0 * PI).sqrt()
+}
+
+// A part of a bundle that is known only by its zero-concentrated cost.
+//
+// Whatever satisfies `rho`-zCDP has, for every `alpha > 1` and every real `epsilon`,
+// `delta(epsilon) <= exp((alpha-1)(alpha rho - epsilon)) (1-1/alpha)^alpha / (alpha-1)` (Canonne, Kamath and Steinke 2020),
+// since `(1 - exp(epsilon-l))_+ <= exp((alpha-1)(l-epsilon)) (1-1/alpha)^alpha/(alpha-1)` for every loss `l`.
+//
+// Its true curve is convex in `exp(epsilon)` and starts at 1, so it lies below every chord between two values of the
+// bound: connecting the dots gives finitely many losses that dominate any such mechanism.
+
+/// An upper bound on the curve at `epsilon`, and minus its slope.
+pub(super) fn zcdp_delta(rho: f64, epsilon: f64) -> (f64, f64) {
+    let bound = |log_order: f64| {
+        let order = libm::exp(log_order);
+        order * ((order + 1.0) * rho - epsilon) + ceiling(order)
+    };
+    let (log_order, least) = lowest(bound);
+    let order = libm::exp(log_order);
+    let error =
+        16.0 * ULP * (1.0 + least.abs() + order * (epsilon.abs() + (order + 1.0) * rho) - ceiling(order));
+    let bound = libm::exp(least + error).min(1.0);
+    (bound, order * bound)
+}
+
+/// The logarithm of the largest `(1 - exp(-l)) exp(-tilt l)`: what a moment must be multiplied by to bound a curve.
+pub(super) fn ceiling(tilt: f64) -> f64 {
+    -tilt * libm::log1p(1.0 / tilt) - libm::log1p(tilt)
+}
+
+/// Losses that dominate whatever is `rho`-zCDP, and the probability of infinite loss.
+pub(super) fn dots(rho: f64) -> (Vec<Atom>, f64) {
+    let spread = (2.0 * rho).sqrt();
+    let (first, step) = (-9.0 * spread, spread / 24.0);
+    // Where exp(-(epsilon - rho)²/(4 rho)) has fallen to 1e-40.
+    let last = rho + 2.0 * (rho * 93.0).sqrt();
+    let count = ((last - first) / step).ceil() as u32;
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for dot in
+        (0..=count).map(|n| first + f64::from(n) * step).map(|epsilon| (epsilon, zcdp_delta(rho, epsilon).0))
+    {
+        // A dot above the chord of its neighbours is not needed.
+        while let Some(&middle) = hull.last()
+            && bend(hull.len().checked_sub(2).map(|before| hull[before]), middle, Some(dot)).0 <= 0.0
+        {
+            hull.pop();
+        }
+        hull.push(dot);
+    }
+    let atom = |n: usize| {
+        let before = n.checked_sub(1).map(|before| hull[before]);
+        let (mass, error) = bend(before, hull[n], hull.get(n + 1).copied());
+        Atom { loss: hull[n].0, mass: mass.max(0.0) + error }
+    };
+    let atoms = (0..hull.len()).map(atom).filter(|atom| atom.mass > 0.0).collect();
+    (atoms, hull.last().map_or(1.0, |dot| dot.1))
+}
+
+/// How much the chord's slope in `exp(epsilon)` rises at a dot, times `exp(epsilon)`: the mass of its atom, and how far it
+/// may be off. Left of the first dot the chord reaches 1 at `exp(epsilon) = 0`; right of the last it is level.
+fn bend(before: Option<(f64, f64)>, here: (f64, f64), after: Option<(f64, f64)>) -> (f64, f64) {
+    let left = match before {
+        Some((epsilon, height)) => (height - here.1) / -libm::expm1(epsilon - here.0),
+        None => 1.0 - here.1,
+    };
+    let right = after.map_or(0.0, |(epsilon, height)| (here.1 - height) / libm::expm1(epsilon - here.0));
+    (left - right, 8.0 * ULP * (left.abs() + right.abs()))
 }

@@ -1,6 +1,6 @@
 //! Claims about whole bundles, against closed forms, published rows and typed refusals.
 
-use super::{Bundle, Pair, gaussian, zcdp};
+use super::{Bundle, Pair, pair};
 use crate::accounting::{Adjacency, PrivacyUnit, Relation};
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -69,7 +69,7 @@ fn the_gaussian_curve_in_its_corners() {
         (0.5, -1.0, 0.6346330264143731, 1e-13),
         (4.0, 0.0, 0.9544997361036416, 1e-13),
     ] {
-        let excess = gaussian::gaussian_delta(ratio, epsilon).0 / delta - 1.0;
+        let excess = pair::gaussian_delta(ratio, epsilon).0 / delta - 1.0;
         assert!((-2e-16..slack).contains(&excess), "{ratio} at {epsilon}: {excess:e}");
     }
 }
@@ -216,7 +216,7 @@ fn zcdp_parts() {
                 let (mut mean, mut mass) = (0.0, (1.0 - truth).powi(count as i32));
                 for truths in 0..=count {
                     mean +=
-                        mass * zcdp::zcdp_delta(rho, epsilon - (2.0 * truths as f64 - count as f64) * loss).0;
+                        mass * pair::zcdp_delta(rho, epsilon - (2.0 * truths as f64 - count as f64) * loss).0;
                     mass *= (count - truths) as f64 / (truths + 1) as f64 * truth / (1.0 - truth);
                 }
                 assert!(delta <= mean * 1.005 + 1e-38, "{rho} at {epsilon}: {delta} for {mean}");

@@ -33,28 +33,21 @@
 //! in integers ([`mechanisms::running`](crate::mechanisms::running)); constants that are less good err more and promise the same.
 //! The [`SquareRoot`](Strategy::SquareRoot) of more than [`REMEMBERED`] ticks is told for comparison, before it is rounded; it is not drawn.
 
-mod bounds;
-pub(crate) mod buffered;
-mod constants;
-mod fourier;
-mod growth;
-#[cfg(test)]
-mod search;
-#[cfg(test)]
-mod tests;
-pub(crate) mod toeplitz;
-pub(crate) mod tree;
-
+use std::f64::consts::PI;
 use std::fmt;
 
-pub(crate) use constants::buffers;
-pub(crate) use growth::Growth;
-
-use super::BudgetUnits;
-use super::number;
-use crate::invalid::{Invalid, InvalidKind};
 use buffered::BufferedStrategy;
-use toeplitz::Coefficients;
+use strategies::{Coefficients, EULER};
+
+use super::{BudgetUnits, number};
+use crate::invalid::{Invalid, InvalidKind};
+
+pub(crate) use constants::buffers;
+
+pub(crate) mod buffered;
+mod constants;
+
+pub(crate) mod strategies;
 
 /// How totals are noised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -195,7 +188,7 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     let ticks = horizon as f64;
     let mut found = vec![root(horizon), tree(horizon), fresh(1, ticks, (ticks + 1.0) / 2.0)];
     found.extend(buffered(horizon));
-    Ok(StrategyChoice::of(found, bounds::least_error_so_far(horizon), rho, NUMBERS))
+    Ok(StrategyChoice::of(found, least_error_so_far(horizon), rho, NUMBERS))
 }
 
 /// Totals over the last `width` ticks of a stream that need not end.
@@ -211,7 +204,7 @@ pub fn over_last(width: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
         let memory = kept_over(coefficients.values.len() as u64, width);
         found.push(figures(Strategy::SquareRoot, coefficients.sensitivity(), (variance, variance), memory));
     }
-    Ok(StrategyChoice::of(found, bounds::over(width), rho, u64::MAX))
+    Ok(StrategyChoice::of(found, over(width), rho, u64::MAX))
 }
 
 /// A horizon that there are totals for.
@@ -250,8 +243,8 @@ fn figures(strategy: Strategy, sensitivity: f64, (largest, mean): (f64, f64), me
 
 fn root(horizon: u64) -> Figures {
     if horizon > REMEMBERED {
-        let squared = toeplitz::root_squared(horizon);
-        let variances = (squared, toeplitz::root_mean(horizon));
+        let squared = strategies::root_squared(horizon);
+        let variances = (squared, strategies::root_mean(horizon));
         return figures(Strategy::SquareRoot, squared.sqrt(), variances, kept_so_far(horizon));
     }
     let coefficients = Coefficients::root(horizon);
@@ -260,9 +253,9 @@ fn root(horizon: u64) -> Figures {
 }
 
 fn tree(horizon: u64) -> Figures {
-    let levels = tree::levels(horizon);
+    let levels = strategies::levels(horizon);
     let memory = 2 * u64::from(levels);
-    figures(Strategy::Tree, f64::from(levels).sqrt(), tree::variances(horizon), memory)
+    figures(Strategy::Tree, f64::from(levels).sqrt(), strategies::variances(horizon), memory)
 }
 
 fn fresh(memory: u64, largest: f64, mean: f64) -> Figures {
@@ -287,3 +280,139 @@ fn kept_so_far(coefficients: u64) -> u64 {
 fn kept_over(coefficients: u64, width: u64) -> u64 {
     coefficients - 1 + coefficients.max(width)
 }
+
+// How what totals err by grows from tick to tick: one of few ticks has the noise of few.
+
+/// The variances of totals, tick by tick, for draws of variance 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Growth(Variances);
+
+#[derive(Clone, Debug)]
+enum Variances {
+    /// Of the first ticks; all later ones have that of the last.
+    Listed(Vec<f64>),
+    Buffered(BufferedStrategy),
+    Tree,
+    /// One draw for each tick, of at most so many.
+    Ticks(u64),
+}
+
+impl Growth {
+    /// Of totals so far. `None` where noise would not fade.
+    pub(crate) fn so_far(strategy: Strategy, horizon: u64) -> Option<Growth> {
+        let variances = match strategy {
+            Strategy::SquareRoot => {
+                let work = vec![1.0; horizon as usize];
+                Variances::summed(&strategies::quotient(&work, &Coefficients::root(horizon).floats()))
+            }
+            Strategy::Buffered => Variances::Buffered(BufferedStrategy::of(buffers(horizon))?),
+            Strategy::Tree => Variances::Tree,
+            Strategy::Fresh => Variances::Ticks(horizon),
+        };
+        Some(Growth(variances))
+    }
+
+    /// Of totals over the last ticks. `None` where there is no such strategy, or noise would not fade.
+    pub(crate) fn over_last(strategy: Strategy, width: u64) -> Option<Growth> {
+        let variances = match strategy {
+            Strategy::SquareRoot => Variances::summed(&Coefficients::window(width).noise_over(width)?),
+            Strategy::Fresh => Variances::Ticks(width),
+            Strategy::Buffered | Strategy::Tree => return None,
+        };
+        Some(Growth(variances))
+    }
+
+    /// The largest standard deviation of the totals up to this tick.
+    pub(crate) fn until(&self, tick: u64) -> f64 {
+        let variance = match &self.0 {
+            Variances::Listed(variances) => {
+                let at = usize::try_from(tick.saturating_sub(1)).unwrap_or(usize::MAX);
+                variances.get(at).or(variances.last()).copied().unwrap_or(0.0)
+            }
+            Variances::Buffered(series) => series.variance(tick as f64),
+            Variances::Tree => strategies::variances(tick).0,
+            Variances::Ticks(most) => tick.min(*most) as f64,
+        };
+        variance.sqrt()
+    }
+}
+
+impl Variances {
+    /// For as many ticks as add anything to speak of.
+    fn summed(noise: &[f64]) -> Variances {
+        let all: f64 = noise.iter().rev().map(|value| value * value).sum();
+        let mut variances = Vec::new();
+        let mut sum = 0.0;
+        for value in noise {
+            sum += value * value;
+            if sum > all * (1.0 - 1e-12) {
+                break;
+            }
+            variances.push(sum);
+        }
+        variances.push(all);
+        Variances::Listed(variances)
+    }
+}
+
+// What no strategy can err by less than.
+//
+// Of linear strategies with Gaussian noise, whatever they keep: for totals so far the nuclear norm of the triangle of ones over
+// the number of ticks, for totals over the last `W` ticks of an endless stream Lebesgue's constant of `W` ones. Both bound the
+// root of the mean of all variances, and so the largest.
+
+/// From here on the sum is an integral and its correction, to 1e-14.
+const MANY: u64 = 1 << 16;
+
+/// For totals so far: `1/T` times the sum over `j` of `1 / (2 sin((2j - 1) pi / (4T + 2)))`.
+pub(super) fn least_error_so_far(ticks: u64) -> f64 {
+    let n = ticks as f64;
+    let step = PI / (4.0 * n + 2.0);
+    if ticks <= MANY {
+        return (1..=ticks).map(|j| 0.5 / libm::sin((2 * j - 1) as f64 * step)).sum::<f64>() / n;
+    }
+    // 1 / sin x is 1 / x, whose sum is one of harmonic numbers, and a smooth rest, by the midpoint rule.
+    let harmonic = |n: f64| n.ln() + EULER + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n);
+    let poles = (harmonic(2.0 * n) - harmonic(n) / 2.0) / (2.0 * step);
+    let end = 2.0 * n * step;
+    let rest = (libm::tan(end / 2.0).ln() - end.ln() + 2f64.ln()) / (4.0 * step);
+    // The derivative of the rest is 1/6 at 0, and -cos x / sin^2 x + 1 / x^2 at the end.
+    let (sin, cos) = libm::sincos(end);
+    let slope = -cos / (sin * sin) + 1.0 / (end * end) - 1.0 / 6.0;
+    (poles + rest - step * slope / 24.0) / n
+}
+
+/// Gauss's nodes and weights for 8 points, of the positive half.
+const GAUSS: [(f64, f64); 4] = [
+    (0.183_434_642_495_649_8, 0.362_683_783_378_362),
+    (0.525_532_409_916_329, 0.313_706_645_877_887_27),
+    (0.796_666_477_413_626_7, 0.222_381_034_453_374_48),
+    (0.960_289_856_497_536_2, 0.101_228_536_290_376_26),
+];
+
+/// Into how many parts each arc is divided on which the kernel has one sign.
+const PARTS: u32 = 2;
+
+/// For totals over the last `width` ticks: the mean of `|sin(W x) / sin x|` over a quarter turn.
+pub(super) fn over(width: u64) -> f64 {
+    let n = width as f64;
+    let arc = PI / n / f64::from(PARTS);
+    let kernel = |x: f64| (libm::sin(n * x) / libm::sin(x)).abs();
+    // Between its zeros it is smooth; of an odd width the last arc is cut in half, at which a part ends.
+    let half = arc / 2.0;
+    let part = |at: u64| -> f64 {
+        let middle = (at as f64 + 0.5) * arc;
+        GAUSS
+            .iter()
+            .map(|(node, weight)| weight * (kernel(middle - node * half) + kernel(middle + node * half)))
+            .sum::<f64>()
+            * half
+    };
+    (0..width * u64::from(PARTS) / 2).map(part).sum::<f64>() / (PI / 2.0)
+}
+
+#[cfg(test)]
+mod search;
+
+#[cfg(test)]
+mod tests;

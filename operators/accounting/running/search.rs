@@ -115,7 +115,7 @@ fn rounded(point: &[f64]) -> Vec<Buffer> {
 
 /// The fewest buffers that err by at most a thousandth more than the square root at this horizon.
 fn fewest(ticks: u64) -> Vec<Buffer> {
-    let goal = super::toeplitz::root_squared(ticks) * 1.001;
+    let goal = super::strategies::root_squared(ticks) * 1.001;
     let found = |buffers| search(buffers, ticks as f64);
     let enough = (2..=12).map(found).find(|(_, value)| (value / 2.0).exp() <= goal);
     rounded(&enough.unwrap().0)

@@ -47,7 +47,7 @@ fn sliding_totals_are_near_the_least_at_every_width() {
     }
     // By hand: one tick is itself; of two the mean of 2 |cos x| is 4 / pi.
     assert_eq!(over_last(1, 0.5).unwrap().best().max_deviation(), 1.0);
-    near(over_last(2, 0.5).unwrap().lower_bound(), 4.0 / std::f64::consts::PI, 1e-12);
+    near(over_last(2, 0.5).unwrap().lower_bound(), 4.0 / PI, 1e-12);
     for width in 2..200 {
         assert!(of(&over_last(width, 0.5).unwrap(), Strategy::SquareRoot).ratio() < 1.0095, "{width}");
     }
@@ -60,7 +60,7 @@ fn the_variance_of_a_sliding_total_is_that_of_its_series() {
         let coefficients = Coefficients::window(width);
         let mut work = vec![1.0; width as usize];
         work.resize(40 * coefficients.values.len(), 0.0);
-        let noise = toeplitz::quotient(&work, &coefficients.floats());
+        let noise = strategies::quotient(&work, &coefficients.floats());
         let variance: f64 = noise.iter().map(|value| value * value).sum();
         near(coefficients.variance_over(width).unwrap(), variance, 1e-10);
     }
@@ -100,7 +100,7 @@ fn what_sliding_totals_err_by_grows_as_their_series() {
         let mut work = vec![1.0; width as usize];
         work.resize(9 * width as usize, 0.0);
         let mut variance = 0.0;
-        for (at, value) in toeplitz::quotient(&work, &coefficients.floats()).iter().enumerate() {
+        for (at, value) in strategies::quotient(&work, &coefficients.floats()).iter().enumerate() {
             variance += value * value;
             near(growth.until(at as u64 + 1), variance.sqrt(), 1e-9);
         }
@@ -115,7 +115,7 @@ fn what_sliding_totals_err_by_grows_as_their_series() {
 #[test]
 fn noise_times_measurement_is_the_work() {
     let identity = |strategy: &[f64], work: &[f64]| {
-        let noise = toeplitz::quotient(work, strategy);
+        let noise = strategies::quotient(work, strategy);
         for (at, work) in work.iter().enumerate() {
             let product: f64 =
                 (0..=at).map(|lag| strategy.get(lag).copied().unwrap_or(0.0) * noise[at - lag]).sum();
@@ -182,29 +182,30 @@ fn formulas_are_what_sums_are() {
         mean += squared;
         value *= (2 * at - 1) as f64 / (2 * at) as f64;
     }
-    near(toeplitz::root_squared(ticks), squared, 1e-11);
-    near(toeplitz::root_mean(ticks), mean / ticks as f64, 1e-11);
-    let step = std::f64::consts::PI / (4.0 * ticks as f64 + 2.0);
+    near(strategies::root_squared(ticks), squared, 1e-11);
+    near(strategies::root_mean(ticks), mean / ticks as f64, 1e-11);
+    let step = PI / (4.0 * ticks as f64 + 2.0);
     let sum: f64 = (1..=ticks).map(|j| 0.5 / ((2 * j - 1) as f64 * step).sin()).sum();
-    near(bounds::least_error_so_far(ticks), sum / ticks as f64, 1e-11);
+    near(least_error_so_far(ticks), sum / ticks as f64, 1e-11);
     // And the closed form of the mean where it is a sum, by the rounded coefficients.
     let (largest, mean) = Coefficients::root(1000).variances_so_far(1000);
-    near(toeplitz::root_squared(1000), largest, 1e-5);
-    near(toeplitz::root_mean(1000), mean, 1e-5);
+    near(strategies::root_squared(1000), largest, 1e-5);
+    near(strategies::root_mean(1000), mean, 1e-5);
 }
 
 // Refutes one level too few or too many, and a digit that is counted wrong.
 #[test]
 fn the_tree_is_counted_digit_by_digit() {
     for ticks in 1..300u64 {
-        let variance = |tick: u64| -> f64 { (0..9).filter(|bit| tick >> bit & 1 == 1).map(tree::node).sum() };
+        let variance =
+            |tick: u64| -> f64 { (0..9).filter(|bit| tick >> bit & 1 == 1).map(strategies::node).sum() };
         let all: Vec<f64> = (1..=ticks).map(variance).collect();
-        let (largest, mean) = tree::variances(ticks);
+        let (largest, mean) = strategies::variances(ticks);
         near(largest, all.iter().copied().fold(0.0, f64::max), 1e-12);
         near(mean, all.iter().sum::<f64>() / ticks as f64, 1e-12);
         // The spans of 1, 2, 4.. ticks that begin with the first, which is in all of them.
         let spans = (0..).take_while(|level| 1u64 << level <= ticks).count();
-        assert_eq!(tree::levels(ticks) as usize, spans);
+        assert_eq!(strategies::levels(ticks) as usize, spans);
     }
 }
 

@@ -38,29 +38,25 @@
 //! is no closed form, one whose deviation would be below 3 in 10^7 of the largest gets up to that much: what is measured in
 //! very different units is better brought to similar ones first.
 
-mod bodies;
-mod closed;
 mod domain;
 mod error;
 mod matrix;
-mod norm;
 mod solver;
-mod span;
 
 #[cfg(test)]
 mod tests;
 
 pub use domain::DataDomain;
 pub use error::MeanError;
-pub use norm::Norm;
+pub use error::Norm;
 
 pub(crate) use matrix::{Matrix, dot};
 
 use super::Relation;
 use crate::invalid::{Invalid, InvalidKind};
-use bodies::ShapeVectors;
 use domain::Body;
-use span::VectorSpan;
+use domain::ShapeVectors;
+use domain::VectorSpan;
 
 /// The covariance of noise that fits a domain, and how near to the best it is.
 #[derive(Clone, Debug)]
@@ -105,15 +101,15 @@ impl Shape {
         }
         let found = match &domain.body {
             Body::Points(points) => of_points(points, relation, norm, GAP),
-            Body::Marginals(points) => closed::marginals(points, relation, norm),
-            Body::Box(reaches) => closed::cuboid(reaches, norm),
-            Body::Ellipsoid(matrix) => closed::ellipsoid(matrix, norm),
-            Body::Ball { power, radius, dimension } => closed::ball(*power, *radius, *dimension, norm),
+            Body::Marginals(points) => solver::marginals(points, relation, norm),
+            Body::Box(reaches) => solver::cuboid(reaches, norm),
+            Body::Ellipsoid(matrix) => solver::ellipsoid(matrix, norm),
+            Body::Ball { power, radius, dimension } => solver::ball(*power, *radius, *dimension, norm),
             // It is symmetric: of each corner and its opposite one will do, and differences bring nothing new.
             Body::Zonotope(generators) if generators.rows() <= FEW => {
                 of_points(&corners(generators), Relation::AddRemove, norm, GAP)
             }
-            Body::Zonotope(generators) => closed::zonotope(generators, norm),
+            Body::Zonotope(generators) => solver::zonotope(generators, norm),
         };
         if !(found.upper.is_finite() && found.lower > 0.0) {
             return Err(Invalid::new(

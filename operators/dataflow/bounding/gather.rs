@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::cap::Cap;
-use super::chooser::ContributionSelector;
 use super::identity::Identity;
-use super::index::Index;
-use super::names::KeyNumbers;
-use super::part::{Fresh, PanePart, PersonRow};
+use super::key_numbers::Index;
+use super::key_numbers::KeyNumbers;
+use super::rule::Cap;
 use super::rule::{Keyed, Rule, keep};
+use super::selector::ContributionSelector;
+use super::table::{Fresh, PanePart, PersonRow};
 
 /// The work space of one table: nothing in it outlives a call but memory.
 pub(super) struct Gather<P, R: Rule> {

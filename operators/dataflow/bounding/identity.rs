@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::mixer::Mixer;
-use crate::mechanisms::answers::{QueryRow, Value};
+use super::selector::Mixer;
+use crate::mechanisms::queries::{QueryRow, Value};
 use crate::mechanisms::{Bucket, Key};
 
 /// Something that is identified by bytes: a person, a key, a record.

@@ -70,40 +70,30 @@
 //!
 //! Everything in a table is private, its size included.
 
-mod alone;
-mod cap;
-mod chooser;
-mod each;
 mod gather;
 mod identity;
-mod index;
+mod key_numbers;
+mod lifetime;
 mod measure;
-mod mixer;
-mod names;
-mod own;
-mod part;
-mod partial;
-mod ration;
 mod records;
 mod rule;
+mod selector;
 mod table;
 #[cfg(test)]
 pub(super) mod tests;
-mod totals;
-mod used;
 
-pub(super) use alone::{held, share};
-pub use cap::Cap;
-pub use chooser::ContributionSelector;
-pub use each::RecordTotals;
 pub use identity::{Identity, IdentitySink};
+pub use lifetime::WindowAdmission;
+pub use lifetime::{LifetimeContribution, RemainingContribution};
+pub use measure::{AdditiveRule, Partial};
+pub use measure::{Count, PartialSum, PersonSum, Sum};
 pub use measure::{Few, Measure, Values};
-pub use mixer::Mixer;
-pub use own::Own;
-pub use partial::{AdditiveRule, Partial};
-pub use ration::{LifetimeContribution, RemainingContribution};
 pub use records::{Identified, KeptRecords, Net, Netted, RankedRecord};
+pub use rule::Cap;
+pub use rule::Own;
+pub use rule::RecordTotals;
 pub use rule::{Keyed, Rule};
+pub use selector::ContributionSelector;
+pub use selector::Mixer;
 pub use table::PersonTable;
-pub use totals::{Count, PartialSum, PersonSum, Sum};
-pub use used::WindowAdmission;
+pub(super) use table::{held, share};

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::cap::Cap;
-use super::chooser::ContributionSelector;
 use super::identity::Identity;
 use super::measure::Measure;
+use super::rule::Cap;
 use super::rule::{Keyed, Rule, keep, shorten};
+use super::selector::ContributionSelector;
 
 /// A record that is held: its place among the person's records of the key, what decides where places are equal, and what
 /// it brought.

@@ -1,9 +1,14 @@
 //! What a table holds of a person in a key, and what of it counts in the end.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::cap::Cap;
-use super::chooser::ContributionSelector;
+use super::identity::Identity;
+use super::key_numbers::KeyNumbers;
+use super::measure::Measure;
+use super::selector::ContributionSelector;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::PerPerson;
 
 /// Something held of a person, with the number of its key. Prints as `<private>`, as all that is held does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,4 +124,179 @@ pub(super) fn shorten<H>(group: &mut [Keyed<H>], most: u32) -> usize {
         seen = seen.saturating_add(1);
         seen <= most
     })
+}
+
+// How much of a person is kept.
+
+/// At most so many keys of a person, and so many records in each of them. Both are from 1 to 2^31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cap {
+    keys: u32,
+    per_key: u32,
+}
+
+impl Cap {
+    /// One record in one key.
+    pub(crate) const ONE: Cap = Cap { keys: 1, per_key: 1 };
+
+    /// At most `keys` keys a person, and `per_key` records in each.
+    ///
+    /// # Errors
+    ///
+    /// Names `keys` or `per_key` where it is zero or above 2^31.
+    pub fn new(keys: u64, per_key: u64) -> Result<Cap, Invalid> {
+        Ok(Cap { keys: within("keys", keys)?, per_key: within("per_key", per_key)? })
+    }
+
+    /// At most so many keys.
+    pub fn keys(self) -> u32 {
+        self.keys
+    }
+
+    /// At most so many records in each.
+    pub fn per_key(self) -> u32 {
+        self.per_key
+    }
+}
+
+/// Accepts a whole number from 1 to 2^31.
+pub(super) fn within(field: &'static str, value: u64) -> Result<u32, Invalid> {
+    let kind = match u32::try_from(value) {
+        Ok(0) => InvalidKind::Zero,
+        Ok(value) if value <= 1 << 31 => return Ok(value),
+        _ => InvalidKind::TooLarge,
+    };
+    Err(Invalid::new(field, kind, "a whole number from 1 to 2^31"))
+}
+
+// One number of each person in a key: the greatest of their values, their sum, or how many records there are.
+
+/// Puts together what a person has in a key, all of it: whatever it comes to, a person is one number.
+///
+/// `per_key` bounds nothing here, and no record is given up.
+#[derive(Clone, Copy, Debug)]
+pub struct Own(pub PerPerson);
+
+impl Rule for Own {
+    type Value = i64;
+    type Held = i128;
+    type Share = i128;
+
+    #[inline]
+    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, value: i64) -> i128 {
+        self.0.of(value, 1)
+    }
+
+    #[inline]
+    fn settle(&self, _: Cap, group: &mut [Keyed<i128>]) -> usize {
+        combine(group, |a, b| self.0.together(a, b))
+    }
+
+    fn share(&self, _: Cap, run: &[Keyed<i128>]) -> i128 {
+        let own = run.iter().map(|keyed| keyed.held).reduce(|a, b| self.0.together(a, b));
+        // A run is of something.
+        own.unwrap_or_default()
+    }
+}
+
+impl Measure for Own {
+    type Value = i64;
+    type Share = i128;
+    type Plain = Own;
+    // The greatest may be any of them.
+    const CUTS: bool = false;
+
+    fn plain(&self) -> Own {
+        *self
+    }
+
+    #[inline]
+    fn bring(value: i64, _: impl FnOnce(&i64) -> u64) -> i64 {
+        value
+    }
+
+    fn share<'a>(&self, _: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> i128 {
+        let own = records.map(|(&value, copies)| self.0.of(value, copies));
+        own.reduce(|a, b| self.0.together(a, b)).unwrap_or_default()
+    }
+}
+
+// Record level: every record is bounded by itself, so that nothing is held of a person.
+
+/// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever adds it bounds
+/// what it adds there. Prints as `<private>`.
+pub struct RecordTotals<K, T> {
+    chooser: ContributionSelector,
+    names: KeyNumbers<K>,
+    totals: Vec<T>,
+}
+
+impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
+    /// No record yet. Where keys are listed, records of others are left out.
+    pub fn new(chooser: ContributionSelector, only: Option<Arc<[K]>>) -> RecordTotals<K, T> {
+        RecordTotals { names: KeyNumbers::new(&chooser, only), chooser, totals: Vec::new() }
+    }
+
+    /// Adds a record to the total of its key.
+    #[inline]
+    pub fn add(&mut self, key: &K, add: impl FnOnce(&mut T)) {
+        let Some(number) = self.names.number(&self.chooser, key) else { return };
+        if self.totals.len() <= number as usize {
+            self.totals.resize_with(number as usize + 1, T::default);
+        }
+        add(&mut self.totals[number as usize]);
+    }
+
+    /// Takes in what another pane of the same window has.
+    pub fn merge(&mut self, other: &RecordTotals<K, T>, join: impl Fn(&mut T, &T)) {
+        for (number, total) in other.totals.iter().enumerate() {
+            self.add(other.names.key(number as u32), |ours| join(ours, total));
+        }
+    }
+
+    /// Ends the window: the totals in the order of the keys. It is empty afterwards, and keeps its memory.
+    pub fn close(&mut self) -> Vec<(K, T)> {
+        let totals = self.totals.drain(..).enumerate();
+        let mut tallies: Vec<(K, T)> =
+            totals.map(|(number, total)| (self.names.key(number as u32).clone(), total)).collect();
+        tallies.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.names.clear(&self.chooser);
+        tallies
+    }
+
+    /// Forgets everything but its memory, and hashes by this chooser from now on.
+    pub fn choose_by(&mut self, chooser: ContributionSelector) {
+        self.chooser = chooser;
+        self.totals.clear();
+        self.names.clear(&self.chooser);
+    }
+
+    /// How much memory it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.totals.capacity() * size_of::<T>() + self.names.bytes()
+    }
+}
+
+impl<K, T> fmt::Debug for RecordTotals<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_of_nothing_or_of_too_much_is_refused() {
+        let refused = |keys, per_key| {
+            let refused = Cap::new(keys, per_key).unwrap_err();
+            (refused.field().to_owned(), refused.kind())
+        };
+        assert_eq!(refused(0, 1), ("keys".into(), InvalidKind::Zero));
+        assert_eq!(refused(1, 0), ("per_key".into(), InvalidKind::Zero));
+        assert_eq!(refused((1 << 31) + 1, 1), ("keys".into(), InvalidKind::TooLarge));
+        assert_eq!(refused(1, 1 << 32), ("per_key".into(), InvalidKind::TooLarge));
+        assert!(Cap::new(1 << 31, 1 << 31).is_ok());
+    }
 }

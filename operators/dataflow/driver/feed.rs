@@ -4,16 +4,19 @@
 //! could drop, return early with or forget whose loss would look like the end of the data.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use super::external::{Control, External, WorkerDeclaration};
+use serde::{Deserialize, Serialize};
+
 use super::failure::RunError;
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
-    CapacityContainerBuilder, Concat, Filter, InputHandle, Map, OperatorBuilder, OutputBuilder, Pipeline,
-    Scope, StreamVec,
+    Capability, CapacityContainerBuilder, Concat, Exchange, Filter, InputHandle, Map, MutableAntichain,
+    OperatorBuilder, OutputBuilder, Pipeline, Scope, StreamVec,
 };
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Time;
@@ -65,7 +68,7 @@ impl Feeds {
         let input = Rc::new(RefCell::new(InputHandle::new()));
         let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
         let external = External::new(Rc::clone(&input), self.context.of_an_input(), partitions, self.peers);
-        self.pumps.push(Box::new(super::external::Wire::new(control, input)));
+        self.pumps.push(Box::new(Wire::new(control, input)));
         Ok((word, external))
     }
 }
@@ -208,4 +211,260 @@ fn witnessed<'scope, D: 'static, R: 'static>(
         }
     });
     (same, witness)
+}
+
+// Completeness of a stream that the library does not feed: partition by partition, by declaration.
+//
+// Declarations of all workers meet at worker 0, in an operator that holds one capability for all partitions and lets go
+// of it as far as every one of them has been declared. What it gives out is empty, and is put beside the foreign
+// stream: so whatever waits for the stream to be complete waits for both.
+
+/// Which worker says what.
+type Saying = (usize, Said);
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Said {
+    /// A partition is complete to a moment.
+    Complete(usize, Time),
+    /// There is nothing more to declare.
+    Finished,
+    /// What was declared is settled, so that its partitions may go to the end of time.
+    Ended,
+}
+
+type ExternalInput = InputHandle<Time, CapacityContainerBuilder<Vec<Saying>>>;
+
+/// What has been declared on this worker.
+pub(crate) struct Control {
+    worker: usize,
+    partitions: usize,
+    declared: BTreeMap<usize, Time>,
+    unsaid: Vec<Saying>,
+    finished: bool,
+    ended: bool,
+}
+
+impl Control {
+    pub(crate) fn new(worker: usize, partitions: usize) -> Control {
+        Control {
+            worker,
+            partitions,
+            declared: BTreeMap::new(),
+            unsaid: Vec::new(),
+            finished: false,
+            ended: false,
+        }
+    }
+}
+
+/// One worker's word on an external stream. A partition is declared by one worker, the one that reads it.
+///
+/// Dropping it before [`finish`](WorkerDeclaration::finish) abandons the input: nothing is completed by that, and the run ends.
+pub struct WorkerDeclaration {
+    control: Rc<RefCell<Control>>,
+    context: Rc<Context>,
+}
+
+impl fmt::Debug for WorkerDeclaration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Word").field("declared", &self.control.borrow().declared).finish_non_exhaustive()
+    }
+}
+
+impl WorkerDeclaration {
+    pub(crate) fn new(control: Rc<RefCell<Control>>, context: Rc<Context>) -> WorkerDeclaration {
+        WorkerDeclaration { control, context }
+    }
+
+    /// Declares that everything of a partition which is in time for a window that closes at or before `time` was sent.
+    /// Saying it again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such partition, or more had been declared before; then the run ends, too.
+    pub fn complete(&self, partition: usize, time: Time) -> Result<(), Invalid> {
+        let mut control = self.control.borrow_mut();
+        if partition >= control.partitions {
+            let remedy = format!("a partition below {}", control.partitions);
+            return Err(Invalid::new("partition", InvalidKind::TooLarge, remedy));
+        }
+        // The end of time says that a partition has ended; only `finish` says so.
+        let time = time.min(Time::MAX - 1);
+        match control.declared.insert(partition, time) {
+            Some(before) if before > time => {
+                self.context.shared.fail(went_back());
+                Err(Invalid::new(
+                    "complete",
+                    InvalidKind::TooSmall,
+                    "a time that is not before what was declared",
+                ))
+            }
+            Some(before) if before == time => Ok(()),
+            _ => {
+                let saying = (control.worker, Said::Complete(partition, time));
+                control.unsaid.push(saying);
+                Ok(())
+            }
+        }
+    }
+
+    /// Says that all partitions of which this worker has declared something have ended, and that it reads no other.
+    pub fn finish(self) {
+        let mut control = self.control.borrow_mut();
+        control.finished = true;
+        let farewell = (control.worker, Said::Finished);
+        control.unsaid.push(farewell);
+    }
+}
+
+impl Drop for WorkerDeclaration {
+    fn drop(&mut self) {
+        if !self.control.borrow().finished {
+            self.context
+                .shared
+                .fail(RunError::abandoned("an external input was left before it was finished"));
+        }
+    }
+}
+
+/// The other side of a [`WorkerDeclaration`]: takes the stream that it is about.
+pub struct External {
+    input: Rc<RefCell<ExternalInput>>,
+    context: Rc<Context>,
+    partitions: usize,
+    peers: usize,
+}
+
+impl fmt::Debug for External {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("External").field("partitions", &self.partitions).finish_non_exhaustive()
+    }
+}
+
+impl External {
+    pub(crate) fn new(
+        input: Rc<RefCell<ExternalInput>>,
+        context: Rc<Context>,
+        partitions: usize,
+        peers: usize,
+    ) -> External {
+        External { input, context, partitions, peers }
+    }
+
+    /// The stream, complete where it is itself and where the word says so.
+    pub fn adopt<D: 'static>(self, stream: StreamVec<'_, Time, D>) -> Fed<'_, D> {
+        let scope = stream.scope();
+        let sayings = self.input.borrow_mut().to_stream(scope);
+        let mut builder = OperatorBuilder::new("Word".to_owned(), scope);
+        // Neither leads to the other: the frontier of what is given out is the capability alone.
+        let mut sayings =
+            builder.new_input_connection(sayings, Exchange::new(|_: &Saying| 0), std::iter::empty());
+        let (_, word) = builder.new_output_connection::<Vec<D>, _>(std::iter::empty());
+        let shared = Arc::clone(&self.context.shared);
+        let here = scope.index() == 0;
+        builder.build(move |mut capabilities| {
+            let mut capability = capabilities.pop().filter(|_| here);
+            let mut table = DeclaredTable::new(self.partitions, self.peers);
+            move |frontiers: &[MutableAntichain<Time>]| {
+                sayings.for_each(|_, batch| {
+                    for saying in batch.drain(..) {
+                        if let Err(failure) = table.hear(saying) {
+                            shared.fail(failure);
+                        }
+                    }
+                });
+                let vanished = frontiers.iter().all(|frontier| frontier.is_empty());
+                hold(&mut capability, table.complete(), vanished);
+            }
+        });
+        Fed { stream: stream.concat(word), context: self.context }
+    }
+}
+
+/// Holds back everything from `complete` on; lets go when all partitions have ended and the driver has closed the input.
+fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: bool) {
+    if complete == Time::MAX && vanished {
+        *capability = None;
+    }
+    if let Some(capability) = capability {
+        capability.downgrade(&complete);
+    }
+}
+
+/// What all workers have declared.
+struct DeclaredTable {
+    /// Who declares a partition, and up to when.
+    partitions: Vec<Option<(usize, Time)>>,
+    /// Workers that may still say something.
+    speaking: usize,
+}
+
+impl DeclaredTable {
+    fn new(partitions: usize, peers: usize) -> DeclaredTable {
+        DeclaredTable { partitions: vec![None; partitions], speaking: peers }
+    }
+
+    fn hear(&mut self, (worker, said): Saying) -> Result<(), RunError> {
+        match said {
+            Said::Complete(partition, time) => match &mut self.partitions[partition] {
+                Some((owner, _)) if *owner != worker => {
+                    return Err(RunError::abandoned("two workers declare the same partition"));
+                }
+                declared => *declared = Some((worker, time)),
+            },
+            Said::Finished => self.speaking -= 1,
+            Said::Ended => {
+                let mine = self.partitions.iter_mut().flatten().filter(|(owner, _)| *owner == worker);
+                mine.for_each(|(_, time)| *time = Time::MAX);
+            }
+        }
+        if self.speaking == 0 && self.partitions.contains(&None) {
+            return Err(RunError::abandoned("a partition of an external input was never declared"));
+        }
+        Ok(())
+    }
+
+    fn complete(&self) -> Time {
+        self.partitions
+            .iter()
+            .map(|declared| declared.map_or(Time::MIN, |(_, time)| time))
+            .min()
+            .unwrap_or(Time::MIN)
+    }
+}
+
+/// Carries what is declared on this worker into the dataflow.
+pub(crate) struct Wire {
+    control: Rc<RefCell<Control>>,
+    input: Rc<RefCell<ExternalInput>>,
+}
+
+impl Wire {
+    pub(crate) fn new(control: Rc<RefCell<Control>>, input: Rc<RefCell<ExternalInput>>) -> Wire {
+        Wire { control, input }
+    }
+}
+
+impl Pump for Wire {
+    fn turn(&mut self, context: &Context, _: bool) -> Result<Turn, RunError> {
+        let mut control = self.control.borrow_mut();
+        let mut input = self.input.borrow_mut();
+        // As with a source of the library's own: the end of time comes after what was declared is settled.
+        let last = control.declared.values().max().copied().unwrap_or(Time::MIN);
+        let may_end = control.finished && !control.ended && control.unsaid.is_empty();
+        if may_end && context.is_settled_before(last) {
+            let end = (control.worker, Said::Ended);
+            control.unsaid.push(end);
+            control.ended = true;
+        }
+        if control.unsaid.is_empty() {
+            return Ok(if control.ended { Turn::Over } else { Turn::Still });
+        }
+        input.send_batch(&mut control.unsaid);
+        control.unsaid.clear();
+        // Another time, for what was sent to leave at once; it means nothing else.
+        let next = *input.time() + 1;
+        input.advance_to(next);
+        Ok(Turn::Moved)
+    }
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::config::Cluster;
+use super::failure;
 use super::failure::{FailureKind, RunError};
-use super::faults;
 use super::shared::ProcessShared;
 
 /// How often a process says that it runs.
@@ -177,7 +177,7 @@ impl Peers {
             FrameKind::Note => notes.send((peer, bytes)).is_ok(),
             FrameKind::Done => false,
             FrameKind::Stop => {
-                faults::expect_connections_to_break();
+                failure::expect_connections_to_break();
                 self.shared.stop_with_the_others();
                 false
             }
@@ -192,7 +192,7 @@ impl Peers {
     fn fail(&self, failure: RunError) {
         // A run that is over has its outcome.
         if !self.left.load(Ordering::SeqCst) && !self.shared.is_over() {
-            faults::expect_connections_to_break();
+            failure::expect_connections_to_break();
             self.shared.fail(failure);
         }
     }

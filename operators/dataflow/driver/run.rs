@@ -2,24 +2,23 @@
 //! that was not declared so.
 
 use std::any::Any;
-use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, mem};
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::config::{Config, Joined};
+use super::failure;
 use super::failure::{Finished, RunError};
-use super::faults;
 use super::feed::{Feeds, Turn};
-use super::pace::ReadPace;
-use super::shared::{Context, ProcessShared};
-use super::worker::Worker;
+use super::shared::{Context, ProcessShared, ReadPace};
 use crate::dataflow::engine::{
-    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, ThreadBuilder, WorkerConfig,
+    AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, Scope, ThreadBuilder, WorkerConfig,
     initialize_from, initialize_networking_from_sockets,
 };
+use crate::time::Time;
 
 /// How long a worker sleeps where nothing wakes it, before it looks again whether a source has something.
 const NAP: Duration = Duration::from_millis(2);
@@ -71,7 +70,7 @@ fn run(
     joined: Joined,
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
 ) -> Result<Finished, RunError> {
-    faults::end_the_process_on_panic();
+    failure::end_the_process_on_panic();
     let Joined { config: Config { threads, cluster, .. }, shared, peers, sockets } = joined;
     let (builders, connections) = match (cluster, &peers) {
         (Some(cluster), Some(peers)) => {
@@ -170,7 +169,7 @@ impl Connections {
 
     /// Leaves without a word: the others notice, and end.
     fn cut(self) {
-        faults::expect_connections_to_break();
+        failure::expect_connections_to_break();
         if let Some(threads) = self.threads {
             mem::forget(threads);
         }
@@ -261,5 +260,62 @@ impl WorkerRun {
                 }
             }
         }
+    }
+}
+
+// One thread of a job, as a closure that builds its dataflows sees it.
+
+/// One thread of a job.
+///
+/// It builds dataflows and knows its place. Timely's own worker can do more: its logging counts the messages on every
+/// channel, also of those behind the bound, where they depend on single people. So it stays with the driver:
+///
+/// ```compile_fail,E0599
+/// use discreet::dataflow::{Config, execute};
+///
+/// execute(Config::threads(1)?, |worker, _| {
+///     worker.log_register();
+///     Ok(())
+/// })?;
+/// # Ok::<(), discreet::dataflow::Failure>(())
+/// ```
+///
+/// A [`Scope`] is timely's, and still leads to its worker. What is logged there is not protected by anything on this page:
+/// a logger must not be installed in a process that releases.
+pub struct Worker {
+    engine: Engine,
+}
+
+impl Worker {
+    pub(super) fn new(engine: Engine) -> Worker {
+        Worker { engine }
+    }
+
+    pub(super) fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// The number of this worker, from 0, over all processes.
+    pub fn index(&self) -> usize {
+        self.engine.index()
+    }
+
+    /// The number of workers, over all processes.
+    pub fn peers(&self) -> usize {
+        self.engine.peers()
+    }
+
+    /// Builds a dataflow, which every worker builds alike.
+    pub fn dataflow<R>(&mut self, build: impl FnOnce(Scope<'_, Time>) -> R) -> R {
+        self.engine.dataflow(build)
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index())
+            .field("peers", &self.peers())
+            .finish_non_exhaustive()
     }
 }

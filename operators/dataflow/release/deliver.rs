@@ -1,9 +1,15 @@
 //! A sink that says when it is done.
 
-use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io};
 
-use super::leaving::LeavingRelease;
+use super::operator::ReleaseBackend;
+use crate::accounting::Interval;
+use crate::dataflow::driver::{ProcessShared, RunError};
 use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
+use crate::gate::BudgetStatus;
+use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 use crate::time::Time;
 
 /// Gives releases to a sink, and marks them as delivered once it has taken them.
@@ -41,4 +47,125 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
             });
         });
     }
+}
+
+// A release that has left the ledger and has not reached the end of its way.
+
+/// A row of the ledger on its way to a sink: the one form in which anything leaves.
+#[derive(Clone)]
+pub struct LeavingRelease {
+    row: Arc<Row>,
+    standing: Arc<BudgetStatus>,
+    /// How long the gate took, where it was asked for here.
+    took: Option<Duration>,
+    ticket: Arc<Ticket>,
+}
+
+/// What a release needs to say what became of it.
+struct Ticket {
+    desk: SharedDesk,
+    shared: Arc<ProcessShared>,
+    /// Held until the release is dropped.
+    _leaving: Arc<()>,
+}
+
+/// A desk at which releases say, from wherever they are, what became of them.
+pub(super) type SharedDesk = Arc<Mutex<Box<dyn ReleaseBackend>>>;
+
+impl LeavingRelease {
+    /// A row that leaves now, with how its budget stands and how long it took.
+    pub(super) fn new(
+        (row, standing, took): (Row, BudgetStatus, Option<Duration>),
+        desk: &SharedDesk,
+        shared: &Arc<ProcessShared>,
+    ) -> LeavingRelease {
+        let ticket =
+            Ticket { desk: Arc::clone(desk), shared: Arc::clone(shared), _leaving: shared.leaving() };
+        LeavingRelease { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
+    }
+
+    /// The name under which it stands in the ledger.
+    pub fn id(&self) -> Digest {
+        self.row.release().id()
+    }
+
+    /// Which of the job's statistics it is.
+    pub fn name(&self) -> &Name {
+        &self.row.release().name
+    }
+
+    /// The window that it is about.
+    pub fn window(&self) -> Interval {
+        self.row.release().window
+    }
+
+    /// What became of it.
+    pub fn fate(&self) -> ReleaseStatus {
+        self.row.fate()
+    }
+
+    /// The text that leaves, byte by byte.
+    pub fn line(&self) -> &str {
+        self.row.line()
+    }
+
+    /// The line that ends the lines of a released window, with how many they are and its place in the ledger; `None`
+    /// where the window was not released.
+    pub fn closing(&self) -> Option<String> {
+        self.row.closing()
+    }
+
+    /// The row, as it was read back.
+    pub fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// What was spent of its budget, what is left, and until when it lasts.
+    pub fn standing(&self) -> &BudgetStatus {
+        &self.standing
+    }
+
+    /// The place of this row among all rows that the gate of this process gave out, from 0 on.
+    #[cfg(feature = "cli")]
+    pub(crate) fn order(&self) -> u64 {
+        self.standing.order
+    }
+
+    /// How long the gate took with it, where this process asked for it. For whoever runs the job: it is no part of what is
+    /// released.
+    pub fn took(&self) -> Option<Duration> {
+        self.took
+    }
+
+    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
+    pub fn delivered(&self) {
+        lock(&self.ticket.desk).delivered(&self.row);
+    }
+
+    /// Says that its sink did not take it, which ends the run.
+    pub(crate) fn refused_by_sink(&self, error: &io::Error) {
+        self.ticket.shared.fail(RunError::sink(error));
+    }
+
+    pub(crate) fn is_run_over(&self) -> bool {
+        self.ticket.shared.has_failed()
+    }
+}
+
+/// All lines of its window.
+impl fmt::Display for LeavingRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.row.lines())
+    }
+}
+
+impl fmt::Debug for LeavingRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Release").field(&self.row).finish()
+    }
+}
+
+/// Every call at a desk leaves it whole.
+pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

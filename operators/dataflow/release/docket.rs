@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::statistic::{Title, WindowStatistic};
+use super::operator::{Title, WindowStatistic};
 use crate::accounting::Interval;
 use crate::dataflow::windows::Schedule;
 use crate::gate::ReleaseRequest;

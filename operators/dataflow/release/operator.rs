@@ -11,19 +11,19 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::desk::{ReleaseBackend, Wake};
+use super::deliver::{LeavingRelease, SharedDesk, lock};
 use super::docket::{WindowAction, WindowQueue};
-use super::leaving::{LeavingRelease, SharedDesk, lock};
-use super::statistic::{Title, WindowStatistic};
+use crate::accounting::Interval;
 use crate::dataflow::driver::{Context, Fed, ProcessShared, RunError, draws_for_a_dataflow};
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
     Probing, StreamVec, SyncActivator, Travels,
 };
 use crate::dataflow::windows::{Clock, Schedule, Windows};
-use crate::gate::{BudgetStatus, Gate, GateEvent};
+use crate::gate;
+use crate::gate::{BudgetStatus, Gate, GateEvent, HaltReason, ReleaseRequest, Sealable};
 use crate::invalid::Invalid;
-use crate::ledger::{Digest, Row};
+use crate::ledger::{Charge, Digest, LedgerError, Name, ReleaseId, Row};
 use crate::time::{Span, Time};
 
 /// A statistic, and which windows of it are released when.
@@ -324,5 +324,107 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let remaining = self.docket.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
         Some(remaining.clamp(Duration::from_millis(1), GLANCE))
+    }
+}
+
+// What is counted, as the operator that releases sees it.
+
+/// A statistic of one window: how its exact tally is put together from what the workers send, and how it is told.
+///
+/// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made for; what
+/// arrives here is already bounded.
+pub trait WindowStatistic: 'static {
+    /// What one worker knows of a window.
+    type Part: Travels;
+    /// What all of them know: exact, and private until it is sealed.
+    type Tally: 'static;
+
+    /// The tally of a window without a record.
+    fn tally(&self, window: Interval) -> Self::Tally;
+
+    /// Takes in a part. The order of parts makes no difference.
+    fn absorb(&self, tally: &mut Self::Tally, part: Self::Part);
+
+    /// How the release of a window is paid for. No tally is in reach: a price is public.
+    fn charge(&self, window: Interval) -> Charge;
+
+    /// How many windows there may be; later ones are skipped, each with a row that says so.
+    fn last(&self) -> Option<u64> {
+        None
+    }
+
+    /// The finished tally with the mechanism that will noise it.
+    fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
+}
+
+/// What the releases of a statistic have in common: all of their identity but the window and which answer over it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Title {
+    /// The budget that they are charged to.
+    pub domain: Name,
+    /// The job that releases them.
+    pub job: Name,
+    /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`] makes it.
+    pub version: Digest,
+    /// Which of the job's statistics.
+    pub name: Name,
+}
+
+impl Title {
+    /// The release of one window.
+    pub fn of(&self, window: Interval) -> ReleaseId {
+        let Title { domain, job, version, name } = self.clone();
+        ReleaseId { domain, job, version, name, window, part: None }
+    }
+
+    /// The release of one of several answers over a window.
+    pub fn part(&self, window: Interval, part: Digest) -> ReleaseId {
+        ReleaseId { part: Some(part), ..self.of(window) }
+    }
+}
+
+// Where the operator that releases meets the gate: one desk a statistic, at the worker that holds the gate.
+
+/// Called from the gate's thread when there is something to hear.
+pub(crate) type Wake = Box<dyn Fn() + Send>;
+
+/// One statistic's place at the gate. Nothing here waits.
+pub(crate) trait ReleaseBackend: Send {
+    fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError>;
+    /// What has a row is told; of the rest, that it is absent.
+    fn seek(&self, release: ReleaseId);
+    /// Its time has passed: what has no row yet is skipped.
+    fn miss(&self, release: ReleaseId);
+    fn hear(&self) -> Option<GateEvent>;
+    fn delivered(&self, row: &Row);
+    /// Why the gate stopped, once it said so.
+    fn why(&self, doubt: HaltReason) -> LedgerError {
+        doubt.into()
+    }
+}
+
+impl ReleaseBackend for gate::GateHandle {
+    fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
+        gate::GateHandle::submit(self, request)
+    }
+
+    fn seek(&self, release: ReleaseId) {
+        gate::GateHandle::seek(self, release);
+    }
+
+    fn miss(&self, release: ReleaseId) {
+        gate::GateHandle::miss(self, release);
+    }
+
+    fn hear(&self) -> Option<GateEvent> {
+        gate::GateHandle::hear(self)
+    }
+
+    fn delivered(&self, row: &Row) {
+        gate::GateHandle::delivered(self, row);
+    }
+
+    fn why(&self, doubt: HaltReason) -> LedgerError {
+        gate::GateHandle::why(self, doubt)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{DrawId, Flaw, ModelName, Setting};
 use crate::gate::core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord};
-use crate::gate::doubt::HaltReason;
+use crate::gate::request::HaltReason;
 use crate::ledger::ReleaseStatus;
 
 const REFUSAL: DrawId = 100;

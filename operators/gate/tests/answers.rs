@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::*;
 use crate::accounting::Omega;
 use crate::mechanisms::Tellable;
-use crate::mechanisms::answers::{Answers, ReadyAnswers};
-use crate::mechanisms::answers::{Field, MatchedTotals, Query, Schema};
+use crate::mechanisms::queries::{Answers, ReadyAnswers};
+use crate::mechanisms::queries::{Field, MatchedTotals, Query, Schema};
 use crate::mechanisms::{Bound, BoundedNoise, Head, ReadyBundle};
 
 everywhere! {

@@ -8,54 +8,42 @@
 //! `config/reviews.toml` is a job file with a comment on each field; the fields of windows that are added up
 //! (`running`, `strategy`, and `over` beside them) are in `config/running.toml`.
 
-mod agree;
-#[cfg(test)]
-mod catalogue;
-mod declare;
-#[cfg(test)]
-mod disagreements;
+mod cross_checks;
+mod display;
 mod every;
 mod grammar;
-mod limits;
-mod located;
+mod mistake;
 mod node;
 mod number;
 mod privacy;
 mod ranks;
-#[cfg(test)]
-mod refusals;
 mod release;
-mod running;
 mod source;
 mod span;
 mod statistic;
 #[cfg(test)]
 mod tests;
-mod time;
-mod told;
-#[cfg(test)]
-mod typos;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-pub use declare::declare_fields;
+pub(in crate::job) use display::{cost_fields, statistic_fields};
+pub use every::RunningSpec;
 pub use every::{CalendarUnit, Every};
+pub use grammar::declare_fields;
 pub use grammar::{JOB_FIELDS, JobField};
-pub use limits::ResourceLimits;
-pub use located::{Mistake, MistakeKind, Mistakes};
+pub use mistake::{Mistake, MistakeKind, Mistakes};
 pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
+pub use privacy::ResourceLimits;
 pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
 pub use ranks::{GridSpec, MaximumOf, QuantilesSpec};
 pub use release::{BoundSpec, CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
-pub use running::RunningSpec;
 pub(in crate::job) use source::SYNTHETIC_FIELDS;
 pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
+pub use span::TimeFormat;
 pub use statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
-pub use time::TimeFormat;
-pub(in crate::job) use told::{cost_fields, statistic_fields};
 
 pub use crate::time::Zone;
 
@@ -63,8 +51,8 @@ use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
 use crate::time::{Span, Time, seconds};
-use agree::Tables;
-use located::{ConfigPage, MistakeDetail};
+use cross_checks::Tables;
+use mistake::{ConfigPage, MistakeDetail};
 use node::{ConfigNode, TableNode};
 
 /// A job, as its file states it.
@@ -193,7 +181,7 @@ impl Job {
 
     /// Returns a cost in the account's currency, rounded up.
     pub(crate) fn cost(&self, words: &CostSpec) -> Result<PrivacyCost, Invalid> {
-        agree::cost_in_account_currency(words, &self.account)
+        cross_checks::cost_in_account_currency(words, &self.account)
     }
 }
 
@@ -202,7 +190,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
-    let limits = root.read("limits", limits::read_limits).unwrap_or_default();
+    let limits = root.read("limits", privacy::read_limits).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
     let (JobHeading { name, version, from, until, slack }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
@@ -211,7 +199,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         return None;
     }
     let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
-    let domain = agree::check(&root, &tables)?;
+    let domain = cross_checks::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
     Some(Job { name, version, from, until, slack, source, privacy, limits, releases, account: domain, file })
 }
@@ -229,7 +217,7 @@ fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
     let fields = node.fields(&["name", "version"], &["from", "until", "slack"])?;
     let name = fields.read("name", |node| node.accept(Name::new("name", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
-    let moment = |name| fields.read(name, |node| node.accept(time::moment(node.moment()?)));
+    let moment = |name| fields.read(name, |node| node.accept(span::moment(node.moment()?)));
     let (from, until) = (moment("from"), moment("until"));
     let slack = match fields.node("slack") {
         Some(node) => node.accept_words(span::fixed(node.text()?), &span::unit_words(&[])),

@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::grammar;
-use super::located::{ConfigPage, MistakeDetail, listed, quoted};
+use super::mistake::{ConfigPage, MistakeDetail, listed, quoted};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::MistakeKind;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::node::ConfigNode;
-use super::span::{fixed, unit_words};
+use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, limit};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
@@ -118,7 +118,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         (None, None) => {
             let remedy = "person = { field = .., missing = .. }, or unit = \"record\"; there is no default";
             let kind = crate::job::MistakeKind::Missing;
-            fields.refuse("person", super::located::MistakeDetail::new(kind, "nothing", remedy))
+            fields.refuse("person", super::mistake::MistakeDetail::new(kind, "nothing", remedy))
         }
     };
     let promise = fields.read("promise", |node| {
@@ -138,7 +138,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         None if is_address(&ledger) => {
             let kind = crate::job::MistakeKind::Missing;
             let remedy = "key = the path of a file; a ledger on a server has none beside it";
-            return fields.refuse("key", super::located::MistakeDetail::new(kind, "nothing", remedy));
+            return fields.refuse("key", super::mistake::MistakeDetail::new(kind, "nothing", remedy));
         }
         None => LedgerKey::beside(&ledger),
     };
@@ -234,4 +234,21 @@ fn ledger(node: &ConfigNode<'_>, beside: &Path) -> Option<PathBuf> {
         }
         Some(_) => node.refuse("an address of another kind", place),
     }
+}
+
+// `[limits]`: resource limits of a job.
+
+/// The resource limits of a job; a resource without a field is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ResourceLimits {
+    /// The most memory, in bytes.
+    pub memory: Option<u64>,
+}
+
+pub(super) fn read_limits(node: ConfigNode<'_>) -> Option<ResourceLimits> {
+    let fields = node.fields(&[], &["memory"])?;
+    Some(ResourceLimits {
+        memory: fields.read("memory", |node| node.accept_words(bytes(node.text()?), &SIZE_WORDS)),
+    })
 }

@@ -5,14 +5,14 @@
 
 use dashu_int::{IBig, UBig};
 
-use super::located::MistakeDetail;
+use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::{ConfigNumber, QuantileFraction};
 use super::privacy::{Privacy, Protected};
 use super::release::{NoiseKind, ReleaseSpec};
 use super::statistic::{StatisticSpec, ascending_numbers, measure};
 use crate::job::MistakeKind;
-use crate::job::offer::misfit;
+use crate::job::release_plan::misfit;
 
 /// The one value of a person among which the largest is released.
 #[derive(Clone, Debug, PartialEq, Eq)]

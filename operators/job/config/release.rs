@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use super::every;
 use super::every::Every;
-use super::located::{MistakeDetail, listed};
+use super::every::RunningSpec;
+use super::mistake::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
-use super::running::{self, RunningSpec};
 use super::span::unit_words;
 use super::statistic::{self, KeysSpec, StatisticSpec};
 use crate::accounting::Budget;
@@ -137,7 +138,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.accept(Name::new("release", node.text()?)));
     let every = fields.read("every", every);
-    let running = running::read(&fields);
+    let running = every::read(&fields);
     let over = fields.read("over", every_over(every, running.flatten().is_some()));
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::located::MistakeDetail;
+use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
+use super::span::TimeFormat;
 use super::span::{fixed, unit_words};
-use super::time::TimeFormat;
 use crate::job::MistakeKind;
 use crate::time::{Span, Zone};
 

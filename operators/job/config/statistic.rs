@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::located::MistakeDetail;
+use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
 use super::ranks::{self, GridSpec, MaximumOf, QuantilesSpec};

@@ -255,3 +255,11 @@ proptest! {
         }
     }
 }
+#[cfg(test)]
+mod catalogue;
+#[cfg(test)]
+mod disagreements;
+#[cfg(test)]
+pub(super) mod refusals;
+#[cfg(test)]
+mod typos;

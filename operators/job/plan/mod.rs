@@ -9,15 +9,11 @@
 //! `until`, `promise`, `unit`, `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`,
 //! `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
-mod known;
-mod likely;
-mod memory;
 mod page;
 mod parts;
-mod running;
 #[cfg(test)]
 mod tests;
-mod words;
+mod warnings;
 
 pub use parts::{
     Moves, NoiseOptimality, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
@@ -27,7 +23,7 @@ pub use parts::{
 use serde::Serialize;
 
 use super::config::{Every, Job};
-use super::offer::{PreparedStatistic, ReleasePlan, UnfitJob, delta_of};
+use super::release_plan::{PreparedStatistic, ReleasePlan, UnfitJob, delta_of};
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
 use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
 use crate::time::{LIMIT, Time, in_words};
@@ -115,10 +111,10 @@ impl Job {
             releases,
             together: PlannedCost::of(&together, delta),
             left: PlannedCost::of(&left, delta),
-            restart: words::restart(self),
+            restart: page::restart(self),
             warnings: Vec::new(),
         };
-        plan.warnings = likely::warnings(self, &offers, &plan);
+        plan.warnings = warnings::warnings(self, &offers, &plan);
         Ok(plan)
     }
 }
@@ -141,7 +137,7 @@ fn planned(
     let noise = noise(settled);
     Planned {
         name: offer.name.as_str().to_owned(),
-        statistic: words::statistic(job, release),
+        statistic: page::statistic(job, release),
         windows: PlannedWindows {
             every: release.every.to_string(),
             over: release.sliding_length().map(|over| over.to_string()),
@@ -152,18 +148,18 @@ fn planned(
                 .and_then(|window| moment(window.end())),
             count: schedule.is_bounded().then(|| schedule.count()),
         },
-        bound: words::bound(job, release),
+        bound: page::bound(job, release),
         keys,
         moves: moves(settled, offer),
-        people_for_a_tenth: likely::people_for_a_tenth(release, &noise),
-        near: known::noise_optimality(settled, offer),
-        running: running::planned_running(settled, offer),
+        people_for_a_tenth: warnings::people_for_a_tenth(release, &noise),
+        near: warnings::noise_optimality(settled, offer),
+        running: parts::planned_running(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
-        memory: memory::planned_memory(job, release, (schedule, settled.largest())),
+        memory: parts::planned_memory(job, release, (schedule, settled.largest())),
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, PersonTable, Sum};
-use crate::job::offer::CellKey;
+use crate::job::release_plan::CellKey;
 use crate::mechanisms::PerPerson;
 
 fn configs() -> Vec<PathBuf> {
@@ -294,7 +294,7 @@ fn what_is_promised_of_ranks_is_planned() {
 fn people_take_the_memory_that_is_told() {
     const PEOPLE: u64 = 200_000;
     let person = |number: u64| {
-        let mut id = [0u8; memory::PERSON as usize];
+        let mut id = [0u8; parts::PERSON as usize];
         id[..8].copy_from_slice(&number.to_le_bytes());
         id
     };

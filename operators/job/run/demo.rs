@@ -3,20 +3,27 @@
 //! Its key is made of the job file, so that what is kept of people, and with it every tally, is the same each time. It
 //! protects nobody: it is for data that may be shown, and every line of it says so.
 
-use std::fs::{self, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs;
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
-use super::exact::Shown;
+use super::*;
 use crate::accounting::Interval;
-use crate::dataflow::RunError;
+use crate::dataflow::{ExactCells, Pulled, RunError, Schedule, Source};
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
-use crate::job::offer::ReleasePlan;
-use crate::job::sources::Crew;
+use crate::job::config::{RecordFormat, SourcePlace};
+use crate::job::release_plan::{CellKey, ReleasePlan, WindowQuery, schedule};
+use crate::job::sources::{Crew, Group, SourcePart, steps};
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::told::{ReleaseLine, Says};
+use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, RankedValues, Summary, Tops, TotalSpan};
+use crate::time::Time;
+use crate::told;
+use crate::told::{LineKey, ReleaseLine, Says};
 
 /// The exact numbers of a demonstration, by offer.
 pub(crate) struct Demo {
@@ -98,5 +105,231 @@ impl Drop for ThrownAway {
     fn drop(&mut self) {
         // What cannot be removed lies in a directory for temporary files, and protects nothing.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+// The exact numbers that a demonstration tells beside a noised one: after the bound, and before it; of windows that are added
+// up, their sums; and where an answer is found by its rank, by how many people it is off.
+
+/// Of one release. What it is not asked stays empty.
+#[derive(Clone, Default)]
+pub(crate) struct Shown {
+    pub(crate) sums: Both<Cell>,
+    pub(crate) tops: Both<Tops>,
+    pub(crate) values: Both<RankedValues>,
+    /// The sums over windows, where they are added up: made when first asked for, after the run.
+    added: Arc<OnceLock<[AddedUp; 2]>>,
+}
+
+/// After the bound, and before it.
+#[derive(Clone)]
+pub(crate) struct Both<C> {
+    pub(crate) tally: ExactCells<CellKey, C>,
+    pub(crate) truth: ExactCells<CellKey, C>,
+}
+
+impl<C: Summary + Clone> Default for Both<C> {
+    fn default() -> Both<C> {
+        Both { tally: ExactCells::new(), truth: ExactCells::new() }
+    }
+}
+
+impl<C: Summary + Clone> Both<C> {
+    fn cells(&self, window: Interval, key: &CellKey) -> [C; 2] {
+        [self.tally.cell(window, key), self.truth.cell(window, key)]
+    }
+}
+
+impl Shown {
+    /// What is put behind a line's last field.
+    pub(super) fn of(
+        &self,
+        offer: &ReleasePlan,
+        window: Interval,
+        told: &told::CellLine<'_>,
+    ) -> Option<String> {
+        let key = offer.key_told_as(told.key.as_ref())?;
+        let value = || steps(told.value?.as_bytes(), offer.point().count());
+        match &offer.query {
+            WindowQuery::Max(_, grid, _) => {
+                let value = value()?;
+                let exact = self.tops.cells(window, &key).map(|tops| tops.shown_in_a_demo(grid, value));
+                Some(ranked(offer, exact))
+            }
+            WindowQuery::Quantiles(..) => {
+                let (quantile, value): (Quantile, i64) = (told.q?.parse().ok()?, value()?);
+                let exact = self.values.cells(window, &key);
+                Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
+            }
+            _ => {
+                let [tally, truth] = match offer.running {
+                    None => self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo()),
+                    Some(adding) => {
+                        let Both { tally, truth } = &self.sums;
+                        let added = self.added.get_or_init(|| [tally, truth].map(AddedUp::new));
+                        added.each_ref().map(|sums| sums.over(adding.span, &offer.schedule, window, &key))
+                    }
+                };
+                let (tally, truth) = (offer.number_after(tally), offer.number_before(truth));
+                Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
+            }
+        }
+    }
+}
+
+/// Of the cell after the bound and of that before it, the number, and by how many people the answer is off: after the
+/// bound, for that is what is promised.
+fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
+    let shown =
+        |number: Option<i64>| number.map_or("null".to_owned(), |number| offer.point().shown(number.into()));
+    format!(",\"tally\":{},\"truth\":{},\"off\":{off}", shown(tally), shown(truth))
+}
+
+impl ReleasePlan {
+    /// The key that is told so.
+    fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
+        match (&self.query, told) {
+            (_, None) => Some(CellKey::Whole),
+            (WindowQuery::Histogram(_, _, keys), Some(told)) => {
+                let buckets = keys.listed()?;
+                let is_told =
+                    |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *told.text());
+                buckets.iter().find(is_told).cloned()
+            }
+            (_, Some(told)) => Some(CellKey::Text(told.text().into())),
+        }
+    }
+
+    /// The number of a bounded cell, as it is told.
+    fn number_after(&self, [people, records, sum]: [i128; 3]) -> String {
+        let mean = |range: &Range| {
+            let middle = (range.low() as f64 + range.high() as f64) / 2.0;
+            middle + sum as f64 / 2.0 / records as f64
+        };
+        match &self.query {
+            WindowQuery::People(_) => people.to_string(),
+            WindowQuery::Sum(..) => self.point().shown(sum),
+            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
+            WindowQuery::Mean(range, _) => self.point().float(mean(range)).to_string(),
+            _ => records.to_string(),
+        }
+    }
+
+    /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
+    fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
+        match &self.query {
+            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
+            WindowQuery::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
+            _ => self.number_after([people, records, sum]),
+        }
+    }
+}
+
+// The exact numbers of windows, added up: what a running total is of.
+
+/// People, records and sum of each key, of all windows that end by then, at each end of a window in which something is.
+pub(super) struct AddedUp(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
+
+impl AddedUp {
+    /// Of all that is known, so once everything is.
+    pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> AddedUp {
+        let summed = |cells: Vec<(Time, Cell)>| {
+            let mut sum = [0; 3];
+            let add = |(end, cell): (Time, Cell)| {
+                sum.iter_mut().zip(cell.shown_in_a_demo()).for_each(|(sum, own)| *sum += own);
+                (end, sum)
+            };
+            cells.into_iter().map(add).collect()
+        };
+        AddedUp(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
+    }
+
+    /// Of the windows of a total that is told at this one.
+    pub(super) fn over(
+        &self,
+        span: TotalSpan,
+        schedule: &Schedule,
+        window: Interval,
+        key: &CellKey,
+    ) -> [i128; 3] {
+        let all = self.through(key, window.end());
+        let before = match span {
+            TotalSpan::SoFar { .. } => None,
+            TotalSpan::Last { windows } => {
+                let own = schedule.holding(window.start()).start;
+                own.checked_sub(windows).and_then(|number| schedule.window(number))
+            }
+        };
+        let left = before.map_or([0; 3], |before| self.through(key, before.end()));
+        std::array::from_fn(|at| all[at] - left[at])
+    }
+
+    fn through(&self, key: &CellKey, end: Time) -> [i128; 3] {
+        let ends = self.0.get(key).map_or(&[][..], |ends| ends);
+        let known = ends.partition_point(|(time, _)| *time <= end);
+        known.checked_sub(1).and_then(|last| ends.get(last)).map_or([0; 3], |(_, sum)| *sum)
+    }
+}
+
+// Which windows hold the data: asked by a demonstration alone, for what exists is public everywhere else.
+
+/// No window is longer: with this much room before and behind, the first and the last record have theirs.
+const ROOM: Time = 3_700 * 86_400_000_000;
+
+/// The ends that the file leaves out, from the first and the last record.
+pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> {
+    if let RecordFormat::Csv(SourcePlace::Stdin)
+    | RecordFormat::Jsonl(SourcePlace::Stdin)
+    | RecordFormat::Combined(SourcePlace::Stdin) = &job.source.records
+    {
+        let message = "job.from, job.until: found nothing; give both: standard input is read once, so nobody can look \
+                       which windows hold it";
+        return Err(RunError::configuration(message));
+    }
+    let Some((first, last)) = ends(job)? else {
+        let message =
+            "the source holds no record with a time; give job.from and job.until, or another source";
+        return Err(RunError::configuration(message));
+    };
+    let around = Horizon {
+        from: Some(stated.from.unwrap_or(first.saturating_sub(ROOM))),
+        until: Some(stated.until.unwrap_or(last.saturating_add(ROOM))),
+    };
+    let (mut from, mut until) = (stated.from, stated.until);
+    for release in job.releases.iter().filter(|release| release.every != Every::All) {
+        let windows = schedule(job, release, around, release.name.as_str())?;
+        let holds_first = windows.window(windows.holding(first).start);
+        let holds_last = windows.holding(last).end.checked_sub(1).and_then(|number| windows.window(number));
+        if let Some(window) = holds_first.filter(|_| stated.from.is_none()) {
+            from = Some(from.map_or(window.start(), |from| from.min(window.start())));
+        }
+        if let Some(window) = holds_last.filter(|_| stated.until.is_none()) {
+            until = Some(until.map_or(window.end(), |until| until.max(window.end())));
+        }
+    }
+    Ok(Horizon { from, until })
+}
+
+/// When the first record happened, and the last.
+fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
+    let group = Group { key: None, value: None };
+    let survey = Survey::none();
+    let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
+    let crew = Crew { process: 0, processes: 1, threads: 1 };
+    let input =
+        sources::open(&job.source, &Protected::Record, wanted, InputPace::Bounded, crew, Brake::new())?;
+    let mut part: SourcePart<(), ()> = input.part(0);
+    let (mut batch, mut ends) = (Vec::new(), None::<(Time, Time)>);
+    loop {
+        let pulled = part.pull(&mut batch)?;
+        for record in batch.drain(..) {
+            let (first, last) = ends.unwrap_or((record.time, record.time));
+            ends = Some((first.min(record.time), last.max(record.time)));
+        }
+        match pulled {
+            Pulled::End => return Ok(ends),
+            Pulled::Idle => std::thread::sleep(std::time::Duration::from_millis(1)),
+            Pulled::More | Pulled::Complete(_) => {}
+        }
     }
 }

@@ -3,16 +3,16 @@
 use crossbeam_channel::Sender;
 
 use super::demo::Demo;
-use super::ending::Ending;
-use super::exact::Shown;
+use super::demo::Shown;
+use super::live::Ending;
 use crate::dataflow::bounding::{Count, Measure, Sum};
 use crate::dataflow::{
     Aggregation, Bounded, Everything, ExactCells, Fed, Feeds, KeyedAggregation, LeavingRelease, Private,
     ProtectedUnit, Ranking, RunError, Searching, Tallied, Terms, Travels, Windowed, Worker, hand_over,
 };
 use crate::gate::Gate;
-use crate::job::bundle::ReleaseGroup;
-use crate::job::offer::{CellKey, ConfiguredNoise, PreparedStatistic, ReleasePlan, WindowQuery};
+use crate::job::release_group::ReleaseGroup;
+use crate::job::release_plan::{CellKey, ConfiguredNoise, PreparedStatistic, ReleasePlan, WindowQuery};
 use crate::job::sources::{Id, MISSING, PersonIdentity, SourceInput, SourcePart, SourceRecord};
 use crate::mechanisms::{Bound, Cell, Cells, Mechanism, Ready, Statistic, Summary, Tellable, Total};
 use crate::time::{Span, Time};

@@ -3,20 +3,12 @@
 //! Both are the same dataflow ([`graph`]), from the same offers that a plan speaks of. They differ in who says that input
 //! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
 
-mod added;
 mod connect;
-mod crew;
 mod demo;
-mod ending;
-mod exact;
 mod graph;
 mod live;
-mod looking;
-mod memory;
-mod output;
 mod publish;
 mod replay;
-mod span;
 #[cfg(test)]
 mod tests;
 mod vitals;
@@ -25,9 +17,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::bundle::group_releases;
 use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
-use super::offer::{Horizon, ReleasePlan};
+use super::release_group::group_releases;
+use super::release_plan::{Horizon, ReleasePlan};
 use super::sinks::Sink;
 use super::sources::{self, Brake, Crew, Crewed, InputPace, Progress, Survey, Wanted, Warn};
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
@@ -35,14 +27,14 @@ use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
-use ending::last_close;
 use graph::{Graph, RecordFields};
-use memory::Guard;
-use output::{Wait, of_out, sink};
+use live::last_close;
 use publish::{Outlet, Publisher, Rotation, When};
+use publish::{Wait, of_out, sink};
+use vitals::Guard;
 
 pub use connect::Connected;
-pub use crew::{OperatorNotice, Processes};
+pub use connect::{OperatorNotice, Processes};
 pub use live::Live;
 pub use publish::Reopen;
 pub use replay::Replay;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::crew::{OperatorNotice, announced};
+use super::connect::{OperatorNotice, announced};
 use super::demo::{Demo, ThrownAway};
-use super::looking::uses;
+use super::vitals::uses;
 use super::*;
 use crate::ledger::Row;
 
@@ -135,7 +135,7 @@ impl Job {
                      the files that it sees, and with other windows none could join the others"
                 )))
             }
-            horizon if demo => span::inferred(self, horizon),
+            horizon if demo => demo::inferred(self, horizon),
             Horizon { from, .. } => {
                 let field = if from.is_none() { "job.from" } else { "job.until" };
                 Err(RunError::configuration(format!(

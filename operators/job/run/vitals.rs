@@ -2,13 +2,16 @@
 //! job, and no part of what is published.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use crate::dataflow::{Clock, Schedule, SystemClock};
+use super::*;
+use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::BudgetStatus;
-use crate::job::offer::ReleasePlan;
-use crate::job::sources::Progress;
+use crate::job::release_plan::{ReleasePlan, WindowQuery};
+use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
 use crate::time::{Span, Time};
 
 /// How a live job is: prints as one line.
@@ -91,5 +94,248 @@ impl fmt::Display for Vitals {
 impl fmt::Debug for Vitals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Vitals({self})")
+    }
+}
+
+// What is counted of the records of a job, for its operator: in a run, a demonstration, and a sample.
+
+/// What a job reads of each field, in the order of its file.
+pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
+    let mut uses = Vec::new();
+    let mut uses_as =
+        |place: String, field: &str, kind| uses.push(Use { place, field: field.to_owned(), kind });
+    if let Some(time) = &job.source.time {
+        uses_as("source.time".to_owned(), &time.field, SurveyedKind::Time);
+    }
+    if let Some(id) = &job.source.id {
+        uses_as("source.id".to_owned(), id, SurveyedKind::Id);
+    }
+    if let Protected::Person { field, missing } = &job.privacy.privacy_unit {
+        uses_as("privacy.person".to_owned(), field, SurveyedKind::Person(*missing));
+    }
+    for (index, (release, offer)) in job.releases.iter().zip(offers).enumerate() {
+        let place = format!("release[{}].{}", index + 1, release.statistic.word());
+        if let Some(key) = &offer.key {
+            uses_as(format!("{place}.by"), key, SurveyedKind::Key);
+        }
+        if let Some((field, point)) = &offer.value {
+            let range = match &offer.query {
+                WindowQuery::Sum(range, _) | WindowQuery::Mean(range, _) => Some((range.low(), range.high())),
+                WindowQuery::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
+                // An edge belongs to the bucket above it, and one edge alone has nothing between its ends.
+                WindowQuery::Histogram(edges, ..) => Some(edges.ends())
+                    .filter(|(first, last)| first < last)
+                    .map(|(first, last)| (first, last - 1)),
+                _ => None,
+            };
+            uses_as(format!("{place}.of"), field, SurveyedKind::Number { digits: point.count(), range });
+        }
+    }
+    uses
+}
+
+impl Job {
+    /// Reads the first `most` records, and says of each field of the job how often it was found, readable and within its
+    /// range. It is for the operator of the records to see, and outside of the promise; nothing is spent or released.
+    /// With `names`, the names of all fields of lines of JSON are told as well.
+    ///
+    /// # Errors
+    ///
+    /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read again.
+    pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, RunError> {
+        if most == 0 {
+            return Err(RunError::configuration(
+                "--sample: found zero; give how many records to look at, such as 1000",
+            ));
+        }
+        if let RecordFormat::Csv(SourcePlace::Stdin)
+        | RecordFormat::Jsonl(SourcePlace::Stdin)
+        | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
+        {
+            let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
+            return Err(RunError::configuration(message));
+        }
+        let offers = self.release_plans(self.horizon())?;
+        let survey = Survey::of_open_data(uses(self, &offers), (self.from, self.until), most);
+        let survey = Arc::new(if names { survey.with_names() } else { survey });
+        let wanted = Wanted {
+            groups: group_releases(&offers).iter().map(|bundle| bundle.source_fields()).collect(),
+            secret: [0; 32],
+            time: self.source.time.is_some(),
+            span: self.from.zip(self.until),
+            survey: Arc::clone(&survey),
+        };
+        let mut source = self.source.clone();
+        source.bad_lines = u64::MAX;
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        let input = sources::open(
+            &source,
+            &self.privacy.privacy_unit,
+            wanted,
+            InputPace::Bounded,
+            crew,
+            Brake::new(),
+        )?;
+        let mut part: SourcePart<sources::Id, sources::Id> = input.part(0);
+        let mut batch = Vec::new();
+        while survey.counts() {
+            let pulled = part.pull(&mut batch)?;
+            batch.clear();
+            match pulled {
+                Pulled::End => break,
+                Pulled::Idle => std::thread::sleep(Duration::from_millis(1)),
+                Pulled::More | Pulled::Complete(_) => {}
+            }
+        }
+        Ok(survey)
+    }
+}
+
+// `[limits] memory`: kept by reading no further, never by forgetting somebody.
+
+/// How often memory is looked at: reading fills less than a fifth of any sensible limit in that time.
+const GLANCE: Duration = Duration::from_millis(10);
+/// From here on nothing is read, as a part of the limit in percent; and up to here it is again.
+const HIGH: u64 = 80;
+const LOW: u64 = 75;
+/// For how long nothing may become of what was read.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Watches the memory of this process until it is dropped.
+pub(crate) struct Guard {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Guard {
+    /// Pulls the brake where there is little left, and calls `exceeded` with the reason where there is none, or where
+    /// what is held does not become less though nothing more is read.
+    pub(crate) fn watch(
+        limit: u64,
+        brake: Arc<Brake>,
+        exceeded: impl FnOnce(String) + Send + 'static,
+    ) -> Result<Guard, RunError> {
+        if memory_stats::memory_stats().is_none() {
+            let message = "limits.memory: this system does not say how much memory a process holds; leave the limit out";
+            return Err(RunError::configuration(message));
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
+        let thread = std::thread::Builder::new().name("memory".into()).spawn(move || {
+            let mut judge = Judge::new(limit);
+            while !ended.load(Ordering::Relaxed) {
+                let held = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64);
+                match judge.looks(held, Instant::now()) {
+                    Verdict::Read => brake.release(),
+                    Verdict::Wait => brake.pull(),
+                    Verdict::End(why) => {
+                        brake.pull();
+                        return exceeded(format!("limits.memory: {why}"));
+                    }
+                }
+                std::thread::sleep(GLANCE);
+            }
+        });
+        let thread = thread.map_err(|error| RunError::configuration(format!("threads: {error}")))?;
+        Ok(Guard { over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Read,
+    Wait,
+    End(&'static str),
+}
+
+/// What follows from how much is held, and for how long.
+struct Judge {
+    limit: u64,
+    /// Since when nothing is read, and the least that was held since.
+    waiting: Option<(Instant, u64)>,
+}
+
+impl Judge {
+    fn new(limit: u64) -> Judge {
+        Judge { limit, waiting: None }
+    }
+
+    fn looks(&mut self, held: u64, now: Instant) -> Verdict {
+        // Without overflow: a limit may be any number.
+        let part = |percent: u64| (u128::from(self.limit) * u128::from(percent) / 100) as u64;
+        if held > self.limit {
+            return Verdict::End(
+                "the process holds more than it may, and has ended with nothing incomplete released; give it more, or \
+                 narrower windows, or a smaller bound",
+            );
+        }
+        match &mut self.waiting {
+            None if held < part(HIGH) => Verdict::Read,
+            None => {
+                self.waiting = Some((now, held));
+                Verdict::Wait
+            }
+            Some(_) if held < part(LOW) => {
+                self.waiting = None;
+                Verdict::Read
+            }
+            Some((since, least)) => {
+                if held < *least {
+                    (*since, *least) = (now, held);
+                }
+                if now.duration_since(*since) < PATIENCE {
+                    return Verdict::Wait;
+                }
+                Verdict::End(
+                    "what is on its way and in open windows holds four fifths of it, so nothing more can be read; give it \
+                     more, or narrower windows, or a smaller bound",
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_stops_at_four_fifths_and_goes_on_below_three_quarters() {
+        let (mut judge, now) = (Judge::new(1000), Instant::now());
+        for (held, verdict) in [
+            (0, Verdict::Read),
+            (799, Verdict::Read),
+            (800, Verdict::Wait),
+            (790, Verdict::Wait),
+            (750, Verdict::Wait),
+            (749, Verdict::Read),
+            (799, Verdict::Read),
+            (1000, Verdict::Wait),
+        ] {
+            assert_eq!(judge.looks(held, now), verdict, "{held}");
+        }
+        assert!(matches!(judge.looks(1001, now), Verdict::End(_)));
+    }
+
+    // Refutes a job that waits for ever for windows which only reading could close.
+    #[test]
+    fn what_never_becomes_less_ends_the_run() {
+        let (mut judge, start) = (Judge::new(1000), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(judge.looks(900, start), Verdict::Wait);
+        assert_eq!(judge.looks(900, after(29)), Verdict::Wait);
+        assert_eq!(judge.looks(899, after(29)), Verdict::Wait, "it becomes less");
+        assert_eq!(judge.looks(899, after(58)), Verdict::Wait);
+        assert!(matches!(judge.looks(899, after(59)), Verdict::End(_)));
+        assert!(matches!(Judge::new(u64::MAX).looks(u64::MAX, start), Verdict::Wait));
     }
 }

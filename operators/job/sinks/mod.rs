@@ -15,8 +15,7 @@
 //!
 //! A pipe or a device, such as `/dev/null`, keeps nothing that could be read back, and receives every row.
 
-mod held;
-mod published;
+mod existing_rows;
 mod table;
 
 use std::collections::HashSet;
@@ -27,16 +26,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use held::{HeldRows, Unclosed};
-pub(crate) use published::newest_in;
-use published::of_another;
-pub use published::published;
+pub(crate) use existing_rows::newest_in;
+use existing_rows::of_another;
+pub use existing_rows::published;
+use existing_rows::{HeldRows, Unclosed};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
 use crate::job::paths::resolve_symlinks;
-use crate::ledger::durable::{directory, sync_name};
+use crate::ledger::place::{directory, sync_name};
 use crate::ledger::{LedgerError, Published, Row};
 
 /// A sink of released lines.
@@ -295,7 +294,7 @@ impl Sink {
         let cells = if closing.is_some() { row.line() } else { "" };
         let closing = closing.map(|line| self.closing(line));
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
-        let name = held::name(&last, self.format, self.demo).ok_or_else(no_release)?;
+        let name = existing_rows::name(&last, self.format, self.demo).ok_or_else(no_release)?;
         if matches!(self.to, To::File(_)) && !self.known.insert(name) {
             return Ok(());
         }

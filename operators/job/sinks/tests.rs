@@ -45,7 +45,7 @@ fn row(sequence: i64, fate: ReleaseStatus, line: impl FnOnce(&str) -> String) ->
         window,
         part: None,
     };
-    let line = line(&crate::ledger::lines::window(window));
+    let line = line(&crate::ledger::rows::window(window));
     let chain = Digest::of(&sequence.to_be_bytes());
     let (cost, life, prepaid, state) = (None, None, None, None);
     Row {

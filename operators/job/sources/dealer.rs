@@ -1,17 +1,16 @@
 //! Chunks on their way from the reading thread to the workers.
 
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use memchr::memchr_iter;
 
-use super::brake::Brake;
 use super::cutter::Piece;
-use super::fate::SourceFault;
 use super::input::Crew;
 use super::lines::CsvColumns;
+use crate::dataflow::SourceError;
 use crate::time::Time;
 
 /// How many messages wait for a worker before the reading does.
@@ -147,4 +146,161 @@ impl Dealer {
 pub(super) fn begins(name: &str) -> u64 {
     let hash = blake3::hash(name.as_bytes());
     hash.as_bytes().first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) >> 1)
+}
+
+// What a job and its reading threads tell each other: to wait, and how far they are.
+
+/// While it is pulled, nothing more is read.
+#[derive(Debug, Default)]
+pub(crate) struct Brake(AtomicBool);
+
+impl Brake {
+    pub(crate) fn new() -> Arc<Brake> {
+        Arc::default()
+    }
+
+    pub(crate) fn pull(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn release(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_pulled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for
+/// whoever watches the job, outside the promise.
+#[derive(Debug, Default)]
+pub struct Progress {
+    total: Option<u64>,
+    read: AtomicU64,
+    ended: AtomicBool,
+    /// When all that was there had been dealt; nothing before that.
+    caught_up: OnceLock<AtomicI64>,
+}
+
+impl Progress {
+    pub(super) fn of(total: Option<u64>) -> Arc<Progress> {
+        Arc::new(Progress { total, ..Progress::default() })
+    }
+
+    /// How many there are; `None` where nobody knows.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Bytes read so far, as they lie on the disk.
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether everything has been read.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The moment at which all that was there had been read, while an input is followed.
+    pub fn caught_up(&self) -> Option<Time> {
+        self.caught_up.get().map(|moment| moment.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn catch_up(&self, moment: Time) {
+        self.caught_up.get_or_init(AtomicI64::default).store(moment, Ordering::Relaxed);
+    }
+
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+// What the parts of a source know together: how many lines were bad, and why nothing more comes.
+
+/// What went wrong with a source, for all of its parts: the first thing that did.
+#[derive(Debug)]
+pub(super) struct SourceFault {
+    /// The source's name.
+    place: String,
+    bad: AtomicU64,
+    limit: u64,
+    /// True where other processes read the rest of the input, and count their own lines.
+    shared: bool,
+    gone: OnceLock<SourceError>,
+}
+
+impl SourceFault {
+    pub(super) fn new(place: String, limit: u64, shared: bool) -> Arc<SourceFault> {
+        Arc::new(SourceFault { place, bad: AtomicU64::new(0), limit, shared, gone: OnceLock::new() })
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Takes note of lines that cannot be read.
+    pub(super) fn bad(&self, lines: u64) {
+        let before = self.bad.fetch_add(lines, Ordering::Relaxed);
+        if before.saturating_add(lines) > self.limit {
+            let limit = match self.limit {
+                1 => "1 line".to_owned(),
+                lines => format!("{lines} lines"),
+            };
+            let of = if self.shared { " of this process's part" } else { "" };
+            let why = format!(
+                "more than {limit}{of} cannot be read, which is its limit; see why with `discreet check JOB --sample N`, mend \
+                 what writes them, or raise bad.lines"
+            );
+            self.fail(SourceError::refused(&self.place).because(why));
+        }
+    }
+
+    /// One line out of a declared order.
+    pub(super) fn unsorted(&self) {
+        let why = "a line is earlier than one before it; sort them by time, or say order = \"any\"";
+        self.fail(SourceError::refused(&self.place).because(why));
+    }
+
+    pub(super) fn fail(&self, gone: SourceError) {
+        // The first reason is the one that is told.
+        let _ = self.gone.set(gone);
+    }
+
+    pub(super) fn check(&self) -> Result<(), SourceError> {
+        self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.gone.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a limit that is one line off, on either side.
+    #[test]
+    fn a_limit_is_reached_before_it_is_passed() {
+        let fate = SourceFault::new("visits.csv".into(), 2, false);
+        fate.bad(2);
+        assert!(fate.check().is_ok());
+        fate.bad(1);
+        let gone = fate.check().unwrap_err();
+        assert!(gone.is_refused());
+        let told = gone.to_string();
+        assert!(
+            told.starts_with("visits.csv: the input was refused: more than 2 lines cannot be read"),
+            "{told}"
+        );
+        assert!(told.ends_with(", mend what writes them, or raise bad.lines"), "{told}");
+        fate.unsorted();
+        assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
+    }
 }

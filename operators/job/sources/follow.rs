@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::accord::{Accord, Behind, ProcessReport, Read};
-use super::brake::Progress;
 use super::bytes::{self, Packing};
+use super::dealer::Progress;
 use super::dealer::{Dealer, DealerMessage, begins};
-use super::places::files;
+use super::input::files;
 use super::reader::{Hash, ReadStop, ReaderText, Texture, some, unreadable};
 use crate::dataflow::{Clock, SourceError};
 use crate::time::Time;
@@ -419,9 +419,9 @@ mod tests {
 
     use super::*;
     use crate::dataflow::SystemClock;
-    use crate::job::sources::brake::Brake;
     use crate::job::sources::cutter::Sizes;
-    use crate::job::sources::fate::SourceFault;
+    use crate::job::sources::dealer::Brake;
+    use crate::job::sources::dealer::SourceFault;
     use crate::job::sources::input::Crew;
 
     // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not

@@ -10,7 +10,7 @@
 //!
 //! **A line is read whole or not at all.** One that cannot be read is left out and counted, and past its limit the
 //! source is refused: by then nobody knows what it is. Everything that is read is exact: numbers and times never pass
-//! through a float ([`number`], [`times`]), and the bytes of an id are the person ([`told`]).
+//! through a float ([`number`], [`times`]), and the bytes of an id are the person ([`identity`]).
 //!
 //! **Complete is said by the end, by the clock or by the order that the job file promises**, and never by a record. A
 //! replay ends with its last line. A live source reads the clock, then everything that is there, and then says that
@@ -21,40 +21,32 @@
 //! Nothing of a line is in an error: they name places, and fields that the job file names.
 
 mod accord;
-mod brake;
 mod bytes;
 mod cutter;
 mod dealer;
-mod fate;
 mod follow;
-mod frames;
+mod identity;
 mod input;
 mod lines;
-mod made;
 mod maker;
-mod making;
 mod number;
-mod order;
 mod part;
-mod places;
 mod reader;
-mod record;
 mod survey;
+mod synthetic;
 #[cfg(test)]
 mod tests;
-mod text;
 mod times;
-mod told;
 mod wanted;
 
-pub(crate) use brake::Brake;
-pub use brake::Progress;
+pub(crate) use dealer::Brake;
+pub use dealer::Progress;
+pub(crate) use identity::{Id, PersonIdentity};
 pub(crate) use input::{Crew, Crewed, InputPace, SourceInput, open};
-pub use made::{MadeRow, MadeUp};
+pub(crate) use maker::{MISSING, SourceRecord};
 pub(crate) use number::steps;
 pub(crate) use part::SourcePart;
-pub(crate) use record::{MISSING, SourceRecord};
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
-pub(crate) use told::{Id, PersonIdentity};
+pub use synthetic::{MadeRow, MadeUp};
 pub(crate) use wanted::{Group, NumberField, Wanted};

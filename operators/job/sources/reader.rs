@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::accord::{Accord, ProcessReport, Read, UNKNOWN};
-use super::brake::Progress;
 use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
+use super::dealer::Progress;
 use super::dealer::{Dealer, DealerGone, DealerMessage};
 use super::lines::CsvColumns;
 use crate::dataflow::SourceError;

@@ -8,9 +8,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::identity::LONGEST;
+use super::identity::LONGEST_ID;
 use super::number::{steps, trimmed};
-use super::text::LONGEST;
-use super::told::LONGEST_ID;
 use super::wanted::LineCells;
 use crate::job::config::Missing;
 use crate::time::Time;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::identity::LONGEST_ID;
 use super::survey::Survey;
-use super::told::LONGEST_ID;
 use crate::dataflow::SourceError;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::super::trouble::{LedgerError, LedgerErrorKind};
+use super::super::error::{LedgerError, LedgerErrorKind};
 
 /// What every process says on its standard error when it comes to its place, and so what every such build holds.
 pub const MARKER: &str = "a failpoint of the crash tests was reached";

@@ -37,12 +37,8 @@
 //! used from an ordinary thread, as a gate does.
 
 mod address;
-mod fault;
-mod indexes;
-mod password;
 mod session;
 mod tables;
-mod values;
 
 use std::fmt;
 use std::fs::File;
@@ -52,15 +48,15 @@ use postgres::Statement;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 
-use super::copy;
+use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::sqlite::Sqlite;
 use super::store::{SqlRow, SqlValue, Store};
-use super::trouble::{LedgerError, LedgerErrorKind};
+use super::verify;
 use crate::canonical::Canonical;
 use address::Address;
 use session::{ServerIdentity, Session};
-use values::{Parameter, kind};
+use tables::{Parameter, kind};
 
 /// A connection to the server.
 pub(super) struct Postgres {
@@ -141,7 +137,7 @@ impl Postgres {
 
     fn failed(&mut self, error: &postgres::Error) -> LedgerError {
         self.session.failed = true;
-        fault::before_commit(error)
+        session::before_commit(error)
     }
 }
 
@@ -199,7 +195,7 @@ impl Store for Postgres {
 
     fn check(&mut self) -> Result<(), LedgerError> {
         self.snapshot()?;
-        let outcome = indexes::compare(&mut self.session);
+        let outcome = tables::compare(&mut self.session);
         self.roll_back();
         outcome
     }
@@ -234,7 +230,7 @@ impl Store for Postgres {
     /// To a file: a copy on the same server would go with it.
     fn export(&mut self, to: &Path) -> Result<(), LedgerError> {
         let mut file = Sqlite::create(to)?;
-        let copied = copy::copy(self, &mut file);
+        let copied = verify::copy(self, &mut file);
         if copied.is_err() {
             drop(file);
             // Half a copy is none.

@@ -1,17 +1,18 @@
 //! A connection, and everything that must be so before a ledger is trusted over it.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use postgres::config::SslMode;
-use postgres::error::Severity;
-use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow, Statement};
+use postgres::error::{Severity, SqlState};
+use postgres::{Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQueryRow, Statement};
 
-use super::super::trouble::{LedgerError, LedgerErrorKind};
+use super::super::error::{LedgerError, LedgerErrorKind};
+use super::address;
 use super::address::{Address, Host};
-use super::{fault, password};
 
 /// The first with both of what notices a vanished client: `client_connection_check_interval`, `idle_session_timeout`.
 const OLDEST: i64 = 140_000;
@@ -85,13 +86,12 @@ impl Session {
         getrandom::fill(&mut token)
             .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
         let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut client = configured(address, &token, &warned)?
-            .connect(NoTls)
-            .map_err(|error| fault::at_connect(&error))?;
+        let mut client =
+            configured(address, &token, &warned)?.connect(NoTls).map_err(|error| at_connect(&error))?;
         // Asked first: a pooler may answer for the server in everything else.
         let held = rows(&mut client, &format!("SELECT current_setting('{TOKEN}', true)"))?;
         if held.first().and_then(|row| row.get(0)) != Some(&token) {
-            return Err(fault::pooled("what answers is not the session that was asked for"));
+            return Err(pooled("what answers is not the session that was asked for"));
         }
         let version = ask(&mut client, "SHOW server_version_num")?;
         if version.parse::<i64>().is_ok_and(|version| version < OLDEST) {
@@ -162,7 +162,7 @@ impl Session {
     /// Checks that a transaction is in the session that was opened, and in the ledger that was read first.
     fn is_the_same(&mut self, token: Option<&str>, ledger: Option<&str>) -> Result<(), LedgerError> {
         if token != Some(&*self.token) {
-            let doubt = fault::pooled("another session answers than the one that was opened");
+            let doubt = pooled("another session answers than the one that was opened");
             return Err(LedgerError::doubt(doubt.to_string()));
         }
         let Some(ledger) = ledger else { return Ok(()) };
@@ -191,7 +191,7 @@ impl Session {
             ));
         }
         self.warned.store(false, Ordering::Relaxed);
-        self.client.batch_execute("COMMIT").map_err(|error| fault::at_commit(&error))?;
+        self.client.batch_execute("COMMIT").map_err(|error| at_commit(&error))?;
         if self.warned.load(Ordering::Relaxed) {
             return Err(LedgerError::doubt(
                 "ledger: the server warned at a commit, as where it is not on a standby; its log says more",
@@ -220,7 +220,7 @@ fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Resul
         .keepalives_idle(Duration::from_secs(10))
         .keepalives_interval(Duration::from_secs(5))
         .keepalives_retries(3);
-    if let Some(password) = password::find(address)? {
+    if let Some(password) = address::find(address)? {
         config.password(password.as_bytes());
     }
     let warned = Arc::clone(warned);
@@ -242,7 +242,7 @@ fn settle(client: &mut Client, address: &Address) -> Result<(), LedgerError> {
     let settings = SETTINGS.iter().chain(keepalives);
     let mut statements = format!("SET search_path = \"{}\", pg_temp;", address.ledger);
     statements.extend(settings.clone().map(|(name, value)| format!("SET {name} = '{value}';")));
-    client.batch_execute(&statements).map_err(|error| fault::before_commit(&error))?;
+    client.batch_execute(&statements).map_err(|error| before_commit(&error))?;
     for (name, expected) in settings.chain(&GUARANTEES) {
         let found = ask(client, &format!("SHOW {name}"))?;
         if found != *expected {
@@ -273,12 +273,98 @@ fn ask(client: &mut Client, statement: &str) -> Result<String, LedgerError> {
 }
 
 fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, LedgerError> {
-    let messages = client.simple_query(statements).map_err(|error| fault::before_commit(&error))?;
+    let messages = client.simple_query(statements).map_err(|error| before_commit(&error))?;
     let row = |message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     };
     Ok(messages.into_iter().filter_map(row).collect())
+}
+
+// What an error of the server leaves known. Its details are never repeated: they quote rows, and a row that was not
+// committed holds a draw that nobody may see.
+
+/// An error of anything but a commit: nothing was written. [`LedgerErrorKind::Unknown`] says that this connection is of no
+/// more use, so that a gate asks again over another.
+pub(super) fn before_commit(error: &Error) -> LedgerError {
+    LedgerError::new(kind(error), format!("ledger: {}", said(error)))
+}
+
+/// An error of a commit. Only a server that says that it undid the transaction is believed.
+pub(super) fn at_commit(error: &Error) -> LedgerError {
+    let undone = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
+    let kind = match error.code() {
+        Some(code) if undone.contains(code) => LedgerErrorKind::Busy,
+        _ => LedgerErrorKind::Unknown,
+    };
+    LedgerError::new(kind, format!("ledger: the commit did not end: {}", said(error)))
+}
+
+/// An error of connecting: a server that cannot be reached may be there again soon, one that says no will not.
+pub(super) fn at_connect(error: &Error) -> LedgerError {
+    let kind = match error.code().map(SqlState::code) {
+        Some(code) if code.starts_with("28") || code.starts_with("3D") => LedgerErrorKind::Refused,
+        // A server takes the token of a session; a pooler says that it does not know such a parameter.
+        Some("08P01") => return pooled(&said(error)),
+        Some(_) => kind(error),
+        // The crate calls it so, and keeps the kind to itself.
+        None if error.to_string() == "invalid configuration" => {
+            return LedgerError::refused(
+                "ledger: the server asks for a password, and there is none for it in PGPASSWORD, in the file that \
+                 PGPASSFILE names, or in ~/.pgpass",
+            );
+        }
+        None => LedgerErrorKind::Unknown,
+    };
+    LedgerError::new(kind, format!("ledger: no connection to the server: {}", said(error)))
+}
+
+/// What is between this process and the server hands sessions from one client to another, or may.
+pub(super) fn pooled(found: &str) -> LedgerError {
+    LedgerError::refused(format!(
+        "ledger: {found}: there is a pooler in front of the server, which gives one session to many clients; connect to \
+         the server itself"
+    ))
+}
+
+fn kind(error: &Error) -> LedgerErrorKind {
+    match error.code() {
+        Some(code) => kind_of(code.code()),
+        // What is neither an answer nor a broken line is a column that does not hold what it should.
+        None if error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()) => {
+            LedgerErrorKind::Unknown
+        }
+        None => LedgerErrorKind::Doubt,
+    }
+}
+
+/// By the class and the number of an SQLSTATE.
+fn kind_of(code: &str) -> LedgerErrorKind {
+    match code {
+        // Its answer was lost; or the server ends the session, is going down, or has become a standby.
+        "40003" | "25P03" | "25006" => LedgerErrorKind::Unknown,
+        // It undid the transaction itself, or waited as long as it was told to.
+        "40001" | "40P01" | "55P03" | "57014" => LedgerErrorKind::Busy,
+        _ => match &code[..code.len().min(2)] {
+            // Connections; no room, memory or disk; an operator's intervention; the server's own files.
+            "08" | "53" | "57" | "58" => LedgerErrorKind::Unknown,
+            // Damage.
+            "XX" | "F0" => LedgerErrorKind::Doubt,
+            // Constraints, triggers, rights.
+            _ => LedgerErrorKind::Refused,
+        },
+    }
+}
+
+/// What the server said, without its details, or what became of the connection.
+fn said(error: &Error) -> String {
+    match error.as_db_error() {
+        Some(answer) => format!("{} ({})", answer.message(), answer.code().code()),
+        None => match error.source().filter(|source| source.is::<std::io::Error>()) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -309,6 +395,38 @@ mod tests {
             assert_eq!(doubt.kind(), LedgerErrorKind::Doubt);
             assert!(doubt.to_string().contains("pooler"), "{doubt}");
             session.rows("ROLLBACK").unwrap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod fault_tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_leaves_known_is_what_its_code_says() {
+        use LedgerErrorKind::{Busy, Doubt, Refused, Unknown};
+        for (code, kind) in [
+            ("08006", Unknown),
+            ("40003", Unknown),
+            ("57P01", Unknown),
+            ("57P02", Unknown),
+            ("57P03", Unknown),
+            ("57P05", Unknown),
+            ("25P03", Unknown),
+            ("53100", Unknown),
+            ("53300", Unknown),
+            ("40001", Busy),
+            ("40P01", Busy),
+            ("55P03", Busy),
+            ("57014", Busy),
+            ("23505", Refused),
+            ("P0001", Refused),
+            ("42501", Refused),
+            ("XX001", Doubt),
+            ("XX002", Doubt),
+        ] {
+            assert_eq!(kind_of(code), kind, "{code}");
         }
     }
 }

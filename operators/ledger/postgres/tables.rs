@@ -1,5 +1,16 @@
 //! How a ledger lies in a schema of Postgres: its tables, and what may change in them.
 
+use std::error::Error;
+use std::fmt;
+
+use bytes::BytesMut;
+use postgres::Row;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use super::super::error::LedgerError;
+use super::super::store::{SqlRow, SqlValue, odd};
+use super::session::Session;
+
 /// The tables of a file, with what Postgres calls the kinds of columns, and one more: on which server the ledger was
 /// made. Names are compared byte by byte, whatever the database's language. Triggers refuse what the path never does,
 /// emptying a table included.
@@ -95,3 +106,111 @@ CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no t
 CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;
+
+// Does each index hold what its table holds? An index that misses a row hides a sealed release, and its window would be
+// drawn again. So the keys are read through each index and past it. `amcheck` looks deeper, and only a superuser may
+// ask it.
+
+/// Every index whose gaps would change what a ledger decides, as the columns that only a scan of it gives in order.
+/// A release that its index misses would be drawn again, an account would be lost, a fence would not stop a zombie, a
+/// version would not be held to its word.
+const INDEXES: [(&str, &str); 9] = [
+    ("release", "window_start, id"),
+    ("release", "sequence"),
+    ("account", "domain, reach, place, until"),
+    ("fence", "job"),
+    ("state", "job, name"),
+    ("domain", "name"),
+    ("amendment", "sequence"),
+    ("repair", "sequence"),
+    ("agreed", "job, version, name"),
+];
+
+/// Compares them, inside a transaction that reads.
+pub(super) fn compare(session: &mut Session) -> Result<(), LedgerError> {
+    for (table, columns) in INDEXES {
+        let (through, past) = (keys(session, true, table, columns)?, keys(session, false, table, columns)?);
+        if through != past {
+            return Err(LedgerError::doubt(format!(
+                "ledger: the index of {table} ({columns}) does not hold what the table holds; `pg_amcheck` says more"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How many keys there are, and the sum of their hashes.
+fn keys(session: &mut Session, through: bool, table: &str, columns: &str) -> Result<String, LedgerError> {
+    let (index, heap) = if through { ("on", "off") } else { ("off", "on") };
+    // In order, and without sorting: the one way that is left open is the index of these very columns.
+    let rows = session.rows(&format!(
+        "SET LOCAL enable_indexscan = {index}; SET LOCAL enable_indexonlyscan = {index};
+         SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = {heap}; SET LOCAL enable_sort = {heap};
+         SELECT count(*) || ' ' || coalesce(sum(hashtextextended(key, 0)), 0) FROM
+           (SELECT row({columns})::text AS key FROM {table} ORDER BY {columns}) AS keys"
+    ))?;
+    Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
+}
+
+// Values on their way into statements, and out of rows.
+
+/// A value on its way into a statement. It prints as nothing: the crate writes parameters to the log, at level debug.
+pub(super) struct Parameter<'a>(pub(super) SqlValue<'a>);
+
+impl fmt::Debug for Parameter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<value>")
+    }
+}
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self.0 {
+            SqlValue::Nothing => Ok(IsNull::Yes),
+            SqlValue::Number(number) => number.to_sql(kind, out),
+            SqlValue::Text(text) => text.to_sql(kind, out),
+            SqlValue::Bytes(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// What a place holds, where a value says so.
+pub(super) fn kind(value: &SqlValue<'_>) -> Type {
+    match value {
+        // For the server to work out.
+        SqlValue::Nothing => Type::UNKNOWN,
+        SqlValue::Number(_) => Type::INT8,
+        SqlValue::Text(_) => Type::TEXT,
+        SqlValue::Bytes(_) => Type::BYTEA,
+    }
+}
+
+impl SqlRow for Row {
+    fn number(&self, column: usize) -> Result<Option<i64>, LedgerError> {
+        self.try_get(column).map_err(|_| odd(column))
+    }
+
+    fn text(&self, column: usize) -> Result<String, LedgerError> {
+        self.try_get(column).map_err(|_| odd(column))
+    }
+
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.try_get(column).map_err(|_| odd(column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_prints_as_nothing() {
+        assert_eq!(format!("{:?}", Parameter(SqlValue::Text("forty-two"))), "<value>");
+    }
+}

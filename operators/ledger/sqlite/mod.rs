@@ -10,11 +10,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
-use super::durable::{directory, sync_name};
+use super::error::{LedgerError, LedgerErrorKind};
 use super::failpoint;
 use super::name::Name;
+use super::place::{directory, sync_name};
 use super::store::{SqlRow, SqlValue, Store, odd};
-use super::trouble::{LedgerError, LedgerErrorKind};
 use place::{LedgerFile, WriteAheadLog};
 
 /// A connection to the file.

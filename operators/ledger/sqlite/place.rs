@@ -14,8 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::super::durable::{beside, directory};
-use super::super::trouble::LedgerError;
+use super::super::error::LedgerError;
+use super::super::place::{beside, directory};
 
 /// File systems whose locks or syncs cannot be relied on from here.
 const REMOTE: [&str; 9] =

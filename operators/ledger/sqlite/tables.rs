@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::super::trouble::{LedgerError, LedgerErrorKind};
+use super::super::error::{LedgerError, LedgerErrorKind};
 
 /// Every table is strict; triggers refuse what the path never does, so that a slip in this library, or a hand with a
 /// shell, fails loudly. They are no protection from someone who drops them: the chain is.

@@ -1,19 +1,19 @@
 //! The mechanisms that choose an answer by its rank: what is asked for, before it is known of what.
 
-use super::inverse::{Inverted, inverted};
-use super::largest::Largest;
-use super::monotone::Monotone;
+use dashu_int::UBig;
+
+use super::choose::AnswerChoice;
+use super::largest::{Largest, Monotone};
 use super::quantiles::{PreparedQuantiles, Quantiles, ranked};
-use super::search::{Searched, searched};
-use super::share::ChoiceRule;
+use super::search::{Inverted, Searched, inverted, searched};
 use crate::accounting::PrivacyCost;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::Mechanism;
-use crate::mechanisms::additive::Family;
+use crate::mechanisms::additive::{Family, UncheckedNoise, asks, rho_of};
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::laws::{UncheckedNoise, asks, rho_of};
-use crate::mechanisms::sealed::Sealed;
+use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::spend::Spend;
+use crate::noise::{Decay, Ratio};
 
 /// Noisy binary search: halves a grid by noised numbers of people, and so finds a largest value, or any
 /// [`Monotone`] function, where nothing bounds it.
@@ -157,5 +157,132 @@ impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
 
     fn ready(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
         ranked(&self.0, ChoiceRule::PermuteAndFlip, quantiles)
+    }
+}
+
+// What one of several choices may spend, and how it is made of it.
+
+/// By which rule an answer is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChoiceRule {
+    /// The exponential mechanism.
+    Exponential,
+    /// Permute-and-flip: for pure epsilon, and a grid of at most [`ChoiceRule::FLIPPED`] points.
+    PermuteAndFlip,
+}
+
+impl ChoiceRule {
+    /// The most points that permute-and-flip is asked to hold.
+    pub(super) const FLIPPED: u64 = 1 << 16;
+
+    /// As it is told.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ChoiceRule::Exponential => "exponential",
+            ChoiceRule::PermuteAndFlip => "permute-and-flip",
+        }
+    }
+}
+
+/// The epsilon of one choice, in units of 2^-64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EpsilonShare(u128);
+
+impl EpsilonShare {
+    /// One of `parts` equal parts, rounded down: epsilons add up to no more than what is spent. A choice of epsilon costs
+    /// `epsilon^2 / 8` of rho; in units of 2^-64 that is `bits^2 <= 2^67 rho`, and the largest such whole number is taken.
+    pub(super) fn of(spend: Spend, parts: u64) -> EpsilonShare {
+        let part = |bits: u128| bits / u128::from(parts.max(1));
+        EpsilonShare(match spend {
+            Spend::Pure(epsilon) => part(epsilon.to_bits()),
+            // A root of less than 2^195.
+            Spend::Rho(rho) => {
+                let square = UBig::from(part(rho.to_bits())) << 67usize;
+                u128::try_from(&square.nth_root(2)).unwrap_or(u128::MAX)
+            }
+        })
+    }
+
+    /// A choice in which one person moves losses by at most `step`, or by parts of it that `beside` choices side by side
+    /// share.
+    ///
+    /// # Errors
+    /// Names `epsilon` where it is too small or too large for a table of weights.
+    pub(super) fn choice(self, rule: ChoiceRule, step: u64, beside: u64) -> Result<AnswerChoice, Invalid> {
+        let small = || Invalid::new("epsilon", InvalidKind::TooSmall, "more than 2^-19 for each choice");
+        // Half of it in units of 2^-65, less what each further choice may cost by its rounding.
+        let rounding = u128::from(beside.saturating_sub(1)) << (65 - Decay::ASIDE);
+        let half = self.0.checked_sub(rounding).filter(|half| *half > 0).ok_or_else(small)?;
+        match rule {
+            ChoiceRule::Exponential => {
+                Ok(AnswerChoice::Exponential(Decay::new(Ratio::new(half, 1 << 65)?, step)?))
+            }
+            ChoiceRule::PermuteAndFlip => {
+                let unit = u128::from(step).checked_mul(1 << 65);
+                let unit =
+                    unit.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))?;
+                Ok(AnswerChoice::Flip(Ratio::new(half, unit)?))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::accounting::BudgetUnits;
+
+    proptest! {
+        // Refutes a share that costs more than its part, and one that leaves some: `bits^2 <= 2^67 rho / parts`.
+        #[test]
+        fn shares_cost_all_of_what_is_spent_and_no_more(bits in 1u128..u128::MAX, shift in 0u32..120, parts in 1u64..1000) {
+            let bits = bits >> shift;
+            let units = BudgetUnits::from_bits(bits);
+            let EpsilonShare(epsilon) = EpsilonShare::of(Spend::Pure(units), parts);
+            prop_assert!(epsilon * u128::from(parts) <= bits && bits - epsilon * u128::from(parts) < u128::from(parts));
+            let EpsilonShare(epsilon) = EpsilonShare::of(Spend::Rho(units), parts);
+            let cost = |epsilon: u128| UBig::from(epsilon).sqr() * UBig::from(parts);
+            let most = UBig::from(bits) << 67usize;
+            prop_assert!(cost(epsilon) <= most);
+            let parted = UBig::from(bits / u128::from(parts)) * UBig::from(parts);
+            prop_assert!(cost(epsilon + 1) > parted << 67usize);
+        }
+    }
+
+    #[test]
+    fn a_rho_of_an_eighth_is_an_epsilon_of_one() {
+        let units = |amount| BudgetUnits::at_most_float("rho", amount).unwrap();
+        assert_eq!(EpsilonShare::of(Spend::Rho(units(0.125)), 1), EpsilonShare(1 << 64));
+        assert_eq!(EpsilonShare::of(Spend::Rho(units(0.5)), 4), EpsilonShare(1 << 64));
+        let half = |rule| match EpsilonShare(1 << 64).choice(rule, 9, 1).unwrap() {
+            AnswerChoice::Exponential(decay) => (decay.half(), decay.step()),
+            AnswerChoice::Flip(rate) => (rate, 0),
+        };
+        assert_eq!(half(ChoiceRule::Exponential), (Ratio::new(1, 2).unwrap(), 9));
+        assert_eq!(half(ChoiceRule::PermuteAndFlip), (Ratio::new(1, 18).unwrap(), 0));
+    }
+
+    #[test]
+    fn what_is_set_aside_for_choices_side_by_side_is_not_spent() {
+        let AnswerChoice::Exponential(decay) =
+            EpsilonShare(1 << 64).choice(ChoiceRule::Exponential, 1, 3).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(decay.half(), Ratio::new((1 << 24) - 2, 1 << 25).unwrap());
+        let kind = |share: u128, beside| {
+            EpsilonShare(share).choice(ChoiceRule::Exponential, 1, beside).unwrap_err().kind()
+        };
+        assert_eq!(
+            (kind(0, 1), kind(1 << 64, 1 << 31), kind(1 << 44, 1)),
+            (InvalidKind::TooSmall, InvalidKind::TooSmall, InvalidKind::TooSmall)
+        );
+        assert_eq!(kind(u128::MAX, 1), InvalidKind::TooLarge);
+        assert!(EpsilonShare(1).choice(ChoiceRule::PermuteAndFlip, u64::MAX, 1).is_err());
+        assert!(EpsilonShare(1).choice(ChoiceRule::PermuteAndFlip, 1_000_000 << 31, 1).is_ok());
     }
 }

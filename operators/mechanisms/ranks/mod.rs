@@ -24,34 +24,26 @@
 //! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand have the same
 //! value, and by any amount where there is nobody between the tenth and the next.
 
-mod aim;
-mod bounds;
 mod choose;
 mod grid;
-mod inverse;
 mod largest;
 mod laws;
-mod losses;
-mod monotone;
-mod quantile;
 mod quantiles;
 mod search;
-mod share;
 mod split;
 #[cfg(test)]
 mod tests;
-mod ties;
 mod tops;
 mod values;
 
-pub(in crate::mechanisms) use bounds::QuantileBounds;
 pub use grid::Grid;
-pub use inverse::Inverted;
+pub use largest::{Altogether, Maximum, Monotone, loss_moves_by_one};
 pub use largest::{Largest, PerPerson};
 pub use laws::{BinarySearch, Exponential, PermuteAndFlip};
-pub use monotone::{Altogether, Maximum, Monotone, loss_moves_by_one};
-pub use quantile::Quantile;
+pub use quantiles::Quantile;
 pub use quantiles::{PreparedQuantiles, Quantiles};
+pub use search::Inverted;
 pub use search::Searched;
+pub(in crate::mechanisms) use split::QuantileBounds;
 pub use tops::{RemainingPeople, Tops};
 pub use values::RankedValues;

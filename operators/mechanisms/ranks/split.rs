@@ -35,10 +35,9 @@
 use super::super::spend::Spend;
 use super::choose::AnswerChoice;
 use super::grid::Grid;
-use super::losses;
-use super::quantile::{FINEST, Quantile, greatest_common_divisor};
-use super::share::{ChoiceRule, EpsilonShare};
-use super::ties;
+use super::laws::{ChoiceRule, EpsilonShare};
+use super::quantiles::{FINEST, Quantile, greatest_common_divisor};
+use super::{choose, values};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
@@ -142,14 +141,14 @@ impl Splitting {
         match &self.shape {
             SplitShape::Apart(choices) => {
                 let choose = |(&quantile, choice): (&Quantile, &AnswerChoice)| {
-                    choice.choose(&losses::by_value(sorted, &self.grid, quantile), noise) + 1
+                    choice.choose(&choose::by_value(sorted, &self.grid, quantile), noise) + 1
                 };
                 let mut answers: Vec<u64> = self.quantiles.iter().zip(choices).map(choose).collect();
                 answers.sort_unstable();
                 answers
             }
             SplitShape::Tree { bits, root, .. } => {
-                let cells = ties::cells(sorted, &self.grid, *bits, noise);
+                let cells = values::cells(sorted, &self.grid, *bits, noise);
                 let mut answers = vec![0; self.quantiles.len()];
                 let last = (self.grid.top() << bits) - 1;
                 cut(root.as_deref(), &cells, (0, last), noise, &mut answers);
@@ -210,7 +209,7 @@ fn tree(asked: &KeyQuantiles<'_>) -> Result<SplitShape, Invalid> {
     let depth = usize::BITS - numerators.len().leading_zeros();
     let planner = Planner { asked, share: EpsilonShare::of(asked.spend, depth.into()) };
     let root = planner.node(&numerators, 0, (0, common), 1)?;
-    Ok(SplitShape::Tree { depth, bits: ties::bits(asked.grid)?, root })
+    Ok(SplitShape::Tree { depth, bits: values::bits(asked.grid)?, root })
 }
 
 struct Planner<'a> {
@@ -259,7 +258,7 @@ fn cut(
     answers: &mut [u64],
 ) {
     let Some(node) = node else { return };
-    let at = low + node.choice.choose(&losses::by_cut(cells, low, high, node.fraction), noise);
+    let at = low + node.choice.choose(&choose::by_cut(cells, low, high, node.fraction), noise);
     if let Some(answer) = answers.get_mut(node.place) {
         *answer = at;
     }
@@ -310,5 +309,91 @@ fn accuracy(
     Ok(Accuracy { scale: choice.scale() / one as f64, rank_error: loss.div_ceil(one) })
 }
 
+// Where nearly all values of a key are: between two quantiles, each chosen by its rank.
+
+/// Two quantiles among the points of an even grid, by the exponential mechanism.
+#[derive(Clone, Debug)]
+pub(in crate::mechanisms) struct QuantileBounds {
+    splitting: Splitting,
+    grid: Grid,
+}
+
+/// The most points, of the finest grid.
+const POINTS: u64 = 1 << 40;
+
+impl QuantileBounds {
+    /// Of these two, the first below the second, on all whole numbers of a range, or on as many of them as a grid may have. A
+    /// person has at most `per_key` values, and all of `spend` is for them.
+    ///
+    /// # Errors
+    /// Names `bound` where a person moves ranks too far, and `epsilon` where too little is left for a choice.
+    pub(in crate::mechanisms) fn new(
+        quantiles: [Quantile; 2],
+        (low, high): (i64, i64),
+        per_key: u64,
+        spend: Spend,
+    ) -> Result<QuantileBounds, Invalid> {
+        let grid = Grid::linear(low, high, high.abs_diff(low).div_ceil(POINTS - 1).max(1))?;
+        let asked = KeyQuantiles {
+            quantiles: &quantiles,
+            grid: &grid,
+            per_key,
+            rule: ChoiceRule::Exponential,
+            spend,
+        };
+        Ok(QuantileBounds { splitting: Splitting::new(&asked)?, grid })
+    }
+
+    /// By how many values the rank of either may be off, at this confidence.
+    ///
+    /// # Errors
+    /// Names `confidence` where nothing can be promised at it.
+    pub(in crate::mechanisms) fn rank_error(&self, confidence: f64) -> Result<u64, Invalid> {
+        let accuracies = self.splitting.accuracies(confidence)?;
+        Ok(accuracies.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0))
+    }
+
+    /// Both, from all values in order. It asks for two choices, whatever they are.
+    pub(in crate::mechanisms) fn draw(&self, sorted: &[i64], noise: &mut NoiseSource) -> (i64, i64) {
+        let chosen = self.splitting.draw(sorted, noise);
+        let at = |index: Option<&u64>| index.and_then(|&index| self.grid.at(index)).unwrap_or(0);
+        (at(chosen.first()), at(chosen.last()))
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod bounds_tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::accounting::BudgetUnits;
+
+    fn bounds(range: (i64, i64), rho: f64) -> Result<QuantileBounds, Invalid> {
+        let spend = Spend::Rho(BudgetUnits::at_most_float("rho", rho).unwrap());
+        QuantileBounds::new([Quantile::of(1, 100)?, Quantile::of(99, 100)?], range, 1, spend)
+    }
+
+    // Refutes a grid that is too fine to be one, or so coarse that it shows, and quantiles that are off by more than is said.
+    #[test]
+    fn nearly_all_values_lie_between_them() {
+        for (low, high) in [(0, 1), (0, 100_000), (-(1 << 40), 1 << 41), (i64::MIN, i64::MAX)] {
+            let bounds = bounds((low, high), 0.1).unwrap();
+            let off = bounds.rank_error(0.999).unwrap() as usize;
+            let width = i128::from(high) - i128::from(low);
+            let count = 20 * off;
+            let at = |at: usize| (i128::from(low) + width * at as i128 / (count as i128 - 1)) as i64;
+            let sorted: Vec<i64> = (0..count).map(at).collect();
+            let (first, last) = bounds.draw(&sorted, &mut NoiseSource::seeded(3));
+            let below = |value| sorted.partition_point(|&other| other < value);
+            assert!(below(first) <= count / 100 + off, "{first}");
+            assert!(sorted.partition_point(|&other| other <= last) >= count - count / 100 - off, "{last}");
+            assert!(low <= first && first <= last && last <= high);
+            let (first, last) = bounds.draw(&[], &mut NoiseSource::seeded(3));
+            assert!(low <= first && first <= last && last <= high);
+        }
+        assert_eq!(bounds((0, 9), 1e-14).unwrap_err().field(), "epsilon");
+    }
+}

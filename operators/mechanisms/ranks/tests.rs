@@ -5,9 +5,9 @@
 use dashu_int::UBig;
 
 use super::choose::EqualLossRun;
+use super::choose::by_value;
 use super::grid::Grid;
-use super::losses::by_value;
-use super::quantile::Quantile;
+use super::quantiles::Quantile;
 use crate::noise::goodness::size;
 use crate::noise::{Decay, Enclosure, Fraction, Ratio};
 

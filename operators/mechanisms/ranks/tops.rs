@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cli")]
 use super::grid::Grid;
-use crate::mechanisms::tally::Summary;
+use crate::mechanisms::statistic::Summary;
 
 /// Of one key: how many people it has, what they have together, and what the first of them have, from the largest on.
 ///

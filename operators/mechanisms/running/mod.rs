@@ -47,23 +47,17 @@
 //! * The bytes of a state hold exact numbers: they are secret, and are kept as such.
 //! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
 
-mod buffers;
-mod bytes;
-mod emerging;
-mod history;
-mod kept;
-mod nodes;
-mod ready;
+mod keys;
+mod prepared;
 mod state;
 #[cfg(test)]
 mod tests;
 mod total;
 mod totals;
-mod widths;
 
 use std::fmt;
 
-pub use ready::{PreparedRunning, Reach};
+pub use prepared::{PreparedRunning, Reach};
 pub use state::TotalState;
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::RunningTotals;

@@ -3,11 +3,15 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use dashu_int::UBig;
 use smallvec::{SmallVec, smallvec};
 
-use super::ready::MeasurementPlan;
-use super::{buffers, bytes, history, nodes};
+use super::prepared::{MeasurementPlan, PreparedRunning};
+use crate::accounting::running::buffered::{BITS, Buffer, INNER, ONE, moved_squared};
+use crate::accounting::running::buffers;
+use crate::accounting::running::strategies::{Coefficients, levels, node};
 use crate::canonical::Digest;
+use crate::invalid::{Invalid, InvalidKind};
 
 /// All that the next total depends on: exact numbers, which are secret, and told ones.
 ///
@@ -21,9 +25,9 @@ pub struct TotalState {
 
 #[derive(Clone, PartialEq)]
 pub(super) enum StrategyState {
-    History(history::HistoryState),
-    Buffers(buffers::BufferState),
-    Nodes(nodes::NodeState),
+    History(HistoryState),
+    Buffers(BufferState),
+    Nodes(NodeState),
 }
 
 /// What a tick measures: one number, and of a tree in the mean two.
@@ -41,7 +45,7 @@ impl TotalState {
 
     /// As it is kept: a version, the parameters, the tick, then numbers. Secret.
     pub fn to_bytes(&self) -> Vec<u8> {
-        bytes::written(self)
+        written(self)
     }
 
     pub(super) fn measure(&mut self, plan: &MeasurementPlan, exact: i64) -> Measured {
@@ -77,20 +81,20 @@ impl TotalState {
 impl StrategyState {
     fn new(plan: &MeasurementPlan) -> StrategyState {
         match plan {
-            MeasurementPlan::History(_) => StrategyState::History(history::HistoryState {
+            MeasurementPlan::History(_) => StrategyState::History(HistoryState {
                 exact: VecDeque::new(),
                 told: VecDeque::new(),
                 total: 0.0,
             }),
             MeasurementPlan::Buffers(buffers) => {
                 let count = buffers.count();
-                StrategyState::Buffers(buffers::BufferState {
+                StrategyState::Buffers(BufferState {
                     exact: vec![0; count],
                     told: vec![0.0; count],
                     total: 0.0,
                 })
             }
-            MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(nodes::NodeState {
+            MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(NodeState {
                 exact: vec![0; nodes.levels()],
                 told: vec![0.0; nodes.levels()],
             }),
@@ -101,5 +105,370 @@ impl StrategyState {
 impl fmt::Debug for TotalState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "State({} ticks, <private>)", self.ticks)
+    }
+}
+
+// The binary tree, from the leaves: a node is measured when its last tick has come.
+
+/// A measurement for each node that a tick completes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Nodes {
+    levels: u32,
+}
+
+/// What is kept of each level: the last complete node that waits for its sibling, exact and as it is estimated.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NodeState {
+    pub(super) exact: Vec<i128>,
+    pub(super) told: Vec<f64>,
+}
+
+impl Nodes {
+    pub(super) fn new(ticks: u64) -> Nodes {
+        Nodes { levels: levels(ticks) }
+    }
+
+    pub(super) fn levels(self) -> usize {
+        self.levels as usize
+    }
+
+    /// A tick is in one node a level.
+    pub(super) fn squared(self, each: u64) -> UBig {
+        UBig::from(self.levels) * UBig::from(each).pow(2)
+    }
+
+    /// `tick` counts from 1. Exact: 2^32 numbers of 64 bits.
+    pub(super) fn measure(self, kept: &mut NodeState, tick: u64, exact: i64) -> Measured {
+        let mut sum = i128::from(exact);
+        let mut measured = smallvec![sum];
+        let (waiting, place) = split(&mut kept.exact, tick);
+        for sibling in waiting {
+            sum += std::mem::take(sibling);
+            measured.push(sum);
+        }
+        if let Some(place) = place {
+            *place = sum;
+        }
+        measured
+    }
+
+    /// A node by its own measurement and its children's estimates, weighted by their precision; a total is one node for each
+    /// binary digit of its tick.
+    pub(super) fn tell(self, kept: &mut NodeState, tick: u64, noised: &[i128]) -> f64 {
+        let (waiting, place) = split(&mut kept.told, tick);
+        let mut values = noised.iter().map(|value| *value as f64);
+        let mut estimate = values.next().unwrap_or(0.0);
+        for ((level, own), sibling) in (1..).zip(values).zip(waiting) {
+            let weight = node(level);
+            estimate = weight * own + (1.0 - weight) * (std::mem::take(sibling) + estimate);
+        }
+        if let Some(place) = place {
+            *place = estimate;
+        }
+        kept.told.iter().sum()
+    }
+}
+
+/// The levels of nodes that this tick completes, and where the largest of them then waits.
+fn split<T>(levels: &mut [T], tick: u64) -> (&mut [T], Option<&mut T>) {
+    let completed = (tick.trailing_zeros() as usize).min(levels.len());
+    let (waiting, rest) = levels.split_at_mut(completed);
+    (waiting, rest.first_mut())
+}
+
+// Coefficients over a history of ticks.
+
+/// A measurement is the last ticks, each times its coefficient.
+#[derive(Clone, Debug)]
+pub(super) struct History {
+    coefficients: Coefficients,
+    /// The coefficients after the first over the first.
+    ratios: Vec<f64>,
+    work: Work,
+}
+
+/// What a total is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    SoFar,
+    Last(u64),
+}
+
+/// What is kept: the ticks before, the last one first.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HistoryState {
+    pub(super) exact: VecDeque<i64>,
+    pub(super) told: VecDeque<f64>,
+    pub(super) total: f64,
+}
+
+impl History {
+    pub(super) fn new(coefficients: Coefficients, work: Work) -> History {
+        let first = coefficients.values.first().copied().unwrap_or(1) as f64;
+        let ratios = coefficients.values.iter().skip(1).map(|value| *value as f64 / first).collect();
+        History { coefficients, ratios, work }
+    }
+
+    pub(super) fn bits(&self) -> u32 {
+        self.coefficients.bits
+    }
+
+    pub(super) fn width(&self) -> u64 {
+        match self.work {
+            Work::SoFar => 0,
+            Work::Last(width) => width,
+        }
+    }
+
+    /// Each tick is in as many measurements as there are coefficients; where several ticks change, lengths add up.
+    pub(super) fn squared(&self, each: u64) -> UBig {
+        UBig::from(self.coefficients.squared()) * UBig::from(each).pow(2)
+    }
+
+    /// How many exact and how many told ticks are kept after so many.
+    pub(super) fn kept(&self, ticks: u64) -> (usize, usize) {
+        let lags = self.coefficients.values.len() - 1;
+        let summed = self.width().saturating_sub(1) as usize;
+        let ticks = usize::try_from(ticks).unwrap_or(usize::MAX);
+        (ticks.min(lags), ticks.min(lags.max(summed)))
+    }
+
+    /// Exact: 2^17 products of 63 by 21 bits are 101 bits.
+    pub(super) fn measure(&self, kept: &mut HistoryState, exact: i64) -> i128 {
+        kept.exact.push_front(exact);
+        let products = each(&self.coefficients.values, &kept.exact);
+        let measured = products.map(|(by, value)| i128::from(*by) * i128::from(*value)).sum();
+        kept.exact.truncate(self.coefficients.values.len() - 1);
+        measured
+    }
+
+    /// The tick that the noised measurement speaks of, by the told ones before it; and the total.
+    pub(super) fn tell(&self, kept: &mut HistoryState, noised: i128) -> f64 {
+        let known: f64 = each(&self.ratios, &kept.told).map(|(by, value)| by * value).sum();
+        let told = noised as f64 / self.coefficients.unit() - known;
+        kept.told.push_front(told);
+        let total = match self.work {
+            Work::SoFar => kept.total + told,
+            Work::Last(width) => kept.told.iter().take(width as usize).sum(),
+        };
+        kept.total = total;
+        kept.told.truncate(self.ratios.len().max(self.width().saturating_sub(1) as usize));
+        total
+    }
+}
+
+/// Each value with its coefficient, in order. A deque is two pieces of memory: over either a loop is twice as fast as over the ring.
+fn each<'k, C, V>(coefficients: &'k [C], values: &'k VecDeque<V>) -> impl Iterator<Item = (&'k C, &'k V)> {
+    let (recent, before) = values.as_slices();
+    let rest = coefficients.get(recent.len()..).unwrap_or_default();
+    coefficients.iter().zip(recent).chain(rest.iter().zip(before))
+}
+
+// Coefficients that are few geometric series: a sum for each, and no history.
+
+/// A measurement is a tick and, by its weight, each of the buffers.
+#[derive(Clone, Debug)]
+pub(super) struct Buffers {
+    buffers: &'static [Buffer],
+    /// `1 - loss`, the weight and the loss as floats, for what is told.
+    floats: Vec<(f64, f64)>,
+    ticks: u64,
+    bits: u32,
+}
+
+/// What is kept: a sum for each buffer, exact up to its roundings, and of told ticks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BufferState {
+    pub(super) exact: Vec<i128>,
+    pub(super) told: Vec<f64>,
+    pub(super) total: f64,
+}
+
+impl Buffers {
+    pub(super) fn new(ticks: u64, each: u64) -> Buffers {
+        let buffers = buffers(ticks);
+        let float = |value: u64| value as f64 / ONE as f64;
+        let floats = buffers.iter().map(|buffer| (1.0 - float(buffer.loss), float(buffer.weight))).collect();
+        // A larger contribution needs no finer grid.
+        let bits = BITS.saturating_sub(each.max(1).ilog2());
+        Buffers { buffers, floats, ticks, bits }
+    }
+
+    pub(super) fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.buffers.len()
+    }
+
+    pub(super) fn squared(&self, each: u64) -> UBig {
+        moved_squared(self.buffers, self.ticks, each, self.bits)
+    }
+
+    /// Where a sum would pass 128 bits it stays at the end of them, in both of two worlds: no difference grows by that.
+    pub(super) fn measure(&self, kept: &mut BufferState, exact: i64) -> i128 {
+        let exact = i128::from(exact) << INNER;
+        let mut measured = exact;
+        for (buffer, sum) in self.buffers.iter().zip(&mut kept.exact) {
+            measured = measured.saturating_add(part(*sum, buffer.weight));
+            *sum = part(*sum, buffer.decay()).saturating_add(exact);
+        }
+        measured >> (INNER - self.bits)
+    }
+
+    pub(super) fn tell(&self, kept: &mut BufferState, noised: i128) -> f64 {
+        let known: f64 = self.floats.iter().zip(&kept.told).map(|((_, weight), sum)| weight * sum).sum();
+        let told = noised as f64 / (1u64 << self.bits) as f64 - known;
+        for ((decay, _), sum) in self.floats.iter().zip(&mut kept.told) {
+            *sum = decay * *sum + told;
+        }
+        kept.total += told;
+        kept.total
+    }
+}
+
+/// `value` times `by`, which is at most 1 in units of 2^-62, rounded down.
+fn part(value: i128, by: u64) -> i128 {
+    let by = i128::from(by);
+    let (high, low) = (value >> 64, value & i128::from(u64::MAX));
+    // The products are of 63 by 62 bits, and of 64 by 62.
+    ((high * by) << 2) + ((low * by) >> 62)
+}
+
+// A state as bytes: a version, the parameters, how many ticks were told, exact numbers, told numbers, the total.
+//
+// How many numbers there are follows from parameters and ticks, so no length can be wrong and nothing can be left over.
+
+const VERSION: u8 = 1;
+
+pub(super) fn written(state: &TotalState) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    bytes.extend(state.parameters.bytes());
+    bytes.extend(state.ticks.to_be_bytes());
+    numbers(state, &mut bytes);
+    bytes
+}
+
+/// Exact numbers, told numbers, the total.
+pub(super) fn numbers(state: &TotalState, bytes: &mut Vec<u8>) {
+    let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
+        bytes.extend(exact);
+        told.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
+    };
+    match &state.kept {
+        StrategyState::History(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+        }
+        StrategyState::Buffers(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+        }
+        StrategyState::Nodes(kept) => {
+            let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
+            floats(exact, &mut kept.told.iter().copied());
+        }
+    }
+}
+
+pub(super) fn read(running: &PreparedRunning, written: &[u8]) -> Result<TotalState, Invalid> {
+    let refused = |kind| Invalid::new("state", kind, "what was written of a state of these parameters");
+    let mut left = UnreadBytes(written);
+    let short = || refused(InvalidKind::Malformed);
+    if left.array::<1>().ok_or_else(short)? != [VERSION] {
+        return Err(short());
+    }
+    if Digest(left.array().ok_or_else(short)?) != running.parameters() {
+        return Err(refused(InvalidKind::Mixed));
+    }
+    let state = left.state(running).ok_or_else(short)?;
+    if left.is_empty() { Ok(state) } else { Err(short()) }
+}
+
+/// What is not read yet.
+pub(super) struct UnreadBytes<'b>(pub(super) &'b [u8]);
+
+impl<'b> UnreadBytes<'b> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    pub(super) fn count(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    pub(super) fn bytes(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// How many ticks were told, and the [numbers].
+    pub(super) fn state(&mut self, running: &PreparedRunning) -> Option<TotalState> {
+        let ticks = self.count()?;
+        if running.horizon().is_some_and(|horizon| ticks > horizon) {
+            return None;
+        }
+        let kept = self.kept(&running.plan, ticks)?;
+        Some(TotalState { parameters: running.parameters(), ticks, kept })
+    }
+
+    fn kept(&mut self, plan: &MeasurementPlan, ticks: u64) -> Option<StrategyState> {
+        Some(match plan {
+            MeasurementPlan::History(history) => {
+                let (exact, told) = history.kept(ticks);
+                StrategyState::History(HistoryState {
+                    exact: (0..exact).map(|_| self.array().map(i64::from_be_bytes)).collect::<Option<_>>()?,
+                    told: (0..told).map(|_| self.float()).collect::<Option<_>>()?,
+                    total: self.float()?,
+                })
+            }
+            MeasurementPlan::Buffers(buffers) => StrategyState::Buffers(BufferState {
+                exact: self.wide(buffers.count())?,
+                told: self.floats(buffers.count())?,
+                total: self.float()?,
+            }),
+            MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(NodeState {
+                exact: self.wide(nodes.levels())?,
+                told: self.floats(nodes.levels())?,
+            }),
+        })
+    }
+
+    fn wide(&mut self, count: usize) -> Option<Vec<i128>> {
+        (0..count).map(|_| self.array().map(i128::from_be_bytes)).collect()
+    }
+
+    fn floats(&mut self, count: usize) -> Option<Vec<f64>> {
+        (0..count).map(|_| self.float()).collect()
+    }
+
+    /// Nothing here makes a number that is not finite.
+    fn float(&mut self) -> Option<f64> {
+        let value = f64::from_bits(u64::from_be_bytes(self.array()?));
+        value.is_finite().then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dashu_int::IBig;
+    use proptest::prelude::*;
+
+    proptest! {
+        // Against big integers.
+        #[test]
+        fn parts_are_rounded_down(value: i128, by in 0..=ONE) {
+            let exact: IBig = (IBig::from(value) * IBig::from(by)) >> 62;
+            prop_assert_eq!(IBig::from(part(value, by)), exact);
+        }
     }
 }

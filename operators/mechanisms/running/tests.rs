@@ -149,7 +149,7 @@ fn the_horizon_is_the_last_tick_that_is_charged() {
 #[test]
 fn noise_that_is_cut_would_cost_more() {
     let (width, kept) = (12, 24);
-    let coefficients = crate::accounting::running::toeplitz::Coefficients::window(width);
+    let coefficients = crate::accounting::running::strategies::Coefficients::window(width);
     let mut work = vec![1.0; width as usize];
     work.resize(2000, 0.0);
     let divided = |work: &[f64], by: &[f64]| -> Vec<f64> {

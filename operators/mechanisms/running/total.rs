@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use super::ready::{PreparedRunning, Reach};
+use super::prepared::{PreparedRunning, Reach};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Strategy, StrategyChoice};
 use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::sensitivity::Sensitivity;
+use crate::mechanisms::mechanism::Sealed;
+use crate::mechanisms::statistic::{Cell, Cells};
 use crate::mechanisms::statistic::{KeyedStatistic, MeasureKind, Statistic, Total};
-use crate::mechanisms::tally::{Cell, Cells};
 
 /// Of which windows a total is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,30 +4,30 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::emerging::TickContribution;
-use super::kept::KeyState;
-use super::ready::PreparedRunning;
+use super::keys::KeyState;
+use super::keys::TickContribution;
+use super::prepared::PreparedRunning;
+use super::prepared::Widths;
 use super::state::TotalState;
 use super::total::{RunningTotal, TotalSpan};
-use super::widths::Widths;
-use crate::accounting::running::tree;
+use crate::accounting::running::strategies;
 use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::additive::Gaussian;
 use crate::mechanisms::additive::{Additive, Family};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
-use crate::mechanisms::cut::Cut;
+use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, KeyChoice};
-use crate::mechanisms::laws::Gaussian;
+use crate::mechanisms::mechanism::Sealed;
+use crate::mechanisms::mechanism::parameters;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
-use crate::mechanisms::parameters::parameters;
-use crate::mechanisms::sealed::Sealed;
+use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::selection::delta;
-use crate::mechanisms::sensitivity::Sensitivity;
+use crate::mechanisms::spend::Cut;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::MeasureKind;
-use crate::mechanisms::tally::{Cell, Cells};
-use crate::mechanisms::threshold::Threshold;
+use crate::mechanisms::statistic::{Cell, Cells};
 use crate::noise::NoiseSource;
 
 /// Totals that are told at every window and paid for once, ready to be drawn: by [`Gaussian`] noise alone, for it is of lengths
@@ -76,7 +76,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
             KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
             KeyChoice::Discover { delta, most } => {
                 let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = statistic.span();
-                let lengths = tree::levels(windows);
+                let lengths = strategies::levels(windows);
                 let noise = Additive::within(
                     Family::Gaussian,
                     selecting.unwrap_or(Spend::Rho(BudgetUnits::ZERO)),

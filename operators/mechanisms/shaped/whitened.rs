@@ -1,7 +1,7 @@
 //! Records in the coordinates in which their domain is round, as integers.
 
-use super::ball::within;
-use super::table::PointTable;
+use std::collections::BTreeMap;
+
 use crate::accounting::Relation;
 use crate::accounting::shape::{DataDomain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
@@ -135,5 +135,225 @@ fn matrix(form: Canonical, matrix: &Matrix) -> Canonical {
     entries.fold(form, |form, entry| form.bytes(&entry.to_bits().to_be_bytes()))
 }
 
+// The whitened points of a list, of which a record is always one.
+
+/// Points, their integers, and how far apart two of these are at most.
+#[derive(Clone, Debug)]
+pub(super) struct PointTable {
+    /// What is taken off every point before it is whitened, and given back as often as there are people.
+    centre: Vec<f64>,
+    points: Matrix,
+    whitened: Vec<Vec<i64>>,
+    places: BTreeMap<Vec<u64>, usize>,
+    /// The square of the largest distance of two.
+    apart: u128,
+}
+
+/// How long a point may be. Those of the shape's own domain are at most 2 from their centre.
+const LONGEST: f64 = 16.0;
+
+impl PointTable {
+    /// Where all points are `alike` (what is seen from one of them is seen from each, in other directions), distances from the
+    /// first are all distances.
+    pub(super) fn of(
+        points: &Matrix,
+        inverse: &Matrix,
+        bits: u32,
+        alike: bool,
+    ) -> Result<PointTable, Invalid> {
+        let mut centre = vec![0.0; points.columns()];
+        for point in points.each_row() {
+            centre.iter_mut().zip(point).for_each(|(sum, entry)| *sum += entry / points.rows() as f64);
+        }
+        let step = libm::exp2(f64::from(bits));
+        let whitened: Option<Vec<Vec<i64>>> = points
+            .each_row()
+            .map(|point| {
+                let found = whiten(inverse, &less(point, &centre));
+                let near = found.iter().all(|entry| entry.abs() <= LONGEST);
+                near.then(|| found.into_iter().map(|entry| (entry * step) as i64).collect())
+            })
+            .collect();
+        let other = || Invalid::new("shape", InvalidKind::Mixed, "the shape of this very domain");
+        let whitened = whitened.ok_or_else(other)?;
+        let apart = if alike {
+            // Alike they stay where signs are all that tells them apart: no coordinate is mixed with another.
+            if !(is_diagonal(inverse) && centre.iter().all(|&entry| entry == 0.0)) {
+                return Err(other());
+            }
+            whitened.iter().map(|point| squares(&differences(point, &whitened[0]))).max().unwrap_or(0)
+        } else {
+            apart(&whitened)
+        };
+        let places = points.each_row().enumerate().map(|(at, point)| (name(point), at)).collect();
+        Ok(PointTable { centre, points: points.clone(), whitened, places, apart })
+    }
+
+    pub(super) fn points(&self) -> &Matrix {
+        &self.points
+    }
+
+    pub(super) fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
+    pub(super) fn apart(&self) -> u128 {
+        self.apart
+    }
+
+    /// The integers of a point, of the nearest point, or of the first where there is no vector.
+    pub(super) fn record(&self, vector: Option<&[f64]>, inverse: &Matrix) -> Vec<i64> {
+        let at = vector.map_or(0, |vector| match self.places.get(&name(vector)) {
+            Some(&at) => at,
+            None => self.nearest(vector, inverse),
+        });
+        self.whitened.get(at).cloned().unwrap_or_default()
+    }
+
+    fn nearest(&self, vector: &[f64], inverse: &Matrix) -> usize {
+        let mut best = (f64::INFINITY, 0);
+        for (at, point) in self.points.each_row().enumerate() {
+            let apart: f64 = whiten(inverse, &less(vector, point)).iter().map(|entry| entry * entry).sum();
+            if apart < best.0 {
+                best = (apart, at);
+            }
+        }
+        best.1
+    }
+}
+
+/// The bits of a point; those of zero are the same for both signs.
+fn name(point: &[f64]) -> Vec<u64> {
+    point.iter().map(|entry| (entry + 0.0).to_bits()).collect()
+}
+
+fn less(left: &[f64], right: &[f64]) -> Vec<f64> {
+    left.iter().zip(right).map(|(a, b)| a - b).collect()
+}
+
+fn differences(left: &[i64], right: &[i64]) -> Vec<i64> {
+    left.iter().zip(right).map(|(a, b)| a - b).collect()
+}
+
+fn is_diagonal(matrix: &Matrix) -> bool {
+    let alone =
+        |(at, row): (usize, &[f64])| row.iter().enumerate().all(|(on, &entry)| on == at || entry == 0.0);
+    matrix.rows() == matrix.columns() && matrix.each_row().enumerate().all(alone)
+}
+
+/// The square of the largest distance, exactly: floats only say which pairs need not be looked at.
+fn apart(points: &[Vec<i64>]) -> u128 {
+    let mut sorted: Vec<(f64, &Vec<i64>, Vec<f64>)> = points
+        .iter()
+        .map(|point| {
+            let floats: Vec<f64> = point.iter().map(|&entry| entry as f64).collect();
+            (floats.iter().map(|entry| entry * entry).sum::<f64>().sqrt(), point, floats)
+        })
+        .collect();
+    sorted.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let (mut most, mut nearly) = (0u128, 0.0);
+    // Entries are below 2^53, so that a sum of 256 squares is right to 2^-44.
+    let passed = |about: f64, nearly: f64| about * (1.0 + 1e-9) < nearly;
+    for (at, (length, point, floats)) in sorted.iter().enumerate() {
+        for (other_length, other, other_floats) in &sorted[at + 1..] {
+            let together = length + other_length;
+            if passed(together * together, nearly) {
+                break;
+            }
+            let about: f64 = floats.iter().zip(other_floats).map(|(a, b)| (a - b) * (a - b)).sum();
+            if !passed(about, nearly) {
+                most = most.max(squares(&differences(point, other)));
+                nearly = most as f64;
+            }
+        }
+    }
+    most
+}
+
+// Vectors of bounded length, as integers.
+
+/// The integers of a vector in steps of `1 / unit`, rounded toward zero; where they would be longer than `longest`, those
+/// of the vector as much shorter as it takes, so that the sum of their squares is at most `longest^2`, in integers. What is
+/// no vector of finite numbers becomes zero.
+///
+/// It takes the place of what is in `whole`. `longest` is at most 2^60.
+pub(in crate::mechanisms) fn within(found: &[f64], unit: f64, longest: u64, whole: &mut Vec<i64>) {
+    let finite = found.iter().all(|entry| entry.is_finite());
+    let most = found.iter().fold(1.0f64, |most, entry| most.max(entry.abs()));
+    // Beside the largest entry, so that no square leaves the floats.
+    let beside = found.iter().map(|entry| (entry / most).powi(2)).sum::<f64>().sqrt();
+    let (over, mut scale) = match most * beside * unit {
+        _ if !finite => (1.0, 0.0),
+        length if length <= longest as f64 => (1.0, unit),
+        _ => (most, longest as f64 / beside),
+    };
+    let limit = u128::from(longest).pow(2);
+    // One step of the scale is more than all rounding: the second try is short enough, unless the first was.
+    for _ in 0..4 {
+        whole.clear();
+        whole.extend(found.iter().map(|&entry| (entry / over * scale) as i64));
+        if squares(whole) <= limit {
+            return;
+        }
+        scale *= 1.0 - libm::exp2(-45.0);
+    }
+    whole.iter_mut().for_each(|entry| *entry = 0);
+}
+
+/// The sum of the squares; the largest number where it is beyond that.
+pub(in crate::mechanisms) fn squares(whole: &[i64]) -> u128 {
+    whole.iter().fold(0, |sum: u128, entry| sum.saturating_add(u128::from(entry.unsigned_abs()).pow(2)))
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod ball_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ball(found: &[f64], unit: f64, longest: u64) -> Vec<i64> {
+        let mut whole = vec![7; 3];
+        within(found, unit, longest, &mut whole);
+        assert_eq!(whole.len(), found.len());
+        whole
+    }
+
+    #[test]
+    fn what_fits_is_rounded_toward_zero_and_what_is_no_number_is_zero() {
+        assert_eq!(ball(&[1.75, -0.75], 2.0, 100), [3, -1]);
+        assert_eq!(ball(&[3.0, 4.0], 1.0, 5), [3, 4], "just as long as it may be");
+        assert_eq!(ball(&[30.0, -40.0], 1.0, 5), [3, -4]);
+        assert_eq!(ball(&[0.0; 4], 1.0, 5), [0; 4]);
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(ball(&[1.0, odd], 1.0, 5), [0, 0]);
+        }
+        assert_eq!(ball(&[f64::MAX, -f64::MAX], 1.0, 5), [3, -3], "its length is no number");
+        assert_eq!(ball(&[f64::MAX / 4.0, 1.0], 1.0, 1 << 20), [1 << 20, 0]);
+        assert_eq!(ball(&[f64::MIN_POSITIVE / 4.0], 1024.0, 5), [0]);
+        assert_eq!(ball(&[1.0], 1.0, 0), [0]);
+    }
+
+    proptest! {
+        // Refutes a length that is enforced before rounding, or of floats: and one that is enforced where none need be.
+        #[test]
+        fn no_vector_is_longer_than_it_may_be(
+            found in proptest::collection::vec(prop_oneof![-1e3f64..1e3, proptest::num::f64::ANY], 0..20),
+            bits in 0i32..31,
+            longest in prop_oneof![0u64..50, 0u64..1 << 37],
+        ) {
+            let unit = libm::exp2(bits.into());
+            let whole = ball(&found, unit, longest);
+            prop_assert!(squares(&whole) <= u128::from(longest).pow(2));
+            let own: f64 = found.iter().map(|entry| (entry * unit).powi(2)).sum::<f64>().sqrt();
+            if own < longest as f64 * (1.0 - 1e-9) {
+                prop_assert_eq!(whole, found.iter().map(|entry| (entry * unit) as i64).collect::<Vec<_>>());
+            } else if own.is_finite() && longest > 1000 {
+                let lost = longest as f64 - (squares(&whole) as f64).sqrt();
+                prop_assert!(lost <= (found.len() as f64).sqrt() + 1e-6 * longest as f64, "{}", lost);
+            }
+        }
+    }
+}

@@ -4,8 +4,7 @@
 //! `(x - x')' S^-1 (x - x') / 2 <= radius`. The radii grow by `1 / (1 - gamma)` a level or a little more: they are whole
 //! multiples of 2^-32, each rounded up, so that the next level still holds whatever one exchanged record may move out of this.
 
-use super::good::{Covariance, Levels};
-use super::shape::Between;
+use super::gram::{Between, GramMatrix};
 
 /// Radii are whole multiples of `1 / GRAIN`.
 const GRAIN: u128 = 1 << 32;
@@ -194,5 +193,221 @@ impl<'a> CovarianceView<'a> {
             }
         }
         last
+    }
+}
+
+// Which pairs of records are no outliers among themselves, at every level at once, and the covariance that follows.
+//
+// A set of pairs is good at `lambda` where no pair in it has a larger leverage: `y' S^-1 y <= lambda`, with `S` the sum of
+// `y y'` over the set, over the number of *all* pairs. The largest good set is unique: what is removed from a set that
+// holds a good one is not in it, for its leverage in the good one is larger still. Levels are nested, and the search for
+// one starts from the set above.
+//
+// With `u = x - x'` as integers, `y = u / sqrt 2` and `G` the sum of `u u'` over the set, `y' S^-1 y = m u' G^-1 u`; so a
+// level asks `m u' G^-1 u > 10 k lambda / (10 k - level)`, and integers decide.
+
+/// What the levels are computed with; all of it public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Levels {
+    /// The cap of both scores, even.
+    pub(super) k: u32,
+    /// The leverage of level zero.
+    pub(super) lambda: u64,
+}
+
+/// Every pair of records, as their difference. Like all that is made of it here, it is secret: none of it can be printed.
+pub(super) struct Pairs {
+    pub(super) dimension: usize,
+    pub(super) differences: Vec<i64>,
+}
+
+/// The covariance that two neighbours agree on, nearly.
+pub(super) struct Covariance {
+    /// The sum of `weight u u'`: the covariance, times `2 m k`.
+    pub(super) shape: GramMatrix,
+    /// The same, in integers.
+    #[cfg(test)]
+    pub(super) gram: Vec<i128>,
+    /// In how many of the upper `k` good sets a pair is.
+    pub(super) weights: Vec<u32>,
+}
+
+/// The good sets of all levels, told by their sizes.
+pub(super) struct Good {
+    /// At most `k`.
+    pub(super) score: u32,
+    /// Only where the score is below `k`.
+    pub(super) covariance: Option<Covariance>,
+}
+
+impl Pairs {
+    /// Record `i` beside record `i + m`.
+    pub(super) fn of(records: &[i64], dimension: usize) -> Pairs {
+        let half = records.len() / dimension / 2 * dimension;
+        let (first, second) = (records.iter().take(half), records.iter().skip(half));
+        Pairs { dimension, differences: first.zip(second).map(|(a, b)| a - b).collect() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.differences.len() / self.dimension
+    }
+
+    fn each(&self) -> impl Iterator<Item = &[i64]> {
+        self.differences.chunks(self.dimension)
+    }
+
+    /// The sum of `weight u u'`.
+    pub(super) fn gram(&self, weights: impl Iterator<Item = u32>) -> Vec<i128> {
+        let dimension = self.dimension;
+        let mut gram = vec![0i128; dimension * dimension];
+        for (u, weight) in self.each().zip(weights).filter(|(_, weight)| *weight > 0) {
+            for (row, &left) in u.iter().enumerate() {
+                let left = i128::from(left) * i128::from(weight);
+                for (sum, &right) in gram[row * dimension..=row * dimension + row].iter_mut().zip(u) {
+                    *sum += left * i128::from(right);
+                }
+            }
+        }
+        for row in 0..dimension {
+            for column in row + 1..dimension {
+                gram[row * dimension + column] = gram[column * dimension + row];
+            }
+        }
+        gram
+    }
+}
+
+impl Levels {
+    /// How many levels there are above level zero.
+    pub(super) fn top(&self) -> u32 {
+        2 * self.k
+    }
+
+    /// How many records the others are compared with.
+    pub(super) fn references(&self) -> usize {
+        6 * self.k as usize + 64
+    }
+
+    /// The leverage that a level allows, as a fraction.
+    pub(super) fn allows(&self, level: u32) -> (u128, u128) {
+        let tenfold = 10 * u128::from(self.k);
+        (tenfold * u128::from(self.lambda), tenfold - u128::from(level))
+    }
+
+    /// The good sets of every level, from the widest down.
+    pub(super) fn good(&self, pairs: &Pairs) -> Good {
+        self.good_by(pairs, &GramMatrix::of)
+    }
+
+    pub(super) fn good_by(
+        &self,
+        pairs: &Pairs,
+        shape_of: &dyn Fn(Vec<i128>, usize) -> Option<GramMatrix>,
+    ) -> Good {
+        let all = pairs.len();
+        let mut kept = vec![true; all];
+        // The lowest level in which a pair still is; the top and above it count as one more.
+        let mut weights = vec![0u32; all];
+        let mut score = self.k;
+        let mut sweep = None;
+        let mut size = all;
+        for level in (0..=self.top()).rev() {
+            loop {
+                if size == 0 {
+                    break;
+                }
+                let current: &LeverageSweep =
+                    sweep.get_or_insert_with(|| LeverageSweep::of(pairs, &kept, shape_of));
+                let Some(leaving) = current.leaving(pairs, &kept, self.allows(level)) else {
+                    // The rank is short: nothing is good here, nor below.
+                    kept.fill(false);
+                    size = 0;
+                    break;
+                };
+                if leaving.is_empty() {
+                    break;
+                }
+                size -= leaving.len();
+                leaving.into_iter().for_each(|pair| kept[pair] = false);
+                sweep = None;
+            }
+            if level > self.k {
+                kept.iter().zip(&mut weights).for_each(|(&kept, weight)| *weight += u32::from(kept));
+            } else {
+                let missing = u32::try_from(all - size).unwrap_or(u32::MAX).saturating_add(level);
+                score = score.min(missing);
+            }
+        }
+        let covariance = (score < self.k).then(|| pairs.gram(weights.iter().copied())).and_then(|gram| {
+            #[cfg(test)]
+            let copy = gram.clone();
+            let shape = shape_of(gram, pairs.dimension)?;
+            Some(Covariance {
+                shape,
+                #[cfg(test)]
+                gram: copy,
+                weights,
+            })
+        });
+        Good { score, covariance }
+    }
+}
+
+/// The leverages in one set, up to the number of pairs; none where the set has no full rank.
+struct LeverageSweep {
+    shape: Option<GramMatrix>,
+    leverages: Vec<Between>,
+    most: f64,
+}
+
+impl LeverageSweep {
+    fn of(
+        pairs: &Pairs,
+        kept: &[bool],
+        shape_of: &dyn Fn(Vec<i128>, usize) -> Option<GramMatrix>,
+    ) -> LeverageSweep {
+        let gram = pairs.gram(kept.iter().map(|&kept| u32::from(kept)));
+        let Some(shape) = shape_of(gram, pairs.dimension) else {
+            return LeverageSweep { shape: None, leverages: Vec::new(), most: 0.0 };
+        };
+        let mut whitened = vec![0.0; pairs.dimension];
+        let mut most = 0.0f64;
+        let leverages = pairs.each().zip(kept).map(|(u, &kept)| {
+            if !kept {
+                return Between { low: 0.0, high: 0.0 };
+            }
+            let error = shape.whitened(u, &mut whitened);
+            let length = whitened.iter().map(|value| value * value).sum::<f64>().sqrt();
+            let between = shape.between(length, error);
+            most = most.max(between.high);
+            between
+        });
+        LeverageSweep { leverages: leverages.collect(), shape: Some(shape), most }
+    }
+
+    /// The pairs whose leverage is above what is allowed.
+    fn leaving(&self, pairs: &Pairs, kept: &[bool], (over, under): (u128, u128)) -> Option<Vec<usize>> {
+        let shape = self.shape.as_ref()?;
+        let times = pairs.len() as u128;
+        let allowed = over as f64 / under as f64 / times as f64;
+        let (surely, perhaps) = (allowed * (1.0 - 1e-14), allowed * (1.0 + 1e-14));
+        let mut leaving = Vec::new();
+        if self.most <= surely {
+            return Some(leaving);
+        }
+        for (pair, u) in pairs.each().enumerate().filter(|(pair, _)| kept[*pair]) {
+            let Between { low, high } = self.leverages[pair];
+            let leaves = if high <= surely {
+                false
+            } else if low > perhaps {
+                true
+            } else {
+                shape.exceeds(u, times, over, under)
+            };
+            if leaves {
+                leaving.push(pair);
+            }
+        }
+        Some(leaving)
     }
 }

@@ -43,15 +43,11 @@
 //! wherever such an answer is told it says "floating-point assumed".
 
 mod core;
-mod exact;
-mod good;
+mod gram;
 mod plan;
 mod release;
-mod search;
-mod shape;
 #[cfg(test)]
 mod tests;
-mod threshold;
 
 pub use plan::StableMean;
 pub use release::{Extent, Released};

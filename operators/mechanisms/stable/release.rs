@@ -1,8 +1,8 @@
 //! From records to an answer.
 
-use super::good::{Good, Pairs};
+use super::core::{Good, Pairs};
+use super::plan::PEOPLE;
 use super::plan::StableMean;
-use super::search::PEOPLE;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 

@@ -9,7 +9,7 @@ mod whole;
 
 use super::StableMean;
 use super::core::Cores;
-use super::good::{Covariance, Levels, Pairs};
+use super::core::{Covariance, Levels, Pairs};
 use super::release::Extent;
 use crate::accounting::Relation;
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};

@@ -34,30 +34,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod clip;
-mod finding;
-mod follow;
 mod followed;
 mod found;
 mod frame;
 mod lower;
 mod mean;
-mod moments;
-mod prices;
-mod remembered;
+mod noised;
 mod rows;
-mod seam;
 mod stably;
 #[cfg(test)]
 mod tests;
-mod told;
 
-pub use clip::Ranges;
 pub use followed::FollowedMeans;
 pub use found::FoundMean;
+pub use mean::Ranges;
 pub use mean::VectorMean;
-pub use moments::Moments;
+pub use noised::NoisyVectors;
+pub use noised::Vectors;
+pub use rows::Moments;
 pub use rows::VectorRows;
-pub use seam::Vectors;
 pub use stably::{Stable, StableMeans, StableVectors};
-pub use told::NoisyVectors;

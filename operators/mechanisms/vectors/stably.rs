@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::clip::Ranges;
+use super::mean::Ranges;
 use super::rows::VectorRows;
 use crate::accounting::{Adjacency, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::answer::DecimalPoint;
 use crate::mechanisms::answer::{Answer, Coordinate, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::ContributionBound;
+use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, Keys};
+use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
-use crate::mechanisms::point::DecimalPoint;
-use crate::mechanisms::sealed::Sealed;
-use crate::mechanisms::sensitivity::Sensitivity;
 use crate::mechanisms::stable::{ASSUMED, Extent, Released, StableMean};
+use crate::mechanisms::statistic::Cells;
 use crate::mechanisms::statistic::Statistic;
-use crate::mechanisms::tally::Cells;
 use crate::noise::NoiseSource;
 
 /// The mean of vectors whose scale nobody knows, one of each person, with noise of the shape of the data.

@@ -1,5 +1,9 @@
 //! The pieces of a picture: text that cannot end its element, numbers that are numbers, and a frame with its description.
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan};
+
 /// A drawing without its frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drawing {
@@ -179,4 +183,224 @@ pub(super) fn percent(part: f64) -> String {
 pub(super) fn counted(count: usize, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(&count.to_string()))
+}
+
+// Where numbers and times stand on a picture, and which of them are named at its edge.
+
+/// From numbers to places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl AxisRange {
+    /// The same without what is beyond these values, but for a little room.
+    pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> AxisRange {
+        let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        let (low, high) = values.fold((0.0, 0.0), wider);
+        let room = (high - low) * 0.015;
+        if room > 0.0 && room.is_finite() {
+            let low = if low < 0.0 { low - room } else { low };
+            let high = if high > 0.0 { high + room } else { high };
+            self.ends = (self.ends.0.max(low), self.ends.1.min(high));
+            self.ticks.retain(|(value, _)| (self.ends.0..=self.ends.1).contains(value));
+        }
+        self
+    }
+}
+
+impl Scale {
+    /// `low` is at `from`, and `high` at `to`.
+    pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
+        Scale { low, high, from, to }
+    }
+
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let length = self.high - self.low;
+        if !(length > 0.0 && length.is_finite() && value.is_finite()) {
+            return f64::midpoint(self.from, self.to);
+        }
+        self.from + (value.clamp(self.low, self.high) - self.low) / length * (self.to - self.from)
+    }
+}
+
+/// A range of numbers that ends at named ones.
+#[derive(Clone, Debug)]
+pub(super) struct AxisRange {
+    pub(super) ends: (f64, f64),
+    pub(super) ticks: Vec<(f64, String)>,
+}
+
+/// A range that holds all values, and zero if it is not far or `zero` asks for it; about `most` of it are named.
+pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
+    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    let (low, high) =
+        values.filter(|value| value.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), wider);
+    let (mut low, mut high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+    if zero || (low > 0.0 && low < 0.75 * high) {
+        low = low.min(0.0);
+    }
+    if zero || (high < 0.0 && high > 0.75 * low) {
+        high = high.max(0.0);
+    }
+    let size = low.abs().max(high.abs());
+    if high - low <= size * 1e-9 || size == 0.0 {
+        let room = if size == 0.0 { 1.0 } else { size * 0.05 };
+        (low, high) = if low >= 0.0 && size <= 1.0 { (0.0, 1.0) } else { (low - room, high + room) };
+    }
+    let step = nice((high - low) / most.max(1) as f64);
+    let (first, last) = ((low / step).floor(), (high / step).ceil());
+    let ends = (first * step, last * step);
+    let largest = ends.0.abs().max(ends.1.abs());
+    // At most twice as many as asked for, whatever the rounding did.
+    let count = (last - first).clamp(1.0, 2.0 * most as f64 + 2.0) as i32;
+    let tick = |index: i32| {
+        let value = (first + f64::from(index)) * step;
+        (value, label(value, step, largest))
+    };
+    AxisRange { ends, ticks: (0..=count).map(tick).collect() }
+}
+
+/// The next of 1, 2, 5, 10, 20 ..
+fn nice(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|times| times * power >= step * 0.999);
+    let nice = times.unwrap_or(10.0) * power;
+    if nice.is_finite() && nice > 0.0 { nice } else { 1.0 }
+}
+
+/// `0`, `250`, `1.5k`, `20M`: all numbers of an axis in one unit.
+fn label(value: f64, step: f64, largest: f64) -> String {
+    if value.abs() < step / 2.0 {
+        return "0".to_owned();
+    }
+    if !(1e-3..1e15).contains(&largest) {
+        let digits = (largest / step).log10().ceil().clamp(0.0, 15.0) as usize;
+        return format!("{value:.digits$e}").replace('-', "\u{2212}");
+    }
+    let units = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| largest >= *unit).unwrap_or((1.0, ""));
+    let unit = if name == "k" { 1e3 } else { unit };
+    let digits = (-(step / unit).log10().floor()).clamp(0.0, 6.0) as usize;
+    grouped(&format!("{:.digits$}", value / unit)) + name
+}
+
+const SECOND: i64 = 1_000_000;
+const HOUR: i64 = 3600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+
+/// Steps of fixed length.
+const STEPS: [i64; 20] = [
+    1_000,
+    10_000,
+    100_000,
+    SECOND,
+    5 * SECOND,
+    15 * SECOND,
+    30 * SECOND,
+    60 * SECOND,
+    5 * 60 * SECOND,
+    15 * 60 * SECOND,
+    30 * 60 * SECOND,
+    HOUR,
+    2 * HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    2 * DAY,
+    7 * DAY,
+    14 * DAY,
+];
+
+/// Steps of months.
+const MONTHS: [i16; 13] = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000];
+
+/// Moments of this time that have a name, at most `most`, as the calendar has them in UTC.
+pub(super) fn times((start, end): (i64, i64), most: usize) -> Vec<(i64, String)> {
+    let length = i128::from(end) - i128::from(start);
+    let fits = |step: i128| length / step < most.max(1) as i128;
+    if let Some(step) = STEPS.into_iter().find(|step| fits(i128::from(*step))) {
+        let first = i128::from(start).div_euclid(step.into()) * i128::from(step);
+        let ticks =
+            (0..=most as i128 + 1).filter_map(|index| i64::try_from(first + index * i128::from(step)).ok());
+        let ticks = ticks.filter(|tick| (start..=end).contains(tick));
+        return ticks.filter_map(|tick| Some((tick, moment(civil(tick)?, step)))).collect();
+    }
+    let step = MONTHS.into_iter().find(|step| fits(i128::from(*step) * i128::from(30 * DAY)));
+    by_months((start, end), step.unwrap_or(12_000), most)
+}
+
+fn by_months((start, end): (i64, i64), step: i16, most: usize) -> Vec<(i64, String)> {
+    let Some(from) = civil(start) else { return Vec::new() };
+    let months =
+        (i32::from(from.year()) * 12 + i32::from(from.month()) - 1).div_euclid(step.into()) * i32::from(step);
+    let named = (0..=most as i32 + 1).filter_map(|index| {
+        let month = months + index * i32::from(step);
+        let (year, month) = (i16::try_from(month.div_euclid(12)).ok()?, month.rem_euclid(12) as i8 + 1);
+        let date = DateTime::new(year, month, 1, 0, 0, 0, 0).ok()?;
+        let tick = date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond();
+        (start..=end).contains(&tick).then_some((tick, date))
+    });
+    let named: Vec<(i64, DateTime)> = named.collect();
+    let years = named.iter().any(|(_, date)| date.month() == 1);
+    let name = |(at, (tick, date)): (usize, &(i64, DateTime))| {
+        let text = match (date.month(), at) {
+            (1, _) => date.strftime("%Y"),
+            (_, 0) if !years => date.strftime("%b %Y"),
+            _ => date.strftime("%b"),
+        };
+        (*tick, text.to_string())
+    };
+    named.iter().enumerate().map(name).collect()
+}
+
+fn moment(moment: DateTime, step: i64) -> String {
+    let midnight = moment.time() == jiff::civil::Time::midnight();
+    let form = match step {
+        DAY.. => "%b %-d",
+        _ if midnight => "%b %-d",
+        _ if step >= 60 * SECOND => "%H:%M",
+        _ if step >= SECOND => "%H:%M:%S",
+        _ => "%M:%S.%3f",
+    };
+    moment.strftime(form).to_string()
+}
+
+fn civil(time: i64) -> Option<DateTime> {
+    Some(TimeZone::UTC.to_datetime(Timestamp::from_microsecond(time).ok()?))
+}
+
+/// A moment in words: its date alone where that says it.
+pub(super) fn dated(time: i64) -> String {
+    match civil(time) {
+        None => "a time without a name".to_owned(),
+        Some(moment) if moment.time() == jiff::civil::Time::midnight() => {
+            moment.strftime("%Y-%m-%d").to_string()
+        }
+        Some(moment) if moment.subsec_nanosecond() == 0 && moment.second() == 0 => {
+            moment.strftime("%Y-%m-%d %H:%M").to_string()
+        }
+        Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S%.f").to_string(),
+    }
+}
+
+/// From a start to an end, in words; a day or a month by its own name.
+pub(super) fn spanned(start: Option<i64>, end: Option<i64>) -> String {
+    let (Some(start), Some(end)) = (start, end) else { return "a window without a name".to_owned() };
+    if let (Some(from), Some(to)) = (civil(start), civil(end))
+        && from.time() == jiff::civil::Time::midnight()
+    {
+        let after = |span: Span| from.checked_add(span).ok() == Some(to);
+        if after(1.day()) {
+            return dated(start);
+        }
+        if after(1.month()) && from.day() == 1 {
+            return from.strftime("%B %Y").to_string();
+        }
+    }
+    format!("{} to {}", dated(start), dated(end))
 }

@@ -3,17 +3,11 @@
 //! The page is one file that needs no other and runs nothing. It is made of the lines that left, read back, so it knows
 //! nothing that they do not say. Where it is of a demo it also knows the truth, and says so at every turn.
 
-mod axis;
-mod bars;
-mod burn;
+mod budget;
+mod charts;
 mod draw;
-mod errors;
-mod legend;
 mod model;
 mod page;
-mod picture;
-mod ranks;
-mod style;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -84,7 +78,7 @@ impl Report {
 
     /// The first releases as a picture, in SVG.
     pub fn svg(&self) -> String {
-        picture::picture(&self.heading, &self.model)
+        timeline::picture(&self.heading, &self.model)
     }
 }
 

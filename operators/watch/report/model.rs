@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::budget::{Errors, finite};
 use super::draw::{counted, named};
-use super::errors::{Errors, finite};
 use crate::accounting::PrivacyCost;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;

@@ -103,9 +103,9 @@ fn rootless(ticks: u64) -> [f64; 2] {
     let levels = ticks.trailing_zeros();
     let variance = |tick: u64| -> f64 {
         if tick == ticks {
-            return 2.0 * tree::node(levels - 1);
+            return 2.0 * strategies::node(levels - 1);
         }
-        (0..levels).filter(|level| tick >> level & 1 == 1).map(tree::node).sum()
+        (0..levels).filter(|level| tick >> level & 1 == 1).map(strategies::node).sum()
     };
     summary(f64::from(levels), (1..=ticks).map(variance))
 }
@@ -131,7 +131,7 @@ fn based(ticks: u64, base: u64, subtracting: bool) -> [f64; 2] {
 /// Information of a prefix and the rest of the ticks under a node, by message passing from the leaf up.
 fn least_squares(ticks: u64) -> [f64; 2] {
     let height = ticks.trailing_zeros();
-    let precision = |level: u32| 1.0 / tree::node(level);
+    let precision = |level: u32| 1.0 / strategies::node(level);
     let variance = |tick: u64| -> f64 {
         if tick == ticks {
             return 1.0 / precision(height);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::config::refusals::{BUDGET, COUNT, check};
+use crate::job::config::tests::refusals::{BUDGET, COUNT, check};
 use crate::job::config::tests::{GOOD, parse};
 use crate::job::config::{GroupingSpec, KeysSpec};
 

@@ -1,7 +1,6 @@
 //! From a line to its cells, in each of the ways in which lines are written.
 
 mod combined;
-mod commas;
 mod csv;
 mod json;
 

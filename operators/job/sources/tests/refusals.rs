@@ -4,10 +4,10 @@ use crossbeam_channel::bounded;
 
 use super::*;
 use crate::job::sources::dealer::DealerMessage;
-use crate::job::sources::fate::SourceFault;
+use crate::job::sources::dealer::SourceFault;
 use crate::job::sources::lines::{Combined, LineFormat};
 use crate::job::sources::maker::Maker;
-use crate::job::sources::order::Chunks;
+use crate::job::sources::part::Chunks;
 use crate::job::sources::part::{Lines, PartContext};
 use crate::job::sources::wanted::CellLayout;
 

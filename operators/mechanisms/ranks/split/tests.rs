@@ -43,7 +43,7 @@ fn one_quantile_is_drawn_from_its_law() {
     let SplitShape::Apart(choices) = &plan.shape else { panic!() };
     let AnswerChoice::Exponential(decay) = &choices[0] else { panic!() };
     let mut weights = Vec::new();
-    for run in losses::by_value(&values, &grid, quantiles[0]) {
+    for run in choose::by_value(&values, &grid, quantiles[0]) {
         weights.extend(std::iter::repeat_n(decay.weight(run.loss) as f64, run.cells as usize));
     }
     let total: f64 = weights.iter().sum();
@@ -55,7 +55,7 @@ fn one_quantile_is_drawn_from_its_law() {
     }
     chi_squared(&counts, &law).assert_fits();
     // The mutant that weighs the losses of another quantile.
-    let median: Vec<f64> = losses::by_value(&values, &grid, of(&[(1, 2)])[0])
+    let median: Vec<f64> = choose::by_value(&values, &grid, of(&[(1, 2)])[0])
         .iter()
         .flat_map(|run| std::iter::repeat_n((-(run.loss as f64)).exp(), run.cells as usize))
         .collect();
@@ -73,7 +73,7 @@ fn law(
 ) -> Vec<(Vec<u64>, f64)> {
     let Some(node) = node else { return vec![(vec![], 1.0)] };
     let AnswerChoice::Exponential(decay) = &node.choice else { panic!() };
-    let losses = losses::by_cut(cells, low, high, node.fraction)
+    let losses = choose::by_cut(cells, low, high, node.fraction)
         .into_iter()
         .flat_map(|run| std::iter::repeat_n(run.loss, run.cells as usize));
     let weights: Vec<f64> = losses.map(|loss| decay.weight(loss) as f64).collect();
@@ -192,7 +192,7 @@ fn broken(quantiles: &[Quantile], rule: ChoiceRule, values: &[i64], epsilon: f64
         let answers = plan.draw(values, &mut noise);
         assert!(answers.is_sorted());
         for (place, &answer) in answers.iter().enumerate() {
-            let off = losses::off(values, grid.at(answer).unwrap(), quantiles[place]);
+            let off = choose::off(values, grid.at(answer).unwrap(), quantiles[place]);
             broken[place] += usize::from(off > promised[place].rank_error);
         }
     }

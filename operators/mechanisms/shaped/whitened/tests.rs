@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::accounting::shape::Norm;
-use crate::mechanisms::shaped::ball::squares;
+use crate::mechanisms::shaped::whitened::squares;
 use crate::noise::{self, NoiseDistribution, NoiseSource, Ratio};
 
 fn shaped(domain: &DataDomain, relation: Relation) -> (Shape, Whitened) {

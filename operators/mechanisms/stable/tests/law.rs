@@ -1,6 +1,6 @@
 //! The two noised numbers, against the promise that is made of them.
 
-use super::super::threshold::{NoisedCount, ThresholdTest};
+use super::super::plan::{NoisedCount, ThresholdTest};
 use crate::accounting::convert;
 
 impl ThresholdTest {

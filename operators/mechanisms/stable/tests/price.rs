@@ -1,7 +1,7 @@
 //! What is promised of a release, computed once more.
 
-use super::super::search::{SearchQuestion, shape_cost};
-use super::super::threshold::ThresholdTest;
+use super::super::plan::ThresholdTest;
+use super::super::plan::{SearchQuestion, shape_cost};
 use super::*;
 use crate::accounting::{PrivacyCost, convert};
 use crate::invalid::InvalidKind;

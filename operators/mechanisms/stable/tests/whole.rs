@@ -1,6 +1,6 @@
 //! Decisions by whole numbers, and floats that do not contradict them.
 
-use super::super::shape::{Between, GramMatrix, STRADDLED};
+use super::super::gram::{Between, GramMatrix, STRADDLED};
 use super::*;
 
 // Refutes a rank by floats: of two matrices that floats cannot tell apart, one is singular.

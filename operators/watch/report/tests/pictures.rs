@@ -2,7 +2,7 @@
 
 use super::samples::*;
 use crate::watch::report::timeline::Timeline;
-use crate::watch::report::{Report, bars};
+use crate::watch::report::{Report, charts};
 
 /// What stands between two texts, each time.
 pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
@@ -74,7 +74,7 @@ fn a_bar_shows_its_number() {
         &told("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
         None,
     );
-    let picture = bars::window(&report.model.releases[0], 700.0).0.body;
+    let picture = charts::window(&report.model.releases[0], 700.0).0.body;
     let widths: Vec<f64> = between(&picture, "<rect class=\"bar\"", "/>")
         .iter()
         .map(|bar| between(bar, "width=\"", "\"")[0].parse().unwrap())

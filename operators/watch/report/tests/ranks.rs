@@ -2,7 +2,7 @@
 
 use super::samples::*;
 use crate::watch::report::Report;
-use crate::watch::report::bars;
+use crate::watch::report::charts;
 use crate::watch::report::timeline::Timeline;
 
 // Refutes an interval of nothing but the ends of a grid that is drawn as if the noise reached so far, and a promise that
@@ -41,7 +41,7 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
     let cell = "\"value\":181,\"interval\":[174,null]";
     let line = ranked("largest", span, "", cell, LARGEST, "");
     report.tell(&ended("largest", span, &[line]), None);
-    let picture = bars::window(&report.model.releases[0], 700.0).0.body;
+    let picture = charts::window(&report.model.releases[0], 700.0).0.body;
     assert!(picture.contains("class=\"bar\"") && !picture.contains("class=\"reach\""), "{picture}");
 }
 

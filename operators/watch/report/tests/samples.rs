@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::accounting::{Interval, PrivacyCost};
 use crate::gate::BudgetStatus;
-use crate::ledger::lines::window;
+use crate::ledger::rows::window;
 use crate::ledger::{Forecast, Name};
 use crate::time::at;
 use crate::watch::report::{Heading, Report};

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use crate::time::at;
-use crate::watch::report::axis::{numbers, spanned, times};
 use crate::watch::report::draw::{escape, grouped, percent, said, short};
+use crate::watch::report::draw::{numbers, spanned, times};
 
 #[test]
 fn numbers_and_texts_are_said_plainly() {

@@ -5,13 +5,13 @@ use dashu_int::UBig;
 use super::*;
 use crate::accounting::PrivacyCost;
 use crate::mechanisms::additive::Family;
-use crate::mechanisms::laws::UncheckedNoise;
+use crate::mechanisms::additive::UncheckedNoise;
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::vectors::followed::{ExactVector, exact};
+use crate::mechanisms::vectors::found::{FoundMeanPrices, VectorSteps};
 use crate::mechanisms::vectors::frame::Frame;
+use crate::mechanisms::vectors::frame::to_bytes;
 use crate::mechanisms::vectors::lower::Lower;
-use crate::mechanisms::vectors::prices::{FoundMeanPrices, VectorSteps};
-use crate::mechanisms::vectors::remembered::to_bytes;
 
 fn steps<K: Key>(mean: &FoundMean<K>, rho: f64) -> VectorSteps {
     let spend = Spend::of(&PrivacyCost::zcdp(rho).unwrap());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mechanisms::vectors::frame::Frame;
-use crate::mechanisms::vectors::remembered::{from_bytes, to_bytes};
+use crate::mechanisms::vectors::frame::{from_bytes, to_bytes};
 use crate::mechanisms::{Head, Tellable};
 
 // Refutes an interval that does not hold the truth, a frame that is lost where all values are one, and a panic.

@@ -1,0 +1,189 @@
+//! `discreet calibrate stable-mean`: how many people a mean of unknown scale needs, what it costs, and by how much it errs.
+
+use clap::Args;
+use discreet::accounting::{PrivacyCost, Relation};
+use discreet::mechanisms::stable::{ASSUMED, Extent};
+use discreet::mechanisms::{Bound, FoundMean, Gaussian, Keys, Mechanism, Ranges, StableMean};
+use serde_json::{Value, json};
+
+use super::{Refusal, number, whole};
+
+/// People, axes, and what may be spent on one mean.
+#[derive(Debug, Args)]
+pub(crate) struct StableArgs {
+    /// How many people there are, each with one record
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// How many numbers a record has
+    #[arg(long, allow_negative_numbers = true)]
+    dimension: String,
+    /// The bound of the privacy loss
+    #[arg(long, allow_negative_numbers = true)]
+    epsilon: String,
+    /// The probability left beyond epsilon
+    #[arg(long, allow_negative_numbers = true)]
+    delta: String,
+    /// Who is hidden: "add-remove", one person more or less; or "replace", where the number of people is public
+    #[arg(long, allow_hyphen_values = true, default_value = "add-remove")]
+    relation: String,
+    /// How far apart the sides of the box are that every record is moved into, in its steps: says the grid of the answer
+    #[arg(long, allow_negative_numbers = true)]
+    width: Option<String>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl StableArgs {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);
+        let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
+        let relation = match self.relation.as_str() {
+            "add-remove" => Relation::AddRemove,
+            "replace" => Relation::Replace,
+            _ => return Err(Refusal::new("relation: found another word; give add-remove or replace")),
+        };
+        let mean = StableMean::new(people, dimension, epsilon, delta, relation)?;
+        let grid = self.width.as_deref().map(|width| grid(&mean, width)).transpose()?;
+        let least = StableMean::least_people(dimension, epsilon, delta, relation)?;
+        let PrivacyCost::Zcdp { rho, delta: spent, omega } = mean.cost().amount() else {
+            return Err(Refusal::new("epsilon: nothing is promised of it; give another"));
+        };
+        let (rho, spent, omega) = (rho.to_float_up(), spent.to_float_up(), omega.to_float());
+        let reached = mean.cost().amount().epsilon(delta)?;
+        let [test, release, shape] = mean.rhos();
+        let counting = (rho - test - release - shape).max(0.0);
+        let kept = mean.fewest();
+        let noise = mean.scale(kept);
+        let sampling = 1.0 / (kept as f64).sqrt();
+        let length = (dimension as f64).sqrt();
+        if self.json {
+            let mut line = json!({
+                "mechanism": "stable mean",
+                "assumes": ASSUMED,
+                "relation": self.relation,
+                "people": people,
+                "dimension": dimension,
+                "needs": {"people": least, "kept": kept, "k": mean.k(), "lambda": mean.lambda()},
+                "test": {"sigma": mean.sigma(), "tau": mean.tau()},
+                "cost": {
+                    "rho": rho, "delta": spent, "omega": omega, "test": test, "noise": release, "shape": shape,
+                    "epsilon": reached, "at_delta": delta,
+                },
+                "error": {"noise": noise * length, "sampling": sampling * length, "noise_each": noise},
+            });
+            if let Some(step) = grid {
+                line["error"]["grid"] = step.into();
+            }
+            if relation == Relation::AddRemove {
+                line["cost"]["count"] = Value::from(counting);
+            }
+            return Ok(format!("{line}\n"));
+        }
+        let told_on = grid.map_or(String::new(), |step| {
+            format!("         told on a public grid of {step:e} steps of the box: half of that, at most, beside the noise\n")
+        });
+        let count = if relation == Relation::AddRemove {
+            format!(", the number of people {counting:.6}")
+        } else {
+            String::new()
+        };
+        Ok(format!(
+            "needs    at least {least} people at this price; {people} are expected, {kept} are used\n         \
+             k = {k}, lambda = {lambda}\n\
+             test     half the score passes up to {tau}, with noise of sigma {sigma:.6}\n\
+             cost     epsilon = {reached:.6} at delta = {delta}\n         \
+             rho = {rho:.6}, delta = {spent:.3e}, for orders below {omega:.1}\n         \
+             of rho the test has {test:.6}, the noise {release:.6}, its shape {shape:.6}{count}\n\
+             error    noise {noise_all:.6}, sampling {sampling_all:.6}: lengths, in standard deviations of the records\n\
+             {told_on}\n\
+             This is for records without outliers, one a person; where they have many, the test fails and nothing is told.\n\
+             Ordinary heavy tails fail it too: lognormal values, Student's with 5 degrees of freedom, 1% of rare values,\n\
+             and a number that is constant.\n\
+             It holds for axes of any scale, and needs no bounds but those of the integers: {ASSUMED}.\n",
+            k = mean.k(),
+            lambda = mean.lambda(),
+            tau = mean.tau(),
+            sigma = mean.sigma(),
+            noise_all = noise * length,
+            sampling_all = sampling * length,
+        ))
+    }
+}
+
+/// The step of the public grid on a side of this width, where the noise is no finer.
+fn grid(mean: &StableMean, width: &str) -> Result<f64, Refusal> {
+    let width = i64::try_from(whole("width", width)?).unwrap_or(i64::MAX);
+    let wide =
+        |_| Refusal::new("width: found a number that is out of range; give a whole number from 1 to 2^46");
+    let extent = Extent::new(vec![(0, width)]).map_err(wide)?;
+    mean.fits(&extent).map_err(|refused| {
+        Refusal::new(format!("width: found a box that is too wide; give {}", refused.remedy()))
+    })?;
+    Ok(mean.grid(&extent).first().copied().unwrap_or(0.0))
+}
+
+// `discreet calibrate found-mean`: how many records a mean needs whose bounds are found.
+
+/// Records, numbers of each, and what may be spent on one window.
+#[derive(Debug, Args)]
+pub(crate) struct FoundArgs {
+    /// How many records a key is expected to have in a window
+    #[arg(long, allow_negative_numbers = true)]
+    people: String,
+    /// How many numbers a record has
+    #[arg(long, allow_negative_numbers = true)]
+    dimension: String,
+    /// How far from zero each number may lie at most, in its steps
+    #[arg(long, allow_negative_numbers = true)]
+    reach: String,
+    /// The zCDP budget of a window
+    #[arg(long, allow_negative_numbers = true)]
+    rho: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most numbers of a record.
+const MOST: u64 = 256;
+
+impl FoundArgs {
+    /// The answer, ready to print.
+    pub(crate) fn run(&self) -> Result<String, Refusal> {
+        let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);
+        let (reach, rho) = (whole("reach", &self.reach)?, number("rho", &self.rho)?);
+        if !(1..=MOST).contains(&dimension) {
+            return Err(Refusal::new(
+                "dimension: found a number that is out of range; give a whole number from 1 to 256",
+            ));
+        }
+        let reach = i64::try_from(reach).ok().filter(|reach| *reach > 0);
+        let reach = reach.ok_or_else(|| {
+            Refusal::new("reach: found a number that is out of range; give a whole number from 1 to 2^63 - 1")
+        })?;
+        let outer = Ranges::new(vec![(-reach, reach); dimension as usize])?;
+        let mean = FoundMean::new(&outer, Bound::keys(1).checked()?, Keys::whole())?.people(people);
+        let ready = Gaussian::rho(rho).ready(&mean)?;
+        let (least, longest) = (ready.least_records(), ready.longest());
+        if self.json {
+            let line = json!({
+                "mechanism": "found mean",
+                "people": people,
+                "dimension": dimension,
+                "rho": rho,
+                "needs": {"people": least},
+                "longest": longest,
+            });
+            return Ok(format!("{line}\n"));
+        }
+        Ok(format!(
+            "needs    at least {least} records of a key in its first window, of {people} that are expected\n\
+             clips    a record that is longer than {longest:.3} standard deviations, as the last window measures them\n\
+             cost     rho = {rho} a window\n\n\
+             With fewer records the ranges are found anywhere, and a window that was paid for says nothing: its interval is\n\
+             the outer range, and the next window finds them anew.\n"
+        ))
+    }
+}

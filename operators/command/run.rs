@@ -1,0 +1,221 @@
+//! `discreet run`: a job for as long as its stream goes on.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use discreet::dataflow::Stop;
+use discreet::job::{Job, Live, Onlooker, OperatorNotice, Processes, Reopen, Replay as Replayed, Vitals};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::iterator::Signals;
+
+use super::observers::Look;
+use super::{Done, INTERNAL_FAULT, Refusal, observers};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The job file
+    config: PathBuf,
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+impl RunArgs {
+    pub(crate) fn run(self) -> Result<Done, Refusal> {
+        let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
+        observers::warn_of_undeclared(&job, &self.config);
+        let Look { out, report, workers, json } = self.look;
+        let page =
+            report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
+        let page = page.map(|page| Arc::new(Mutex::new(page)));
+        let mut live = Live::default();
+        listen(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
+        live.workers = workers;
+        live.processes = processes;
+        live.out = out;
+        live.onlooker = Onlooker {
+            told: page.clone().map(observers::told),
+            reading: None,
+            warning: Some(Box::new(observers::warn)),
+            surveyed: None,
+            ending: Some(Box::new(observers::end_at_once)),
+            notice: Some(notice()),
+        };
+        let finished = job.run(live);
+        // What was told stays told, however the run ended.
+        if let Some(page) = page {
+            page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
+        }
+        let finished = finished?;
+        Ok(Done::Ran { finished, code: finished.exit_code(), json })
+    }
+}
+
+// `discreet replay`: a bounded run of a job file.
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The job file
+    config: PathBuf,
+    /// Read this instead of the source's own path; `-` is standard input
+    #[arg(long)]
+    from: Option<PathBuf>,
+    /// Charge a ledger that is thrown away, and show the truth beside the noise: for data that may be shown
+    #[arg(long)]
+    demo: bool,
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+impl ReplayArgs {
+    pub(crate) fn run(self) -> Result<Done, Refusal> {
+        let open = || {
+            let mut job = Job::open(&self.config)?;
+            if let Some(from) = &self.from {
+                job.read_from(from)?;
+            }
+            Ok(job)
+        };
+        let (job, processes) = self.cluster.with(open)?;
+        observers::warn_of_undeclared(&job, &self.config);
+        let Look { out, report, workers, json } = self.look;
+        let page = report
+            .map(|path| observers::RunReport::new(path, &job, self.demo, out.as_deref()))
+            .transpose()?;
+        let page = page.map(|page| Arc::new(Mutex::new(page)));
+        let stop = Stop::new();
+        listen(&stop, None)?;
+        let mut replay = Replayed::default();
+        replay.workers = workers;
+        replay.processes = processes;
+        replay.demo = self.demo;
+        replay.out = out;
+        replay.stop = stop;
+        replay.onlooker = Onlooker {
+            told: page.clone().map(observers::told),
+            reading: observers::bar(),
+            warning: Some(Box::new(observers::warn)),
+            surveyed: Some(Box::new(observers::show_survey)),
+            ending: Some(Box::new(observers::end_at_once)),
+            notice: Some(notice()),
+        };
+        let finished = job.replay(replay)?;
+        if let Some(page) = page {
+            page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
+        }
+        // What was asked for is not there: a script must not go on with it.
+        let code = if finished.is_stopped() { INTERNAL_FAULT } else { finished.exit_code() };
+        Ok(Done::Ran { finished, code, json })
+    }
+}
+
+// `-n`, `-p` and `--hosts`: the processes that share the work of a run.
+
+/// Which processes share the work.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// How many processes share the work
+    #[arg(short = 'n', long, default_value_t = 1)]
+    processes: usize,
+    /// Which of them this is, from 0 on; the first holds the ledger
+    #[arg(short, long, default_value_t = 0)]
+    process: usize,
+    /// A file with the address of each process, host:port, one a line
+    #[arg(long)]
+    hosts: Option<PathBuf>,
+    /// Let records pass between machines in the clear
+    #[arg(long)]
+    insecure_cluster: bool,
+}
+
+impl ClusterArgs {
+    /// The processes, and what `open` opens. Where it fails, the others need not wait for this process.
+    pub(crate) fn with(
+        &self,
+        open: impl FnOnce() -> Result<Job, Refusal>,
+    ) -> Result<(Job, Option<Processes>), Refusal> {
+        let processes = self.addresses()?;
+        let job = open();
+        if let (Err(_), Some(processes)) = (&job, &processes) {
+            processes.announce_end();
+        }
+        Ok((job?, processes))
+    }
+
+    fn addresses(&self) -> Result<Option<Processes>, Refusal> {
+        let addresses = match (&self.hosts, self.processes) {
+            (None, 0 | 1) => return Ok(None),
+            (None, _) => {
+                let message =
+                    "--hosts: found nothing; give a file with the address of each process, one a line";
+                return Err(Refusal::new(message));
+            }
+            (Some(path), _) => hosts(path)?,
+        };
+        if addresses.len() != self.processes {
+            return Err(Refusal::new(format!(
+                "--hosts: found {} addresses for {} processes; give one for each",
+                addresses.len(),
+                self.processes
+            )));
+        }
+        let (process, insecure) = (self.process, self.insecure_cluster);
+        Ok(Some(Processes { process, addresses, insecure }))
+    }
+}
+
+/// Tells the operator which process has not come, or does not answer.
+pub(crate) fn notice() -> OperatorNotice {
+    // Nobody has to read it.
+    Arc::new(|text: &str| _ = writeln!(std::io::stderr(), "operator only: {text}"))
+}
+
+fn hosts(path: &Path) -> Result<Vec<String>, Refusal> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Refusal::unreadable("--hosts", path, &error))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(str::to_owned).collect())
+}
+
+// What a running job does when the system asks: it ends, goes on in another file, or says how it is.
+
+/// Lets a write past the limit on the size of files (`ulimit -f`) fail, instead of ending the process without a word.
+pub(crate) fn survive_file_limits() {
+    // Where it cannot be set, the process ends as it would have.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; asked a second time, the process ends at once. SIGHUP
+/// ends nothing: a closed terminal has nothing to do with a run. A live one reopens its output by it, and says on SIGUSR1
+/// how it is, to whoever runs it.
+pub(crate) fn listen(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
+    let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
+    let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
+    heard.extend(live.is_some().then_some(SIGUSR1));
+    let mut signals = Signals::new(heard).map_err(refuse)?;
+    let stop = stop.clone();
+    let listen = move || {
+        // By signals to this process alone: a process of a cluster is stopped by the others, too.
+        let mut asked = false;
+        for signal in signals.forever() {
+            match (signal, &live) {
+                (SIGUSR1, Some((vitals, _))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
+                (SIGHUP, Some((_, reopen))) => reopen.ask(),
+                (SIGHUP, None) => {}
+                // Who asks twice does not want to wait.
+                _ if asked => std::process::exit(128 + signal),
+                _ => {
+                    asked = true;
+                    stop.stop();
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map_err(refuse)?;
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Keys get numbers, so that what is held of a person is small whatever a key is.
+
+use std::sync::Arc;
+
+use super::identity::Identity;
+use super::selector::ContributionSelector;
+
+/// The keys of a table, numbered as they come. Numbers never leave a table; which key got which makes no difference.
+#[derive(Clone)]
+pub(super) struct KeyNumbers<K> {
+    keys: Vec<K>,
+    hashes: Vec<u64>,
+    index: Index,
+    heap: usize,
+    /// The only keys that get numbers, where they are listed: they have them from the first on.
+    listed: Option<Arc<[K]>>,
+}
+
+impl<K: Identity + Ord + Clone> KeyNumbers<K> {
+    pub(super) fn new(chooser: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
+        let index = Index::default();
+        let mut names = KeyNumbers { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
+        names.clear(chooser);
+        names
+    }
+
+    /// The number of a key; none for one that is not listed, where keys are.
+    #[inline]
+    pub(super) fn number(&mut self, chooser: &ContributionSelector, key: &K) -> Option<u32> {
+        let hash = chooser.key(key);
+        if self.listed.is_some() {
+            return self.index.find(hash as u32, |at| self.keys[at as usize] == *key);
+        }
+        Some(self.insert(hash, key))
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: u64, key: &K) -> u32 {
+        self.index.grow();
+        let next = self.keys.len() as u32;
+        if let Some(found) = self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key)
+        {
+            return found;
+        }
+        // 2^32 keys would need 80 GB here; a worker's memory ends first.
+        self.heap += key.heap();
+        self.keys.push(key.clone());
+        self.hashes.push(hash);
+        next
+    }
+
+    pub(super) fn key(&self, number: u32) -> &K {
+        &self.keys[number as usize]
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, number: u32) -> u64 {
+        self.hashes[number as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Forgets every key that is not listed. Hashes are this chooser's from now on.
+    pub(super) fn clear(&mut self, chooser: &ContributionSelector) {
+        self.keys.clear();
+        self.hashes.clear();
+        self.index.reset(0);
+        self.heap = 0;
+        for key in self.listed.clone().iter().flat_map(|keys| keys.iter()) {
+            self.insert(chooser.key(key), key);
+        }
+    }
+
+    /// The only keys that get numbers.
+    pub(super) fn listed(&self) -> Option<&Arc<[K]>> {
+        self.listed.as_ref()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.capacity() * size_of::<K>() + self.hashes.capacity() * 8 + self.index.bytes() + self.heap
+    }
+}
+
+// Open addressing over things that are numbered elsewhere: a slot holds a number and 32 bits of a hash, 8 bytes.
+
+/// Finds the number of a thing by its hash. What it finds it asks to be compared in full.
+#[derive(Clone, Default)]
+pub(super) struct Index {
+    /// Zero where nothing is, else the hash above, the number plus one below.
+    slots: Vec<u64>,
+    held: usize,
+}
+
+impl Index {
+    /// Forgets everything, and makes room for so many.
+    pub(super) fn reset(&mut self, room: usize) {
+        self.slots.clear();
+        self.slots.resize((2 * room).next_power_of_two().max(16), 0);
+        self.held = 0;
+    }
+
+    /// The number of what has this hash and `is` the one that is looked for.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == 0 {
+                return None;
+            }
+            if (slot >> 32) as u32 == hash && is(slot as u32 - 1) {
+                return Some(slot as u32 - 1);
+            }
+            at += 1;
+        }
+    }
+
+    /// The number of what has this hash and `is` the one that is looked for; or it gets this `number`.
+    ///
+    /// There must be room.
+    #[inline]
+    pub(super) fn find_or_insert(&mut self, hash: u32, number: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        // At most half of the slots are taken, so an empty one comes.
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == 0 {
+                self.slots[at & mask] = (u64::from(hash) << 32) | (u64::from(number) + 1);
+                self.held += 1;
+                return None;
+            }
+            if (slot >> 32) as u32 == hash {
+                let found = slot as u32 - 1;
+                if is(found) {
+                    return Some(found);
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Makes room for one more.
+    #[inline]
+    pub(super) fn grow(&mut self) {
+        if 2 * (self.held + 1) > self.slots.len() {
+            self.rebuild();
+        }
+    }
+
+    #[cold]
+    fn rebuild(&mut self) {
+        let old = std::mem::take(&mut self.slots);
+        self.reset(old.len());
+        for slot in old.into_iter().filter(|&slot| slot != 0) {
+            self.find_or_insert((slot >> 32) as u32, slot as u32 - 1, |_| false);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes an index that takes equal hashes for equal things, and one that loses some when it grows.
+    #[test]
+    fn things_with_one_hash_are_told_apart_and_survive_growth() {
+        let mut index = Index::default();
+        index.reset(0);
+        let names: Vec<u64> = (0..3000).map(|number| number * 7).collect();
+        let hash = |name: u64| (name % 11) as u32;
+        for (number, &name) in names.iter().enumerate() {
+            index.grow();
+            assert_eq!(
+                index.find_or_insert(hash(name), number as u32, |at| names[at as usize] == name),
+                None
+            );
+        }
+        for (number, &name) in names.iter().enumerate() {
+            let found = index.find_or_insert(hash(name), 0, |at| names[at as usize] == name);
+            assert_eq!(found, Some(number as u32));
+        }
+        assert!(index.bytes() >= 8 * names.len());
+    }
+}

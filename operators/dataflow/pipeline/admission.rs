@@ -1,0 +1,274 @@
+//! What of a person counts, where that depends on former windows: the first so many windows, in order of their end, in which
+//! something of the person is kept; or as much as is left of what a person may bring over all of them.
+//!
+//! Each worker counts for its own persons as it closes windows. What it counted travels with the window's parts, and is
+//! sealed with the window: the next process begins with what the last sealed window knew. A window that was refused
+//! has been counted like any other, so that what counts is a matter of records and of the calendar, and of nothing
+//! that the gate had to say.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::aggregation::{Aggregation, GroupingKey};
+use super::unit::{Person, ProtectedUnit};
+use crate::accounting::Interval;
+use crate::dataflow::bounding::{Identity, LifetimeContribution, RemainingContribution, WindowAdmission};
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::ContributionBound;
+use crate::time::Time;
+
+/// What was counted of people in former windows. Prints as `<private>`.
+#[derive(Clone)]
+pub(super) enum Tab<P, K> {
+    /// In how many windows.
+    Windows(WindowAdmission<P>),
+    /// How much, of each key.
+    Life(LifetimeContribution<P, K>),
+}
+
+impl<P, K> fmt::Debug for Tab<P, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<P: Person, K: GroupingKey> Tab<P, K> {
+    /// Before the first window: nothing, where windows do not depend on each other.
+    pub(super) fn new<D, U: ProtectedUnit<D, Person = P>, Q: Aggregation<Key = K>>(
+        _: &U,
+        question: &Q,
+        limits: &ContributionBound,
+    ) -> Result<Option<Tab<P, K>>, Invalid> {
+        match question.over_life() {
+            // A record has no other windows.
+            Some(_) if U::IS_A_RECORD => Ok(None),
+            Some(each) => Ok(Some(Tab::Life(LifetimeContribution::new(limits.keys(), each)?))),
+            None => Ok(limits.windows().map(WindowAdmission::new).transpose()?.map(Tab::Windows)),
+        }
+    }
+
+    /// Takes note of something that was counted, as it was written.
+    pub(super) fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        match self {
+            Tab::Windows(used) => _ = used.admit(&P::read(bytes)?),
+            Tab::Life(ration) => {
+                let (person, (key, amount)) = <(P, (K, u64))>::read(bytes)?;
+                ration.note(&person, &key, amount);
+            }
+        }
+        Some(())
+    }
+
+    /// The same, of all that was counted of somebody.
+    fn restore(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        match self {
+            Tab::Windows(used) => {
+                let (person, windows) = <(P, u32)>::read(bytes)?;
+                used.set(person, windows);
+                Some(())
+            }
+            Tab::Life(_) => self.note(bytes),
+        }
+    }
+
+    /// What [`restore`](Tab::restore) reads, of everybody.
+    pub(super) fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
+        let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Vec::new();
+            person.write(&mut bytes);
+            rest(&mut bytes);
+            tell(person, bytes);
+        };
+        match self {
+            Tab::Windows(used) => {
+                used.iter().for_each(|(person, windows)| told(person, &|bytes| windows.write(bytes)));
+            }
+            Tab::Life(ration) => ration.iter().for_each(|(person, key, amount)| {
+                told(person, &|bytes| {
+                    key.write(bytes);
+                    amount.write(bytes);
+                });
+            }),
+        }
+    }
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        match self {
+            Tab::Windows(used) => used.write(),
+            Tab::Life(ration) => ration.write(),
+        }
+    }
+
+    /// What one of the same limits has written.
+    pub(super) fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
+        match self {
+            Tab::Windows(used) => {
+                let read = WindowAdmission::read(bytes)?;
+                (read.windows() == used.windows()).then_some(Tab::Windows(read)).ok_or_else(odd)
+            }
+            Tab::Life(ration) => Ok(Tab::Life(ration.read(bytes)?)),
+        }
+    }
+}
+
+pub(super) fn odd() -> Invalid {
+    Invalid::new("state", InvalidKind::Malformed, "what was counted of people, as this version writes it")
+}
+
+/// One worker's count.
+pub(super) struct Admission<P, K> {
+    tab: Tab<P, K>,
+    /// Windows that end by then were counted before this process began.
+    through: Time,
+    admitted: Admitted,
+}
+
+/// What a window has counted on one worker: how many entries, and each as bytes. Prints as `<private>`.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Admitted {
+    pub(super) entries: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// What a worker is told of what was counted before. Prints as `<private>`.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Restored {
+    /// For a worker: all windows that end by then were counted.
+    Through(u64, Time),
+    /// For the worker of this route: a person, and what was counted.
+    Used(u64, Vec<u8>),
+}
+
+impl Restored {
+    pub(super) fn route(&self) -> u64 {
+        match self {
+            Restored::Through(route, _) | Restored::Used(route, _) => *route,
+        }
+    }
+}
+
+impl fmt::Debug for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<P: Person, K: GroupingKey> Admission<P, K> {
+    pub(super) fn new(tab: Tab<P, K>) -> Admission<P, K> {
+        Admission { tab, through: Time::MIN, admitted: Admitted::default() }
+    }
+
+    pub(super) fn restore(&mut self, known: Restored) {
+        match known {
+            Restored::Through(_, time) => self.through = time,
+            // This process wrote it a moment ago.
+            Restored::Used(_, bytes) => _ = self.tab.restore(&mut &bytes[..]),
+        }
+    }
+
+    /// What counts in a window.
+    pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
+        let Admission { tab, through, admitted } = self;
+        // It was counted before this process began, or comes too late to be: its row is told again or it is skipped, and
+        // what is tallied now is told to nobody.
+        Closing(if window.end() <= *through {
+            AdmissionItem::Nobody
+        } else {
+            AdmissionItem::Left(tab, admitted)
+        })
+    }
+
+    /// What the window that was closed last has counted.
+    pub(super) fn admitted(&mut self) -> Admitted {
+        std::mem::take(&mut self.admitted)
+    }
+}
+
+/// A window that is being closed, and who counts in it.
+#[expect(missing_debug_implementations, reason = "it is private")]
+pub struct Closing<'a, P, K>(AdmissionItem<'a, P, K>);
+
+enum AdmissionItem<'a, P, K> {
+    /// Everybody: windows do not depend on each other.
+    Everybody,
+    /// Those to whom former windows have left something.
+    Left(&'a mut Tab<P, K>, &'a mut Admitted),
+    /// Nobody: the window was counted before, and is not told.
+    Nobody,
+}
+
+impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
+    pub(super) fn of_everybody() -> Self {
+        Closing(AdmissionItem::Everybody)
+    }
+
+    /// Whether a person is bounded over all windows together.
+    pub(super) fn is_over_life(&self) -> bool {
+        matches!(self.0, AdmissionItem::Left(Tab::Life(_), _))
+    }
+
+    /// Whether the person counts in this window.
+    pub(super) fn admits(&mut self, person: &P) -> bool {
+        let (used, admitted) = match &mut self.0 {
+            AdmissionItem::Left(Tab::Windows(used), admitted) => (used, admitted),
+            AdmissionItem::Everybody | AdmissionItem::Left(Tab::Life(_), _) => return true,
+            AdmissionItem::Nobody => return false,
+        };
+        let admits = used.admit(person);
+        if admits {
+            admitted.entries += 1;
+            person.write(&mut admitted.bytes);
+        }
+        admits
+    }
+
+    /// Lets something of a person count in a key, if anything is left to the person there: `add` says how much it was.
+    pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(RemainingContribution) -> u64) {
+        let AdmissionItem::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
+        let Some(left) = ration.left(person, key) else { return };
+        let amount = add(left);
+        ration.note(person, key, amount);
+        admitted.entries += 1;
+        person.write(&mut admitted.bytes);
+        key.write(&mut admitted.bytes);
+        amount.write(&mut admitted.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(start: Time) -> Interval {
+        Interval::new(start, start + 10).unwrap()
+    }
+
+    // Refutes a window that was counted before and in which everybody counts, however often each has: it is one that begins
+    // before those that were settled, too.
+    #[test]
+    fn nobody_counts_in_a_window_that_was_counted_before() {
+        let tab = Tab::<u64, u32>::Windows(WindowAdmission::new(1).unwrap());
+        let mut admission = Admission::new(tab);
+        admission.restore(Restored::Through(0, 30));
+        for start in [0, 10, 20] {
+            assert!(!admission.of(window(start)).admits(&1), "{start}");
+        }
+        assert!(admission.of(window(30)).admits(&1));
+        assert!(!admission.of(window(40)).admits(&1));
+
+        let mut admission = Admission::new(Tab::<u64, u32>::Life(LifetimeContribution::new(1, 5).unwrap()));
+        admission.restore(Restored::Through(0, 30));
+        let mut closing = admission.of(window(20));
+        // Then who counts is asked as if windows did not depend on each other.
+        assert!(!closing.is_over_life() && !closing.admits(&1));
+        closing.count(&1, &1, |_| panic!("it counts"));
+        assert!(admission.of(window(30)).is_over_life());
+    }
+}

@@ -1,0 +1,238 @@
+//! What the statistics ask of records: how what is kept of a person becomes a share of a tally.
+
+use std::sync::Arc;
+
+use crate::dataflow::bounding;
+use crate::dataflow::bounding::{
+    Cap, Count, Identity, KeptRecords, Measure, RemainingContribution, Rule, Sum,
+};
+use crate::dataflow::engine::Travels;
+use crate::invalid::Invalid;
+use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Tally, Total};
+
+/// What a statistic may be grouped by: a number, a text, nothing.
+pub trait GroupingKey: Key + Identity {}
+
+impl<K: Key + Identity> GroupingKey for K {}
+
+/// A statistic as the operators see it.
+pub trait Aggregation: Clone + 'static {
+    /// What it is grouped by.
+    type Key: GroupingKey;
+    /// What it reads of a person's records in a key.
+    type Measure: Measure;
+    /// What it asks.
+    type Statistic: Statistic<Tally: Tally<Part: Travels>>;
+    /// What one worker knows of a key.
+    type Total: Default + 'static;
+
+    /// What it reads.
+    fn measure(&self) -> &Self::Measure;
+
+    /// What it asks.
+    fn statistic(&self) -> &Self::Statistic;
+
+    /// The only keys it is told for, where they are public.
+    fn listed(&self) -> Option<Arc<[Self::Key]>>;
+
+    /// How much of a person is kept.
+    ///
+    /// # Errors
+    ///
+    /// If the limits are out of range.
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
+        Cap::new(limits.keys(), limits.per_key())
+    }
+
+    /// The same, where no more need be known than so many of the largest people.
+    #[must_use]
+    fn of_the_largest(self, _people: usize) -> Self {
+        self
+    }
+
+    /// Adds one person's share, bounded as the statistic's sensitivity says.
+    fn add(&self, total: &mut Self::Total, share: <Self::Measure as Measure>::Share);
+
+    /// How much a person may bring to a key over all windows together, where windows are added up.
+    fn over_life(&self) -> Option<u64> {
+        None
+    }
+
+    /// Adds as much of one person's share as former windows have left, and says how much that was. Asked only where people are
+    /// bounded [over all windows](Aggregation::over_life).
+    fn add_left(
+        &self,
+        total: &mut Self::Total,
+        share: <Self::Measure as Measure>::Share,
+        _left: RemainingContribution,
+    ) -> u64 {
+        self.add(total, share);
+        u64::MAX
+    }
+
+    /// Adds what another pane knows.
+    fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);
+
+    /// What travels.
+    fn part(key: Self::Key, total: Self::Total) -> <<Self::Statistic as Statistic>::Tally as Tally>::Part;
+}
+
+/// A question that is answered by a cell a key: what is asked, and what is read for it.
+#[derive(Clone, Debug)]
+pub struct KeyedAggregation<S, M> {
+    pub(crate) statistic: S,
+    pub(crate) measure: M,
+}
+
+/// Records, or people, by key.
+pub type CountingByKey<K> = KeyedAggregation<Total<K>, Count>;
+
+/// Sums by key.
+pub type SumsByKey<K> = KeyedAggregation<Total<K>, Sum>;
+
+/// Means by key.
+pub type Averaging<K> = KeyedAggregation<Mean<K>, Terms>;
+
+/// A statistic of which each person's share of a key is a cell.
+pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
+    /// What it is grouped by.
+    type Key: GroupingKey;
+
+    /// The only keys it is told for, where they are public.
+    fn listed(&self) -> Option<Arc<[Self::Key]>>;
+
+    /// What one person adds to a key: clipped.
+    fn contribution(&self, records: u64, sum: i128) -> Cell;
+}
+
+macro_rules! shared {
+    ($($statistic:ident),*) => {$(
+        impl<K: GroupingKey> SharedCells for $statistic<K> {
+            type Key = K;
+
+            fn listed(&self) -> Option<Arc<[K]>> {
+                $statistic::listed(self)
+            }
+
+            #[inline]
+            fn contribution(&self, records: u64, sum: i128) -> Cell {
+                $statistic::contribution(self, records, sum)
+            }
+        }
+    )*};
+}
+
+shared!(Total, Mean);
+
+/// A measure of records, and of a sum over them.
+pub trait SummedMeasure: Measure {
+    /// Both.
+    fn both(share: Self::Share) -> (u32, i128);
+}
+
+impl SummedMeasure for Count {
+    #[inline]
+    fn both(records: u32) -> (u32, i128) {
+        (records, 0)
+    }
+}
+
+impl SummedMeasure for Sum {
+    #[inline]
+    fn both(share: bounding::PersonSum) -> (u32, i128) {
+        (share.records, share.sum.into())
+    }
+}
+
+impl SummedMeasure for Terms {
+    #[inline]
+    fn both(share: (u32, i128)) -> (u32, i128) {
+        share
+    }
+}
+
+impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregation<S, M> {
+    type Key = S::Key;
+    type Measure = M;
+    type Statistic = S;
+    type Total = Cell;
+
+    #[inline]
+    fn measure(&self) -> &M {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &S {
+        &self.statistic
+    }
+
+    fn listed(&self) -> Option<Arc<[S::Key]>> {
+        self.statistic.listed()
+    }
+
+    #[inline]
+    fn add(&self, total: &mut Cell, share: M::Share) {
+        let (records, sum) = M::both(share);
+        total.add(&self.statistic.contribution(records.into(), sum));
+    }
+
+    fn join(&self, ours: &mut Cell, theirs: &Cell) {
+        ours.add(theirs);
+    }
+
+    fn part(key: S::Key, total: Cell) -> <Cells<S::Key> as Tally>::Part {
+        (key, total)
+    }
+}
+
+/// How many records a person has in a key, at most `per_key`, and the sum of their [terms](Range::term). Each value is
+/// clipped by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms(pub(crate) Range);
+
+impl Measure for Terms {
+    type Value = i64;
+    type Share = (u32, i128);
+    type Plain = KeptRecords<Terms>;
+    const CUTS: bool = true;
+
+    fn plain(&self) -> KeptRecords<Terms> {
+        KeptRecords::new(*self)
+    }
+
+    fn bring(value: i64, hash: impl FnOnce(&i64) -> u64) -> <KeptRecords<Terms> as Rule>::Value {
+        (hash(&value), value)
+    }
+
+    fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a i64, i128)>) -> (u32, i128) {
+        let (mut counted, mut sum) = (0u32, 0i128);
+        for (&value, copies) in records {
+            let room = cap.per_key() - counted;
+            // At most the room, which is 32 bits; and 2^31 terms of 65 bits fit 128.
+            let copies = copies.min(room.into()).max(0) as u32;
+            counted += copies;
+            sum += i128::from(copies) * self.0.term(value);
+        }
+        (counted, sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a copy too many, a copy of a net below zero, and a value that is not clipped.
+    #[test]
+    fn terms_are_of_the_first_records_and_no_more_than_the_cap() {
+        let terms = Terms(Range::new(-10, 21).unwrap());
+        let cap = Cap::new(1, 5).unwrap();
+        let share = |records: &[(i64, i128)]| {
+            terms.share(cap, records.iter().map(|(value, copies)| (value, *copies)))
+        };
+        // In half units from the middle, 5.5.
+        assert_eq!(share(&[(5, 2), (1000, 1)]), (3, -1 - 1 + 31));
+        assert_eq!(share(&[(6, 3), (-1000, 7), (6, 1)]), (5, 3 - 31 - 31));
+        assert_eq!(share(&[(6, -3), (6, i128::MAX)]), (5, 5));
+        assert_eq!(share(&[]), (0, 0));
+    }
+}

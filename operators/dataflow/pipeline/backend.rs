@@ -1,0 +1,274 @@
+//! What the sentence asks of whoever seals: the gate, and in tests what stands in for it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::admission::Admitted;
+use super::aggregation::GroupingKey;
+use super::ledgered::{Ledgered, Pages};
+use super::unit::Person;
+use crate::accounting::{Interval, PrivacyUnit};
+use crate::dataflow::driver::ProcessShared;
+use crate::dataflow::engine::Travels;
+use crate::dataflow::release::{ReleaseBackend, Title, Wake, WindowStatistic};
+use crate::dataflow::windows::Schedule;
+use crate::gate;
+use crate::gate::{Gate, Memory, Sealable};
+use crate::invalid::{Invalid, InvalidKind};
+use crate::ledger::{AccountSpec, Charge, Digest, LedgerError, Name, VersionTerms, rows};
+use crate::mechanisms::{Head, Paid, Ready, Tally, Tellable};
+use crate::noise::NoiseSource;
+use crate::time::Time;
+
+/// The use of a ledger's key by which is chosen what is kept of a person.
+pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
+
+/// A desk, and what was kept for its statistic.
+pub(super) type Opened = (Box<dyn ReleaseBackend>, Option<Memory>);
+
+/// Where releases are paid for and sealed.
+pub(super) trait StatisticBackend {
+    /// Is halted when the run fails, and refuses to be elsewhere than worker 0 is.
+    fn answers_for(&self, shared: &ProcessShared);
+
+    fn job(&self) -> Name;
+
+    /// The identity that a statistic of this version of the job has with these parameters.
+    fn version(&self, parameters: &Digest) -> Digest;
+
+    /// What chooses the records that are kept.
+    fn secret(&self) -> Zeroizing<[u8; 32]>;
+
+    /// The budget that pays: the one of that name, or the only one for such a unit.
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError>;
+
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError>;
+}
+
+/// The gate.
+pub(super) struct AtGate<'a>(pub(super) &'a Gate);
+
+impl StatisticBackend for AtGate<'_> {
+    fn answers_for(&self, shared: &ProcessShared) {
+        shared.on_failure(Box::new(self.0.halter()));
+    }
+
+    fn job(&self) -> Name {
+        self.0.job().clone()
+    }
+
+    fn version(&self, parameters: &Digest) -> Digest {
+        Digest::of_version(self.0.version(), parameters)
+    }
+
+    fn secret(&self) -> Zeroizing<[u8; 32]> {
+        self.0.key().derive(CHOICE)
+    }
+
+    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
+        let named = named.map(|name| Name::new("domain", name)).transpose()?;
+        self.0.domain(named.as_ref(), unit).cloned()
+    }
+
+    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
+        if self.0.is_elsewhere() {
+            return Err(LedgerError::refused("ledger: the process that holds worker 0 must open it"));
+        }
+        let mut desk = self.0.desk(name, terms.clone(), wake)?;
+        let memory = desk.take_memory();
+        Ok((Box::new(desk), memory))
+    }
+}
+
+// What becomes of a tally: the way from a mechanism that is ready to what the gate seals.
+
+/// What a worker sends of a window. Prints as `<private>`.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Portion<P> {
+    /// Some of its tally.
+    Part(P),
+    /// Whom it has admitted.
+    Admitted(Admitted),
+}
+
+impl<P> fmt::Debug for Portion<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// A mechanism that is ready, with what its releases have in common.
+pub(super) struct PreparedRelease<R, P, K> {
+    pub(super) ready: Arc<R>,
+    pub(super) title: Title,
+    pub(super) promise: Arc<str>,
+    pub(super) charge: Charge,
+    pub(super) schedule: Schedule,
+    pub(super) counters: Option<Ledgered<P, K>>,
+}
+
+impl<R, P, K> WindowStatistic for PreparedRelease<R, P, K>
+where
+    R: Ready<Tally: Tally<Part: Travels>, Answer: Tellable>,
+    P: Person,
+    K: GroupingKey,
+{
+    type Part = Portion<<R::Tally as Tally>::Part>;
+    type Tally = (R::Tally, Vec<Admitted>);
+
+    fn tally(&self, _: Interval) -> Self::Tally {
+        (self.ready.tally(), Vec::new())
+    }
+
+    fn absorb(&self, (tally, admitted): &mut Self::Tally, portion: Self::Part) {
+        match portion {
+            Portion::Part(part) => tally.absorb(part),
+            Portion::Admitted(more) => admitted.push(more),
+        }
+    }
+
+    fn charge(&self, _: Interval) -> Charge {
+        self.charge.clone()
+    }
+
+    fn last(&self) -> Option<u64> {
+        match self.ready.paid() {
+            Paid::Once { windows } => windows,
+            Paid::EachWindow => None,
+        }
+    }
+
+    fn seal(&self, window: Interval, (tally, admitted): Self::Tally) -> Box<dyn Sealable> {
+        if let Some(counters) = &self.counters {
+            counters.admitted(window, admitted);
+        }
+        Box::new(WindowDraw {
+            ready: Arc::clone(&self.ready),
+            title: self.title.clone(),
+            promise: Arc::clone(&self.promise),
+            counters: self.counters.clone(),
+            schedule: self.schedule.clone(),
+            window,
+            tally,
+        })
+    }
+}
+
+/// One window, as the gate sees it.
+struct WindowDraw<R: Ready, P, K> {
+    ready: Arc<R>,
+    title: Title,
+    promise: Arc<str>,
+    counters: Option<Ledgered<P, K>>,
+    schedule: Schedule,
+    window: Interval,
+    tally: R::Tally,
+}
+
+impl<R: Ready<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
+    fn keeps_state(&self) -> bool {
+        self.counters.is_some() || self.ready.remembers()
+    }
+
+    fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
+        let WindowDraw { ready, title, promise, counters, schedule, window, tally } = *self;
+        // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
+        let before = state.and_then(|bytes| Remembered::read(bytes).ok());
+        let kept = before
+            .as_ref()
+            .and_then(|before| before.held_for(&*ready, title.version, (window, &schedule), noise));
+        let own = before.filter(|before| before.version == title.version);
+        let drawn = ready.draw(tally, kept.as_deref(), noise);
+        let sealed = counters.map(|counters| counters.sealed(window, own.and_then(|own| own.pages)));
+        let (pages, note) = sealed.map_or((None, None), |(pages, note)| (Some(pages), note));
+        let remembered = Remembered {
+            version: title.version,
+            through: window.end(),
+            mechanism: drawn.state.as_deref(),
+            pages,
+        };
+        let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
+        let (id, window) = (title.of(window).id().to_string(), rows::window(window));
+        let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
+        gate::DrawResult { line: drawn.answer.tell(&head), state, note }
+    }
+}
+
+/// What a statistic keeps from one window to the next: what its mechanism remembers, and where it is noted what was counted of
+/// each person. What is public of the first outlives a version of the job; the rest does not, for a new version pays anew.
+pub(super) struct Remembered<'a> {
+    pub(super) version: Digest,
+    /// The end of the window that it was sealed with.
+    pub(super) through: Time,
+    pub(super) mechanism: Option<&'a [u8]>,
+    pub(super) pages: Option<Pages>,
+}
+
+/// The first byte of what is written.
+const FORMAT: u8 = 2;
+
+impl<'a> Remembered<'a> {
+    /// What a mechanism kept, as it holds for a window.
+    fn held_for<R: Ready>(
+        &self,
+        ready: &R,
+        version: Digest,
+        (window, schedule): (Interval, &Schedule),
+        noise: &mut NoiseSource,
+    ) -> Option<Cow<'a, [u8]>> {
+        let kept = self.mechanism?;
+        if self.version != version {
+            return ready.inherits(kept).ok().flatten().map(Cow::Owned);
+        }
+        let next = schedule.first_ending_after(self.through);
+        let passed = schedule.first_ending_after(window.end() - 1).saturating_sub(next);
+        Some(match passed {
+            0 => Cow::Borrowed(kept),
+            passed => Cow::Owned(ready.passed_by(kept, passed, noise)),
+        })
+    }
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut bytes = vec![FORMAT];
+        bytes.extend(self.version.bytes());
+        bytes.extend(self.through.to_le_bytes());
+        let pages = self.pages.map(|pages| pages.write());
+        for part in [self.mechanism, pages.as_deref()] {
+            bytes.push(u8::from(part.is_some()));
+            let part = part.unwrap_or_default();
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part);
+        }
+        bytes
+    }
+
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Remembered<'a>, Invalid> {
+        let odd =
+            || Invalid::new("state", InvalidKind::Malformed, "what this version of the library has written");
+        let parsed = || -> Option<Remembered<'a>> {
+            let (&FORMAT, rest) = bytes.split_first()? else { return None };
+            let (version, rest) = rest.split_first_chunk()?;
+            let (through, mut rest) = rest.split_first_chunk()?;
+            let mut part = || -> Option<Option<&'a [u8]>> {
+                let (&there, after) = rest.split_first()?;
+                let (length, after) = after.split_first_chunk()?;
+                let (part, after) =
+                    after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+                rest = after;
+                Some((there == 1).then_some(part))
+            };
+            let (mechanism, pages) = (part()?, part()?);
+            let pages = match pages {
+                Some(pages) => Some(Pages::read(pages)?),
+                None => None,
+            };
+            let (version, through) = (Digest(*version), Time::from_le_bytes(*through));
+            rest.is_empty().then_some(Remembered { version, through, mechanism, pages })
+        };
+        parsed().ok_or_else(odd)
+    }
+}

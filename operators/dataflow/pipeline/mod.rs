@@ -1,0 +1,41 @@
+//! The words between a stream and its releases: one word, one file.
+
+#[cfg(feature = "cli")]
+pub(crate) use aggregation::Terms;
+#[cfg(feature = "cli")]
+pub(crate) use backend::CHOICE;
+#[cfg(feature = "cli")]
+pub(crate) use binding::{charge, terms};
+#[cfg(feature = "cli")]
+pub(crate) use exact::{Everything, ExactCells};
+
+pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
+pub use bounded::{Bounded, Ranking, Searching};
+pub use protect::{Changing, Named, Naming, Once, Private, Unnamed, Unplaced};
+pub use queries::{Answering, Owned, Replies, TakesBack};
+pub use running::Accumulated;
+pub use tallied::Tallied;
+pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
+pub use vector_mean::{Averaged, MeanOf, Vector};
+pub use window::Windowed;
+
+mod admission;
+mod aggregation;
+mod backend;
+mod binding;
+mod bounded;
+mod bounder;
+#[cfg(feature = "cli")]
+mod exact;
+mod ledgered;
+mod protect;
+mod queries;
+mod running;
+mod tallied;
+mod vector_mean;
+
+mod unit;
+mod window;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! The word that lets questions meet the stream, and what comes of it.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use records::{RecordRows, arranged};
+use seat::{Snapshots, scanned, seated};
+
+use super::aggregation::Aggregation as _;
+use super::backend::{AtGate, StatisticBackend};
+use super::bounded::Bounded;
+use super::bounder::{Panes, RecordReading, bounded};
+use super::unit::ProtectedUnit;
+use crate::dataflow::bounding::ContributionSelector;
+use crate::dataflow::driver::{Fed, RunError};
+use crate::dataflow::engine::{Scope, StreamVec, empty};
+use crate::dataflow::release::{LeavingRelease, Unanswered, sealed, sought};
+use crate::gate::Gate;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::queries::{Answers, Query, QueryRow, ReadyAnswers, Schema};
+use crate::time::Time;
+
+pub use records::{Owned, TakesBack};
+
+mod records;
+mod seat;
+
+/// A protected stream that answers questions, and the questions. Prints as `<private>`.
+///
+/// All that can be done with it is to release it.
+pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
+    bounded: Bounded<'scope, D, U, T>,
+    schema: Schema,
+    row: Rc<V>,
+    questions: Fed<'scope, Query>,
+    domain: Option<String>,
+    kept: KeptVersions,
+}
+
+/// How the versions of the data are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeptVersions {
+    /// Each by itself, in columns.
+    Apart,
+    /// Together, in an arrangement of what changes from one to the next.
+    Together,
+}
+
+impl<D, U: ProtectedUnit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// What comes of questions, on worker 0.
+#[derive(Debug)]
+pub struct Replies<'scope> {
+    /// A row of the ledger for every question that was answered, or refused because its bundle or its budget is spent.
+    pub releases: StreamVec<'scope, Time, LeavingRelease>,
+    /// The questions that cannot be answered, and why. They cost nothing.
+    pub unanswered: StreamVec<'scope, Time, Unanswered>,
+}
+
+impl<'scope, D, U, T> Bounded<'scope, D, U, T>
+where
+    D: 'static,
+    U: Owned<D>,
+    T: Fn(&D) -> Time + 'static,
+{
+    /// Answers questions about the records of the newest window that is complete when they ask.
+    ///
+    /// `row` gives a record's fields in the order of the schema. Of a person at most `per_key` records count, so that one
+    /// person more or less moves a count by at most so many; `keys` must be 1. A question is answered on the last window
+    /// that closes at or before its time, however many have closed since; one whose time its own source had declared
+    /// complete before comes too late, and is not answered.
+    ///
+    /// Nothing here panics.
+    pub fn answer<V: Fn(&D) -> QueryRow + 'static>(
+        self,
+        schema: Schema,
+        row: V,
+        questions: Fed<'scope, Query>,
+    ) -> Answering<'scope, D, U, T, V> {
+        let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
+        let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
+        Answering { bounded: self, schema, row: Rc::new(row), questions, domain: None, kept }
+    }
+}
+
+impl<'scope, D, U, T, V> Answering<'scope, D, U, T, V>
+where
+    D: 'static,
+    U: Owned<D>,
+    T: Fn(&D) -> Time + 'static,
+    V: Fn(&D) -> QueryRow + 'static,
+{
+    /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
+    #[must_use]
+    pub fn charged_to(mut self, domain: &str) -> Self {
+        self.domain = Some(domain.to_owned());
+        self
+    }
+
+    /// Keeps the versions of the data in this way, whatever the windows: to measure it beside the other.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kept_for_tests_of_the_library_itself(mut self, together: bool) -> Self {
+        self.kept = if together { KeptVersions::Together } else { KeptVersions::Apart };
+        self
+    }
+
+    /// Releases the answers, each once, under a name and the question's id, by a mechanism with the price of all of them.
+    ///
+    /// Its claim: everything that is ever answered under this name is together private for one unit more or less
+    /// ([`AddRemove`](crate::accounting::Relation)) at the price of the bundle, however the questions were chosen and
+    /// whatever they name. The first answer pays for all, against the whole time that the windows are about, which is why
+    /// there must be a last one.
+    pub fn release<X: Answers>(self, gate: &Gate, name: &str, mechanism: X) -> Replies<'scope> {
+        self.release_at(&AtGate(gate), name, mechanism)
+    }
+
+    /// As [`release`](Self::release), wherever what is released is sealed.
+    pub(super) fn release_at<X: Answers>(
+        self,
+        office: &dyn StatisticBackend,
+        name: &str,
+        mechanism: X,
+    ) -> Replies<'scope> {
+        let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
+        office.answers_for(&context.shared);
+        match self.opened(office, name, mechanism, scope) {
+            Ok(answered) => answered,
+            Err(failure) => {
+                context.shared.fail(failure);
+                Replies { releases: empty(scope), unanswered: empty(scope) }
+            }
+        }
+    }
+
+    fn opened<X: Answers>(
+        self,
+        office: &dyn StatisticBackend,
+        name: &str,
+        mechanism: X,
+        scope: Scope<'scope, Time>,
+    ) -> Result<Replies<'scope>, RunError> {
+        let Answering { bounded: people, schema, row, questions, domain, kept } = self;
+        if let Some(refused) = people.refused.clone() {
+            return Err(refused.into());
+        }
+        let schedule =
+            people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
+        if people.windows.skipping.is_some() {
+            let remedy = "windows without it: a question waits until the version that it names is complete";
+            return Err(Invalid::new("skipping", InvalidKind::Mixed, remedy).into());
+        }
+        let limits = *people.limits();
+        let ready = mechanism.ready(&limits, &schema)?;
+        let steps = ready.steps();
+        let name = people.items.context.name(office.job(), name)?;
+        let chooser = ContributionSelector::new(*office.secret());
+        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
+
+        // Worker 0 alone has a desk.
+        let seat = || {
+            let windows = (schedule.clone(), people.windows.late);
+            seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, windows)
+        };
+        let at_desk = match (scope.index() == 0).then(seat).transpose() {
+            Ok(at_desk) => at_desk,
+            // The others do not know of it: without the operators that they have, they would not find their channels.
+            Err(failure) => {
+                people.items.context.shared.fail(failure);
+                None
+            }
+        };
+
+        let rows = RecordRows::new(schema.clone(), &limits)?;
+        let cap = rows.cap(&limits)?;
+        let reading = RecordReading {
+            unit: Rc::clone(&people.unit),
+            time: Rc::clone(&people.time),
+            key: Rc::new(|_: &D| ()),
+            value: row,
+            records: PhantomData,
+        };
+        let context = Rc::clone(&people.items.context);
+        let gathered = people.gathered(&chooser);
+        let sought = sought(questions, at_desk);
+        let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
+        let counted = match kept {
+            KeptVersions::Apart => {
+                let panes = Panes::new(reading, rows, cap, chooser, (schedule.clone(), late));
+                let parts = bounded(gathered, panes, None);
+                scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
+            }
+            KeptVersions::Together => {
+                let (changes, versions) =
+                    arranged(gathered, reading, &rows, (cap, chooser), (schedule.clone(), late), steps);
+                scanned(posed, changes, versions, (schedule, late))
+            }
+        };
+        Ok(Replies { releases: sealed(counted, sought, &context), unanswered })
+    }
+}

@@ -1,0 +1,147 @@
+//! The words that add windows up: so far, or the last ones.
+
+use std::sync::Arc;
+
+use super::aggregation::{Aggregation, GroupingKey, KeyedAggregation, SummedMeasure};
+use super::tallied::Tallied;
+use super::unit::ProtectedUnit;
+use crate::accounting::running::Strategy;
+use crate::dataflow::bounding::{Cap, RemainingContribution};
+use crate::dataflow::windows::Schedule;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Tally, Total, TotalSpan};
+
+/// Totals over windows, by key.
+pub type Accumulated<K, M> = KeyedAggregation<RunningTotal<K>, M>;
+
+/// A total whose windows are added up, told at every window and paid for once.
+///
+/// What is bounded is what a person brings to *all* windows together, for a person is in every total from then on: `keys` keys in
+/// all, and in each `per_key` records, or a sum no farther from zero than its range, or the person once. Which records those are is a
+/// matter of the windows' order, and inside a window of the keyed hash that decides everywhere.
+impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'static, G, V>
+    Tallied<'scope, D, U, T, KeyedAggregation<Total<K>, M>, G, V>
+{
+    /// At every window the total of all windows so far, up to the last that there is.
+    ///
+    /// All of them together cost what the mechanism says; the noise of a total grows with the logarithm of their number. People
+    /// are told as those who have come at least once; with [keys to discover](crate::mechanisms::Keys::discover), a
+    /// key is told once enough people have come to it in some span of windows, and then with all that was before.
+    ///
+    /// The run is refused where no last window is known ([`running_for`](Self::running_for)), where windows overlap, and where
+    /// a person's [windows](crate::mechanisms::Bound::windows) are bounded beside all of them.
+    ///
+    /// ```no_run
+    /// # use discreet::prelude::*;
+    /// # fn sentence(visits: discreet::dataflow::Fed<'_, (u64, i64)>, gate: &Gate) {
+    /// visits
+    ///     .protect(|visit| visit.0)
+    ///     .tumbling(hours(1), |visit| visit.1)
+    ///     .between("2026-01-01", "2027-01-01")
+    ///     .bound(Bound::keys(1).per_key(100))
+    ///     .count()
+    ///     .running()
+    ///     .release(gate, "visits_so_far", Gaussian::rho(0.1));
+    /// # }
+    /// ```
+    pub fn running(self) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        let last = match &self.bounded.windows.schedule {
+            Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
+            _ => Err(Invalid::new(
+                "until",
+                InvalidKind::Missing,
+                "the time of the last window, or running_for so many windows: noise is made for their number",
+            )),
+        };
+        self.over(last.map(|windows| TotalSpan::SoFar { windows }))
+    }
+
+    /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of each says so.
+    pub fn running_for(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        self.over(Ok(TotalSpan::SoFar { windows }))
+    }
+
+    /// At every window the total of the last so many, this one included; at first there are fewer. The stream need not end.
+    ///
+    /// The price is for what one person brings to all windows together, however many there are, for as long as the stream
+    /// runs. People cannot be told so, nor what is no sum over windows: who comes twice is one person.
+    pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        self.over(Ok(TotalSpan::Last { windows }))
+    }
+
+    fn over(self, span: Result<TotalSpan, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        let overlaps = self.bounded.windows.schedule.as_ref().is_some_and(Schedule::overlaps);
+        self.asked(|KeyedAggregation { statistic, measure }| {
+            if overlaps {
+                let remedy = "windows side by side, and over_last for totals of several";
+                return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
+            }
+            Ok(KeyedAggregation { statistic: RunningTotal::new(statistic, span?)?, measure })
+        })
+    }
+}
+
+impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'static, G, V>
+    Tallied<'scope, D, U, T, Accumulated<K, M>, G, V>
+{
+    /// Noised by this strategy, and not by the best: to compare, or because a tree is simpler to audit.
+    #[must_use]
+    pub fn by(self, strategy: Strategy) -> Self {
+        self.asked(|KeyedAggregation { statistic, measure }| {
+            Ok(KeyedAggregation { statistic: statistic.by(strategy), measure })
+        })
+    }
+}
+
+impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, M> {
+    type Key = K;
+    type Measure = M;
+    type Statistic = RunningTotal<K>;
+    type Total = Cell;
+
+    #[inline]
+    fn measure(&self) -> &M {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &RunningTotal<K> {
+        &self.statistic
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.statistic.total().listed()
+    }
+
+    /// More keys than count, for a person's own may be any of them: the ration chooses among them when the window closes.
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
+        Cap::new(limits.keys().max(HELD), limits.per_key())
+    }
+
+    /// Of who is in one window alone.
+    #[inline]
+    fn add(&self, total: &mut Cell, share: M::Share) {
+        self.add_left(total, share, RemainingContribution { amount: self.statistic.each(), first: true });
+    }
+
+    fn over_life(&self) -> Option<u64> {
+        Some(self.statistic.each())
+    }
+
+    fn add_left(&self, total: &mut Cell, share: M::Share, left: RemainingContribution) -> u64 {
+        let (records, sum) = M::both(share);
+        let (cell, used) = self.statistic.contribution(records.into(), sum, left.amount, left.first);
+        total.add(&cell);
+        used
+    }
+
+    fn join(&self, ours: &mut Cell, theirs: &Cell) {
+        ours.add(theirs);
+    }
+
+    fn part(key: K, total: Cell) -> <Cells<K> as Tally>::Part {
+        (key, total)
+    }
+}
+
+/// So many keys of a person are held in an open window. Who brings more may lose one that counted before; nobody else does.
+const HELD: u64 = 4096;

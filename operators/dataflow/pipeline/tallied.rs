@@ -1,0 +1,292 @@
+//! The last word: a name, a mechanism and its price, and the stream of releases that comes of it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::admission::{Admission, Restored, Tab};
+use super::aggregation::Aggregation;
+use super::backend::{AtGate, StatisticBackend};
+use super::backend::{Portion, PreparedRelease, Remembered};
+use super::binding::{charge, terms};
+use super::bounded::Bounded;
+use super::bounder::{AggregationPart, bounded};
+use super::bounder::{Panes, RecordReading};
+use super::ledgered::Ledgered;
+use super::unit::ProtectedUnit;
+use crate::accounting::Promise;
+use crate::dataflow::bounding::{ContributionSelector, Measure};
+use crate::dataflow::driver::{Fed, RunError};
+use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
+use crate::dataflow::release::{LeavingRelease, StatisticSchedule, Title, Waker, release};
+use crate::dataflow::windows::Schedule;
+use crate::gate::Gate;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::ledger::{Charge, VersionTerms};
+use crate::mechanisms::{Mechanism, Ready, Tellable};
+use crate::time::{Time, in_words};
+
+/// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
+///
+/// Its sensitivity follows from its bound, and there is nowhere to state one. All that can be done with it is to release
+/// it:
+///
+/// ```compile_fail,E0599
+/// # use discreet::dataflow::Fed;
+/// # use discreet::mechanisms::Bound;
+/// # use discreet::time::minutes;
+/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// let visits = visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0);
+/// visits.bound(Bound::keys(1)).count().inspect(|count| println!("{count:?}"));
+/// # }
+/// ```
+pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
+    pub(super) bounded: Bounded<'scope, D, U, T>,
+    pub(super) key: Rc<G>,
+    pub(super) value: Rc<V>,
+    pub(super) question: Result<Q, Invalid>,
+    domain: Option<String>,
+    /// What its version binds beside what is known here.
+    stated: Option<VersionTerms>,
+}
+
+impl<D, U: ProtectedUnit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
+    fn clone(&self) -> Self {
+        Tallied {
+            bounded: self.bounded.clone(),
+            key: Rc::clone(&self.key),
+            value: Rc::clone(&self.value),
+            question: self.question.clone(),
+            domain: self.domain.clone(),
+            stated: self.stated.clone(),
+        }
+    }
+}
+
+impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D, U, T, Q, G, V> {
+    pub(super) fn new(
+        bounded: Bounded<'scope, D, U, T>,
+        key: G,
+        value: V,
+        question: Result<Q, Invalid>,
+    ) -> Self {
+        let (key, value) = (Rc::new(key), Rc::new(value));
+        Tallied { bounded, key, value, question, domain: None, stated: None }
+    }
+
+    /// The same, of another question.
+    pub(super) fn asked<R: Aggregation>(
+        self,
+        question: impl FnOnce(Q) -> Result<R, Invalid>,
+    ) -> Tallied<'scope, D, U, T, R, G, V> {
+        let Tallied { bounded, key, value, question: asked, domain, stated } = self;
+        Tallied { bounded, key, value, question: asked.and_then(question), domain, stated }
+    }
+
+    /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
+    #[must_use]
+    pub fn charged_to(mut self, domain: &str) -> Self {
+        self.domain = Some(domain.to_owned());
+        self
+    }
+
+    /// Binds its version to these terms too: those of what reads records, which is a closure here.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stating(mut self, terms: VersionTerms) -> Self {
+        self.stated = Some(terms);
+        self
+    }
+}
+
+impl<'scope, D, U, T, Q, G, V> Tallied<'scope, D, U, T, Q, G, V>
+where
+    D: 'static,
+    U: ProtectedUnit<D>,
+    Q: Aggregation,
+    AggregationPart<Q>: Travels,
+    T: Fn(&D) -> Time + 'static,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
+    ///
+    /// What comes out is an ordinary stream, on worker 0: each [`LeavingRelease`] is a row of the ledger, durable before it
+    /// leaves, in order of windows. Its claim: each is private for one unit more or less
+    /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is charged for it; what
+    /// all of them cost together is the ledger's affair, and refused where it does not fit.
+    ///
+    /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a failure of
+    /// [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So it is where the same version of
+    /// a job asks for the same statistic with other parameters. Nothing here panics.
+    pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
+    where
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+    {
+        self.release_at(&AtGate(gate), name, mechanism)
+    }
+
+    /// As [`release`](Self::release), wherever what is released is sealed.
+    pub(super) fn release_at<X>(
+        self,
+        office: &dyn StatisticBackend,
+        name: &str,
+        mechanism: X,
+    ) -> StreamVec<'scope, Time, LeavingRelease>
+    where
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+    {
+        let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
+        office.answers_for(&context.shared);
+        match self.opened(office, name, mechanism, scope) {
+            Ok(releases) => releases,
+            Err(failure) => {
+                context.shared.fail(failure);
+                empty(scope)
+            }
+        }
+    }
+
+    fn opened<X>(
+        self,
+        office: &dyn StatisticBackend,
+        name: &str,
+        mechanism: X,
+        scope: Scope<'scope, Time>,
+    ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
+    where
+        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+    {
+        let Tallied { bounded: people, key, value, question, domain, stated } = self;
+        if let Some(refused) = people.refused.clone() {
+            return Err(refused.into());
+        }
+        let schedule =
+            people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
+        let (question, limits) = (question?, *people.limits());
+        let ready = mechanism.ready(question.statistic())?;
+        let largest = ready.largest();
+        let name = people.items.context.name(office.job(), name)?;
+        let chooser = ContributionSelector::new(*office.secret());
+        let tab = Tab::new(&*people.unit, &question, &limits)?;
+
+        // Worker 0 alone has a desk, and knows what was kept.
+        let seated = || -> Result<_, RunError> {
+            let domain = office.domain(domain.as_deref(), limits.unit())?;
+            let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
+            domain.counts(charge.cost())?;
+            parts_are_priced(domain.promise(), &charge, limits.windows(), &schedule)?;
+            let (windows, account) = ((&schedule, people.windows.late), (domain.name(), domain.promise()));
+            let terms = terms(&ready.parameters(), windows, account, &charge, stated.as_ref());
+            let title = Title {
+                domain: domain.name().clone(),
+                job: office.job(),
+                version: office.version(terms.digest()),
+                name: name.clone(),
+            };
+            let waker = Waker::default();
+            let (desk, memory) = office.open(&name, &terms, waker.wake())?;
+            let remembered = match &memory {
+                Some(memory) if memory.is_foreign => Remembered::read(&memory.state).ok(),
+                Some(memory) => Some(Remembered::read(&memory.state)?),
+                None => None,
+            };
+            let own = remembered.as_ref().is_some_and(|remembered| remembered.version == title.version);
+            // What another version kept is inherited as far as it can be read, or not at all.
+            if let Some(kept) =
+                remembered.as_ref().and_then(|remembered| remembered.mechanism).filter(|_| own)
+            {
+                ready.accepts(kept)?;
+            }
+            // Another version has paid anew, and counts anew.
+            let counters = |tab| match (&remembered, &memory) {
+                (Some(Remembered { pages: Some(pages), through, .. }), Some(memory)) if own => {
+                    Ledgered::read(tab, *pages, memory, *through)
+                }
+                _ => {
+                    let former = remembered.as_ref().and_then(|remembered| remembered.pages);
+                    Ok(Ledgered::new(tab, former, memory.as_ref()))
+                }
+            };
+            let counters = tab.clone().map(counters).transpose()?;
+            let restored =
+                counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
+            let promise = domain.promise().briefly(ready.cost(), in_words).into();
+            let ready = Arc::new(ready);
+            let telling = PreparedRelease {
+                ready,
+                title: title.clone(),
+                promise,
+                charge,
+                schedule: schedule.clone(),
+                counters,
+            };
+            let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), telling);
+            Ok(((plan, desk, waker), restored))
+        };
+        let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
+            Ok(seat) => seat.unzip(),
+            // The others do not know of it: without the operators that they have, they would not find their channels.
+            Err(failure) => {
+                people.items.context.shared.fail(failure);
+                (None, None)
+            }
+        };
+
+        let counters = tab.map(|tab| (Admission::new(tab), told_once(scope, restored.unwrap_or_default())));
+        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
+        let reading = RecordReading {
+            unit: Rc::clone(&people.unit),
+            time: Rc::clone(&people.time),
+            key,
+            value,
+            records: PhantomData,
+        };
+        let question = match largest {
+            Some(people) => question.of_the_largest(people),
+            None => question,
+        };
+        let cap = question.cap(&limits)?;
+        let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule, late));
+        let parts = bounded(people.gathered(&chooser), panes, counters);
+        let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
+            Fed { stream: parts, context: Rc::clone(&people.items.context) };
+        Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
+    }
+}
+
+/// Refuses what has no price where a span of time holds a part of a window.
+fn parts_are_priced(
+    promise: Promise,
+    charge: &Charge,
+    windows: Option<u64>,
+    schedule: &Schedule,
+) -> Result<(), Invalid> {
+    if !matches!(promise, Promise::Any(_) | Promise::Each(_)) {
+        return Ok(());
+    }
+    if windows.is_some() {
+        let remedy = "no bound of windows, or a promise over a lifetime: who leaves a window is counted in another one, which \
+                      no price of a span of time covers";
+        return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
+    }
+    // Where many windows are inside of aligned spans, the first one that is not is refused by the ledger.
+    let cut = match charge {
+        Charge::Once { life, .. } => promise.cuts(*life),
+        Charge::Cost(_) => (0..schedule.count().min(1_000))
+            .filter_map(|number| schedule.window(number))
+            .any(|window| promise.cuts(window)),
+    };
+    if cut { charge.cost().partial().map(drop) } else { Ok(()) }
+}
+
+/// What worker 0 tells the others once, before anything is closed.
+fn told_once<'scope>(scope: Scope<'scope, Time>, known: Vec<Restored>) -> StreamVec<'scope, Time, Restored> {
+    known.to_stream(scope)
+}

@@ -1,0 +1,408 @@
+//! Questions that become rows: looked up, counted where they have none, and sealed.
+//!
+//! *questions → (worker 0) → gate: look up → known: release; unknown: every worker → what each has counted → (worker 0) →
+//! gate: draw, seal, read back → release.* A question that was answered before costs a look-up and no counting.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::driver::{Context, Fed, ProcessShared};
+use crate::dataflow::engine::{
+    Activator, Capability, CapacityContainerBuilder, Concat, Exchange, Operator, OperatorBuilder,
+    OutputBuilder, Pipeline, Probing, StreamVec,
+};
+use crate::dataflow::release::LeavingRelease;
+use crate::dataflow::release::deliver::{SharedDesk, lock};
+use crate::dataflow::release::operator::{ReleaseBackend, Waker};
+use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
+use crate::invalid::Invalid;
+use crate::ledger;
+use crate::ledger::{Digest, Row};
+use crate::mechanisms::queries::{MatchedTotals, Query};
+use crate::time::Time;
+
+/// What both operators of worker 0 know: the one that seeks, and the one that seals.
+type AtDesk<A> = Rc<RefCell<QuerySequencer<A>>>;
+
+// Where each question stands: no streams, and no capabilities but their names.
+
+/// How the questions of one sentence are answered.
+pub(in crate::dataflow) trait QueryAnswering: 'static {
+    /// Which version of the data a question names that came when its source had declared `given`.
+    ///
+    /// # Errors
+    /// Names what makes it a question that cannot be answered. Nothing of the data is in reach.
+    fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid>;
+
+    /// When that version is complete.
+    fn close(&self, version: u64) -> Time;
+
+    /// The name under which its answer stands in the ledger.
+    fn release(&self, question: &Query) -> ledger::ReleaseId;
+
+    /// What everybody has counted, with the mechanism that will noise it.
+    fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest;
+}
+
+/// A question that is to be counted: of which version, and under which name its answer will stand.
+#[derive(Clone, Serialize, Deserialize)]
+pub(in crate::dataflow) struct Posed {
+    pub(in crate::dataflow) id: [u8; 32],
+    pub(in crate::dataflow) question: Query,
+    pub(in crate::dataflow) version: u64,
+}
+
+/// A question that was not answered, and why: nothing was counted, drawn or paid for it.
+#[derive(Clone, Debug)]
+pub struct Unanswered {
+    question: Box<Query>,
+    why: Invalid,
+}
+
+impl Unanswered {
+    /// The question.
+    pub fn question(&self) -> &Query {
+        &self.question
+    }
+
+    /// What is wrong with it.
+    pub fn why(&self) -> &Invalid {
+        &self.why
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "question {} of {}: {}", self.question.id(), self.question.analyst(), self.why)
+    }
+}
+
+/// A row, how its budget stands, and how long it took.
+type QueryOutcome = (Row, BudgetStatus, Option<Duration>);
+
+/// What an operator is to do about a release.
+pub(super) enum QueryAction {
+    /// Have it counted.
+    Pose(Posed),
+    /// Let it leave.
+    Leave(Box<QueryOutcome>),
+    /// Nothing is told here.
+    Drop(Digest),
+}
+
+enum QueryStage {
+    /// The gate looks whether it was answered before.
+    Sought(Posed),
+    /// The workers count.
+    Counting { posed: Posed, found: MatchedTotals, missing: usize },
+    /// It is with the gate.
+    Sealing(Instant),
+}
+
+/// What worker 0 knows of the questions of one sentence.
+pub(super) struct QuerySequencer<A> {
+    answering: A,
+    desk: SharedDesk,
+    shared: Arc<ProcessShared>,
+    workers: usize,
+    stages: HashMap<Digest, QueryStage>,
+    /// For the operator that seeks, and for the one that seals.
+    seeking: VecDeque<QueryAction>,
+    sealing: VecDeque<QueryAction>,
+}
+
+impl<A: QueryAnswering> QuerySequencer<A> {
+    pub(super) fn new(
+        answering: A,
+        desk: Box<dyn ReleaseBackend>,
+        shared: Arc<ProcessShared>,
+        workers: usize,
+    ) -> QuerySequencer<A> {
+        let (stages, seeking, sealing) = Default::default();
+        let desk = Arc::new(Mutex::new(desk));
+        QuerySequencer { answering, desk, shared, workers, stages, seeking, sealing }
+    }
+
+    /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking twice is asking
+    /// once.
+    pub(super) fn ask(&mut self, question: Query, given: Time) -> Result<Option<(Digest, Time)>, Unanswered> {
+        let version = match self.answering.version(&question, given) {
+            Ok(version) => version,
+            Err(why) => return Err(Unanswered { question: question.into(), why }),
+        };
+        let release = self.answering.release(&question);
+        let id = release.id();
+        if self.shared.is_over() || self.stages.contains_key(&id) {
+            return Ok(None);
+        }
+        self.stages.insert(id, QueryStage::Sought(Posed { id: *id.bytes(), question, version }));
+        self.shared.awaits(0, 1);
+        lock(&self.desk).seek(release);
+        Ok(Some((id, self.answering.close(version).max(given))))
+    }
+
+    /// Takes in what one worker has counted; the last of them sends it to the gate.
+    pub(super) fn count(&mut self, id: Digest, part: MatchedTotals) {
+        let Some(QueryStage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
+        *found += part;
+        *missing -= 1;
+        if *missing > 0 || self.shared.is_over() {
+            return;
+        }
+        let sealing = QueryStage::Sealing(Instant::now());
+        let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
+        self.shared.awaits(0, 1);
+        let request = self.answering.request(posed, found);
+        if let Err(trouble) = lock(&self.desk).submit(request) {
+            self.shared.fail(trouble.into());
+        }
+    }
+
+    /// Hears what the gate has to say.
+    pub(super) fn hear(&mut self) {
+        loop {
+            let heard = lock(&self.desk).hear();
+            match heard {
+                None => return,
+                Some(GateEvent::Halted(doubt)) => {
+                    let why = lock(&self.desk).why(doubt);
+                    return self.shared.fail(why.into());
+                }
+                Some(GateEvent::Absent(id)) => self.absent(id),
+                Some(GateEvent::Withheld(row)) => {
+                    let id = row.release().id();
+                    self.settle(id, QueryAction::Drop(id));
+                }
+                Some(GateEvent::Row(row, standing)) => {
+                    let id = row.release().id();
+                    let took = match self.stages.get(&id) {
+                        Some(QueryStage::Sealing(since)) => Some(since.elapsed()),
+                        _ => None,
+                    };
+                    self.settle(id, QueryAction::Leave(Box::new((*row, *standing, took))));
+                }
+            }
+        }
+    }
+
+    fn absent(&mut self, id: Digest) {
+        let Some(QueryStage::Sought(posed)) = self.stages.remove(&id) else { return };
+        self.shared.awaits(1, 0);
+        let missing = self.workers;
+        self.stages.insert(
+            id,
+            QueryStage::Counting { posed: posed.clone(), found: MatchedTotals::default(), missing },
+        );
+        self.seeking.push_back(QueryAction::Pose(posed));
+    }
+
+    /// It has its row: whoever holds the time of its answer hears of it.
+    fn settle(&mut self, id: Digest, word: QueryAction) {
+        let stage = self.stages.remove(&id);
+        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing(_))) {
+            self.shared.awaits(1, 0);
+        }
+        match stage {
+            Some(QueryStage::Sought(_)) => self.seeking.push_back(word),
+            // One that nobody asked for was sealed by a former process, and not delivered.
+            _ => self.sealing.push_back(word),
+        }
+    }
+
+    /// What the operator that seeks is to do. After a failure nothing leaves.
+    pub(super) fn for_seeking(&mut self) -> Option<QueryAction> {
+        self.seeking.pop_front().filter(|_| !self.shared.has_failed())
+    }
+
+    /// What the operator that seals is to do.
+    pub(super) fn for_sealing(&mut self) -> Option<QueryAction> {
+        self.sealing.pop_front().filter(|_| !self.shared.has_failed())
+    }
+
+    pub(super) fn has_word_for_sealing(&self) -> bool {
+        !self.sealing.is_empty()
+    }
+
+    /// A row that leaves.
+    pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
+        self.shared.tell(outcome.0.fate());
+        LeavingRelease::new(outcome, &self.desk, &self.shared)
+    }
+}
+
+// The operator that seeks: every question goes to worker 0, and from there to the gate, which knows whether it was
+// answered before. One that was not goes on to all workers.
+
+/// What becomes of questions at first.
+pub(in crate::dataflow) struct Sought<'scope, A> {
+    /// Those that must be counted, each for every worker.
+    pub(in crate::dataflow) posed: StreamVec<'scope, Time, (u64, Posed)>,
+    /// Those that were answered before.
+    pub(super) releases: StreamVec<'scope, Time, LeavingRelease>,
+    /// Those that cannot be answered.
+    pub(in crate::dataflow) unanswered: StreamVec<'scope, Time, Unanswered>,
+    /// Of worker 0.
+    pub(super) clerk: Option<AtDesk<A>>,
+    /// Wakes the operator that seals.
+    pub(super) seal: Wakes,
+}
+
+/// The times of an answer: of the question on its way to the workers, and of its release.
+struct HeldTimes {
+    posed: Capability<Time>,
+    release: Capability<Time>,
+}
+
+/// Seeks questions where their desk is, on worker 0.
+pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
+    questions: Fed<'scope, Query>,
+    at_desk: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
+) -> Sought<'scope, A> {
+    let Fed { stream, context } = questions;
+    let scope = stream.scope();
+    let workers = scope.peers();
+    // What an input sends waits on this side of an exchange, for more to fill a message with, until its source declares
+    // something. What an operator sends leaves at once, and whoever asks may wait for the answer before asking more.
+    let stream = stream.unary(Pipeline, "Ask", |_, _| {
+        move |input, output| {
+            input.for_each(|time, batch| output.session(&time).give_container(batch));
+        }
+    });
+    let mut builder = OperatorBuilder::new("Seek".to_owned(), scope);
+    let mut input = builder.new_input(stream, Exchange::new(|_: &Query| 0));
+    let (posed, posed_stream) = builder.new_output::<Vec<(u64, Posed)>>();
+    let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
+    let (refused, refused_stream) = builder.new_output::<Vec<Unanswered>>();
+    let mut posed = OutputBuilder::<_, CapacityContainerBuilder<Vec<(u64, Posed)>>>::from(posed);
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
+    let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
+
+    let address = builder.operator_info().address;
+    let clerk = at_desk.map(|(answering, desk, waker)| {
+        waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
+        Rc::new(RefCell::new(QuerySequencer::new(answering, desk, Arc::clone(&context.shared), workers)))
+    });
+    let (at_desk, seal) = (clerk.clone(), Wakes::default());
+    let wakes = seal.clone();
+    builder.build(move |_| {
+        let mut held: HashMap<Digest, HeldTimes> = HashMap::new();
+        move |_| {
+            let Some(clerk) = &at_desk else {
+                // Nothing is sent to the other workers.
+                return input.for_each(|_, _| {});
+            };
+            let mut clerk = clerk.borrow_mut();
+            let (mut posed, mut releases) = (posed.activate(), releases.activate());
+            let mut refused = refused.activate();
+            input.for_each(|capability, batch| {
+                let Some(given) = capability.least().copied() else { return };
+                for question in batch.drain(..) {
+                    match clerk.ask(question, given) {
+                        Ok(Some((id, time))) => {
+                            let (posed, release) =
+                                (capability.delayed(&time, 0), capability.delayed(&time, 1));
+                            held.insert(id, HeldTimes { posed, release });
+                        }
+                        Ok(None) => {}
+                        Err(unanswered) => refused.session(&capability.delayed(&given, 2)).give(unanswered),
+                    }
+                }
+            });
+            clerk.hear();
+            while let Some(word) = clerk.for_seeking() {
+                match word {
+                    QueryAction::Pose(question) => {
+                        if let Some(HeldTimes { posed: capability, .. }) = held.remove(&Digest(question.id)) {
+                            let everywhere = (0..workers as u64).map(|worker| (worker, question.clone()));
+                            posed.session(&capability).give_iterator(everywhere);
+                        }
+                    }
+                    QueryAction::Leave(outcome) => {
+                        if let Some(HeldTimes { release, .. }) = held.remove(&outcome.0.release().id()) {
+                            releases.session(&release).give(clerk.leaving(*outcome));
+                        }
+                    }
+                    QueryAction::Drop(id) => drop(held.remove(&id)),
+                }
+            }
+            if clerk.has_word_for_sealing() {
+                wakes.wake();
+            }
+        }
+    });
+    Sought { posed: posed_stream, releases: release_stream, unanswered: refused_stream, clerk, seal }
+}
+
+// The operator that seals: what every worker has counted goes to worker 0, and with the last of it to the gate.
+
+/// Wakes the operator once it is there.
+#[derive(Clone, Default)]
+pub(super) struct Wakes(Rc<OnceCell<Activator>>);
+
+impl Wakes {
+    pub(super) fn wake(&self) {
+        if let Some(activator) = self.0.get() {
+            activator.activate();
+        }
+    }
+}
+
+/// Releases what was counted, and what was answered before.
+pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
+    counted: StreamVec<'scope, Time, ([u8; 32], MatchedTotals)>,
+    sought: Sought<'scope, A>,
+    context: &Context,
+) -> StreamVec<'scope, Time, LeavingRelease> {
+    let Sought { releases: before, clerk, seal, .. } = sought;
+    let scope = counted.scope();
+    let mut builder = OperatorBuilder::new("Seal".to_owned(), scope);
+    let mut input = builder.new_input(counted, Exchange::new(|_: &([u8; 32], MatchedTotals)| 0));
+    let (releases, stream) = builder.new_output::<Vec<LeavingRelease>>();
+    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
+    let address = builder.operator_info().address;
+    // It was made for this operator.
+    let _ = seal.0.set(scope.activator_for(Rc::clone(&address)));
+
+    builder.build(move |mut capabilities| {
+        // For what a former process has sealed and not delivered: all of it is told when the desk is opened.
+        let mut first = clerk.is_some().then(|| capabilities.pop()).flatten();
+        drop(capabilities);
+        let mut held: HashMap<Digest, Capability<Time>> = HashMap::new();
+        move |_| {
+            let Some(clerk) = &clerk else {
+                return input.for_each(|_, _| {});
+            };
+            let mut clerk = clerk.borrow_mut();
+            input.for_each(|capability, batch| {
+                let Some(own) = capability.retain_least(0) else { return };
+                for (id, found) in batch.drain(..) {
+                    let id = Digest(id);
+                    held.entry(id).or_insert_with(|| own.clone());
+                    clerk.count(id, found);
+                }
+            });
+            clerk.hear();
+            let mut releases = releases.activate();
+            while let Some(word) = clerk.for_sealing() {
+                match word {
+                    QueryAction::Leave(outcome) => {
+                        let own = held.remove(&outcome.0.release().id());
+                        if let Some(capability) = own.as_ref().or(first.as_ref()) {
+                            releases.session(capability).give(clerk.leaving(*outcome));
+                        }
+                    }
+                    QueryAction::Drop(id) => drop(held.remove(&id)),
+                    QueryAction::Pose(_) => {}
+                }
+            }
+            first = None;
+        }
+    });
+    stream.concat(before).probe_with(&context.probe(false))
+}

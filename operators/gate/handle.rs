@@ -1,0 +1,378 @@
+//! The faces of the gate: one for a process, and a desk for each of its statistics.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+
+use super::opening;
+use super::opening::Opening;
+use super::request::{GateEvent, HaltReason, ReleaseRequest};
+use super::state::{Guest, Memory};
+use super::thread::{GateMessage, Halted};
+use crate::accounting::PrivacyUnit;
+use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
+
+/// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
+///
+/// Where a mechanism panics, the thread ends: desks hear nothing more, and nothing more is released.
+#[derive(Debug)]
+pub struct Gate {
+    job: Name,
+    version: u32,
+    key: LedgerKey,
+    domains: Vec<AccountSpec>,
+    /// Who one person is to this job, where it says so.
+    person: Option<String>,
+    messages: Option<Sender<GateMessage>>,
+    thread: Option<JoinHandle<()>>,
+    halted: Halted,
+}
+
+impl Gate {
+    /// Opens a ledger for a job; [`Opening`] has settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Opening::open`].
+    pub fn open(ledger: impl AsRef<Path>, job: &str) -> Result<Gate, LedgerError> {
+        Opening::new(ledger, job)?.open()
+    }
+
+    /// For a process that does not hold worker 0: its windows are released by the one that does. Both must hold the same
+    /// key.
+    ///
+    /// # Errors
+    ///
+    /// As [`LedgerKey::open`], and if `job` is no name.
+    pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
+        let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
+        let (domains, halted) = (Vec::new(), Halted::default());
+        Ok(Gate { job, version: 1, key, domains, person: None, messages: None, thread: None, halted })
+    }
+
+    /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a gate
+    /// [elsewhere](Gate::elsewhere): one that opens a ledger is told [before](Opening::version).
+    #[must_use]
+    pub fn with_version(mut self, version: u32) -> Gate {
+        self.version = version;
+        self
+    }
+
+    /// Whether the ledger is held by another process.
+    pub fn is_elsewhere(&self) -> bool {
+        self.messages.is_none()
+    }
+
+    pub(super) fn new(
+        (job, version): (Name, u32),
+        key: LedgerKey,
+        (domains, person): (Vec<AccountSpec>, Option<String>),
+        messages: Sender<GateMessage>,
+        (thread, halted): (JoinHandle<()>, Halted),
+    ) -> Gate {
+        let (messages, thread) = (Some(messages), Some(thread));
+        Gate { job, version, key, domains, person, messages, thread, halted }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Name {
+        &self.job
+    }
+
+    /// Which version of the job.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The secret beside the ledger.
+    pub fn key(&self) -> &LedgerKey {
+        &self.key
+    }
+
+    /// The budgets of the ledger, as they were when it was opened.
+    pub fn domains(&self) -> &[AccountSpec] {
+        &self.domains
+    }
+
+    /// The budget of this name; where none is named, the only one that protects this unit. A ledger may protect persons
+    /// by one domain and single records by another, and neither stands for the other.
+    ///
+    /// # Errors
+    ///
+    /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
+    /// that [is elsewhere](Gate::is_elsewhere) knows of none.
+    pub fn domain(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
+        opening::find(&self.domains, named, unit, self.person.as_deref())
+    }
+
+    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are its
+    /// [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the gate's thread: once at first, and whenever there
+    /// is something to hear.
+    ///
+    /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A second desk of
+    /// the same name takes the place of the first. One of a gate [elsewhere](Gate::elsewhere) is a desk at which nothing
+    /// is ever told.
+    ///
+    /// # Errors
+    ///
+    /// [`TroubleKind::Refused`] where this version of the job has opened the statistic with other parameters, as
+    /// [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept, which halts
+    /// the gate. A gate that has halted says why.
+    ///
+    /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
+    /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
+    /// [`Ledger::agree`]: crate::ledger::Ledger::agree
+    pub fn desk(
+        &self,
+        name: &Name,
+        parameters: impl Into<VersionTerms>,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<GateHandle, LedgerError> {
+        let (outbox, told) = unbounded();
+        let (domains, messages) = (self.domains.clone(), self.messages.clone());
+        let mut memory = None;
+        if let Some(messages) = &messages {
+            let guest = Guest { name: name.clone(), version: self.version, terms: parameters.into() };
+            let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
+            let (answer, answered) = bounded(1);
+            // Where the thread has ended or ends, the question is dropped, and the way back with it.
+            let _ = messages.send(GateMessage::Desk(guest, listener, answer));
+            memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
+        }
+        let listens = Cell::new(false);
+        Ok(GateHandle { domains, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
+    }
+
+    /// Says that some input will never be complete: nothing is sealed from now on.
+    pub fn halt(&self) {
+        self.halter()();
+    }
+
+    /// The same, to be said later by whoever notices.
+    pub(crate) fn halter(&self) -> impl Fn() + Send + 'static {
+        let messages = self.messages.clone();
+        move || {
+            if let Some(messages) = &messages {
+                let _ = messages.send(GateMessage::Halt);
+            }
+        }
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if let Some(messages) = self.messages.take() {
+            let _ = messages.send(GateMessage::Close);
+        }
+        if let Some(thread) = self.thread.take() {
+            // A panic of a mechanism has ended the thread, and with it all releases.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why a gate stopped: as it was kept, or this doubt where nothing was.
+fn why(halted: &Halted, doubt: HaltReason) -> LedgerError {
+    halted.get().map_or_else(|| doubt.into(), LedgerError::from)
+}
+
+/// Who hears about a statistic.
+pub(super) struct Listener {
+    outbox: Option<Sender<GateEvent>>,
+    wake: Box<dyn Fn() + Send>,
+}
+
+impl Listener {
+    pub(super) fn tell(&self, told: GateEvent) {
+        if let Some(outbox) = &self.outbox {
+            // A desk that is gone hears nothing.
+            let _ = outbox.send(told);
+        }
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        (self.wake)();
+    }
+}
+
+/// Whoever waits for news learns that there will be none.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.outbox = None;
+        (self.wake)();
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+/// Where one statistic asks for its releases and hears of them.
+pub struct GateHandle {
+    domains: Vec<AccountSpec>,
+    messages: Option<Sender<GateMessage>>,
+    told: Receiver<GateEvent>,
+    memory: Option<Memory>,
+    /// True once the gate knows that this desk listens.
+    listens: Cell<bool>,
+    halted: Halted,
+}
+
+/// What a statistic keeps is as secret as what it counts.
+impl fmt::Debug for GateHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("domains", &self.domains).finish_non_exhaustive()
+    }
+}
+
+impl GateHandle {
+    /// What the statistic had kept when this desk was opened, in whichever version of the job; once, since it may be
+    /// large and is a secret. Erased when it is dropped.
+    pub fn take_memory(&mut self) -> Option<Memory> {
+        self.memory.take()
+    }
+
+    /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it
+    /// is on its way is asking once. Windows of a release are asked for in the order of their ends: one without a row that
+    /// ends before another that is settled in this version, or with it, is skipped.
+    ///
+    /// # Errors
+    ///
+    /// If the domain is unknown, or cannot count the charge; neither depends on data.
+    pub fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
+        let wanted = &request.release.domain;
+        let domain = self.domains.iter().find(|domain| domain.name() == wanted);
+        let domain = domain.ok_or_else(|| {
+            LedgerError::refused(format!("domain {wanted}: the ledger has none of that name"))
+        })?;
+        domain.counts(request.charge.cost())?;
+        self.send(GateMessage::Wanted(request));
+        Ok(())
+    }
+
+    /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
+    /// and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way nothing is told but its row.
+    pub fn seek(&self, release: ReleaseId) {
+        self.send(GateMessage::Sought(release));
+    }
+
+    /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
+    pub fn miss(&self, release: ReleaseId) {
+        self.send(GateMessage::Missed(release));
+    }
+
+    /// Says that the line of this row has left.
+    pub fn delivered(&self, row: &Row) {
+        self.send(GateMessage::Delivered(row.release().id()));
+    }
+
+    /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first time, and never
+    /// after it. A gate that is gone says [`HaltReason::Ended`].
+    pub fn hear(&self) -> Option<GateEvent> {
+        self.listen();
+        match self.told.try_recv() {
+            Ok(told) => Some(told),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(GateEvent::Halted(HaltReason::Ended)),
+        }
+    }
+
+    /// Returns why the gate stopped, after it said [`GateEvent::Halted`]: the doubt, and what the ledger said.
+    pub fn why(&self, doubt: HaltReason) -> LedgerError {
+        why(&self.halted, doubt)
+    }
+
+    /// What the gate says next; `None` once it will say nothing more.
+    pub fn wait(&self) -> Option<GateEvent> {
+        self.listen();
+        self.told.recv().ok()
+    }
+
+    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: an operator that hears nothing
+    /// in its first step takes it that there is nothing.
+    fn listen(&self) {
+        if !self.listens.replace(true) {
+            let (given, until_given) = bounded(0);
+            self.send(GateMessage::Listening(given));
+            // It ends when the gate drops its side.
+            let _ = until_given.recv();
+        }
+    }
+
+    fn send(&self, message: GateMessage) {
+        if let Some(messages) = &self.messages {
+            // A gate that has halted hears nothing; it has said so.
+            let _ = messages.send(message);
+        }
+    }
+}
+
+// Who hears of what: one desk a statistic, and what was told while there was none.
+//
+// Desks are opened one after another, and rows of former processes wait for them: all of these rows are given in the order of
+// the ledger once the first desk listens, so that lines that leave again come in the order in which they left first.
+
+/// By the name of the statistic.
+#[derive(Default)]
+pub(super) struct Listeners {
+    seated: HashMap<Name, Listener>,
+    /// The number of rows given to a listener so far.
+    given: u64,
+    unheard: HashMap<Name, Vec<GateEvent>>,
+    /// Rows and words for statistics that have a listener, until the first of them listens.
+    held: Vec<(Name, GateEvent)>,
+    listening: bool,
+}
+
+impl Listeners {
+    /// Gives a statistic its listener, who first hears of what was told before, if it is still of interest.
+    pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
+        listener.wake();
+        self.seated.insert(name.clone(), listener);
+        let before = self.unheard.remove(&name).into_iter().flatten();
+        before.filter(of_interest).for_each(|told| self.tell(name.clone(), told));
+    }
+
+    pub(super) fn tell(&mut self, name: Name, told: GateEvent) {
+        match self.seated.get(&name) {
+            Some(listener) if self.listening => listener.tell(numbered(told, &mut self.given)),
+            Some(_) => self.held.push((name, told)),
+            None => self.unheard.entry(name).or_default().push(told),
+        }
+    }
+
+    /// Gives what is held for desks, rows in the order of the ledger, and holds nothing from now on.
+    pub(super) fn listen(&mut self) {
+        self.listening = true;
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(|(_, told)| match told {
+            GateEvent::Row(row, _) | GateEvent::Withheld(row) => row.sequence(),
+            GateEvent::Absent(_) | GateEvent::Halted(_) => i64::MAX,
+        });
+        held.into_iter().for_each(|(name, told)| self.tell(name, told));
+    }
+
+    pub(super) fn halt(&self, doubt: HaltReason) {
+        self.seated.values().for_each(|listener| listener.tell(GateEvent::Halted(doubt)));
+    }
+}
+
+/// A row with its number, counted in `next`; anything else as it is.
+fn numbered(told: GateEvent, next: &mut u64) -> GateEvent {
+    match told {
+        GateEvent::Row(row, mut standing) => {
+            standing.order = *next;
+            *next += 1;
+            GateEvent::Row(row, standing)
+        }
+        other => other,
+    }
+}

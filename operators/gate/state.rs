@@ -1,0 +1,230 @@
+//! Seals what mechanisms keep: the ledger stores it and cannot read it, and no state fits in another's place.
+
+use std::fmt;
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use zeroize::Zeroizing;
+
+use super::request;
+use super::request::Noted;
+use crate::ledger::{
+    Claim, Digest, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Note, State, VersionTerms,
+};
+
+/// The length of a nonce: long enough to be drawn at random for every seal.
+const NONCE: usize = 24;
+
+/// Whose state it is: a job's, and which of its statistics'.
+pub(super) type StatisticRef<'a> = (&'a Name, &'a Name);
+
+/// What seals and opens states of one ledger.
+pub(super) struct StateCipher {
+    cipher: XChaCha20Poly1305,
+    ledger: Digest,
+}
+
+impl StateCipher {
+    pub(super) fn new(key: &LedgerKey, ledger: Digest) -> StateCipher {
+        let key = key.derive("discreet-dataflow 2026 mechanism state");
+        StateCipher { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
+    }
+
+    /// The state that follows version `after`, and what is noted beside it; `None` where there is no randomness.
+    pub(super) fn seal(
+        &self,
+        of: StatisticRef<'_>,
+        after: i64,
+        state: &[u8],
+        note: Option<&Noted>,
+    ) -> Option<State> {
+        let version = after + 1;
+        let held = self.sealed(&place(&self.ledger, of, version), state)?;
+        let noted = |note: &Noted| {
+            let held = self.sealed(&place_of_note(&self.ledger, of, note.place), &note.text)?;
+            Some(Note { place: note.place, since: note.since, held })
+        };
+        let note = match note {
+            Some(note) => Some(noted(note)?),
+            None => None,
+        };
+        Some(State { version, held, note })
+    }
+
+    /// The state in clear; `None` where it was sealed by another key, for another place, or changed since.
+    pub(super) fn open(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
+        self.opened(&place(&self.ledger, of, state.version), &state.held)
+    }
+
+    /// The same of a note at this place.
+    pub(super) fn open_note(&self, of: StatisticRef<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        self.opened(&place_of_note(&self.ledger, of, at), held)
+    }
+
+    fn sealed(&self, place: &[u8], clear: &[u8]) -> Option<Vec<u8>> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).ok()?;
+        let payload = Payload { msg: clear, aad: place };
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
+        Some([&nonce[..], &sealed].concat())
+    }
+
+    fn opened(&self, place: &[u8], held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, sealed) = held.split_first_chunk::<NONCE>()?;
+        let payload = Payload { msg: sealed, aad: place };
+        self.cipher.decrypt(&XNonce::from(*nonce), payload).ok().map(Zeroizing::new)
+    }
+}
+
+/// Names are of a fixed alphabet without `/`, so no two places read alike.
+fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64) -> Vec<u8> {
+    format!("{ledger}/{job}/{name}/{version}").into_bytes()
+}
+
+fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> Vec<u8> {
+    format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
+}
+
+// What a statistic kept, and what must be so before it gets a desk.
+
+/// The newest state of a statistic, in clear.
+pub(super) struct KeptState {
+    /// How often it has changed.
+    pub(super) version: i64,
+    pub(super) state: Zeroizing<Vec<u8>>,
+}
+
+/// All that a statistic kept, in clear: its newest state, and what was noted beside it, each with its place. Erased when it is
+/// dropped.
+#[derive(Default)]
+pub struct Memory {
+    /// The newest state.
+    pub state: Zeroizing<Vec<u8>>,
+    /// Notes with their places, in order.
+    pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
+    /// Whether another version of the job has kept it, perhaps of another statistic: what cannot be read of it is nothing.
+    pub is_foreign: bool,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// A statistic that is about to be released from.
+#[derive(Debug)]
+pub(super) struct Guest {
+    /// Which of the job's.
+    pub(super) name: Name,
+    /// The version of the job.
+    pub(super) version: u32,
+    /// Everything that the version binds.
+    pub(super) terms: VersionTerms,
+}
+
+/// Holds the job's version to its parameters, and reads what the statistic kept.
+///
+/// # Errors
+///
+/// [`LedgerErrorKind::Refused`] where the version had other parameters; everything else is a doubt of the whole gate.
+pub(super) fn welcome(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    vault: &StateCipher,
+    Guest { name, version, terms }: &Guest,
+) -> Result<Option<Memory>, LedgerError> {
+    let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
+        // An answer, and no reason to ask again.
+        Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(Err(trouble)),
+        asked => asked.map(Ok),
+    };
+    request::ask(ledger, claim, agree)??;
+    let Some(kept) = kept(ledger, claim, vault, name)? else { return Ok(None) };
+    let job = claim.job();
+    let own = Digest::of_version(*version, terms.digest());
+    let keeper = request::ask(ledger, claim, |ledger| ledger.keeper(job, name))?;
+    let notes = request::ask(ledger, claim, |ledger| ledger.notes(job, name))?;
+    let open = |(place, held): (i64, Vec<u8>)| {
+        let text = vault.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
+        Ok((place, text))
+    };
+    Ok(Some(Memory {
+        state: kept.state,
+        notes: notes.into_iter().map(open).collect::<Result<_, LedgerError>>()?,
+        is_foreign: keeper != Some(own),
+    }))
+}
+
+/// What a statistic of this job kept.
+///
+/// # Errors
+///
+/// If it cannot be read, or not be opened: to go on without it would be to draw again what was drawn.
+pub(super) fn kept(
+    ledger: &mut Ledger,
+    claim: &Claim,
+    vault: &StateCipher,
+    name: &Name,
+) -> Result<Option<KeptState>, LedgerError> {
+    let job = claim.job();
+    let Some(sealed) = request::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
+        return Ok(None);
+    };
+    let opened = vault.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
+    Ok(Some(KeptState { version: sealed.version, state: opened }))
+}
+
+fn unopened(name: &Name, job: &Name) -> LedgerError {
+    LedgerError::doubt(format!(
+        "key: it does not open what {name} of job {job} has kept; give the key that it was sealed with"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_opens_in_its_own_place_alone() {
+        let path = std::env::temp_dir().join(format!("discreet-vault-{}", std::process::id()));
+        let key = LedgerKey::create(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let other_key = LedgerKey::create(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+
+        let name = |text| Name::new("name", text).unwrap();
+        let [web, by_path, other] = ["web", "by_path", "other"].map(name);
+        let own = (&web, &by_path);
+        let vault = StateCipher::new(&key, Digest::of(b"ledger"));
+        let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
+        let state = vault.seal(own, 4, b"what is kept", Some(&note)).unwrap();
+        let noted = state.note.clone().unwrap();
+        assert_eq!((noted.place, noted.since), (3, 1));
+        assert_eq!(vault.open_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
+        assert!(vault.open_note(own, 4, &noted.held).is_none(), "a note in another's place");
+        assert!(vault.open_note((&web, &other), 3, &noted.held).is_none());
+        assert!(vault.open_note(own, 5, &state.held).is_none(), "a state for a note");
+        assert_eq!(vault.open(own, &state).unwrap()[..], b"what is kept"[..]);
+        assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
+        assert_ne!(
+            vault.seal(own, 4, b"what is kept", None).unwrap().held,
+            state.held,
+            "a nonce was used twice"
+        );
+
+        assert!(vault.open((&other, &by_path), &state).is_none());
+        assert!(vault.open((&web, &other), &state).is_none());
+        assert!(vault.open(own, &State { version: 6, ..state.clone() }).is_none());
+        assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
+        assert!(StateCipher::new(&key, Digest::of(b"another")).open(own, &state).is_none());
+        for byte in 0..state.held.len() {
+            let mut held = state.held.clone();
+            held[byte] ^= 1;
+            assert!(
+                vault.open(own, &State { version: 5, held, note: None }).is_none(),
+                "byte {byte} was changed unnoticed"
+            );
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Checks between the tables of a job file, each of which is valid by itself, and the budget account that
+//! follows from all of them.
+
+use super::every::Every;
+use super::mistake::{MistakeDetail, listed};
+use super::node::{ConfigNode, TableNode};
+use super::number::BudgetShare;
+use super::privacy::{Privacy, Protected};
+use super::release::{CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_field};
+use super::statistic::{KeysSpec, StatisticSpec};
+use super::{every, ranks};
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
+use crate::invalid::Invalid;
+use crate::job::MistakeKind;
+use crate::job::release_plan::{largest_fitting_cost, misfit};
+use crate::ledger::AccountSpec;
+use crate::time::Time;
+
+/// The tables of a job file, after each was read by itself.
+pub(super) struct Tables<'t> {
+    pub(super) from: Option<Time>,
+    pub(super) until: Option<Time>,
+    pub(super) source: &'t SourceSpec,
+    pub(super) privacy: &'t Privacy,
+    pub(super) releases: &'t [ReleaseSpec],
+}
+
+/// Checks the tables against each other; returns the budget account that they state together.
+pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<AccountSpec> {
+    let nodes = root.node("release")?.list()?;
+    let releases = || nodes.iter().zip(tables.releases);
+    times(root, tables);
+    names(root, tables, &nodes);
+    shares(tables, &nodes);
+    for (node, release) in releases() {
+        every::agree(node, release);
+        bound(node, release, &tables.privacy.privacy_unit);
+        check_noise(node, release, tables);
+        keys(node, release, tables.source);
+        edges(node, release);
+        ranks::agree(node, release, tables.privacy);
+    }
+    let domain = domain(root, tables, common_window_bound(tables, &nodes)?)?;
+    for (node, release) in releases() {
+        if let PriceSpec::Cost(words) = &release.price {
+            cost(&node.descendant(&["cost"]), words, release.bound.windows, &domain);
+        }
+    }
+    Some(domain)
+}
+
+fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
+    if let (Some(from), Some(until)) = (tables.from, tables.until)
+        && from >= until
+    {
+        root.node("job")?
+            .descendant(&["until"])
+            .conflict::<()>("a time that is not after from", "a time after from");
+    }
+    let made_up = matches!(tables.source.records, RecordFormat::Synthetic(_));
+    let timed = tables.releases.iter().any(|release| release.every != Every::All);
+    // A single window over everything has ends, too, if the job states them.
+    let ends = tables.from.is_some() || tables.until.is_some();
+    let sorted = tables.source.order == RecordOrder::Sorted;
+    if (timed || ends || sorted) && tables.source.time.is_none() && !made_up {
+        let unless = match (timed, ends) {
+            (true, _) => ": a release has windows of time",
+            (false, true) => ", or no from and until in [job]: they select records by time",
+            (false, false) => ", or order = \"any\": sorted is by time",
+        };
+        let remedy = format!("time = {{ field = .., format = .. }}{unless}");
+        root.node("source")?.record_mistake::<()>(MistakeDetail::new(
+            MistakeKind::Missing,
+            "no time",
+            remedy,
+        ));
+    }
+    Some(())
+}
+
+/// Refuses a release name that occurs twice, fields that the records never have, and a key file that is the
+/// ledger's own.
+fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<()> {
+    for (index, (node, release)) in nodes.iter().zip(tables.releases).enumerate() {
+        if let Some(first) = tables.releases[..index].iter().position(|other| other.name == release.name) {
+            let found = format!("the name of release[{}] again", first + 1);
+            node.descendant(&["name"]).conflict::<()>(found, "a name of its own");
+        }
+        let word = release.statistic.word();
+        for name in ["by", "of"] {
+            let field = node.descendant(&[word, name]);
+            if !field.is_table() {
+                check_field(tables.source, &field);
+            }
+        }
+    }
+    for path in [["privacy", "person", "field"], ["source", "id", "field"], ["source", "time", "field"]] {
+        let field = root.node(path[0])?.descendant(&path[1..]);
+        if !field.is_table() {
+            check_field(tables.source, &field);
+        }
+    }
+    if tables.privacy.key == tables.privacy.ledger {
+        root.node("privacy")?
+            .descendant(&["key"])
+            .conflict::<()>("the ledger's own file", "a file of its own");
+    }
+    Some(())
+}
+
+/// Refuses shares that sum to more than the budget, and shares of a lifetime that no number of windows
+/// divides.
+fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
+    let mut sum = 0;
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let PriceSpec::Share(share) = release.price else { continue };
+        let before = sum;
+        sum += u128::from(share.parts());
+        let whole = u128::from(BudgetShare::WHOLE.parts());
+        if before <= whole && sum > whole {
+            let remedy = "shares that come to at most 1 together";
+            node.descendant(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
+        }
+        let ends = release.every == Every::All
+            || release.running.is_some()
+            || release.bound.windows.is_some()
+            || (tables.from.is_some() && tables.until.is_some());
+        if tables.privacy.promise == Promise::Lifetime && !ends {
+            let remedy = "from and until in [job], bound.windows, or a cost instead of the share";
+            node.descendant(&["share"])
+                .conflict::<()>("a share of a lifetime among windows without end", remedy);
+        }
+    }
+}
+
+/// Refuses a contribution bound that is not stated although it could be more than 1.
+fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
+    let person = matches!(protected, Protected::Person { .. });
+    let place = node.descendant(&["bound"]);
+    let many_keys = release.statistic.grouping().is_some()
+        || matches!(release.statistic, StatisticSpec::Histogram { .. });
+    let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
+    let many_records = !one_value && !matches!(release.statistic, StatisticSpec::People(_));
+    // If windows are added up, a person's contribution is bounded over all of them together.
+    let of_all = release.running.is_some();
+    let of = if of_all { ", over all windows together" } else { "" };
+    // A person's sum is clipped to its range, whatever the number of records.
+    let unclipped = many_records && !matches!(release.statistic, StatisticSpec::Sum(..));
+    let counts = [
+        (
+            "keys",
+            release.bound.keys,
+            person && many_keys,
+            person && many_keys,
+            if of_all {
+                "how many keys a person counts in"
+            } else {
+                "how many keys of a window a person counts in"
+            },
+        ),
+        (
+            "per_key",
+            release.bound.per_key,
+            person && many_records,
+            person && unclipped,
+            "how many records a person counts with in each key",
+        ),
+    ];
+    for (name, found, may_be_many, required, what) in counts {
+        match found {
+            None if required => {
+                let remedy = format!("bound = {{ {name} = .. }}: {what}{of}");
+                place.record_mistake::<()>(MistakeDetail::new(
+                    MistakeKind::Missing,
+                    format!("no bound of {name}"),
+                    remedy,
+                ));
+            }
+            Some(_) if one_value && name == "per_key" => {
+                let remedy = "no per_key: a person is one value, of all its records";
+                place
+                    .descendant(&[name])
+                    .conflict::<()>("records a key beside the largest of people", remedy);
+            }
+            Some(2..) if !may_be_many => {
+                let remedy = "1, or nothing: there is no second one";
+                place.descendant(&[name]).conflict::<()>("more than there can be", remedy);
+            }
+            _ => {}
+        }
+    }
+    // Every mechanism refuses sensitivities above 2^40.
+    let most =
+        u64::from(release.bound.keys.unwrap_or(1)).saturating_mul(release.bound.per_key.unwrap_or(1).into());
+    if most > 1 << 40 {
+        place.conflict::<()>("keys times per_key above 2^40", "a smaller bound");
+    }
+}
+
+/// Refuses a noise distribution that the statistic does not have, and noise, partition selection or a cost
+/// that the currencies of the budget cannot pay for.
+fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>) {
+    let budget = &tables.privacy.budget;
+    let pure = budget.is_pure();
+    let runs = release.running.is_some();
+    if runs && !every::check_noise(node, release, pure) {
+        return;
+    }
+    let kinds = NoiseKind::of(&release.statistic);
+    if !kinds.contains(&release.noise) {
+        let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        let found =
+            format!("{} noise, which {} does not have", release.noise.word(), release.statistic.word());
+        node.descendant(&["noise"]).conflict::<()>(found, listed(&words));
+        return;
+    }
+    if release.noise == NoiseKind::Gaussian && pure {
+        let remedy = "\"laplace\", or a budget of rho, or of epsilon and delta";
+        node.descendant(&["noise"]).conflict::<()>("Gaussian noise under a pure budget", remedy);
+    }
+    let discovers = release.selects_partitions();
+    if discovers && budget.delta.is_none() {
+        let found = "keys to discover under a budget without a delta";
+        let remedy = "a list of keys, { file = .. }, or a budget of epsilon and delta";
+        node.descendant(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
+    }
+    let PriceSpec::Cost(cost) = &release.price else { return };
+    match (discovers, &cost.delta) {
+        (true, None) => {
+            let remedy = "the field delta beside it: what discovering keys costs";
+            node.descendant(&["cost"]).record_mistake::<()>(MistakeDetail::new(
+                MistakeKind::Missing,
+                "no delta",
+                remedy,
+            ));
+        }
+        (false, Some(_)) => {
+            let remedy = "no delta: it pays for discovering keys alone";
+            node.descendant(&["cost", "delta"]).conflict::<()>("a delta for nothing", remedy);
+        }
+        _ => {}
+    }
+    if release.noise == NoiseKind::Gaussian && cost.epsilon.is_some() {
+        let remedy = if runs { "rho" } else { "rho, or noise = \"laplace\"" };
+        node.descendant(&["cost", "epsilon"]).conflict::<()>("pure epsilon for Gaussian noise", remedy);
+    }
+}
+
+/// Refuses a file of keys that is the file of the records: a list of keys is public; the records are not.
+fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
+    let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else {
+        return;
+    };
+    let (RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place)) =
+        &source.records
+    else {
+        return;
+    };
+    if matches!(place, SourcePlace::Files(path) if path == keys) {
+        let found = "the file of the records";
+        node.descendant(&[release.statistic.word(), "keys", "file"])
+            .conflict::<()>(found, "a file of keys that are public");
+    }
+}
+
+/// Refuses edges that cannot be released exactly as written: no digit of them is rounded.
+fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
+    let StatisticSpec::Histogram { edges, .. } = &release.statistic else { return None };
+    let (index, remedy) = misfit(edges)?;
+    let entries = node.descendant(&["histogram", "edges"]).list()?;
+    entries.get(index)?.conflict("more digits than are told apart", remedy)
+}
+
+/// Returns the one number of windows in which all releases count a person, if they state one; the outer
+/// `None` means that the releases disagree.
+///
+/// A ledger has one budget account for the job: with a number of windows it holds reservations, each for all
+/// windows of a release, and without one it holds the windows themselves. So either every release reserves,
+/// or none does.
+#[expect(
+    clippy::option_option,
+    reason = "whether there is a number, and whether the releases agree, are two things"
+)]
+fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
+    let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
+    let stated = tables.releases.iter().find_map(of_windows);
+    let Some(stated) = stated else { return Some(None) };
+    let mut agree = true;
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let place = node.descendant(&["bound", "windows"]);
+        if release.running.is_some() {
+            every::refuse_window_bounds(node);
+            agree = false;
+            continue;
+        }
+        match release.bound.windows {
+            Some(_) if tables.privacy.privacy_unit == Protected::Record => {
+                place.conflict::<()>(
+                    "windows of a person beside unit = \"record\"",
+                    "no windows: a record is in those that hold its time",
+                );
+                agree = false;
+            }
+            Some(_) if tables.privacy.promise != Promise::Lifetime => {
+                let remedy = "no windows: under this promise each span of time pays for itself";
+                place.conflict::<()>("windows beside a promise about spans of time", remedy);
+                agree = false;
+            }
+            // A release that states a number is refused above.
+            None if tables.privacy.promise != Promise::Lifetime
+                || tables.privacy.privacy_unit == Protected::Record => {}
+            // A release with a single window reserves that one.
+            None if release.every == Every::All => {}
+            Some(windows) if windows == stated => {}
+            other => {
+                let found = other.map_or("no number of windows", |_| "another number of windows");
+                let remedy = format!(
+                    "windows = {stated}, as in the first release that says it: a domain has one number"
+                );
+                place.conflict::<()>(found, remedy);
+                agree = false;
+            }
+        }
+    }
+    agree.then_some(Some(stated))
+}
+
+fn domain(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<AccountSpec> {
+    let privacy = tables.privacy;
+    let place = root.node("privacy")?;
+    let charged = tables.releases.iter().any(ReleaseSpec::charges_delta);
+    let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
+    let promise = windows.map_or(privacy.promise, Promise::Windows);
+    let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);
+    place.accept(stated.and_then(|domain| match privacy.privacy_unit.person_identity() {
+        Some(person) => domain.with_person(&person),
+        None => Ok(domain),
+    }))
+}
+
+/// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.
+fn cost(place: &ConfigNode<'_>, words: &CostSpec, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
+    let amount = place.accept(cost_in_account_currency(words, domain))?;
+    let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
+    place.accept(domain.counts(&cost))?;
+    let times = windows.unwrap_or(1).into();
+    if amount.times(times).is_ok_and(|all| all.within(domain.cap())) {
+        return Some(());
+    }
+    let found = match times {
+        1 => "a cost above the whole budget".to_owned(),
+        windows => format!("a cost of which {windows} windows are above the whole budget"),
+    };
+    let fits = largest_fitting_cost(words, &amount, times, domain.cap());
+    place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
+}
+
+/// Returns the cost in the account's currency, rounded up.
+pub(super) fn cost_in_account_currency(
+    words: &CostSpec,
+    domain: &AccountSpec,
+) -> Result<PrivacyCost, Invalid> {
+    let delta =
+        words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
+    let own = match (&words.epsilon, &words.rho) {
+        (Some(epsilon), _) => PrivacyCost::Pure { epsilon: BudgetUnits::at_least("epsilon", epsilon)? },
+        (None, rho) => {
+            let rho = rho.as_ref().map_or(Ok(BudgetUnits::ZERO), |rho| BudgetUnits::at_least("rho", rho))?;
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
+        }
+    };
+    // The noise has its own cost, and partition selection charges its delta beside it.
+    Ok(match own.in_currency_of(domain.cap())? {
+        // The noise that is priced here satisfies zCDP at every order.
+        PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
+        other => other,
+    })
+}

@@ -1,0 +1,242 @@
+//! A job printed as a job file with every default written out: the text is read as the same job.
+//!
+//! Paths are printed after they were resolved against the job file's directory, so the text means the same in
+//! the working directory, independently of the job file's own directory.
+
+use std::fmt;
+use std::fmt::{Display, Formatter};
+use std::path::Path;
+
+use super::privacy::{Missing, Protected};
+use super::ranks::{GridSpec, MaximumOf, QuantilesSpec};
+use super::release::{CostSpec, PriceSpec, ReleaseSpec};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
+use super::statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
+use super::{ConfigNumber, Job, Privacy};
+use crate::accounting::{Omega, Promise};
+use crate::time::{Time, in_words};
+
+impl Display for Job {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[job]\nname = {}\nversion = {}", text(self.name.as_str()), self.version)?;
+        for (name, time) in [("from", self.from), ("until", self.until)] {
+            optional(f, name, time.map(moment))?;
+        }
+        writeln!(f, "slack = {}\n", text(&in_words(self.slack.as_microseconds().unsigned_abs())))?;
+        source(f, &self.source)?;
+        privacy(f, &self.privacy)?;
+        if let Some(memory) = self.limits.memory {
+            writeln!(f, "[limits]\nmemory = \"{memory} B\"\n")?;
+        }
+        for (index, each) in self.releases.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            release(f, each)?;
+        }
+        Ok(())
+    }
+}
+
+fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
+    let kind = match &source.records {
+        RecordFormat::Csv(_) => "csv",
+        RecordFormat::Jsonl(_) => "jsonl",
+        RecordFormat::Combined(_) => "combined",
+        RecordFormat::Synthetic(_) => "synthetic",
+    };
+    writeln!(f, "[source]\ntype = \"{kind}\"")?;
+    match &source.records {
+        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
+            match place {
+                SourcePlace::Stdin => writeln!(f, "path = \"-\""),
+                SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
+            }
+        }
+        RecordFormat::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
+            writeln!(f, "people = {people}\nrows = {rows}\nkeys = {keys}")?;
+            optional(f, "skew", skew.map(|skew| skew.to_string()))?;
+            optional(f, "seed", seed.map(|seed| seed.to_string()))
+        }
+    }?;
+    if let Some(time) = &source.time {
+        let format = text(&time.format.to_string());
+        writeln!(f, "time = {{ field = {}, format = {format} }}", text(&time.field))?;
+    }
+    writeln!(f, "zone = {}", text(source.zone.name()))?;
+    writeln!(f, "order = \"{}\"", if source.order == RecordOrder::Any { "any" } else { "sorted" })?;
+    let late = source.late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
+    writeln!(f, "late = \"{late}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
+    optional(f, "fields", source.fields.as_ref().map(|fields| list(&quoted(fields))))?;
+    optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;
+    writeln!(f)
+}
+
+fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
+    writeln!(f, "[privacy]")?;
+    match &privacy.privacy_unit {
+        Protected::Record => writeln!(f, "unit = \"record\""),
+        Protected::Person { field, missing } => {
+            let missing = match missing {
+                Missing::Drop => "drop",
+                Missing::Reject => "reject",
+                Missing::Shared => "shared",
+            };
+            writeln!(f, "person = {{ field = {}, missing = \"{missing}\" }}", text(field))
+        }
+    }?;
+    let promise = match privacy.promise {
+        Promise::Any(span) => format!("any {}", in_words(span)),
+        Promise::Each(span) => format!("each {}", in_words(span)),
+        Promise::Lifetime | Promise::Windows(_) => "lifetime".to_owned(),
+    };
+    writeln!(f, "promise = \"{promise}\"")?;
+    let budget = &privacy.budget;
+    let omega = (budget.omega != Omega::EVERY).then(|| budget.omega.to_float().to_string());
+    let parts = [
+        ("epsilon", budget.epsilon.as_ref().map(ToString::to_string)),
+        ("delta", budget.delta.as_ref().map(ToString::to_string)),
+        ("rho", budget.rho.as_ref().map(ToString::to_string)),
+        ("omega", omega),
+    ];
+    writeln!(f, "budget = {}", table(parts))?;
+    writeln!(f, "ledger = {}\ndomain = {}", path(&privacy.ledger), text(privacy.account.as_str()))?;
+    writeln!(f, "key = {}", path(&privacy.key))?;
+    optional(f, "anchor", privacy.anchor.as_deref().map(path))?;
+    writeln!(f)
+}
+
+fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
+    writeln!(f, "[[release]]\nname = {}\nevery = \"{}\"", text(release.name.as_str()), release.every)?;
+    optional(f, "over", release.over.map(|over| format!("\"{over}\"")))?;
+    if let Some(running) = release.running {
+        writeln!(f, "running = true")?;
+        optional(f, "strategy", running.strategy.map(|strategy| format!("\"{strategy}\"")))?;
+    }
+    let statistic = &release.statistic;
+    let fields = table(statistic_fields(statistic));
+    writeln!(f, "{} = {fields}", statistic.word())?;
+    let bound = &release.bound;
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let parts = [
+        ("keys", number(bound.keys)),
+        ("per_key", number(bound.per_key)),
+        ("windows", number(bound.windows)),
+    ];
+    writeln!(f, "bound = {}", table(parts))?;
+    writeln!(f, "noise = \"{}\"", release.noise.word())?;
+    match &release.price {
+        PriceSpec::Share(share) => writeln!(f, "share = {}", share.to_decimal()),
+        PriceSpec::Cost(cost) => writeln!(f, "cost = {}", table(cost_fields(cost))),
+    }
+}
+
+/// Returns the parts of a cost as they were written.
+pub(in crate::job) fn cost_fields(cost: &CostSpec) -> [(&'static str, Option<String>); 3] {
+    let word = |decimal: &Option<crate::Decimal>| decimal.as_ref().map(ToString::to_string);
+    [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))]
+}
+
+/// Returns the fields of a statistic, each with its value as a job file states it, if it has one.
+pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'static str, Option<String>)> {
+    let grouped = |grouping: &Option<GroupingSpec>| match grouping {
+        None => [("by", None), ("keys", None)],
+        Some(grouping) => [("by", Some(text(&grouping.by))), ("keys", Some(keys(&grouping.keys)))],
+    };
+    let measured = |measure: &MeasureSpec, grouping: &Option<GroupingSpec>| {
+        let MeasureSpec { of, low, high } = measure;
+        let [by, keys] = grouped(grouping);
+        vec![("of", Some(text(of))), ("range", Some(format!("[{low}, {high}]"))), by, keys]
+    };
+    match statistic {
+        StatisticSpec::Count(grouping) | StatisticSpec::People(grouping) => grouped(grouping).into(),
+        StatisticSpec::Sum(measure, grouping) | StatisticSpec::Mean(measure, grouping) => {
+            measured(measure, grouping)
+        }
+        StatisticSpec::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
+        StatisticSpec::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
+        StatisticSpec::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
+    }
+}
+
+/// The fields that state the grouping by key.
+type Grouped = [(&'static str, Option<String>); 2];
+
+fn max(each: &MaximumOf, answers: &GridSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
+    let of = each.of().map(text);
+    let each = Some(format!("\"{}\"", each.word()));
+    vec![("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys]
+}
+
+fn grid(grid: &GridSpec) -> String {
+    match grid {
+        GridSpec::Log(0) => "\"log\"".to_owned(),
+        GridSpec::Log(digits) => format!("{{ log = {} }}", ConfigNumber::power(-digits)),
+        GridSpec::SignedLog => "\"signed log\"".to_owned(),
+        GridSpec::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
+        GridSpec::List(answers) => list(answers),
+    }
+}
+
+fn quantile(quantiles: &QuantilesSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
+    let QuantilesSpec { of, q, low, high, step } = quantiles;
+    let range = format!("[{low}, {high}]");
+    let step = step.map(|step| step.to_string());
+    vec![("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys]
+}
+
+fn list(entries: &[impl Display]) -> String {
+    let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    format!("[{}]", entries.join(", "))
+}
+
+fn keys(keys: &KeysSpec) -> String {
+    match keys {
+        KeysSpec::Discover => "\"discover\"".to_owned(),
+        KeysSpec::File(file) => format!("{{ file = {} }}", path(file)),
+        KeysSpec::Listed(keys) => list(&quoted(keys)),
+    }
+}
+
+fn quoted(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|each| text(each)).collect()
+}
+
+fn table(parts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
+    let said: Vec<String> =
+        parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?))).collect();
+    if said.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", said.join(", ")) }
+}
+
+fn optional(f: &mut Formatter<'_>, name: &str, value: Option<String>) -> fmt::Result {
+    value.map_or(Ok(()), |value| writeln!(f, "{name} = {value}"))
+}
+
+fn moment(time: Time) -> String {
+    // A moment that was read from RFC 3339 can be written in it.
+    jiff::Timestamp::from_microsecond(time).map_or(String::new(), |moment| format!("\"{moment}\""))
+}
+
+/// Formats a path, which was read from a text and so is valid UTF-8.
+fn path(path: &Path) -> String {
+    text(&path.to_string_lossy())
+}
+
+/// Quotes a text by the rules of TOML.
+pub(super) fn text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            '\r' => quoted += "\\r",
+            control if control.is_control() => quoted += &format!("\\U{:08X}", u32::from(control)),
+            plain => quoted.push(plain),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Tests of a typing error anywhere in a job file: its reported place, and the suggested word.
+
+use super::super::*;
+
+/// The tables and fields of a job file.
+const FIELDS: &[&str] = &[
+    "job",
+    "source",
+    "privacy",
+    "limits",
+    "release",
+    "name",
+    "version",
+    "from",
+    "until",
+    "slack",
+    "type",
+    "path",
+    "time",
+    "format",
+    "zone",
+    "order",
+    "late",
+    "bad",
+    "lines",
+    "id",
+    "people",
+    "rows",
+    "keys",
+    "skew",
+    "seed",
+    "person",
+    "field",
+    "fields",
+    "missing",
+    "unit",
+    "promise",
+    "budget",
+    "epsilon",
+    "delta",
+    "rho",
+    "ledger",
+    "domain",
+    "key",
+    "anchor",
+    "memory",
+    "every",
+    "over",
+    "running",
+    "strategy",
+    "count",
+    "sum",
+    "mean",
+    "histogram",
+    "max",
+    "quantile",
+    "each",
+    "grid",
+    "step",
+    "by",
+    "of",
+    "range",
+    "edges",
+    "bound",
+    "per_key",
+    "windows",
+    "noise",
+    "share",
+    "cost",
+    "file",
+];
+
+/// The words that a field may hold, by themselves or in a text of several.
+const WORDS: &[&str] = &[
+    "csv",
+    "jsonl",
+    "combined",
+    "synthetic",
+    "any",
+    "sorted",
+    "drop",
+    "reject",
+    "shared",
+    "record",
+    "lifetime",
+    "each",
+    "gaussian",
+    "laplace",
+    "exponential",
+    "log",
+    "sum",
+    "discover",
+    "buffered",
+    "square-root",
+    "tree",
+    "fresh",
+    "all",
+    "unix",
+    "unix-ms",
+    "rfc3339",
+    "clf",
+    "day",
+    "days",
+    "hour",
+    "hours",
+    "month",
+    "minutes",
+    "UTC",
+    "Europe/London",
+    "GB",
+    "B",
+    "UCT",
+    "client",
+    "status",
+    "method",
+    "user",
+    "value",
+];
+
+/// The fields with free text: a name, a path, a field of a table that is not read.
+const FREE: &[&str] = &["name", "domain", "ledger", "key", "anchor", "path", "file", "fields"];
+
+/// Returns the word with a letter left out, doubled, or swapped with the next: at the start, within and at
+/// the end.
+fn slips(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let text = |letters: Vec<char>| letters.into_iter().collect::<String>();
+    let mut slips = Vec::new();
+    for at in 0..letters.len() {
+        let mut less = letters.clone();
+        less.remove(at);
+        let mut more = letters.clone();
+        more.insert(at, letters[at]);
+        let mut swapped = letters.clone();
+        if at + 1 < letters.len() {
+            swapped.swap(at, at + 1);
+        }
+        slips.extend([text(less), text(more), text(swapped)]);
+    }
+    slips.retain(|slip| {
+        slip != word && !slip.is_empty() && !FIELDS.contains(&&**slip) && !WORDS.contains(&&**slip)
+    });
+    slips.sort();
+    slips.dedup();
+    slips
+}
+
+/// Returns the words of a line outside of its comment: the position of each, and the start of the text that
+/// contains it.
+fn words(line: &str) -> Vec<(usize, usize, &str)> {
+    let mut words = Vec::new();
+    let (mut start, mut quote) = (None, None);
+    for (at, character) in line.char_indices().chain([(line.len(), ' ')]) {
+        let part = character.is_alphanumeric() || "_-/".contains(character);
+        match start {
+            None if part => start = Some(at),
+            Some(from) if !part => {
+                words.push((from, quote.unwrap_or(from), &line[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+        match character {
+            '"' if quote.is_none() => quote = Some(at),
+            '"' => quote = None,
+            '#' if quote.is_none() => break,
+            _ => {}
+        }
+    }
+    words
+}
+
+// Refutes a field that takes any word, a mistake that is reported elsewhere, and one without a suggestion.
+#[test]
+fn every_slip_is_answered_at_its_place_with_the_right_word() {
+    let mut tried = 0;
+    let mut seen: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir("config").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let csv = text.contains("\"csv\"");
+        for (number, line) in text.lines().enumerate() {
+            let first = line.split([' ', '=']).next().unwrap_or("");
+            for (at, place, word) in words(line) {
+                let quoted = place != at;
+                let before = line[..place].trim_end();
+                let field =
+                    before.trim_end_matches(['=', ' ', '[', ',']).rsplit([' ', '{']).next().unwrap_or("");
+                let known = if quoted { WORDS } else { FIELDS };
+                let free = FREE.contains(&first)
+                    || (csv && ["field", "by", "of"].contains(&field))
+                    || field == "keys" && word != "discover"
+                    || field.is_empty() && quoted;
+                if !known.contains(&word) || (quoted && (free || line[place..].contains('%'))) {
+                    continue;
+                }
+                for slip in slips(word) {
+                    let changed: Vec<String> = text
+                        .lines()
+                        .enumerate()
+                        .map(|(index, own)| match index == number {
+                            true => format!("{}{slip}{}", &line[..at], &line[at + word.len()..]),
+                            false => own.to_owned(),
+                        })
+                        .collect();
+                    tried += 1;
+                    let refused = Job::parse(&path, &changed.join("\n"));
+                    let (line, column) = (number + 1, line[..place].chars().count() + 1);
+                    let answered = refused.as_ref().err().is_some_and(|mistakes| {
+                        mistakes.iter().any(|mistake| {
+                            (mistake.line(), mistake.column()) == (line, column)
+                                && mistake.to_string().contains(&format!("did you mean {word}?"))
+                        })
+                    });
+                    if !answered {
+                        let told = match refused {
+                            Ok(_) => "accepted".to_owned(),
+                            Err(mistakes) => mistakes.to_string(),
+                        };
+                        seen.entry(format!("{word} in {first}"))
+                            .or_default()
+                            .push(format!("{}:{line}:{column} {slip}: {told}", path.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried > 2_000, "{tried}");
+    for (word, failures) in &seen {
+        println!("{word}: {} such as\n{}\n", failures.len(), failures[0]);
+    }
+    assert!(seen.is_empty(), "{} words of {tried} slips", seen.len());
+}

@@ -1,0 +1,272 @@
+//! The privacy costs of the windows of each release, and the check that all of them fit under the cap.
+
+use std::fmt;
+
+use dashu_int::UBig;
+
+use super::ConcurrentWindows;
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
+use crate::dataflow::{RunError, Schedule};
+use crate::decimal::Decimal;
+use crate::invalid::Invalid;
+use crate::job::config::{BudgetShare, CostSpec, Job, PriceSpec};
+
+/// Returns the cost of a window of each release, in the account's currency.
+pub(super) fn costs(
+    job: &Job,
+    together: &[ConcurrentWindows],
+    schedules: &[Schedule],
+) -> Result<Vec<PrivacyCost>, UnfitJob> {
+    let cap = job.account().cap();
+    let mut left = cap.clone();
+    let mut costs: Vec<PrivacyCost> = Vec::with_capacity(together.len());
+    // Shares sum to no more than the whole, so they always fit; the rest is for the releases that state a
+    // cost.
+    for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
+        let cost = match &release.price {
+            PriceSpec::Share(share) => part(cap, *share, *together, release.selects_partitions()),
+            PriceSpec::Cost(words) => job
+                .cost(words)
+                .map_err(|invalid| UnfitJob::at(format!("release[{}].cost", index + 1), &invalid))?,
+        };
+        if matches!(release.price, PriceSpec::Share(_)) {
+            left = without(&left, &cost, *together).unwrap_or(left);
+        }
+        costs.push(cost);
+    }
+    // A lifetime without end is spent sooner or later: its releases then stop.
+    let endless =
+        |index: usize| job.account().promise() == Promise::Lifetime && !schedules[index].is_bounded();
+    let written: Vec<StatedCost<'_>> = (job.releases.iter().enumerate())
+        .filter_map(|(index, release)| {
+            let PriceSpec::Cost(words) = &release.price else { return None };
+            let together = if endless(index) { ConcurrentWindows::ONE } else { together[index] };
+            Some(StatedCost {
+                index,
+                words,
+                cost: &costs[index],
+                together,
+                at_once: release.running.is_some(),
+            })
+        })
+        .collect();
+    let beside = |skipped: Option<usize>| {
+        let others = written.iter().filter(|written| Some(written.index) != skipped);
+        others.clone().try_fold(left.clone(), |left, other| without(&left, other.cost, other.together))
+    };
+    if beside(None).is_some() {
+        return Ok(costs);
+    }
+    // A cost that can be reduced to fit beside all others, if there is one.
+    let fits = |written: &StatedCost<'_>| {
+        let left = beside(Some(written.index)).filter(|left| is_some_of(left, cap))?;
+        largest_fitting_cost(written.words, written.cost, written.together.divisor(), &left)
+            .map(|fits| (left, fits))
+    };
+    let smaller = written.iter().find_map(|written| fits(written).map(|fits| (written, Some(fits))));
+    match smaller.or(written.last().map(|last| (last, None))) {
+        Some((written, fits)) => Err(too_much(written, fits, cap)),
+        None => Ok(costs),
+    }
+}
+
+/// Returns true if the amount is more than a remainder of rounding.
+fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
+    let size = |amount: &PrivacyCost| match amount {
+        PrivacyCost::Pure { epsilon } => epsilon.to_bits(),
+        PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),
+        _ => 0,
+    };
+    size(left) > size(cap) >> 30
+}
+
+/// A cost that the job file states.
+struct StatedCost<'j> {
+    index: usize,
+    words: &'j CostSpec,
+    cost: &'j PrivacyCost,
+    together: ConcurrentWindows,
+    /// True if the cost is for all windows together.
+    at_once: bool,
+}
+
+/// Returns the share of the cap, divided part by part by the windows that one account holds at once; a share
+/// of delta only with partition selection.
+fn part(cap: &PrivacyCost, share: BudgetShare, together: ConcurrentWindows, discovers: bool) -> PrivacyCost {
+    let shared = |all: BudgetUnits| {
+        let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
+        // The product is no more than the whole budget, which fits.
+        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(BudgetShare::WHOLE.parts())).unwrap_or(0))
+    };
+    match cap {
+        PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: together.divide(shared(*epsilon)) },
+        PrivacyCost::Zcdp { rho, delta, .. } => {
+            let delta = if discovers { together.divide_evenly(shared(*delta)) } else { BudgetUnits::ZERO };
+            PrivacyCost::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
+        }
+        // Budget accounts hold only these two currencies.
+        other => other.clone(),
+    }
+}
+
+/// Returns the amount that is left after the windows of a release are paid; `None` if they do not fit.
+fn without(left: &PrivacyCost, cost: &PrivacyCost, together: ConcurrentWindows) -> Option<PrivacyCost> {
+    let all = together.all(cost)?;
+    if !all.within(left) {
+        return None;
+    }
+    left.less(&all).ok()
+}
+
+fn too_much(written: &StatedCost<'_>, fits: Option<(PrivacyCost, String)>, cap: &PrivacyCost) -> UnfitJob {
+    let StatedCost { index, cost, together, at_once, .. } = written;
+    let windows = match together.windows() {
+        1 => "1 window".to_owned(),
+        windows => format!("{windows} windows"),
+    };
+    let cut = together.partial(cost).map_or(String::new(), |partial| format!(" ({partial} where it is cut)"));
+    let comes = together.all(cost).map_or("more than 2^64".to_owned(), |all| all.to_string());
+    let found = match at_once {
+        true => format!("found {cost} for all windows together"),
+        false => {
+            format!(
+                "found {cost} a window{cut}, which comes to {comes} for {windows} that one account holds together"
+            )
+        }
+    };
+    let message = match fits {
+        Some((left, fits)) => {
+            format!(
+                "{found}, where {left} of {cap} is left beside the others; give at most cost = {{ {fits} }}"
+            )
+        }
+        None => format!("{found}, where nothing of {cap} is left beside the others; give the others less"),
+    };
+    UnfitJob::new(format!("release[{}].cost", index + 1), message)
+}
+
+/// Returns the text of the largest cost that fits, as a job file states it.
+pub(in crate::job) fn largest_fitting_cost(
+    words: &CostSpec,
+    cost: &PrivacyCost,
+    together: u64,
+    left: &PrivacyCost,
+) -> Option<String> {
+    let each = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(together.max(1)));
+    // A part that fits already is kept as written.
+    let kept = |own: BudgetUnits, all: BudgetUnits, word: &Option<Decimal>| match word {
+        Some(word) if own <= each(all) => Some(word.clone()),
+        _ => floor(each(all)),
+    };
+    match (cost, left) {
+        (PrivacyCost::Pure { .. }, PrivacyCost::Pure { epsilon }) => {
+            Some(format!("epsilon = {}", floor(each(*epsilon))?))
+        }
+        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: all, delta: all_delta, .. }) => {
+            let noise = match &words.epsilon {
+                Some(word) if *rho <= each(*all) => format!("epsilon = {}", word.clone()),
+                Some(_) => format!("epsilon = {}", epsilon_within(each(*all))?),
+                None => format!("rho = {}", kept(*rho, *all, &words.rho)?),
+            };
+            match &words.delta {
+                Some(_) => Some(format!("{noise}, delta = {}", kept(*delta, *all_delta, &words.delta)?)),
+                None => Some(noise),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns a decimal of six digits that is no more than the amount, so that it still fits after it is read
+/// and rounded up.
+fn floor(amount: BudgetUnits) -> Option<Decimal> {
+    let bits = UBig::from(amount.to_bits());
+    let scaled = |power: i32| (&bits * UBig::from(10u8).pow(power.unsigned_abs() as usize)) >> 64;
+    // 2^-64 has six digits before the point at 10^25.
+    let power = (0..=26).find(|power| scaled(*power) >= UBig::from(100_000u32)).unwrap_or(26);
+    let digits = scaled(power);
+    (digits != UBig::ZERO).then(|| Decimal::of(&digits.to_string(), -power))
+}
+
+/// Returns a pure epsilon that converts to no more than this rho.
+fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
+    let fits = |epsilon: f64| {
+        let cost = BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon));
+        cost.is_ok_and(|cost| cost <= rho)
+    };
+    let (mut low, mut high) = (0.0, 500.0);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    floor(BudgetUnits::at_most_float("epsilon", low).ok()?).filter(|epsilon| fits(epsilon.to_f64()))
+}
+
+// The refusal of a job that is read without mistakes but cannot be planned.
+
+/// A refusal of a job that cannot be planned, with the field of the job file and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfitJob {
+    field: String,
+    message: String,
+}
+
+impl UnfitJob {
+    /// Creates a refusal. `field` is written as in the file, `release[2].cost`; the message states the value
+    /// found and the remedy.
+    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> UnfitJob {
+        UnfitJob { field: field.into(), message: message.into() }
+    }
+
+    /// Creates a refusal from that of a mechanism, a schedule or an account, at the field of the job file
+    /// that caused it.
+    pub(crate) fn at(field: impl Into<String>, invalid: &Invalid) -> UnfitJob {
+        let found = invalid.kind().found();
+        UnfitJob::new(field, format!("{}: found {found}; give {}", invalid.field(), invalid.remedy()))
+    }
+
+    /// Returns the field of the job file.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+}
+
+impl From<UnfitJob> for RunError {
+    fn from(refused: UnfitJob) -> RunError {
+        RunError::configuration(refused.to_string())
+    }
+}
+
+impl fmt::Display for UnfitJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+impl std::error::Error for UnfitJob {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a text that no longer fits when it is read, and one that is much smaller than necessary.
+    #[test]
+    fn what_is_pasted_fits() {
+        for bits in [1u128, 7, 12_345, 1 << 40, (1 << 64) - 1, 1 << 64, 100 << 64, u128::MAX - 1] {
+            let amount = BudgetUnits::from_bits(bits);
+            let text = floor(amount).unwrap().to_string();
+            let back = BudgetUnits::at_least("rho", &Decimal::parse("rho", &text).unwrap()).unwrap();
+            assert!(back <= amount, "{text}");
+            assert!(back.to_bits() as f64 >= 0.9999 * bits as f64 - 1.0, "{text}");
+        }
+        assert_eq!(floor(BudgetUnits::ZERO), None);
+        for rho in [1e-9, 1e-3, 0.5, 20.0] {
+            let rho = BudgetUnits::at_most_float("rho", rho).unwrap();
+            let epsilon = epsilon_within(rho).unwrap().to_f64();
+            assert!(BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon)).unwrap() <= rho);
+            assert!(
+                BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon * 1.0001)).unwrap() > rho
+            );
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Release plans: each release of a job with its windows, its privacy cost and its noise fixed, before any
+//! data is read.
+//!
+//! Nothing is decided after this, so that a plan, a demonstration and a live run cannot disagree. A share of
+//! the budget is divided by the windows of the release that one account holds together
+//! ([`ReleasePlan::together`]), where windows that are cut by a span of time count at their partial cost, in
+//! whole units of 2^-64, rounded down; a stated cost is kept as it is, and must fit beside the shares.
+
+use together::{AccountWindows, Weight};
+
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
+use crate::dataflow::{Calendar, Schedule};
+use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, PriceSpec, Protected, ReleaseSpec};
+use crate::ledger::{Digest, Name, VersionTerms};
+use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint};
+use crate::time::{LIMIT, Time};
+
+pub use fit::UnfitJob;
+pub(super) use fit::largest_fitting_cost;
+pub(crate) use keys::CellKey;
+pub(crate) use prepared::{ConfiguredNoise, PreparedStatistic};
+pub(crate) use query::WindowQuery;
+pub(crate) use steps::RunningTotalSpec;
+pub(super) use steps::misfit;
+pub(crate) use together::ConcurrentWindows;
+
+mod fit;
+mod keys;
+mod prepared;
+mod query;
+mod steps;
+mod terms;
+
+mod together;
+
+/// The plan of a release: its windows, bound, query, noise and privacy cost.
+#[derive(Clone, Debug)]
+pub(crate) struct ReleasePlan {
+    /// The name of the release.
+    pub(crate) name: Name,
+    /// The schedule of its windows.
+    pub(crate) schedule: Schedule,
+    /// The contribution bound of a person. Event-level privacy ignores it: the unit is one record.
+    pub(crate) bound: Bound,
+    /// The field by which the release groups.
+    pub(crate) key: Option<String>,
+    /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
+    pub(crate) value: Option<(String, DecimalPoint)>,
+    /// The query of a window.
+    pub(crate) query: WindowQuery,
+    /// The running total over windows, if the release has one.
+    pub(crate) running: Option<RunningTotalSpec>,
+    /// The noise distribution, made from the cost.
+    pub(crate) noise: ConfiguredNoise,
+    /// The cost of a window in the account's currency, including the delta of partition selection; of all
+    /// windows together, if they are added up.
+    pub(crate) cost: PrivacyCost,
+    /// The windows of the release, whole or cut, that one account ever holds at once.
+    pub(crate) together: ConcurrentWindows,
+    /// The fields of the job file that the version of the release binds, beside those that the pipeline
+    /// binds.
+    pub(crate) version_terms: VersionTerms,
+}
+
+/// The time range of all windows: the job's own, or the one that a demonstration found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Horizon {
+    /// The time before which there is no window.
+    pub(crate) from: Option<Time>,
+    /// The time after which there is no window.
+    pub(crate) until: Option<Time>,
+}
+
+impl ReleasePlan {
+    /// Returns the decimal point of the values.
+    pub(crate) fn point(&self) -> DecimalPoint {
+        self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
+    }
+}
+
+impl Job {
+    /// Returns the horizon that the job file states.
+    pub(crate) fn horizon(&self) -> Horizon {
+        Horizon { from: self.from, until: self.until }
+    }
+
+    /// Returns the plans of the releases, in their order. Reads files of keys, and no data.
+    pub(crate) fn release_plans(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
+        let place = |index: usize| format!("release[{}]", index + 1);
+        let schedules: Vec<Schedule> = (self.releases.iter().enumerate())
+            .map(|(index, release)| schedule(self, release, horizon, &place(index)))
+            .collect::<Result<_, _>>()?;
+        let windows: Vec<AccountWindows<'_>> = (self.releases.iter().zip(&schedules))
+            .map(|(release, schedule)| AccountWindows {
+                schedule,
+                most: release.bound.windows.map(u64::from),
+                even: matches!(release.every, Every::Span(_)),
+            })
+            .collect();
+        let promise = self.account().promise();
+        let mut together: Vec<ConcurrentWindows> = Vec::with_capacity(windows.len());
+        for (index, (release, counted)) in self.releases.iter().zip(&windows).enumerate() {
+            let weight = match promise {
+                Promise::Lifetime | Promise::Windows(_) => Weight::EVEN,
+                Promise::Any(_) | Promise::Each(_) => weight(self, release, &place(index))?,
+            };
+            together.push(match release.running {
+                // The running total is paid with its first window, for the whole time that its windows cover.
+                Some(_) => {
+                    let life = counted.schedule.life();
+                    ConcurrentWindows::once(life.is_ok_and(|life| promise.cuts(life)), weight)
+                }
+                None => ConcurrentWindows::of(counted, promise, weight),
+            });
+        }
+        let costs = fit::costs(self, &together, &schedules)?;
+        let mut offers = Vec::with_capacity(schedules.len());
+        for (index, release) in self.releases.iter().enumerate() {
+            let (schedule, together, cost) =
+                (schedules[index].clone(), together[index], costs[index].clone());
+            offers.push(release_plan(self, release, (schedule, together, cost), &place(index))?);
+        }
+        Ok(offers)
+    }
+
+    /// Returns the contribution bound of a plan, range-checked; the bound of a record, if the privacy unit is
+    /// a record.
+    pub(crate) fn contribution_bound(
+        &self,
+        offer: &ReleasePlan,
+    ) -> Result<ContributionBound, crate::Invalid> {
+        match self.privacy.privacy_unit {
+            Protected::Record => Ok(ContributionBound::RECORD),
+            Protected::Person { .. } => offer.bound.checked(),
+        }
+    }
+}
+
+pub(crate) fn schedule(
+    job: &Job,
+    release: &ReleaseSpec,
+    horizon: Horizon,
+    place: &str,
+) -> Result<Schedule, UnfitJob> {
+    let Horizon { from, until } = horizon;
+    let field = |invalid: crate::Invalid| {
+        let place = match invalid.field() {
+            "from" => "job.from".to_owned(),
+            "until" => "job.until".to_owned(),
+            "over" => format!("{place}.over"),
+            _ => format!("{place}.every"),
+        };
+        UnfitJob::at(place, &invalid)
+    };
+    if release.every == Every::All {
+        return Schedule::whole(from.unwrap_or(-LIMIT), until.unwrap_or(LIMIT)).map_err(field);
+    }
+    let Some(from) = from else {
+        let message = format!(
+            "found nothing; give the time from which on {place} has windows, as in 2026-01-01T00:00:00Z"
+        );
+        return Err(UnfitJob::new("job.from", message));
+    };
+    let times = release.sliding_length().and_then(|over| over.over(release.every)).unwrap_or(1);
+    match (release.every, release.sliding_length()) {
+        (Every::Span(step), Some(Every::Span(size))) => Schedule::sliding(size, step, from, until),
+        (Every::Span(step), _) => Schedule::tumbling(step, from, until),
+        (Every::Calendar(count, unit), _) => {
+            let calendar = match unit {
+                CalendarUnit::Day => Calendar::days(count),
+                CalendarUnit::Week => Calendar::days(count.saturating_mul(7)),
+                CalendarUnit::Month => Calendar::months(count),
+                CalendarUnit::Year => Calendar::months(count.saturating_mul(12)),
+            };
+            let over = u32::try_from(times).unwrap_or(u32::MAX);
+            let calendar = calendar.over(over).in_zone(job.source.zone.name());
+            Schedule::calendar(&calendar, from, until)
+        }
+        (Every::All, _) => Schedule::whole(from, until.unwrap_or(LIMIT)),
+    }
+    .map_err(field)
+}
+
+fn release_plan(
+    job: &Job,
+    release: &ReleaseSpec,
+    (schedule, together, cost): (Schedule, ConcurrentWindows, PrivacyCost),
+    place: &str,
+) -> Result<ReleasePlan, UnfitJob> {
+    let word = release.statistic.word();
+    let (asking, value) = query::window_query(release, &cost, &format!("{place}.{word}"))?;
+    let adding = RunningTotalSpec::of(release, &schedule, place)?;
+    let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
+    let bound = bound(release);
+    let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
+    let offer = ReleasePlan {
+        name: release.name.clone(),
+        schedule,
+        bound,
+        key,
+        value,
+        query: asking,
+        running: adding,
+        noise: law,
+        cost,
+        together,
+        version_terms: VersionTerms::from(&Digest::NONE),
+    };
+    let offer = ReleasePlan { version_terms: terms::stated(job, release, &offer), ..offer };
+    // Every refusal of a mechanism happens here, before there is a plan.
+    offer.prepare(job).map_err(|invalid| {
+        let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
+        let refused = invalid.field();
+        let field = match steps::field(release, refused).unwrap_or(refused) {
+            "bound" | "keys" | "per_key" | "windows" => "bound".to_owned(),
+            "range" => format!("{word}.range"),
+            "edges" => format!("{word}.edges"),
+            "grid" | "step" if word == "max" => "max.grid".to_owned(),
+            "grid" | "step" => format!("{word}.range"),
+            "q" => format!("{word}.q"),
+            "every" | "over" | "strategy" => refused.to_owned(),
+            _ => price.to_owned(),
+        };
+        UnfitJob::at(format!("{place}.{field}"), &invalid)
+    })?;
+    Ok(offer)
+}
+
+fn bound(release: &ReleaseSpec) -> Bound {
+    let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
+        .per_key(release.bound.per_key.unwrap_or(1).into());
+    release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()))
+}
+
+/// Returns the factor by which a window that is cut by a span of time costs more than a whole one.
+fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
+    let limits = match job.privacy.privacy_unit {
+        Protected::Record => Ok(ContributionBound::RECORD),
+        Protected::Person { .. } => bound(release).checked(),
+    };
+    let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
+    let cap = job.account().cap();
+    let word = release.statistic.word();
+    let (asking, _) = query::window_query(release, cap, &format!("{place}.{word}"))?;
+    let cut = match release.running {
+        Some(_) => Cut::two_steps(&limits),
+        None => asking.cut(limits).map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
+    };
+    let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
+    Ok(Weight { over, under })
+}
+
+/// Returns the delta that a cost reserves for partition selection.
+pub(crate) fn delta_of(cost: &PrivacyCost) -> BudgetUnits {
+    if let PrivacyCost::Zcdp { delta, .. } = cost { *delta } else { BudgetUnits::ZERO }
+}
+
+/// Returns the part of a cost that the noise charges.
+fn without_delta(cost: &PrivacyCost) -> PrivacyCost {
+    match cost {
+        PrivacyCost::Zcdp { rho, .. } => {
+            PrivacyCost::Zcdp { rho: *rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

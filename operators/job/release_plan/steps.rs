@@ -1,0 +1,296 @@
+//! The steps in which a value is counted: a range of decimals becomes a range of whole numbers, exactly.
+
+use dashu_int::{IBig, UBig};
+
+use super::{CellKey, UnfitJob};
+use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
+use crate::dataflow::Schedule;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::job::config::{ConfigNumber, ReleaseSpec, StatisticSpec};
+use crate::mechanisms::{DecimalPoint, Edges, Range, RunningTotal, Total, TotalSpan};
+
+/// The most steps in a range, which has at least a tenth of them: the step is then a millionth of the range,
+/// and far below any noise.
+const STEPS: u64 = 10_000_000;
+/// The largest distance of an end of a range from zero, in steps: a million of them, summed, are still exact
+/// as floats are read.
+const FARTHEST: u64 = 1 << 52;
+/// The largest distance of an edge from zero, in steps.
+const FARTHEST_EDGE: u64 = 1 << 62;
+/// The most digits after the decimal point, or zeros before it.
+pub(super) const DIGITS: i32 = 18;
+
+/// The quantity of a range that decides the size of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepSize {
+    /// The largest distance of a person's value from zero: for sums.
+    Reach,
+    /// The width of the range: for means, which are computed from the middle.
+    Width,
+}
+
+/// Returns the range in steps, its ends rounded outwards, and the decimal point of a step.
+pub(super) fn of_range(
+    low: ConfigNumber,
+    high: ConfigNumber,
+    size: StepSize,
+) -> Result<(Range, DecimalPoint), Invalid> {
+    let power = low.parts().1.min(high.parts().1);
+    let (bottom, top) = (whole(low, -power), whole(high, -power));
+    let reach = magnitude(&bottom).max(magnitude(&top));
+    let size = if size == StepSize::Reach { reach.clone() } else { magnitude(&(&top - &bottom)) };
+    let fits = |digits: &i32| {
+        let shift = power + digits;
+        let under = |number: &UBig, limit: u64| match shift {
+            0.. => number * ten(shift) < UBig::from(limit),
+            _ => *number < UBig::from(limit) * ten(-shift),
+        };
+        under(&size, STEPS) && under(&reach, FARTHEST + 1)
+    };
+    // The ends are within 2^53 of zero, so the coarsest step always fits.
+    let digits = (-DIGITS..=DIGITS).rev().find(fits).ok_or_else(|| too_wide("range"))?;
+    let ends = (steps(low, digits, false), steps(high, digits, true));
+    let (Some(low), Some(high)) = ends else { return Err(too_wide("range")) };
+    Ok((Range::new(low, high)?, DecimalPoint::digits(digits)?))
+}
+
+/// Returns edges in the largest steps in which all of them are whole.
+///
+/// # Errors
+/// Names `edges` if [`misfit`] does.
+pub(super) fn of_edges(edges: &[ConfigNumber]) -> Result<(Edges, DecimalPoint), Invalid> {
+    let digits = digits_of(edges);
+    let steps: Option<Vec<i64>> = edges.iter().map(|edge| steps(*edge, digits, false)).collect();
+    match steps {
+        Some(steps) if misfit(edges).is_none() => Ok((Edges::new(steps)?, DecimalPoint::digits(digits)?)),
+        _ => Err(too_wide("edges")),
+    }
+}
+
+/// Returns answers in steps in which all of them are whole, and the farthest of them is a million steps from
+/// zero or more: values are rounded down to a step, and should seldom fall on an answer that they are above.
+/// No step is finer than `finest` digits.
+///
+/// # Errors
+/// Names `grid` if [`misfit`] does.
+pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i64>, DecimalPoint), Invalid> {
+    let own = digits_of(answers);
+    let farthest = |digits: i32| answers.iter().map(|answer| magnitude(&whole(*answer, digits))).max();
+    let under = |digits: &i32| farthest(*digits).is_some_and(|size| size < UBig::from(STEPS));
+    let digits = (own..=finest).rev().find(under).unwrap_or(own);
+    let steps: Option<Vec<i64>> = answers.iter().map(|answer| steps(*answer, digits, false)).collect();
+    match steps {
+        Some(steps) if misfit(answers).is_none() => Ok((steps, DecimalPoint::digits(digits)?)),
+        _ => Err(too_wide("grid")),
+    }
+}
+
+/// Returns the index of an edge that has more digits than can be distinguished, or is too far from zero for
+/// the digits of the others; and the remedy.
+pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
+    let fine = edges.iter().position(|edge| -edge.parts().1 > DIGITS);
+    if let Some(index) = fine {
+        return Some((index, "an edge of at most 18 digits behind the point"));
+    }
+    let digits = digits_of(edges);
+    let far = |edge: &ConfigNumber| magnitude(&whole(*edge, digits)) > UBig::from(FARTHEST_EDGE);
+    let remedy =
+        "an edge nearer to zero, or edges of fewer digits: all of them share the digits of the finest";
+    edges.iter().position(far).map(|index| (index, remedy))
+}
+
+/// Returns the number of digits after the decimal point of the finest edge.
+fn digits_of(edges: &[ConfigNumber]) -> i32 {
+    edges.iter().map(|edge| -edge.parts().1).max().unwrap_or(0).max(0)
+}
+
+/// Returns the number of steps of 10^-digits, rounded down or up.
+fn steps(number: ConfigNumber, digits: i32, up: bool) -> Option<i64> {
+    let (mantissa, power) = number.parts();
+    let shift = power + digits;
+    if shift >= 0 {
+        return i64::try_from(whole(number, digits)).ok();
+    }
+    let unit = ten(-shift);
+    let size = UBig::from(mantissa.unsigned_abs());
+    let (quotient, exact) = (&size / &unit, (&size % &unit) == UBig::ZERO);
+    // Rounding is away from zero if its direction is that of the sign.
+    let away = !exact && (up == (mantissa > 0));
+    let size = if away { quotient + UBig::ONE } else { quotient };
+    i64::try_from(if mantissa < 0 { -IBig::from(size) } else { IBig::from(size) }).ok()
+}
+
+/// Returns the number times 10^digits, if the product is whole.
+fn whole(number: ConfigNumber, digits: i32) -> IBig {
+    let (mantissa, power) = number.parts();
+    IBig::from(mantissa) * IBig::from(ten((power + digits).max(0)))
+}
+
+fn magnitude(number: &IBig) -> UBig {
+    let (_, size) = number.clone().into_parts();
+    size
+}
+
+fn ten(power: i32) -> UBig {
+    UBig::from(10u8).pow(power.unsigned_abs() as usize)
+}
+
+fn too_wide(field: &'static str) -> Invalid {
+    Invalid::new(field, InvalidKind::TooLarge, "numbers nearer to zero, or with fewer digits")
+}
+
+// Running totals of a release plan: their windows and their strategy; and the refusals of the mechanism,
+// mapped to fields of the job file.
+
+/// The running total of a release plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunningTotalSpec {
+    /// The windows that each total covers.
+    pub(crate) span: TotalSpan,
+    /// The strategy that correlates the noise, if the file names one.
+    pub(crate) strategy: Option<Strategy>,
+}
+
+impl RunningTotalSpec {
+    /// Returns the running total of a release; `None` if each window is released by itself.
+    pub(super) fn of(
+        release: &ReleaseSpec,
+        schedule: &Schedule,
+        place: &str,
+    ) -> Result<Option<RunningTotalSpec>, UnfitJob> {
+        let Some(running) = release.running else { return Ok(None) };
+        let strategy = running.strategy;
+        if let Some(windows) = release.total_windows() {
+            return Ok(Some(RunningTotalSpec { span: TotalSpan::Last { windows }, strategy }));
+        }
+        if !schedule.is_bounded() {
+            let message = format!(
+                "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of totals so far \
+                 is made for their number; or give it over = \"..\", for totals of the last windows of a stream without an end"
+            );
+            return Err(UnfitJob::new("job.until", message));
+        }
+        let windows = schedule.count();
+        if windows > HORIZON {
+            let message = format!(
+                "found {windows} windows, of which totals so far are told for 2^32 at most; give a longer every, or an earlier \
+                 job.until"
+            );
+            return Err(UnfitJob::new(format!("{place}.every"), message));
+        }
+        if strategy == Some(Strategy::SquareRoot) && windows > REMEMBERED {
+            let message = format!(
+                "found square-root for {windows} windows, all of which each key would remember; give \"buffered\", or at most \
+                 {REMEMBERED} windows"
+            );
+            return Err(UnfitJob::new(format!("{place}.strategy"), message));
+        }
+        Ok(Some(RunningTotalSpec { span: TotalSpan::SoFar { windows }, strategy }))
+    }
+
+    /// Builds the running total of the statistic `each`.
+    pub(crate) fn total(&self, each: Total<CellKey>) -> Result<RunningTotal<CellKey>, Invalid> {
+        let total = RunningTotal::new(each, self.span)?;
+        Ok(match self.strategy {
+            Some(strategy) => total.by(strategy),
+            None => total,
+        })
+    }
+}
+
+/// Returns the field of a release that corresponds to the field `refused` of a running total's mechanism;
+/// `None` if the release has no running total or the field is another one.
+pub(super) fn field(release: &ReleaseSpec, refused: &str) -> Option<&'static str> {
+    release.running?;
+    match refused {
+        "horizon" => Some("every"),
+        "width" | "over" => Some("over"),
+        "strategy" => Some("strategy"),
+        "each" if matches!(release.statistic, StatisticSpec::Sum(..)) => Some("range"),
+        "each" => Some("bound"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number(text: &str) -> ConfigNumber {
+        ConfigNumber::parse(text).unwrap()
+    }
+
+    fn range(low: &str, high: &str, size: StepSize) -> (i64, i64, i32) {
+        let (range, point) = of_range(number(low), number(high), size).unwrap();
+        (range.low(), range.high(), point.count())
+    }
+
+    #[test]
+    fn a_range_has_a_million_steps_and_its_ends_are_outside() {
+        assert_eq!(range("0", "5", StepSize::Width), (0, 5_000_000, 6));
+        assert_eq!(range("0", "9.99", StepSize::Reach), (0, 9_990_000, 6));
+        assert_eq!(range("0", "10", StepSize::Reach), (0, 1_000_000, 5));
+        assert_eq!(range("-100", "7", StepSize::Reach), (-1_000_000, 70_000, 4));
+        assert_eq!(range("1000", "1001", StepSize::Width), (1_000_000_000, 1_001_000_000, 6));
+        assert_eq!(range("0", "1e15", StepSize::Width), (0, 1_000_000, -9));
+        assert_eq!(range("0.00000025", "0.33333333", StepSize::Width), (2, 3_333_334, 7));
+        assert_eq!(range("-0.33333333", "-0.00000025", StepSize::Reach), (-3_333_334, -2, 7));
+        assert_eq!(range("1e-300", "2e-300", StepSize::Width), (0, 1, 18));
+        // No step is so fine that the ends would exceed the exact range of floats.
+        let (low, high, digits) = range("4503599627370490", "4503599627370491", StepSize::Width);
+        assert_eq!((low, high, digits), (4_503_599_627_370_490, 4_503_599_627_370_491, 0));
+    }
+
+    #[test]
+    fn edges_are_exact_or_refused() {
+        let edges = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
+        let (steps, point) = of_edges(&edges(&["0", "0.5", "1.25", "100"])).unwrap();
+        assert_eq!((steps.bucket(124).high(), point.count()), (Some(125), 2));
+        assert_eq!(of_edges(&edges(&["0", "1000"])).unwrap().1, DecimalPoint::WHOLE);
+        assert_eq!(misfit(&edges(&["0", "1e-19"])).unwrap().0, 1);
+        assert_eq!(misfit(&edges(&["0.000000000000000001", "1", "5"])).unwrap().0, 2);
+        assert!(of_edges(&edges(&["0", "1e-19"])).is_err());
+        assert_eq!(misfit(&edges(&["-1e15", "0.001", "1e15"])), None);
+    }
+
+    // Refutes an answer that is rounded, and steps so coarse that a value above an answer is read as the
+    // answer.
+    #[test]
+    fn answers_are_exact_and_their_steps_are_fine() {
+        let answers = |texts: &[&str]| {
+            let numbers: Vec<ConfigNumber> = texts.iter().map(|text| number(text)).collect();
+            of_answers(&numbers, DIGITS).map(|(steps, point)| (steps, point.count()))
+        };
+        assert_eq!(answers(&["0", "5", "0.5"]), Ok((vec![0, 5_000_000, 500_000], 6)));
+        assert_eq!(answers(&["-1", "2.5", "10"]), Ok((vec![-100_000, 250_000, 1_000_000], 5)));
+        assert_eq!(answers(&["0", "1e12"]), Ok((vec![0, 1_000_000_000_000], 0)));
+        assert_eq!(answers(&["0", "12345678.25"]), Ok((vec![0, 1_234_567_825], 2)));
+        assert_eq!(answers(&["0", "1e-18"]), Ok((vec![0, 1], 18)));
+        assert!(answers(&["0", "1e-19"]).is_err() && answers(&["0.0001", "9e15"]).is_err());
+        assert_eq!(of_answers(&[number("0"), number("5")], 0).unwrap(), (vec![0, 5], DecimalPoint::WHOLE));
+    }
+
+    proptest! {
+        // Refutes an end that is rounded inwards or by more than a step, and a range of too few or too many
+        // steps.
+        #[test]
+        fn ends_are_rounded_outwards(low in -10i128.pow(15)..10i128.pow(15), size in 1i128..10i128.pow(14), power in -20i32..1) {
+            let text = |digits: i128| format!("{digits}e{power}");
+            let (low, high) = (number(&text(low)), number(&text(low + size)));
+            for kind in [StepSize::Reach, StepSize::Width] {
+                let (range, point) = of_range(low, high, kind).unwrap();
+                let at = |steps: i64| number(&format!("{steps}e{}", -point.count()));
+                prop_assert!(at(range.low()) <= low && low < at(range.low() + 1));
+                prop_assert!(at(range.high()) >= high && high > at(range.high() - 1));
+                let size = if kind == StepSize::Reach { range.low().abs().max(range.high().abs()) } else { range.high() - range.low() };
+                prop_assert!(size <= 10_000_001);
+                let full = range.low().abs().max(range.high().abs()) as u64 > FARTHEST / 10;
+                prop_assert!(size >= 999_999 || point.count() == DIGITS || full, "{}", size);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod adding_tests;

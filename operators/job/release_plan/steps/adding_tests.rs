@@ -1,0 +1,163 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::accounting::{BudgetUnits, PrivacyCost};
+use crate::job::Job;
+use crate::job::release_plan::{PreparedStatistic, ReleasePlan};
+use crate::ledger::Charge;
+use crate::mechanisms::{Ready, Statistic as _};
+
+/// A job with a month of days that are released by themselves, and the given running totals.
+fn text(running: &str) -> String {
+    format!(
+        r#"
+[job]
+name = "shop"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-02-01T00:00:00Z"
+[source]
+type = "csv"
+path = "shop.csv"
+time = {{ field = "date", format = "rfc3339" }}
+[privacy]
+person = {{ field = "who", missing = "drop" }}
+promise = "lifetime"
+budget = {{ epsilon = 1.0, delta = 1e-6 }}
+ledger = "shop.ledger"
+domain = "shop"
+[[release]]
+name = "visits"
+every = "1 day"
+people = {{}}
+noise = "gaussian"
+share = 0.6
+[[release]]
+name = "so_far"
+running = true
+noise = "gaussian"
+{running}
+"#
+    )
+}
+
+const SO_FAR: &str = "every = \"1 day\"\npeople = {}\nshare = 0.4";
+
+fn offered(text: &str) -> Result<Vec<ReleasePlan>, UnfitJob> {
+    let job = Job::parse("jobs/shop.toml", text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    job.release_plans(job.horizon())
+}
+
+fn refused(text: &str) -> String {
+    offered(text).unwrap_err().to_string()
+}
+
+// By hand: 0.4 of the cap, divided by nothing; and 0.6 of it by 31 days, independently of the other release.
+#[test]
+fn totals_have_their_share_once() {
+    for promise in ["lifetime", "any 7 days", "each 7 days"] {
+        let text = text(SO_FAR).replace("lifetime", promise);
+        let job = Job::parse("jobs/shop.toml", &text).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
+        let PrivacyCost::Zcdp { rho: cap, .. } = job.account().cap() else { panic!() };
+        let rho = |offer: &ReleasePlan| match offer.cost {
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => rho.to_bits(),
+            _ => panic!(),
+        };
+        let days = match promise {
+            "lifetime" => 31,
+            "any 7 days" => 8,
+            _ => 7,
+        };
+        assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (days, 1), "{promise}");
+        // A span holds a part of a month, and all kept contributions of a person may differ from those
+        // before.
+        let paid = if promise == "lifetime" { 1 } else { 4 };
+        assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
+        assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
+        assert_eq!(offers[1].running.unwrap().span, TotalSpan::SoFar { windows: 31 });
+        let PreparedStatistic::Running(total, ready) = offers[1].prepare(&job).unwrap() else { panic!() };
+        // The first total starts at the start of the first window.
+        let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
+        assert_eq!(Some(life.start()), job.horizon().from, "{promise}");
+        assert_eq!((ready.cost().amount(), total.sensitivity().l0()), (&offers[1].cost, 1));
+    }
+}
+
+// Refutes windows as long as the time over which they are added up: a record would count in each of them.
+#[test]
+fn windows_that_are_added_up_lie_side_by_side() {
+    let week = "every = \"1 day\"\nover = \"1 week\"\ncount = {}\nbound = { per_key = 2 }\nshare = 0.4";
+    let offers = offered(&text(week)).unwrap();
+    assert_eq!(offers[1].running.unwrap().span, TotalSpan::Last { windows: 7 });
+    assert_eq!(offers[1].schedule, offers[0].schedule);
+    assert_eq!(offers[1].schedule.count(), 31);
+    // No last window is needed.
+    let endless = text(week)
+        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("share = 0.6", "cost = { rho = 1e-4 }");
+    assert!(!offered(&endless).unwrap()[1].schedule.is_bounded());
+}
+
+// Refutes a refusal of the mechanism that is reported without the field of the file, or only when there is a
+// run.
+#[test]
+fn what_no_total_can_be_is_named_by_its_field() {
+    let far = |every: &str, until: &str| {
+        let running = SO_FAR.replace("1 day", every);
+        text(&running).replace("2026-02-01", until).replace("share = 0.6", "cost = { rho = 1e-9 }")
+    };
+    let told = refused(&far("1s", "2200-01-01"));
+    assert!(told.starts_with("release[2].every: found 5490892800 windows, of which totals so far are told for 2^32 at most; give"), "{told}");
+    let root = |text: String| text.replace("running = true", "running = true\nstrategy = \"square-root\"");
+    let told = refused(&root(far("1h", "2027-01-01")));
+    assert!(
+        told.starts_with("release[2].strategy: found square-root for 8760 windows")
+            && told.contains("give \"buffered\""),
+        "{told}"
+    );
+    assert!(offered(&root(far("1h", "2026-06-01"))).is_ok());
+    assert!(offered(&far("1h", "2027-01-01")).is_ok());
+    let endless = text(SO_FAR)
+        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("share = 0.6", "cost = { rho = 1e-4 }");
+    let told = refused(&endless);
+    assert!(
+        told.starts_with("job.until: found nothing; give the time of the last window of release[2]"),
+        "{told}"
+    );
+    assert!(told.contains("over = \"..\""), "{told}");
+    let priced = refused(&text(&SO_FAR.replace("share = 0.4", "cost = { rho = 0.02 }")));
+    assert!(
+        priced.starts_with("release[2].cost: found rho 0.02 for all windows together, where "),
+        "{priced}"
+    );
+    let (_, proposal) = priced.split_once("give at most ").unwrap();
+    assert!(offered(&text(&SO_FAR.replace("share = 0.4", proposal))).is_ok(), "{priced}");
+    let tiny = refused(&text(&SO_FAR.replace("share = 0.4", "share = 1e-18")));
+    assert!(tiny.starts_with("release[2].share: "), "{tiny}");
+    let many =
+        refused(&text("every = \"1 day\"\ncount = {}\nbound = { per_key = 2147483648 }\nshare = 1e-15"));
+    assert!(many.starts_with("release[2].share: rho: "), "{many}");
+}
+
+// Refutes a strategy that is stated and ignored.
+#[test]
+fn the_strategy_of_the_file_is_drawn() {
+    let name = |strategy: &str| {
+        let job = Job::parse("a.toml", &text(&format!("{SO_FAR}\n{strategy}"))).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
+        let settled = offers[1].prepare(&job).unwrap();
+        let noise = settled.noise()[0];
+        assert_eq!(settled.reaches().len(), 1);
+        (noise.strategy().unwrap(), noise.scale())
+    };
+    let named = ["square-root", "buffered", "tree", "fresh"]
+        .map(|strategy| (strategy, name(&format!("strategy = \"{strategy}\""))));
+    for (strategy, (drawn, _)) in named {
+        assert_eq!(strategy, drawn);
+    }
+    // Over 31 totals, each strategy errs by less than the next.
+    assert!(named.windows(2).all(|pair| pair[0].1.1 < pair[1].1.1), "{named:?}");
+    assert_eq!(name(""), named[0].1);
+}

@@ -1,0 +1,403 @@
+//! The rows that a file of releases holds, the end of its last whole row, and the check that it is a file of
+//! releases at all.
+//!
+//! Rows are appended whole: the cells of a window and the line that closes it, or the one line of a window
+//! that was not released. So the text after the last whole row is one torn row, or empty. Every line before
+//! it must be valid; a file with an invalid line is not cut, since its origin is unknown.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::{OutputKind, SinkFormat, table, unopened};
+use crate::accounting::Interval;
+use crate::canonical::{Canonical, Digest};
+use crate::job::paths::resolve_symlinks;
+use crate::ledger::place::could_be_made;
+use crate::ledger::{Anchor, LedgerError, Name, Published};
+use crate::time::moment;
+use crate::told::{ReleaseLine, Says};
+
+/// The rows that a file holds.
+#[derive(Debug, Default)]
+pub(super) struct HeldRows {
+    /// The length of the whole rows; any text after it is torn.
+    pub(super) sound: u64,
+    pub(super) rows: u64,
+    /// The names of the rows, as by [`name`].
+    pub(super) known: HashSet<Digest>,
+    /// The position and the chain of the newest row.
+    pub(super) newest: Option<(i64, Digest)>,
+    /// The least position of the rows.
+    pub(super) first: Option<i64>,
+    /// The name of the ledger of the rows.
+    pub(super) ledger: Option<Digest>,
+    /// The last window, if the line that closes it is torn.
+    pub(super) unclosed: Option<Unclosed>,
+}
+
+/// A window whose cells are whole, and whose closing line is not.
+#[derive(Debug)]
+pub(super) struct Unclosed {
+    /// The release, and the start and end of the window.
+    pub(super) about: [String; 3],
+    cells: u64,
+    /// The first cell.
+    pub(super) line: Vec<u8>,
+    pub(super) format: SinkFormat,
+}
+
+/// The content of a line or of a record.
+pub(super) struct ParsedLine {
+    /// The release, and the start and end of the window.
+    pub(super) about: [String; 3],
+    pub(super) word: LineKind,
+    demo: bool,
+}
+
+pub(super) enum LineKind {
+    Cell,
+    /// The number of cells, the row's position and chain, and its ledger.
+    Closed(u64, i64, Digest, Option<Digest>),
+    /// The hash of the line itself, the only one of its row.
+    Alone(Digest),
+}
+
+impl ParsedLine {
+    /// Returns the name of the row that ends with this line; `None` for a cell.
+    fn name(&self) -> Option<Digest> {
+        let canonical =
+            self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
+        match &self.word {
+            LineKind::Cell => None,
+            LineKind::Closed(_, sequence, chain, _) => {
+                Some(canonical.number(*sequence).digest(chain).finish())
+            }
+            LineKind::Alone(line) => Some(canonical.digest(line).finish()),
+        }
+    }
+}
+
+/// Returns the name of the row that ends with this line: made of its position and chain, in either format;
+/// and of the line itself, if it is the only one. `None` if the line ends no row.
+pub(super) fn name(line: &str, format: SinkFormat, demo: bool) -> Option<Digest> {
+    heard(line, format, demo)?.name()
+}
+
+fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<ParsedLine> {
+    let line = line.trim_ascii_end();
+    match format {
+        SinkFormat::Json => heard_line(line),
+        SinkFormat::Csv => heard_record(line, demo),
+    }
+}
+
+impl HeldRows {
+    /// Reads a file of releases, or of a demonstration.
+    pub(super) fn read(
+        file: impl BufRead,
+        format: SinkFormat,
+        demo: bool,
+        path: &Path,
+    ) -> Result<HeldRows, LedgerError> {
+        let mut reader = ReleaseReader::new(file, format);
+        let mut held = HeldRows::default();
+        let mut open: Option<Unclosed> = None;
+        let refuse = |number: u64, what: &str| {
+            let remedy = "give the path of a new file, or of one that was written here";
+            Err(LedgerError::refused(format!("{}:{number}: {what}; {remedy}", path.display())))
+        };
+        loop {
+            let number = reader.number + 1;
+            let whole = reader.next();
+            if !whole.map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))? {
+                break;
+            }
+            if format == SinkFormat::Csv && number == 1 {
+                match reader.line.as_slice() {
+                    line if line == table::header(demo).as_bytes() => held.sound = reader.at,
+                    line if line == table::header(!demo).as_bytes() => return refuse(1, other(demo)),
+                    _ => return refuse(1, "found no header of releases"),
+                }
+                continue;
+            }
+            let Some(heard) = reader.heard(demo) else { return refuse(number, "found no line of a release") };
+            if heard.demo != demo {
+                return refuse(number, other(demo));
+            }
+            let cells = match &open {
+                Some(open) if open.about != heard.about => {
+                    return refuse(number, "found another window before the end of the last");
+                }
+                Some(open) => open.cells,
+                None => 0,
+            };
+            let name = heard.name();
+            match heard.word {
+                LineKind::Cell => {
+                    let (about, format) = (heard.about, format);
+                    let new = || Unclosed { about, cells: 0, line: reader.line.clone(), format };
+                    open.get_or_insert_with(new).cells += 1;
+                    continue;
+                }
+                LineKind::Closed(told, ..) if told != cells => {
+                    return refuse(number, "found the end of a window that lacks some of its lines");
+                }
+                LineKind::Alone(_) if cells > 0 => {
+                    return refuse(number, "found a refusal among the lines of a window");
+                }
+                LineKind::Closed(_, sequence, chain, ledger) => {
+                    if held.ledger.is_some() && ledger.is_some() && ledger != held.ledger {
+                        return refuse(number, "found a row of another ledger than the rows before it");
+                    }
+                    held.ledger = held.ledger.or(ledger);
+                    held.newest = held.newest.max(Some((sequence, chain)));
+                    held.first = Some(held.first.map_or(sequence, |first| first.min(sequence)));
+                }
+                LineKind::Alone(_) => {}
+            }
+            held.known.extend(name);
+            (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
+        }
+        if !reader.is_torn(demo) {
+            return refuse(reader.number + 1, "found no line of a release");
+        }
+        held.unclosed = open;
+        Ok(held)
+    }
+}
+
+fn other(demo: bool) -> &'static str {
+    if demo {
+        "found releases, and a demo is never mixed with them"
+    } else {
+        "found a demo, and releases are never mixed with one"
+    }
+}
+
+/// The text of a line of JSON before the release's name.
+const BEFORE: &[u8] = b"{\"release\":\"";
+const AFTER: &[u8] = b"\",\"window\":{\"start\":";
+
+/// A reader of lines, or of records, which may contain line ends between quotes.
+pub(super) struct ReleaseReader<R> {
+    file: R,
+    format: SinkFormat,
+    /// The number of lines that were read.
+    number: u64,
+    at: u64,
+    /// The current line with its line end, unless the file ended first.
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> ReleaseReader<R> {
+    pub(super) fn new(file: R, format: SinkFormat) -> ReleaseReader<R> {
+        ReleaseReader { file, format, number: 0, at: 0, line: Vec::new() }
+    }
+
+    /// Returns the number of bytes in the whole lines that were read.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Returns the line that was read last.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Reads the next line; returns false if the file ends before the line does.
+    pub(super) fn next(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        let mut quotes = 0;
+        loop {
+            let from = self.line.len();
+            self.file.read_until(b'\n', &mut self.line)?;
+            let new = &self.line[from..];
+            if new.last() != Some(&b'\n') {
+                return Ok(false);
+            }
+            self.number += 1;
+            quotes += new.iter().filter(|byte| **byte == b'"').count();
+            if self.format == SinkFormat::Json || quotes % 2 == 0 {
+                break;
+            }
+        }
+        self.at += self.line.len() as u64;
+        Ok(true)
+    }
+
+    pub(super) fn heard(&self, demo: bool) -> Option<ParsedLine> {
+        heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
+    }
+
+    /// Returns true if the rest at the end may be the beginning of a line. A machine that lost power may
+    /// leave zeros.
+    fn is_torn(&self, demo: bool) -> bool {
+        let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
+        let line = &self.line[..self.line.len() - zeros];
+        match self.format {
+            SinkFormat::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
+            // The header identifies the file.
+            SinkFormat::Csv => true,
+            SinkFormat::Json => {
+                let Some(rest) = line.strip_prefix(BEFORE) else { return BEFORE.starts_with(line) };
+                let name = rest.iter().take_while(|byte| **byte != b'"').count();
+                let (name, after) = rest.split_at(name);
+                let plain =
+                    |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
+                name.len() <= 64
+                    && name.iter().all(plain)
+                    && (after.starts_with(AFTER) || AFTER.starts_with(after))
+            }
+        }
+    }
+}
+
+fn heard_line(text: &str) -> Option<ParsedLine> {
+    let ReleaseLine { release, window, says, demo } = ReleaseLine::read(text)?;
+    let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
+    let about = [release.into_owned(), end(window.start), end(window.end)];
+    let word = match says {
+        Says::Cell(_) => LineKind::Cell,
+        Says::Closed { cells, sequence, chain, ledger } => {
+            let ledger = ledger.map_or(Some(None), |ledger| Digest::parse(&ledger).map(Some))?;
+            LineKind::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
+        }
+        Says::Refused(_) | Says::Never(..) => LineKind::Alone(Digest::of(text.as_bytes())),
+    };
+    Some(ParsedLine { about, word, demo })
+}
+
+fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
+    let fields = table::fields(record)?;
+    if fields.len() != table::width(demo) {
+        return None;
+    }
+    let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
+    let word = match &*fields[table::STATUS] {
+        "value" => LineKind::Cell,
+        "refused" | "skipped" | "lost" => LineKind::Alone(Digest::of(record.as_bytes())),
+        "closed" => {
+            let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
+            let ledger = match &*fields[table::LEDGER] {
+                "" => None,
+                ledger => Some(Digest::parse(ledger)?),
+            };
+            LineKind::Closed(cells.parse().ok()?, sequence.parse().ok()?, Digest::parse(chain)?, ledger)
+        }
+        _ => return None,
+    };
+    Some(ParsedLine { about, word, demo })
+}
+
+// Files of releases as evidence of published rows, for the repair of a ledger that is behind such a file.
+
+/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table.
+/// A window that is torn at the end is identified by its first cell.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is no file of releases.
+pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
+    let format = SinkFormat::of(path);
+    let open =
+        || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
+    // A file that is no file of releases is refused there, with the number of the line.
+    let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
+    let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
+    let (mut rows, mut id) = (Vec::new(), None);
+    while reader.at() < sound {
+        reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
+        // The header of a table is no row.
+        let Some(heard) = reader.heard(false) else { continue };
+        match heard.word {
+            LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
+            LineKind::Closed(_, sequence, chain, ledger) => {
+                let [release, start, end] = &heard.about;
+                rows.push(Published {
+                    row: Some((sequence, chain)),
+                    release: Name::new("release", release)?,
+                    window: window(start, end)?,
+                    id: id.take(),
+                    ledger,
+                });
+            }
+            LineKind::Alone(_) => {}
+        }
+    }
+    rows.extend(unclosed.as_ref().map(Unclosed::published).transpose()?);
+    Ok(rows)
+}
+
+/// Returns the newest row in a file of releases, and its last window if that is torn: the ledger of this name
+/// should hold both.
+///
+/// # Errors
+///
+/// If the file cannot be read, is no file of releases, or is one of another ledger.
+pub(crate) fn newest_in(
+    path: &Path,
+    ledger: &Digest,
+) -> Result<(Option<Anchor>, Option<Published>), LedgerError> {
+    let refuse = |error: io::Error| unopened(path, &error);
+    let file = match OutputKind::at(path)? {
+        OutputKind::Nothing => {
+            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| (None, None));
+        }
+        OutputKind::Stream => return Ok((None, None)),
+        OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
+    };
+    let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path)?;
+    of_another(path, held.ledger.as_ref(), ledger)?;
+    let newest = held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain });
+    Ok((newest, held.unclosed.as_ref().map(Unclosed::published).transpose()?))
+}
+
+/// Refuses a file whose rows are of another ledger.
+pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), LedgerError> {
+    if held.is_none_or(|held| held == ledger) {
+        return Ok(());
+    }
+    Err(LedgerError::refused(format!(
+        "{}: it holds releases of another ledger than the job's, and is left as it is; give the path of a new file, or the \
+         ledger that it was written from",
+        path.display()
+    )))
+}
+
+/// Reads a window as lines state it; an empty start or end is the end of time on that side.
+fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
+    let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
+    let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
+    let (start, end) =
+        ends.ok_or_else(|| LedgerError::refused("window: found no moment; give a file of releases"))?;
+    Ok(Interval::new(start, end)?)
+}
+
+impl Unclosed {
+    /// Returns the window, with the id in its first cell.
+    pub(super) fn published(&self) -> Result<Published, LedgerError> {
+        let [release, start, end] = &self.about;
+        Ok(Published {
+            row: None,
+            release: Name::new("release", release)?,
+            window: window(start, end)?,
+            id: id_in(&self.line, self.format),
+            ledger: None,
+        })
+    }
+}
+
+/// Returns the id of the release in a cell.
+fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
+    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
+    match format {
+        SinkFormat::Json => match ReleaseLine::read(text)?.says {
+            Says::Cell(cell) => Digest::parse(&cell.id),
+            _ => None,
+        },
+        SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
+    }
+}

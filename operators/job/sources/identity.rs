@@ -1,0 +1,257 @@
+//! Who it was: a field's bytes, in three words that can be copied.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
+use crate::job::text::Text;
+use crate::job::text::{MAX_INLINE_BYTES, pack_words, read_le_prefix, unpack_words};
+
+/// What a person, or a record, is told by.
+pub(crate) trait PersonIdentity:
+    Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static
+{
+    /// Of these bytes, as they stand.
+    fn of(bytes: &[u8], secret: &[u8; 32]) -> Self;
+
+    /// For all records in which nobody is named.
+    fn shared() -> Self;
+}
+
+impl PersonIdentity for Id {
+    fn of(bytes: &[u8], secret: &[u8; 32]) -> Id {
+        Id::new(bytes, secret)
+    }
+
+    fn shared() -> Id {
+        Id::SHARED
+    }
+}
+
+/// Nothing asks.
+impl PersonIdentity for () {
+    fn of(_: &[u8], _: &[u8; 32]) {}
+
+    fn shared() {}
+}
+
+/// The longest id that is read. It is a public rule: a line with a longer one is bad.
+pub(super) const LONGEST_ID: usize = 64 << 10;
+
+/// Bytes by which somebody is known: themselves where they are at most 23, and otherwise 23 bytes of their keyed hash.
+/// Of a million million people with longer ids, two have one hash with a chance of 2^-105; and nobody who does not hold
+/// the key finds two. Nothing is normalised: what differs in a byte is somebody else. Prints as
+/// `<private>`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct Id([u64; 3]);
+
+impl Id {
+    const HELD: usize = MAX_INLINE_BYTES;
+    /// Above every length: the first byte of a hash, and of those who are not named.
+    const HASHED: u8 = 24;
+    const NOBODY: u8 = 25;
+
+    /// For all records in which nobody is named; no id that is read equals it.
+    pub(crate) const SHARED: Id = Id([Self::NOBODY as u64, 0, 0]);
+
+    #[inline]
+    fn new(bytes: &[u8], secret: &[u8; 32]) -> Id {
+        if bytes.len() <= Self::HELD {
+            return Id::tagged(bytes.len() as u8, bytes);
+        }
+        let hash = blake3::keyed_hash(secret, bytes);
+        Id::tagged(Self::HASHED, hash.as_bytes().split_at(Self::HELD).0)
+    }
+
+    #[inline]
+    fn tagged(tag: u8, bytes: &[u8]) -> Id {
+        Id(pack_words(tag, bytes))
+    }
+
+    fn from_bytes(bytes: [u8; MAX_INLINE_BYTES + 1]) -> Id {
+        Id::tagged(bytes[0], bytes.split_at(1).1)
+    }
+
+    fn bytes(&self) -> [u8; MAX_INLINE_BYTES + 1] {
+        unpack_words(&self.0)
+    }
+
+    /// How many bytes follow the first.
+    fn held(tag: u8) -> usize {
+        match tag {
+            Self::NOBODY => 0,
+            tag => usize::from(tag).min(Self::HELD),
+        }
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+/// The first byte says how many follow.
+impl Identity for Id {
+    fn write<S: IdentitySink>(&self, sink: &mut S) {
+        let bytes = self.bytes();
+        sink.bytes(bytes.split_at(1 + Self::held(bytes[0])).0);
+    }
+
+    /// The first word holds how many bytes there are.
+    #[inline]
+    fn mix(&self, mixer: &Mixer) -> u64 {
+        mixer.words(&self.0)
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Id> {
+        let tag = *bytes.first().filter(|tag| **tag <= Self::NOBODY)?;
+        let (head, tail) = bytes.split_at_checked(1 + Self::held(tag))?;
+        let mut held = [0; MAX_INLINE_BYTES + 1];
+        held.split_at_mut(head.len()).0.copy_from_slice(head);
+        *bytes = tail;
+        Some(Id::from_bytes(held))
+    }
+}
+
+// From a cell to a key.
+
+/// The longest key, in bytes as they were read. It is a public rule: a longer one is none.
+pub(super) const LONGEST: usize = 4_096;
+
+/// Makes keys of bytes, and remembers some, so that one that comes again is copied, or shared where it is long, and not
+/// made anew.
+pub(super) struct Texts {
+    slots: Vec<Text>,
+}
+
+impl Texts {
+    /// With keys of 4,096 bytes, a megabyte.
+    const SLOTS: usize = 256;
+
+    pub(super) fn new() -> Texts {
+        Texts { slots: vec![Text::default(); Self::SLOTS] }
+    }
+
+    /// The key of these bytes; `None` where they are too many.
+    #[inline]
+    pub(super) fn of(&mut self, bytes: &[u8]) -> Option<Text> {
+        // Which slot decides what is made anew, and nothing else.
+        let end = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
+        let mixed = (read_le_prefix(bytes) ^ read_le_prefix(end).rotate_left(29) ^ bytes.len() as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = self.slots.get_mut((mixed >> 56) as usize)?;
+        if slot.equals_bytes(bytes) { Some(slot.clone()) } else { Self::anew(slot, bytes) }
+    }
+
+    fn anew(slot: &mut Text, bytes: &[u8]) -> Option<Text> {
+        if bytes.len() > LONGEST {
+            return None;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        if slot.text() != text {
+            *slot = Text::new(&text);
+        }
+        Some(slot.clone())
+    }
+}
+
+#[cfg(test)]
+mod told_tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn id(bytes: &[u8]) -> Id {
+        Id::new(bytes, &[7; 32])
+    }
+
+    // Refutes any normalisation, padding that could be taken for a byte, and a hash that could be taken for an id.
+    #[test]
+    fn ids_that_differ_in_a_byte_are_different_people() {
+        let mut long = vec![b'x'; LONGEST_ID];
+        let mut ids =
+            vec![id(b""), id(b"\0"), id(b"\0\0"), id(b"7"), id(b"07"), id(b" 7"), id(b"\xff"), id(b"\xfe")];
+        ids.extend([
+            id("é".as_bytes()),
+            id("e\u{301}".as_bytes()),
+            id(b"a"),
+            id(b"A"),
+            Id::SHARED,
+            id(&long),
+        ]);
+        ids.extend([id(&long[..23]), id(&long[..24]), id(&long[..25])]);
+        long[40_000] = b'y';
+        ids.push(id(&long));
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+        assert_ne!(Id::new(&long, &[7; 32]), Id::new(&long, &[8; 32]), "the hash is keyed");
+        assert_eq!(size_of::<Id>(), 24);
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_begins_nothing_else() {
+        let mut all: Vec<Vec<u8>> = Vec::new();
+        for one in (0..40).map(|length| id(&vec![0; length])).chain([Id::SHARED, id(b"\x01"), id(b"\x18")]) {
+            let mut written = Vec::new();
+            one.write(&mut written);
+            assert!(Id::read(&mut &written[..written.len() - 1]).is_none(), "a torn one is nobody");
+            let whole = [&written[..], b"z"].concat();
+            let mut rest = &whole[..];
+            assert!(Id::read(&mut rest) == Some(one) && rest == b"z");
+            assert!(all.iter().all(|other| !other.starts_with(&written) && !written.starts_with(other)));
+            all.push(written);
+        }
+        assert_eq!(all[3].len(), 4, "only what it holds");
+        assert!(Id::read(&mut &[26u8; 40][..]).is_none());
+    }
+
+    // The bytes are a format: people who are counted in a sealed state must be found again.
+    #[test]
+    fn the_bytes_never_change() {
+        let mut bytes = Vec::new();
+        for one in [id(b"ada"), Id::SHARED, id(&[b'x'; 40])] {
+            one.write(&mut bytes);
+        }
+        assert_eq!(&bytes[..6], b"\x03ada\x19\x18");
+        assert_eq!(bytes[6..], blake3::keyed_hash(&[7; 32], &[b'x'; 40]).as_bytes()[..23]);
+    }
+
+    #[test]
+    fn ids_travel() {
+        let one = id(b"somebody");
+        let json = serde_json::to_string(&one).unwrap();
+        assert!(serde_json::from_str::<Id>(&json).unwrap() == one);
+        assert_eq!(format!("{one:?}"), "<private>");
+    }
+}
+
+#[cfg(test)]
+mod text_tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_shown_where_it_is_not_and_what_is_too_long_is_left_out() {
+        let mut texts = Texts::new();
+        assert_eq!(texts.of(b"a\xffb").unwrap().text(), "a\u{fffd}b");
+        assert_eq!(texts.of(&[b'k'; LONGEST]).unwrap().text().len(), LONGEST);
+        assert!(texts.of(&[b'k'; LONGEST + 1]).is_none());
+        // Bytes that become longer as text are still within the rule.
+        assert!(texts.of(&[0xff; LONGEST]).is_some());
+    }
+
+    // Refutes an allocation for each record: the second of two equal long keys is the first.
+    #[test]
+    fn a_long_key_that_comes_again_is_shared() {
+        let mut texts = Texts::new();
+        let long = [b'k'; 100];
+        let (first, second) = (texts.of(&long).unwrap(), texts.of(&long).unwrap());
+        assert_eq!(first.text().as_ptr(), second.text().as_ptr());
+        for other in 0..10_000u32 {
+            let text = format!("a key of more than 23 bytes, {other}");
+            assert_eq!(texts.of(text.as_bytes()).unwrap().text(), text);
+        }
+        assert_eq!(texts.slots.len(), Texts::SLOTS);
+    }
+}

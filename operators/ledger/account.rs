@@ -1,0 +1,377 @@
+//! One budget, and the words it is stated in.
+
+use super::book::Ledger;
+use super::charge::{fetch, unknown_domain};
+use super::error::{LedgerError, LedgerErrorKind};
+use super::failpoint;
+use super::name::Name;
+use super::records::{
+    advance, amended_domain, head, name, number, read_amendment, read_domain, write_amendment, write_domain,
+};
+use super::records::{encode, promise_columns, relation_column, unit_column};
+use super::rows::Amendment;
+use super::store::{SqlValue, Store, Transaction, all, first};
+use crate::accounting::{Account, Adjacency, Interval, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
+use crate::canonical::{Canonical, Digest};
+use crate::invalid::{Invalid, InvalidKind};
+use crate::time::Span;
+
+/// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
+/// output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountSpec {
+    pub(crate) name: Name,
+    pub(crate) neighbours: Adjacency,
+    pub(crate) promise: Promise,
+    pub(crate) cap: PrivacyCost,
+    pub(crate) person: Option<String>,
+}
+
+impl AccountSpec {
+    /// All that a person ever does is hidden; when the budget is spent, releases stop.
+    ///
+    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`PrivacyCost`]. Leave a little room: it is rounded down and
+    /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
+    ///
+    /// ```
+    /// use discreet::accounting::{Amount, Budget};
+    /// use discreet::ledger::Domain;
+    /// use discreet::time::days;
+    ///
+    /// Domain::lifetime("visits", Budget::approximate(1.0, 1e-6))?;
+    /// Domain::any("visits", days(30), Amount::zcdp(0.1))?;
+    /// Domain::each("visits", days(1), Budget::pure(0.5))?.of_records();
+    /// # Ok::<(), discreet::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name or the cap.
+    pub fn lifetime(
+        name: &str,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Lifetime, cap)
+    }
+
+    /// What a person does within any span of this length is hidden; what is spent comes back with time.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name, the span or the cap.
+    pub fn any(
+        name: &str,
+        span: impl TryInto<Span, Error: Into<Invalid>>,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Any(length(span)?), cap)
+    }
+
+    /// What a person does within one aligned span of this length is hidden (each day in UTC, each hour); every span has
+    /// the whole budget.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong with the name, the span or the cap.
+    pub fn each(
+        name: &str,
+        span: impl TryInto<Span, Error: Into<Invalid>>,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::stated(name, Promise::Each(length(span)?), cap)
+    }
+
+    /// The same for single records: one of them is hidden, and who has many is hidden less.
+    #[must_use]
+    pub fn of_records(self) -> AccountSpec {
+        AccountSpec { neighbours: Adjacency::RECORD, ..self }
+    }
+
+    /// States who one person is: the field that names people and what becomes of records without one, or any other words of
+    /// the author. All that is charged to an account speaks about the same people, so whoever
+    /// [states it](crate::gate::Opening::person) in other words is refused.
+    ///
+    /// # Errors
+    ///
+    /// Names `person` where the text is empty, longer than 4,096 bytes, or holds control characters.
+    pub fn with_person(self, person: &str) -> Result<AccountSpec, Invalid> {
+        let kind = match person {
+            "" => InvalidKind::Missing,
+            person if person.len() > 4_096 => InvalidKind::TooLarge,
+            person if person.chars().any(char::is_control) => InvalidKind::Malformed,
+            _ => return Ok(AccountSpec { person: Some(person.to_owned()), ..self }),
+        };
+        Err(Invalid::new("person", kind, "a line of text, of at most 4,096 bytes"))
+    }
+
+    fn stated(
+        name: &str,
+        promise: Promise,
+        cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
+    ) -> Result<AccountSpec, Invalid> {
+        AccountSpec::new(
+            Name::new("domain", name)?,
+            Adjacency::PERSON,
+            promise,
+            cap.try_into().map_err(Into::into)?,
+        )
+    }
+
+    /// A domain that nothing has been spent from.
+    ///
+    /// # Errors
+    ///
+    /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
+    /// counts pure epsilon and zCDP.
+    pub fn new(
+        name: Name,
+        neighbours: Adjacency,
+        promise: Promise,
+        cap: PrivacyCost,
+    ) -> Result<AccountSpec, Invalid> {
+        Account::new(promise, neighbours, cap.clone())?;
+        if encode(&cap).is_none() {
+            return Err(Invalid::new(
+                "budget",
+                InvalidKind::Mixed,
+                "pure epsilon, epsilon with delta, or rho",
+            ));
+        }
+        let (_, span) = promise_columns(promise);
+        if i64::try_from(span).is_err() {
+            return Err(Invalid::new("span", InvalidKind::TooLarge, "a span below 2^63 microseconds"));
+        }
+        Ok(AccountSpec { name, neighbours, promise, cap, person: None })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Who is protected, against what change.
+    pub fn neighbours(&self) -> Adjacency {
+        self.neighbours
+    }
+
+    /// Who one person is, where it was [stated](AccountSpec::with_person).
+    pub fn person(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
+
+    /// What is promised.
+    pub fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    /// Whether this domain can count a cost: of its neighbours, and in a currency that turns into its own.
+    ///
+    /// # Errors
+    ///
+    /// Names what keeps the cost from being counted.
+    pub fn counts(&self, cost: &ReleaseCost) -> Result<(), Invalid> {
+        PrivacyFilter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
+    }
+
+    /// How much may be spent where the promise adds it up.
+    pub fn cap(&self) -> &PrivacyCost {
+        &self.cap
+    }
+
+    pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
+        let (promise, span) = promise_columns(self.promise);
+        Canonical::new("discreet domain 2")
+            .digest(previous)
+            .number(sequence)
+            .text(self.name.as_str())
+            .text(unit_column(self.neighbours.unit))
+            .text(relation_column(self.neighbours.relation))
+            .text(promise)
+            .bytes(&span.to_be_bytes())
+            .bytes(cap)
+            .text(self.person.as_deref().unwrap_or_default())
+            .finish()
+    }
+}
+
+/// In microseconds. A span is above zero.
+fn length(span: impl TryInto<Span, Error: Into<Invalid>>) -> Result<u64, Invalid> {
+    Ok(span.try_into().map_err(Into::into)?.as_microseconds().unsigned_abs())
+}
+
+// The budgets of a ledger: stated once, raised by hand, and how they stand.
+
+impl Ledger {
+    /// States a domain. Stating it again, in the same words, changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is one of this name with other words: a domain is stated once, and only its cap can be raised.
+    pub fn register(&mut self, domain: &AccountSpec) -> Result<(), LedgerError> {
+        let mut transaction = Transaction::begin(self.store())?;
+        let tables = transaction.store();
+        if let Some(known) = read_domain(tables, domain.name())? {
+            if known == *domain {
+                return Ok(());
+            }
+            return Err(LedgerError::refused(format!(
+                "domain {} is stated already, in other words",
+                domain.name()
+            )));
+        }
+        let (sequence, previous) = next(tables)?;
+        let cap = encode(&domain.cap).unwrap_or_default();
+        let chain = domain.chained(&previous, sequence, &cap);
+        write_domain(tables, domain, sequence, &chain)?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
+    }
+
+    /// The domains, each with its cap as last amended.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn domains(&mut self) -> Result<Vec<AccountSpec>, LedgerError> {
+        let store = self.store();
+        let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
+        names
+            .into_iter()
+            .map(|name| {
+                let domain = amended_domain(store, &name)?;
+                domain.ok_or_else(|| LedgerError::doubt(format!("domain {name} vanished")))
+            })
+            .collect()
+    }
+
+    /// Raises the cap of a domain, and keeps who answers for it and why.
+    ///
+    /// # Errors
+    ///
+    /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
+    pub fn amend(
+        &mut self,
+        domain: &Name,
+        cap: &PrivacyCost,
+        who: &str,
+        why: &str,
+    ) -> Result<(), LedgerError> {
+        if who.trim().is_empty() || why.trim().is_empty() {
+            return Err(LedgerError::refused("amendment: found nothing; say who raises the cap, and why"));
+        }
+        let mut transaction = Transaction::begin(self.store())?;
+        let tables = transaction.store();
+        let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
+        if *cap == known.cap || !known.cap.within(cap) {
+            return Err(LedgerError::refused(format!(
+                "domain {domain}: a cap can only be raised, in the currency that it has (an epsilon with a delta where it has \
+                 one); it is {}",
+                known.cap
+            )));
+        }
+        let (sequence, previous) = next(tables)?;
+        let amendment = Amendment {
+            sequence,
+            domain: domain.clone(),
+            cap: cap.clone(),
+            who: who.into(),
+            why: why.into(),
+        };
+        let chain = amendment.chained(&previous);
+        write_amendment(tables, &amendment, &chain)?;
+        failpoint::reached("during-amendment", LedgerErrorKind::Unknown)?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
+    }
+
+    /// The caps that a domain has had, as stated first and by each amendment; none of an unknown domain. A job file that
+    /// states one of them speaks of this budget.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, LedgerError> {
+        let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
+        let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
+        let values = [SqlValue::Text(domain.as_str())];
+        let amended = all(self.store(), amendments, &values, read_amendment)?;
+        let amended = amended.into_iter().map(|(amendment, _)| amendment.cap);
+        Ok(std::iter::once(stated.cap).chain(amended).collect())
+    }
+
+    /// What counts against a window's release now, and the cap it must stay under.
+    ///
+    /// # Errors
+    ///
+    /// If the domain is unknown.
+    pub fn spent(
+        &mut self,
+        domain: &Name,
+        window: Interval,
+    ) -> Result<(PrivacyCost, PrivacyCost), LedgerError> {
+        let known = amended_domain(self.store(), domain)?.ok_or_else(|| unknown_domain(domain))?;
+        let account = fetch(self.store(), &known, window)?;
+        Ok((account.spent(window)?, known.cap))
+    }
+
+    /// How many releases of a domain are sealed, and the window that ends last; the first moment of time where there
+    /// is none.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), LedgerError> {
+        let domain = [SqlValue::Text(domain.as_str())];
+        let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
+        let count = first(self.store(), count, &domain, |row| number(row, 0))?.unwrap_or(0);
+        let newest = "SELECT window_start, window_end FROM release WHERE domain = ?1 AND fate = 'sealed'
+                      ORDER BY window_end DESC LIMIT 1";
+        let newest = first(self.store(), newest, &domain, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
+        let (start, end) = newest.unwrap_or((0, 1));
+        Ok((count.unsigned_abs(), Interval::new(start, end)?))
+    }
+}
+
+fn next(store: &mut dyn Store) -> Result<(i64, Digest), LedgerError> {
+    let (sequence, chain) = head(store)?;
+    Ok((sequence + 1, chain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Budget;
+    use crate::time::{days, minutes};
+
+    // Refutes a span that is counted in another unit than windows are, and a unit that is lost on the way.
+    #[test]
+    fn words_state_what_the_long_form_does() {
+        let cap = || PrivacyCost::zcdp(0.5).unwrap();
+        let name = || Name::new("domain", "visits").unwrap();
+        let long = |neighbours, promise| AccountSpec::new(name(), neighbours, promise, cap());
+        assert_eq!(AccountSpec::lifetime("visits", cap()), long(Adjacency::PERSON, Promise::Lifetime));
+        assert_eq!(
+            AccountSpec::any("visits", days(2), Budget::zcdp(0.5)),
+            long(Adjacency::PERSON, Promise::Any(172_800_000_000))
+        );
+        assert_eq!(
+            AccountSpec::each("visits", minutes(1), PrivacyCost::zcdp(0.5)).map(AccountSpec::of_records),
+            long(Adjacency::RECORD, Promise::Each(60_000_000))
+        );
+    }
+
+    #[test]
+    fn every_word_is_refused_by_name() {
+        let field = |refused: Result<AccountSpec, Invalid>| refused.unwrap_err().field().to_owned();
+        assert_eq!(field(AccountSpec::lifetime("a b", PrivacyCost::zcdp(0.5))), "domain");
+        assert_eq!(field(AccountSpec::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
+        assert_eq!(field(AccountSpec::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
+        assert_eq!(field(AccountSpec::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");
+        let stated =
+            |person: &str| AccountSpec::lifetime("a", PrivacyCost::zcdp(0.5)).unwrap().with_person(person);
+        for person in ["", "two\nlines", &"x".repeat(4_097)] {
+            assert_eq!(field(stated(person)), "person");
+        }
+        assert_eq!(stated("the client").unwrap().person(), Some("the client"));
+    }
+}

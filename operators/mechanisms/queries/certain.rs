@@ -1,0 +1,177 @@
+//! What is told of noised numbers, and what is certain of the truth behind them.
+//!
+//! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that is here is
+//! computed from noised numbers and public ones, in integers of any size: it is exact, and rounded to the outside.
+
+use dashu_int::IBig;
+use dashu_int::ops::DivEuclid;
+
+use super::bundle::Steps;
+use crate::mechanisms::{DecimalPoint, Range};
+
+/// The noise of a bundle, as it is seen in an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Certain {
+    pub(super) steps: Steps,
+    /// The largest noise, in steps.
+    pub(super) reach: u64,
+    /// The deviation of the noise, in steps.
+    pub(super) deviation: f64,
+}
+
+/// A number and where its decimal point stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DecimalNumber(pub(super) i128, pub(super) DecimalPoint);
+
+/// An answer, and two numbers between which the truth is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Estimated {
+    pub(super) value: DecimalNumber,
+    pub(super) low: DecimalNumber,
+    pub(super) high: DecimalNumber,
+}
+
+/// The digits behind the point of a mean are as many as a hundred-millionth of its range has.
+const FINEST: u64 = 100_000_000;
+
+/// Which way a number that falls between two is rounded.
+#[derive(Clone, Copy)]
+enum Round {
+    Down,
+    Near,
+    Up,
+}
+
+impl Certain {
+    /// A number of records, from one that is noised, in steps.
+    ///
+    /// The truth is a whole number of records, none at least, within the reach. So the interval is in whole records and
+    /// from 0 on, which costs nothing, for it looks at the noised number alone; the value is told as it was drawn, and may
+    /// be below 0.
+    pub(super) fn count(&self, noised: i128) -> Estimated {
+        let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
+        let value = divided(noised * power(digits), &steps, Round::Near);
+        let [low, high] =
+            self.records(noised).map(|records| DecimalNumber(narrow(records), DecimalPoint::WHOLE));
+        Estimated { value: DecimalNumber(narrow(value), decimal(digits)), low, high }
+    }
+
+    /// The mean of values in a range, from a noised sum of their terms and a noised count, both in steps.
+    ///
+    /// With half the width of the range as 1 and its middle as 0, the truth is `t / n`, where `n` is a whole number of
+    /// records in the interval of the count, and `u t`, with `u` steps a unit, is within the reach of the noised sum, or
+    /// half a step a record further where terms were rounded.
+    /// So it is at most `(sum + reach) / (u n) + rounded / (2 u)`: this falls with `n` where `sum + reach` is above 0 and
+    /// rises with it below, so one of the two ends of `n` has the largest; for the least, likewise. If `n` may be 0
+    /// nothing is certain but the range.
+    pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: DecimalPoint) -> Estimated {
+        let told = MeanAnswer::new(range, point);
+        let (unit, reach) = (IBig::from(self.steps.unit(range)), IBig::from(self.reach));
+        let rounded = IBig::from(u8::from(self.steps.rounds(range)));
+        let [fewest, most] = self.records(count);
+        let end = |up: bool| {
+            if fewest < IBig::ONE {
+                return told.end(up);
+            }
+            let sum = if up { sum + &reach } else { sum - &reach };
+            let records = if (sum < IBig::ZERO) == up { &most } else { &fewest };
+            let off = if up { &rounded * records } else { -(&rounded * records) };
+            told.at(&(2 * sum + off), &(2 * &unit * records), if up { Round::Up } else { Round::Down })
+        };
+        let (low, high) = (end(false), end(true));
+        // No mean is of less than one record.
+        let steps = IBig::from(self.steps.count());
+        let value = told.at(&(sum * &steps), &(unit * IBig::from(count).max(steps.clone())), Round::Near);
+        // Likewise no more than a look at what is noised.
+        let value = value.clamp(low.min(high), high.max(low));
+        let [value, low, high] = [value, low, high].map(|number| DecimalNumber(number, told.point));
+        Estimated { value, low, high }
+    }
+
+    /// How far the value of a count, as it is told, may be from the truth: the reach, in records, and what was lost to
+    /// rounding. Rounded up.
+    pub(super) fn bound(&self) -> DecimalNumber {
+        let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
+        let reach = divided(self.reach * power(digits + 1), &steps, Round::Up);
+        let cut = if power(digits) % &steps == IBig::ZERO { 0 } else { 5 };
+        DecimalNumber(narrow(reach + IBig::from(cut)), decimal(digits + 1))
+    }
+
+    /// The least and the largest number of records that this noised number may come from.
+    fn records(&self, noised: i128) -> [IBig; 2] {
+        let (steps, reach) = (IBig::from(self.steps.count()), IBig::from(self.reach));
+        let ends =
+            [divided(noised - &reach, &steps, Round::Up), divided(noised + reach, &steps, Round::Down)];
+        ends.map(|end| end.max(IBig::ZERO))
+    }
+
+    /// How many digits a number of records has behind its point: what is cut is at most a 200th of the deviation, or less
+    /// than a step.
+    fn digits(&self) -> u32 {
+        let (steps, fine) = (self.steps.count(), self.deviation / self.steps.count() as f64 / 100.0);
+        let enough = |digits: &u32| {
+            let unit = 10u64.pow(*digits);
+            unit >= steps || 1.0 / unit as f64 <= fine
+        };
+        (0..DIGITS).find(enough).unwrap_or(DIGITS)
+    }
+}
+
+/// No count has more digits behind its point.
+const DIGITS: u32 = 9;
+
+/// How the mean of a range is told.
+struct MeanAnswer {
+    low: IBig,
+    high: IBig,
+    point: DecimalPoint,
+}
+
+impl MeanAnswer {
+    fn new(range: &Range, point: DecimalPoint) -> MeanAnswer {
+        let left = (18 - point.count()).clamp(0, 18) as u32;
+        let width = u128::from(range.high().abs_diff(range.low()));
+        let enough = |digits: &u32| width * 10u128.pow(*digits) >= FINEST.into();
+        let more = (0..left).find(enough).unwrap_or(left);
+        let (scale, point) =
+            (power(more), DecimalPoint::digits(point.count() + more as i32).unwrap_or(point));
+        MeanAnswer { low: range.low() * &scale, high: range.high() * scale, point }
+    }
+
+    fn end(&self, up: bool) -> i128 {
+        narrow(if up { self.high.clone() } else { self.low.clone() })
+    }
+
+    /// What lies `part / whole` of half the width from the middle of the range, within it.
+    fn at(&self, part: &IBig, whole: &IBig, round: Round) -> i128 {
+        let (twice, width) = (&self.low + &self.high, &self.high - &self.low);
+        let number = divided(twice * whole + width * part, &(2 * whole), round);
+        narrow(number.clamp(self.low.clone(), self.high.clone()))
+    }
+}
+
+/// By something above 0.
+fn divided(number: IBig, by: &IBig, round: Round) -> IBig {
+    match round {
+        Round::Down => number.div_euclid(by),
+        Round::Up => -(-number).div_euclid(by),
+        Round::Near => (IBig::from(2) * number + by).div_euclid(IBig::from(2) * by),
+    }
+}
+
+fn power(digits: u32) -> IBig {
+    IBig::from(10).pow(digits as usize)
+}
+
+fn decimal(digits: u32) -> DecimalPoint {
+    DecimalPoint::digits(digits as i32).unwrap_or(DecimalPoint::WHOLE)
+}
+
+/// A count has 64 bits and some digits, and a mean is within its range: they fit.
+fn narrow(number: IBig) -> i128 {
+    let last = if number < IBig::ZERO { i128::MIN } else { i128::MAX };
+    i128::try_from(number).unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests;

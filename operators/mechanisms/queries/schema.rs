@@ -1,0 +1,432 @@
+//! Which fields can be asked about.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::query::QueryBy;
+use crate::canonical::{Canonical, Digest};
+use crate::decimal::Decimal;
+use crate::invalid::Invalid;
+use crate::mechanisms::DecimalPoint;
+use crate::time::Time;
+use crate::words::{listed, meant, quoted};
+use crate::{invalid, time};
+
+/// The most fields.
+const FIELDS: usize = 1_024;
+
+/// The most characters of a name.
+const NAME: usize = 128;
+
+/// The fields of the rows that are kept, in their order, and the names of those that say whose a record is. They are
+/// public.
+///
+/// ```
+/// use discreet::mechanisms::queries::{Field, Schema};
+///
+/// let schema = Schema::new([Field::number("age"), Field::decimal("price", 2), Field::text("country")])?
+///     .of_person("client")?;
+/// let question = schema.question("ann", "q1", 0).mean("price", "0", "99.50", "age >= 18 and country = \"DE\"")?;
+/// assert_eq!(question.text(), "mean of price in 0..99.5 where age >= 18 and country = \"DE\"");
+/// assert!(schema.question("ann", "q2", 0).count("client = \"me\"").is_err());
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    fields: Arc<[Field]>,
+    persons: Arc<[Box<str>]>,
+}
+
+/// One field: its name, and what its values are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    name: Box<str>,
+    kind: FieldKind,
+}
+
+/// What the values of a field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FieldKind {
+    /// Whole numbers.
+    Number,
+    /// Decimals of so many digits behind the point, as whole numbers of the last digit's steps.
+    Decimal(u8),
+    /// Moments, as microseconds.
+    Time,
+    /// Texts.
+    Text,
+}
+
+impl Schema {
+    /// These fields.
+    ///
+    /// # Errors
+    /// Names `fields` where there is none, there are more than 1,024, two have one name, a name is empty, longer than 128
+    /// characters or has some that cannot be written between backquotes, or a decimal has more than 18 digits.
+    pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Schema, Invalid> {
+        let fields: Arc<[Field]> = fields.into_iter().take(FIELDS + 1).collect();
+        let refuse = |kind, remedy: String| Err(Invalid::new("fields", kind, remedy));
+        match fields.len() {
+            0 => return refuse(invalid::InvalidKind::Empty, "at least one field".into()),
+            1..=FIELDS => {}
+            _ => return refuse(invalid::InvalidKind::TooLarge, format!("at most {FIELDS} fields")),
+        }
+        for (place, field) in fields.iter().enumerate() {
+            nameable("fields", &field.name)?;
+            if matches!(field.kind, FieldKind::Decimal(19..)) {
+                let remedy = format!("the field {} at most 18 digits behind the point", quoted(&field.name));
+                return refuse(invalid::InvalidKind::TooLarge, remedy);
+            }
+            if fields.iter().take(place).any(|before| before.name == field.name) {
+                return refuse(
+                    invalid::InvalidKind::Mixed,
+                    format!("the field {} once", quoted(&field.name)),
+                );
+            }
+        }
+        Ok(Schema { fields, persons: Arc::default() })
+    }
+
+    /// A name of what says whose a record is. It is in no row, and whoever asks about it is told that nobody may.
+    ///
+    /// # Errors
+    /// Names `person` where it is no name, or that of a field.
+    pub fn of_person(self, name: &str) -> Result<Schema, Invalid> {
+        nameable("person", name)?;
+        if self.place(name).is_some() {
+            let remedy = "rows without the field that says whose a record is: nobody may ask about it";
+            return Err(Invalid::new("person", invalid::InvalidKind::Mixed, remedy));
+        }
+        let persons = self.persons.iter().cloned().chain([name.into()]).collect();
+        Ok(Schema { persons, ..self })
+    }
+
+    /// The fields that can be asked about.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// A hash of all that it says: another one wherever anything is another.
+    pub fn digest(&self) -> Digest {
+        let count = |count: usize| count as i64;
+        let mut canonical = Canonical::new("discreet schema 1").number(count(self.fields.len()));
+        for Field { name, kind } in &*self.fields {
+            let (word, digits) = match kind {
+                FieldKind::Number => ("number", 0),
+                FieldKind::Decimal(digits) => ("decimal", *digits),
+                FieldKind::Time => ("time", 0),
+                FieldKind::Text => ("text", 0),
+            };
+            canonical = canonical.text(name).text(word).number(digits.into());
+        }
+        canonical = canonical.number(count(self.persons.len()));
+        self.persons.iter().fold(canonical, |canonical, name| canonical.text(name)).finish()
+    }
+
+    /// A question of this analyst under this id, asked at this moment; what is asked is still to be said.
+    pub fn question<'a>(&'a self, analyst: &'a str, id: &'a str, at: Time) -> QueryBy<'a> {
+        QueryBy::new(self, analyst, id, at)
+    }
+
+    /// Where the field of this name is.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| &*field.name == name)
+    }
+
+    /// Why there is no such field to ask about, and what there is: words to end a remedy with.
+    pub(super) fn unknown(&self, name: &str) -> String {
+        let known: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
+        let shown: Vec<String> = known.iter().take(20).map(|name| told(name)).collect();
+        let more = known.len().saturating_sub(shown.len());
+        let mut fields =
+            if more == 0 { listed(&shown) } else { format!("{} or {more} more", shown.join(", ")) };
+        let why = match self.persons.iter().any(|person| **person == *name) {
+            true => "of which nobody may ask, for it says whose a record is",
+            false => {
+                if let Some(meant) = meant(name, &known) {
+                    fields.push_str(&format!(" (did you mean {}?)", told(meant)));
+                }
+                "which is no field"
+            }
+        };
+        format!("in place of {}, {why}: {fields}", quoted(name))
+    }
+}
+
+impl Field {
+    /// Whole numbers.
+    pub fn number(name: impl Into<String>) -> Field {
+        Field::of(name, FieldKind::Number)
+    }
+
+    /// Decimals of at most so many digits behind the point.
+    pub fn decimal(name: impl Into<String>, digits: u8) -> Field {
+        Field::of(name, FieldKind::Decimal(digits))
+    }
+
+    /// Moments.
+    pub fn time(name: impl Into<String>) -> Field {
+        Field::of(name, FieldKind::Time)
+    }
+
+    /// Texts.
+    pub fn text(name: impl Into<String>) -> Field {
+        Field::of(name, FieldKind::Text)
+    }
+
+    fn of(name: impl Into<String>, kind: FieldKind) -> Field {
+        Field { name: name.into().into(), kind }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its values are.
+    pub fn kind(&self) -> FieldKind {
+        self.kind
+    }
+
+    /// Where the point of its numbers stands when they are told.
+    pub fn point(&self) -> DecimalPoint {
+        match self.kind {
+            FieldKind::Decimal(digits) => DecimalPoint::digits(digits.into()).unwrap_or(DecimalPoint::WHOLE),
+            FieldKind::Number | FieldKind::Time | FieldKind::Text => DecimalPoint::WHOLE,
+        }
+    }
+
+    /// Reads a number exactly, in the field's steps; says what is wrong with it, and what would be right.
+    pub(super) fn steps(&self, text: &str) -> Result<i64, (invalid::InvalidKind, String)> {
+        let digits = self.point().count();
+        let due = || match digits {
+            0 => "a whole number".to_owned(),
+            1 => "a number of at most 1 digit behind the point".to_owned(),
+            _ => format!("a number of at most {digits} digits behind the point"),
+        };
+        let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
+        let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
+            // Two signs, or nothing but one.
+            invalid::InvalidKind::Negative | invalid::InvalidKind::Missing if sign < 0 => {
+                (invalid::InvalidKind::Malformed, due())
+            }
+            kind => (kind, due()),
+        })?;
+        let (written, power) = size.parts();
+        let kept = written.trim_end_matches('0');
+        if kept.is_empty() {
+            return Ok(0);
+        }
+        let zeros = power + (written.len() - kept.len()) as i32 + digits;
+        let Ok(zeros) = u32::try_from(zeros) else { return Err((invalid::InvalidKind::TooSmall, due())) };
+        let steps = kept.parse::<i128>().ok().zip(10i128.checked_pow(zeros));
+        let steps = steps.and_then(|(kept, unit)| i64::try_from((sign * kept).checked_mul(unit)?).ok());
+        steps.ok_or_else(|| (invalid::InvalidKind::TooLarge, format!("{}, below 2^63 of its steps", due())))
+    }
+}
+
+/// A name as a filter says it: between backquotes unless it is a plain word that means nothing else.
+pub(super) fn told(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name.chars().all(is_plain)
+        && !name.contains("..")
+        && !RESERVED.contains(&name);
+    if plain { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// Whether a name may have it without backquotes.
+pub(super) fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "_-.".contains(character)
+}
+
+/// The words of a filter.
+pub(super) const RESERVED: [&str; 5] = ["all", "and", "in", "not", "or"];
+
+fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
+    let kind = match name.chars().count() {
+        0 => invalid::InvalidKind::Missing,
+        1..=NAME if printable(name) && !name.contains('`') => return Ok(()),
+        1..=NAME => invalid::InvalidKind::Malformed,
+        _ => invalid::InvalidKind::TooLarge,
+    };
+    Err(Invalid::new(
+        field,
+        kind,
+        format!("a name of 1 to {NAME} printable characters, none of them a backquote"),
+    ))
+}
+
+/// Whether every character can be seen, or is a plain space: none that a terminal acts on, or that has no width, or that
+/// changes the direction of its neighbours.
+pub(super) fn printable(text: &str) -> bool {
+    text.chars().all(|character| match character {
+        ' ' => true,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => false,
+        _ => !character.is_control() && !character.is_whitespace(),
+    })
+}
+
+/// A moment as text that is read as the same moment, where there is one.
+pub(super) fn moment(time: Time) -> Option<String> {
+    let text = jiff::Timestamp::from_microsecond(time).ok()?.to_string();
+    (time::at(&text) == Ok(time)).then_some(text)
+}
+
+// What is kept of one record: a value for each field of a [`Schema`](super::Schema).
+
+/// One value. A moment is a number of microseconds; a decimal is a number of its field's steps.
+///
+/// It prints as `<private>`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Value {
+    /// There is none. Nor is there one where another sort of value is kept than the field has.
+    None,
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(Box<str>),
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Number(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl<V: Into<Value>> From<Option<V>> for Value {
+    fn from(value: Option<V>) -> Value {
+        value.map_or(Value::None, Into::into)
+    }
+}
+
+/// The values of one record, in the order of the schema's fields. Where it is shorter, the rest are absent; what is beyond
+/// the last field is left out.
+///
+/// ```
+/// use discreet::mechanisms::queries::{Row, Value};
+///
+/// let row = Row::from([Value::from(34), "DE".into(), Value::None]);
+/// assert_eq!(row.values().len(), 3);
+/// assert_eq!(format!("{row:?}"), "<private>");
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueryRow(Box<[Value]>);
+
+impl QueryRow {
+    /// These values.
+    pub fn new(values: impl IntoIterator<Item = Value>) -> QueryRow {
+        QueryRow(values.into_iter().collect())
+    }
+
+    /// The values, in the order of the fields.
+    pub fn values(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for QueryRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<private>")
+    }
+}
+
+impl<const N: usize> From<[Value; N]> for QueryRow {
+    fn from(values: [Value; N]) -> QueryRow {
+        QueryRow(values.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_has_names_that_can_be_said() {
+        let refused = |fields: Vec<Field>| {
+            let refused = Schema::new(fields).unwrap_err();
+            (refused.field().to_owned(), refused.kind())
+        };
+        let field = |name: &str| vec![Field::number(name)];
+        for (fields, kind) in [
+            (vec![], invalid::InvalidKind::Empty),
+            (field(""), invalid::InvalidKind::Missing),
+            (field("a`b"), invalid::InvalidKind::Malformed),
+            (field("a\nb"), invalid::InvalidKind::Malformed),
+            (field(&"a".repeat(129)), invalid::InvalidKind::TooLarge),
+            ([field("a"), vec![Field::text("a")]].concat(), invalid::InvalidKind::Mixed),
+            (vec![Field::decimal("a", 19)], invalid::InvalidKind::TooLarge),
+            (
+                (0..1_025).flat_map(|place| field(&place.to_string())).collect(),
+                invalid::InvalidKind::TooLarge,
+            ),
+        ] {
+            assert_eq!(refused(fields), ("fields".to_owned(), kind));
+        }
+        let schema =
+            Schema::new([Field::decimal("a b", 18), Field::text("größe"), Field::time("x")]).unwrap();
+        for (name, kind) in [("x", invalid::InvalidKind::Mixed), ("", invalid::InvalidKind::Missing)] {
+            let refused = schema.clone().of_person(name).unwrap_err();
+            assert_eq!((refused.field(), refused.kind()), ("person", kind));
+        }
+    }
+
+    // Refutes a hash that leaves a name, a kind, a place of the point, an order or a person out.
+    #[test]
+    fn another_schema_has_another_digest() {
+        let of = |fields: &[Field]| Schema::new(fields.iter().cloned()).unwrap();
+        let one = |field: &Field| of(std::slice::from_ref(field));
+        let (a, b) = (Field::number("a"), Field::number("b"));
+        let all = [
+            one(&a),
+            of(&[a.clone(), b.clone()]),
+            of(&[b.clone(), a.clone()]),
+            of(&[Field::time("a")]),
+            of(&[Field::text("a")]),
+            of(&[Field::decimal("a", 0)]),
+            of(&[Field::decimal("a", 2)]),
+            one(&a).of_person("b").unwrap(),
+            one(&a).of_person("c").unwrap(),
+            one(&a).of_person("b").unwrap().of_person("c").unwrap(),
+        ];
+        for (place, one) in all.iter().enumerate() {
+            assert!(all[..place].iter().all(|other| other.digest() != one.digest()), "{one:?}");
+        }
+        assert_eq!(of(&[a.clone(), b.clone()]).digest(), of(&[a, b]).digest());
+    }
+
+    // Refutes a name that is told as another word than it is read from.
+    #[test]
+    fn every_name_can_be_asked_about() {
+        for name in
+            ["a", "all", "in", "not", "1a", "a b", "a..b", "a.b", "a-b", "größe", "日", "\"", "-", "(", "\\"]
+        {
+            let schema = Schema::new([Field::number(name)]).unwrap();
+            let asked =
+                schema.question("ann", "q", 0).mean(name, "0", "1", &format!("`{name}` = 1")).unwrap();
+            let shown = told(name);
+            assert_eq!(asked.text(), format!("mean of {shown} in 0..1 where {shown} = 1"));
+            let again = schema.question("ann", "q", 0).mean(name, "0", "1", &asked.filter().to_string());
+            assert_eq!(again, Ok(asked));
+        }
+    }
+}

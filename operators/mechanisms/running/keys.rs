@@ -1,0 +1,221 @@
+//! What a running total keeps from window to window: keys that are public, where each of them is, and keys that emerge.
+//!
+//! As bytes: a version, the parameters, how many ticks were told; the public keys, where they were discovered, as any
+//! statistic keeps them; the numbers of each; then the keys that emerge.
+
+use std::collections::BTreeMap;
+
+use super::prepared::PreparedRunning;
+use super::state;
+use super::state::{TotalState, UnreadBytes};
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::keys::{Key, KnownKeys, LONGEST};
+use crate::mechanisms::selection::Threshold;
+use crate::mechanisms::statistic::Cell;
+use crate::noise::NoiseSource;
+
+/// The first byte. What other statistics keep begins with 1.
+const VERSION: u8 = 2;
+
+pub(super) struct KeyState<K> {
+    /// How many windows there were, told or passed by.
+    pub(super) ticks: u64,
+    /// Public keys and where they are, ascending.
+    pub(super) keys: Vec<(K, TotalState)>,
+    pub(super) emerging: Emerging<K>,
+}
+
+impl<K: Key> KeyState<K> {
+    /// Before the first window, where these keys are public.
+    pub(super) fn new(running: &PreparedRunning, public: impl IntoIterator<Item = K>) -> KeyState<K> {
+        let keys = public.into_iter().map(|key| (key, running.begin())).collect();
+        KeyState { ticks: 0, keys, emerging: Emerging::new() }
+    }
+
+    /// `listed` says that the keys were public from the start: then they are not written.
+    pub(super) fn write(&self, running: &PreparedRunning, listed: bool) -> Vec<u8> {
+        let mut written = vec![VERSION];
+        written.extend(running.parameters().bytes());
+        written.extend(self.ticks.to_be_bytes());
+        let keys = if listed { Vec::new() } else { known(self.keys.iter().map(|(key, _)| key.clone())) };
+        written.extend((keys.len() as u64).to_be_bytes());
+        written.extend(keys);
+        for (_, state) in &self.keys {
+            written.extend(state.ticks().to_be_bytes());
+            state::numbers(state, &mut written);
+        }
+        self.emerging.write(&mut written);
+        written
+    }
+
+    /// What was written with these parameters.
+    pub(super) fn read(
+        running: &PreparedRunning,
+        listed: Option<&[K]>,
+        bytes: &[u8],
+    ) -> Result<KeyState<K>, Invalid> {
+        let refused =
+            |kind| Invalid::new("state", kind, "what this release has kept, or another name for it");
+        let (parameters, ticks, keys, mut left) =
+            head(bytes).ok_or_else(|| refused(InvalidKind::Malformed))?;
+        if parameters != *running.parameters().bytes() {
+            return Err(refused(InvalidKind::Mixed));
+        }
+        let keys = match listed {
+            Some(keys) => keys.to_vec(),
+            None => KnownKeys::from_bytes(keys)?.iter().cloned().collect(),
+        };
+        let parsed = move || {
+            let keys: Option<Vec<(K, TotalState)>> =
+                keys.into_iter().map(|key| Some((key, left.state(running)?))).collect();
+            let emerging = Emerging::read(&mut left, ticks)?;
+            left.is_empty().then_some(KeyState { ticks, keys: keys?, emerging })
+        };
+        parsed().ok_or_else(|| refused(InvalidKind::Malformed))
+    }
+
+    /// The keys that another version of a job made public, which are public still.
+    pub(super) fn inherited(bytes: &[u8]) -> Result<Vec<K>, Invalid> {
+        let keys = head(bytes).map_or(bytes, |(_, _, keys, _)| keys);
+        Ok(KnownKeys::from_bytes(keys)?.iter().cloned().collect())
+    }
+}
+
+fn known<K: Key>(keys: impl IntoIterator<Item = K>) -> Vec<u8> {
+    KnownKeys::none().with(keys).to_bytes()
+}
+
+/// The parameters, the ticks, the public keys, and what comes behind.
+fn head(bytes: &[u8]) -> Option<([u8; 32], u64, &[u8], UnreadBytes<'_>)> {
+    let mut left = UnreadBytes(bytes);
+    if left.array()? != [VERSION] {
+        return None;
+    }
+    let (parameters, ticks, length) = (left.array()?, left.count()?, left.count()?);
+    let keys = left.bytes(usize::try_from(length).ok()?)?;
+    Some((parameters, ticks, keys, left))
+}
+
+// Keys that are not public yet: what people have brought to them, and when they have enough people.
+//
+// A key is looked for in spans of `1, 2, 4, ..` ticks, each of which begins where the one before it ends (the nodes of a binary tree): when
+// a span ends, each key that somebody came to in it for the first time has the number of these people noised and compared
+// with a threshold, by a draw of its own. So one that emerges slowly is found by a long span, and one that emerges at once by a short
+// one.
+//
+// A person comes to a key for the first time once, and so is in one span of each length, for each of at most `keys`
+// keys. All noised numbers together are a histogram in which one person is in `keys` times the lengths of cells, by 1 each, and the
+// proof of a single window's [threshold](super::super::selection) is that of all spans: whether a cell is looked at that
+// somebody has, depends on cells that were told before. Totals have noise of their own.
+
+/// What people brought to a key at a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TickContribution {
+    pub(super) tick: u64,
+    pub(super) people: u64,
+    pub(super) value: i128,
+}
+
+/// All keys that somebody has and that are not public, with what was brought to them, the oldest first. Secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Emerging<K>(BTreeMap<K, Vec<TickContribution>>);
+
+impl<K: Key> Emerging<K> {
+    pub(super) fn new() -> Emerging<K> {
+        Emerging(BTreeMap::new())
+    }
+
+    /// Takes in what a tick has brought to keys that are not public.
+    pub(super) fn absorb(&mut self, tick: u64, cells: BTreeMap<K, Cell>, value: impl Fn(&Cell) -> i128) {
+        for (key, cell) in cells {
+            let (people, value) = (cell.people, value(&cell));
+            if (people > 0 || value != 0) && key.to_bytes().len() <= LONGEST {
+                self.0.entry(key).or_default().push(TickContribution { tick, people, value });
+            }
+        }
+    }
+
+    /// Keys that have enough people in a span that ends with this tick, with their noised numbers, and all that was brought
+    /// to them; they are taken out.
+    pub(super) fn found(
+        &mut self,
+        tick: u64,
+        lengths: u32,
+        threshold: &Threshold,
+        noise: &mut NoiseSource,
+    ) -> Vec<(i128, K, Vec<TickContribution>)> {
+        let mut found = Vec::new();
+        for length in 0..lengths.min(tick.trailing_zeros() + 1) {
+            let since = tick - (1 << length);
+            let people = |brought: &Vec<TickContribution>| -> u64 {
+                let in_span = brought.iter().rev().take_while(|brought| brought.tick > since);
+                in_span.map(|brought| brought.people).sum()
+            };
+            let cells = self.0.iter().map(|(key, brought)| (key, people(brought)));
+            let cells: Vec<(&K, u64)> = cells.filter(|(_, people)| *people > 0).collect();
+            let draws = threshold.noise().draws(cells.len(), noise);
+            let noised = cells.iter().zip(draws).map(|((key, people), draw)| {
+                let noised = i128::from(*people) + i128::from(draw);
+                (noised, (*key).clone())
+            });
+            let passed: Vec<(i128, K)> = noised.filter(|(noised, _)| threshold.passes(*noised)).collect();
+            for (noised, key) in passed {
+                let brought = self.0.remove(&key).unwrap_or_default();
+                found.push((noised, key, brought));
+            }
+        }
+        found
+    }
+
+    /// Forgets what was brought before a tick.
+    pub(super) fn forget(&mut self, before: u64) {
+        self.0.retain(|_, brought| {
+            brought.retain(|brought| brought.tick >= before);
+            !brought.is_empty()
+        });
+    }
+
+    /// Forgets everything: no further key will be public.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend((self.0.len() as u64).to_be_bytes());
+        for (key, brought) in &self.0 {
+            let key = key.to_bytes();
+            // At most LONGEST bytes; and no more ticks than there are.
+            bytes.extend((key.len() as u32).to_be_bytes());
+            bytes.extend(&key);
+            bytes.extend((brought.len() as u64).to_be_bytes());
+            for TickContribution { tick, people, value } in brought {
+                bytes.extend(tick.to_be_bytes());
+                bytes.extend(people.to_be_bytes());
+                bytes.extend(value.to_be_bytes());
+            }
+        }
+    }
+
+    /// What was written, of no more ticks than these.
+    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<Emerging<K>> {
+        let mut keys = BTreeMap::new();
+        for _ in 0..left.count()? {
+            let length = u32::from_be_bytes(left.array()?) as usize;
+            let key = K::from_bytes(left.bytes(length)?)?;
+            let mut brought: Vec<TickContribution> = Vec::new();
+            for _ in 0..left.count()? {
+                let tick = left.count()?;
+                let (people, value) = (left.count()?, i128::from_be_bytes(left.array()?));
+                if tick > ticks || brought.last().is_some_and(|last| last.tick >= tick) {
+                    return None;
+                }
+                brought.push(TickContribution { tick, people, value });
+            }
+            if keys.last_key_value().is_some_and(|(last, _)| *last >= key) {
+                return None;
+            }
+            keys.insert(key, brought);
+        }
+        Some(Emerging(keys))
+    }
+}

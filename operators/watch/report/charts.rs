@@ -1,0 +1,275 @@
+//! Numbers beside each other: the keys of a single window, and what the bound left out beside what the noise added.
+
+use super::budget::{ErrorMean, Errors, holds};
+use super::draw::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
+use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track};
+use crate::told::{CellLine, RankInterval};
+
+/// So many keys at most.
+const BARS: usize = 30;
+
+const ROW: f64 = 25.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 26.0;
+
+/// The keys of the one window of a release: a bar from zero to each value, its interval as a whisker; and how many keys
+/// are not shown.
+pub(super) fn window(series: &ReleaseSeries, width: f64) -> (Drawing, usize) {
+    let first = |track: &'_ Track| track.points.first().copied();
+    let mut bars: Vec<(&Track, ChartPoint)> =
+        series.tracks.iter().filter_map(|track| Some((track, first(track)?))).collect();
+    if !bars.iter().all(|(track, _)| track.ordered) {
+        bars.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
+    }
+    let hidden = bars.len().saturating_sub(BARS);
+    bars.truncate(BARS);
+
+    let names: Vec<String> =
+        bars.iter().map(|(track, _)| short(&track.name().unwrap_or_else(|| named(None)), 32)).collect();
+    let values: Vec<String> = bars.iter().map(|(_, point)| said(point.value)).collect();
+    let left = room(&names, 6.9, 72.0);
+    let right = width - room(&values, 7.2, 30.0);
+    let height = TOP + ROW * bars.len() as f64 + BOTTOM;
+    let mut drawing = Drawing { width, height, title: series.name.clone(), ..Drawing::default() };
+
+    let all = bars.iter().flat_map(|(_, point)| point.numbers());
+    let range = numbers(all.clone(), ((right - left) / 80.0) as usize, true).tight(all);
+    let across = Scale::new(range.ends, (left, right));
+    for (value, label) in &range.ticks {
+        let class = if *value == 0.0 { "zero" } else { "grid" };
+        drawing.line(class, [across.at(*value), TOP, across.at(*value), height - BOTTOM + 2.0]);
+        drawing.text("tick middle", across.at(*value), height - 8.0, label);
+    }
+    for (at, (((_, point), name), value)) in bars.iter().zip(&names).zip(&values).enumerate() {
+        let middle = TOP + ROW * (at as f64 + 0.5);
+        bar(&mut drawing, point, across, middle);
+        drawing.text("label end", left - 10.0, middle + 4.2, name);
+        drawing.text("number end", width - 2.0, middle + 4.2, value);
+    }
+    let largest = bars.iter().zip(&names).map(|((_, point), name)| format!("{name} {}", said(point.value)));
+    let largest: Vec<String> = largest.take(5).collect();
+    drawing.description =
+        format!("{}, of which the first are {}.", counted(bars.len(), "bar"), largest.join(", "));
+    (drawing, hidden)
+}
+
+fn bar(drawing: &mut Drawing, point: &ChartPoint, across: Scale, middle: f64) {
+    let [zero, value] = [0.0, point.value].map(|number| across.at(number));
+    drawing.rectangle("bar", [zero.min(value), middle - 6.5, (value - zero).abs(), 13.0]);
+    drawing.line("edge", [value, middle - 6.5, value, middle + 6.5]);
+    if let Some((low, high)) = point.interval.map(|(low, high)| (across.at(low), across.at(high))) {
+        drawing.line("reach", [low, middle, high, middle]);
+        for end in [low, high] {
+            drawing.line("reach", [end, middle - 3.5, end, middle + 3.5]);
+        }
+    }
+    if let Some(truth) = point.truth.map(|truth| across.at(truth)) {
+        let diamond =
+            [(truth, middle - 5.0), (truth + 4.5, middle), (truth, middle + 5.0), (truth - 4.5, middle)];
+        drawing.path("mark", diamond.into_iter(), true);
+    }
+}
+
+fn room(texts: &[String], letter: f64, least: f64) -> f64 {
+    let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
+    (widest as f64).mul_add(letter, 16.0).max(least)
+}
+
+/// In a demo: what the bound left out of a number beside what the noise added to it, on average.
+pub(super) fn errors(errors: &Errors, width: f64) -> Option<Drawing> {
+    let (bound, noise) = (errors.bound.value()?, errors.noise.value()?);
+    let mut drawing = Drawing { width, height: 64.0, ..Drawing::default() };
+    let (bound_said, noise_said) = (said(bound), said(noise));
+    drawing.title = "What the bound left out beside what the noise added".to_owned();
+    drawing.description =
+        format!("The bound left out {bound_said} of a number on average, the noise added {noise_said}.");
+    let right = width - room(&[bound_said.clone(), noise_said.clone()], 7.2, 30.0) - 50.0;
+    let across = Scale::new((0.0, bound.max(noise).max(f64::MIN_POSITIVE)), (150.0, right));
+    let bars = [
+        ("left out by the bound", bound, bound_said, "plain"),
+        ("added by the noise", noise, noise_said, "bar"),
+    ];
+    for (at, (name, value, said, class)) in bars.into_iter().enumerate() {
+        let middle = 18.0 + 28.0 * at as f64;
+        drawing.text("label end", 140.0, middle + 4.2, name);
+        drawing.rectangle(class, [150.0, middle - 7.0, across.at(value) - 150.0, 14.0]);
+        drawing.line("zero", [150.0, middle - 11.0, 150.0, middle + 11.0]);
+        drawing.text("number", across.at(value) + 8.0, middle + 4.2, &said);
+    }
+    Some(drawing)
+}
+
+// What is promised of values that are known by their place among people, and not by their size: in words, for there is
+// nothing to draw.
+
+/// More promises than these are not read.
+const SAID: usize = 8;
+
+/// What is promised of the values of a release, in a sentence or two.
+pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
+    let ranked: Vec<(&NoiseNotes, RankInterval)> =
+        series.laws.iter().filter_map(|laws| Some((laws, laws.ranked?))).collect();
+    let mut said: Vec<String> = Vec::new();
+    for (laws, ranked) in &ranked {
+        let words = match (ranked, &laws.q) {
+            (RankInterval::Largest(people), _) => {
+                let place = ordinal(*people);
+                format!("each value is between the {place} largest and the largest, or one answer above it")
+            }
+            (RankInterval::Near(ranks), None) => {
+                format!("the rank of each value is off by at most {ranks}")
+            }
+            (RankInterval::Near(ranks), Some(q)) => {
+                format!("the rank of q {q} is off by at most {ranks}")
+            }
+        };
+        if !said.contains(&words) {
+            said.push(words);
+        }
+    }
+    let more = said.len().saturating_sub(SAID);
+    said.truncate(SAID);
+    if more > 0 {
+        said.push(format!("and so on for {more} more"));
+    }
+    let confidence = &ranked.first()?.0.confidence;
+    Some(format!("At confidence {confidence} {}.", said.join("; ")))
+}
+
+fn many(people: u64) -> String {
+    counted(usize::try_from(people).unwrap_or(usize::MAX), "person").replace("persons", "people")
+}
+
+/// `1st`, `2nd`, `66th`, `1,011th`
+fn ordinal(number: u64) -> String {
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", grouped(&number.to_string()))
+}
+
+/// In a demo, by how many people values were off, where a rank is promised.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Off {
+    mean: ErrorMean,
+    most: u64,
+    /// So many were off by no more than is promised.
+    kept: u64,
+}
+
+impl Off {
+    pub(super) fn take(&mut self, cell: &CellLine<'_>) {
+        let (Some(ranked), Some(off)) = (cell.ranked(), cell.off) else { return };
+        let Ok(off) = off.parse::<u64>() else { return };
+        self.mean.add(off as f64);
+        self.most = self.most.max(off);
+        // An answer beyond everybody is off by nobody, but its interval then holds nobody either.
+        let within = match ranked {
+            RankInterval::Largest(_) => holds(cell.low, cell.tally, cell.high),
+            RankInterval::Near(_) => true,
+        };
+        self.kept += u64::from(within && off <= ranked.allowed());
+    }
+
+    /// How many values kept what is promised, beside how many should, and how far off they were.
+    pub(super) fn share(&self, confidence: Option<&str>) -> Option<String> {
+        let mean = self.mean.value()?;
+        let promised = confidence.and_then(|part| part.parse::<f64>().ok());
+        let promised = promised.map_or(String::new(), |part| format!("; {} are promised to", percent(part)));
+        Some(format!(
+            "{} of {} values are where they are promised to be: {}{promised}. They are off by {} on average, and by {} at \
+             most.",
+            grouped(&self.kept.to_string()),
+            grouped(&self.mean.count.to_string()),
+            percent(self.kept as f64 / self.mean.count as f64),
+            many(mean.round() as u64),
+            many(self.most)
+        ))
+    }
+}
+
+// What the shapes of a chart mean, and the mark of a demo.
+
+/// The shapes of a release's chart, each with its meaning; over time they are lines, otherwise bars.
+pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool) -> Drawing {
+    let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
+    let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
+    // Where ranks are promised there is no interval to be drawn.
+    let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
+    let mut drawing = Drawing {
+        width: 620.0,
+        height: 24.0,
+        title: "What the shapes mean".to_owned(),
+        ..Drawing::default()
+    };
+    let mut x = 0.0;
+    let mut entry = |drawing: &mut Drawing, text: &str, sample: &dyn Fn(&mut Drawing, f64)| {
+        sample(drawing, x);
+        drawing.text("sub", x + 34.0, 16.0, text);
+        x += text.chars().count() as f64 * 6.7 + 62.0;
+    };
+    if over_time {
+        entry(&mut drawing, "as published", &|drawing, x| {
+            drawing.path("value", [(x, 12.0), (x + 26.0, 12.0)].into_iter(), false);
+            drawing.dot("dot", x + 13.0, 12.0, 2.6);
+        });
+        if bounded {
+            entry(&mut drawing, &interval, &|drawing, x| drawing.rectangle("band", [x, 5.0, 26.0, 14.0]));
+        }
+    } else {
+        entry(&mut drawing, "as published", &|drawing, x| {
+            drawing.rectangle("bar", [x, 5.5, 22.0, 13.0]);
+            drawing.line("edge", [x + 22.0, 5.5, x + 22.0, 18.5]);
+        });
+        if bounded {
+            entry(&mut drawing, &interval, &|drawing, x| {
+                drawing.line("reach", [x, 12.0, x + 26.0, 12.0]);
+                drawing.line("reach", [x, 8.5, x, 15.5]);
+                drawing.line("reach", [x + 26.0, 8.5, x + 26.0, 15.5]);
+            });
+        }
+    }
+    if demo {
+        entry(&mut drawing, "the truth, before bound and noise", &|drawing, x| match over_time {
+            true => drawing.line("truth", [x, 12.0, x + 26.0, 12.0]),
+            false => {
+                let around = [(x + 13.0, 7.0), (x + 17.5, 12.0), (x + 13.0, 17.0), (x + 8.5, 12.0)];
+                drawing.path("mark", around.into_iter(), true);
+            }
+        });
+    }
+    let intervals = if bounded { format!(", their {interval}s") } else { String::new() };
+    drawing.description =
+        format!("Published values{intervals}{}.", if demo { ", and the truth" } else { "" });
+    drawing
+}
+
+/// The mark of a demo, with its right end at `x`.
+pub(super) fn badge(drawing: &mut Drawing, x: f64, y: f64) {
+    drawing.rectangle("badge", [x - 52.0, y, 52.0, 18.0]);
+    drawing.text("tag middle", x - 26.0, y + 13.0, "DEMO");
+}
+
+/// The same where it stands in each of many pictures, with its right end at `x`.
+pub(super) fn small_badge(drawing: &mut Drawing, x: f64, y: f64) {
+    drawing.rectangle("outline", [x - 42.0, y + 0.5, 41.5, 15.0]);
+    drawing.text("small middle", x - 21.2, y + 11.4, "DEMO");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_said_as_people_say_them() {
+        assert_eq!(
+            [1, 2, 3, 4, 11, 12, 13, 21, 22, 66, 103, 1011].map(ordinal),
+            ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "66th", "103rd", "1,011th"]
+        );
+        assert_eq!([0, 1, 38].map(many), ["0 people", "1 person", "38 people"]);
+    }
+}
