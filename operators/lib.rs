@@ -80,7 +80,7 @@ pub mod mechanisms;
 pub mod noise;
 pub mod prelude;
 #[cfg(all(test, feature = "postgres"))]
-#[path = "../tests/server/mod.rs"]
+#[path = "../tests/kit/server.rs"]
 mod server;
 pub mod time;
 #[cfg(feature = "cli")]

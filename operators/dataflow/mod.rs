@@ -103,7 +103,7 @@
 //! before is whether the ledger has its answer, so that a repetition costs a look-up and no counting. Where windows lie side
 //! by side and nothing is taken back, versions have nothing in common, and each is kept in columns. Otherwise they are one
 //! differential arrangement of what each person's records come to, and a window that moves costs what enters and leaves it;
-//! of the version that was asked about last there are columns as well. `cargo bench --bench answers` has both.
+//! of the version that was asked about last there are columns as well. `cargo bench --bench queries` has both.
 //!
 //! How long a count takes depends on how many records are kept, and so by some nanoseconds on each person. Whoever must not
 //! learn even that is told answers by a public clock, as all releases of a job are.

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::Place;
+use crate::kit::Directory;
 
-pub(crate) struct Jobs(Place);
+pub(crate) struct Jobs(Directory);
 
 impl Jobs {
     /// With one of the job files that teach, as `job.toml`.
     pub(crate) fn new(name: &str, config: &str) -> Jobs {
-        let jobs = Jobs(Place::new(&format!("command-{name}")));
+        let jobs = Jobs(Directory::new(&format!("command-{name}")));
         fs::create_dir_all(jobs.path("state")).unwrap();
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
         fs::write(jobs.path("job.toml"), fs::read(configs.join(config)).unwrap()).unwrap();

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 #[cfg(feature = "postgres")]
-use crate::server;
+use crate::kit::server;
 use crate::{discreet, json};
 
 /// A ledger of one domain, with one window charged.

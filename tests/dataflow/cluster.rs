@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use discreet::ledger::ReleaseStatus;
 
-use crate::children::{end, hosts, process};
+use crate::kit::children::{end, hosts, process};
 use crate::{Scratch, WINDOWS};
 
 #[test]

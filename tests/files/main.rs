@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod disks;
 mod edits;
 #[allow(dead_code, reason = "shared with the tests of whole jobs")]
 #[path = "../job/jobs.rs"]
 mod jobs;
+#[path = "../kit/mod.rs"]
+mod kit;
 mod mounts;
 mod names;
 mod outputs;

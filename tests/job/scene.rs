@@ -10,17 +10,17 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::Place;
+use crate::kit::Directory;
 
 /// Whatever a process does is over by then, on a machine that is busy with something else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A directory that is gone when this is.
-pub(crate) struct Scene(Place);
+pub(crate) struct Scene(Directory);
 
 impl Scene {
     pub(crate) fn new(name: &str) -> Scene {
-        Scene(Place::new(&format!("job-{name}")))
+        Scene(Directory::new(&format!("job-{name}")))
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {

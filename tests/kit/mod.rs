@@ -1,20 +1,31 @@
-//! Parts for tests that run the built command: a directory, job files, logs, processes with a time limit, and their lines.
+//! Parts of test programs: a directory, job files, logs, processes with a time limit, their lines, servers and trials.
 
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test target uses a part of it")]
 
+pub(crate) mod children;
 pub(crate) mod job;
 pub(crate) mod lines;
 pub(crate) mod log;
+#[cfg(feature = "cli")]
 pub(crate) mod process;
+#[cfg(feature = "postgres")]
+pub(crate) mod server;
+pub(crate) mod trial;
 
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The full size of a test, which `bash .ci/run --full` asks for.
 pub(crate) fn full() -> bool {
     std::env::var_os("DISCREET_FULL").is_some()
+}
+
+/// The size of a test: `small` in an ordinary run, `whole` in a full one.
+pub(crate) fn size(small: usize, whole: usize) -> usize {
+    if full() { whole } else { small }
 }
 
 /// A temporary directory, removed when it is dropped unless a test has failed.
@@ -44,6 +55,14 @@ impl Directory {
     /// Returns the text of a file, or nothing where there is none.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read(self.at(name)).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default()
+    }
+}
+
+impl Deref for Directory {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
     }
 }
 

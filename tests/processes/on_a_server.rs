@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use discreet::ledger::Row;
 
-use super::server::{Server, shared};
 use super::*;
+use crate::kit::server::{Server, shared};
 
 #[test]
 fn rival_processes_are_granted_exactly_the_cap() {
@@ -28,7 +28,7 @@ fn whatever_was_said_before_a_kill_is_said_after_it() {
 fn a_process_that_wakes_up_beside_its_successor_says_nothing_else() {
     let Some(server) = shared() else { return };
     for round in 0..size(3, 200) {
-        let scratch = Place::new(&format!("zombie-{round}"));
+        let scratch = Directory::new(&format!("zombie-{round}"));
         let name = server.unused();
         let path = made(server.address(&name), 400.0 * COST);
         let signal = |process: &Child, signal: &str| {
@@ -139,7 +139,7 @@ impl Told {
 #[test]
 fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
     let Some(server) = shared() else { return };
-    let scratch = Place::new("ended");
+    let scratch = Directory::new("ended");
     let name = server.unused();
     let path = made(server.address(&name), 400.0 * COST);
     let ending = AtomicU32::new(0);
@@ -170,7 +170,7 @@ fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
 #[test]
 fn a_gate_outlives_its_server() {
     let Some(mut server) = Server::start() else { return };
-    let scratch = Place::new("outlived");
+    let scratch = Directory::new("outlived");
     let path = made(server.address("visits"), 400.0 * COST);
     let told = told_while(&path, &key(&scratch), || {
         for _ in 0..2 {

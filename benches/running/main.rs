@@ -18,9 +18,7 @@
 //! number by number.
 #![allow(clippy::print_stdout)]
 
-#[path = "running/kept.rs"]
 mod kept;
-#[path = "running/subject.rs"]
 mod subject;
 
 use std::error::Error;

@@ -5,22 +5,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod common;
-#[path = "crash/injected.rs"]
 mod injected;
-#[path = "crash/matrix.rs"]
+#[path = "../kit/mod.rs"]
+mod kit;
 mod matrix;
-#[path = "crash/oracle.rs"]
 mod oracle;
-#[path = "crash/plan.rs"]
 mod plan;
-#[path = "crash/scene.rs"]
 mod scene;
-#[path = "trial/mod.rs"]
-mod trial;
 
-use common::size;
-use trial::{Chance, in_parallel};
+use kit::size;
+use kit::trial::{Chance, in_parallel};
 
 /// One after another: each keeps both cores busy.
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());

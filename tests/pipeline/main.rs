@@ -5,26 +5,17 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
-mod children;
-mod common;
+#[path = "../kit/mod.rs"]
+mod kit;
 
-#[path = "sentence/calendar.rs"]
 mod calendar;
-#[path = "sentence/chances.rs"]
 mod chances;
-#[path = "sentence/left.rs"]
 mod left;
-#[path = "sentence/questions.rs"]
 mod questions;
-#[path = "sentence/restart.rs"]
 mod restart;
-#[path = "sentence/running.rs"]
 mod running;
-#[path = "sentence/scene.rs"]
 mod scene;
-#[path = "sentence/tallies.rs"]
 mod tallies;
-#[path = "sentence/versions.rs"]
 mod versions;
 
 use std::path::PathBuf;

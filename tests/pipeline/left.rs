@@ -14,7 +14,7 @@ use discreet::mechanisms::{Bound, Keys, Laplace};
 use discreet::time::Time;
 use timely::dataflow::operators::{Inspect, ToStream};
 
-use crate::children::{child as alone, end, hosts, process};
+use crate::kit::children::{child as alone, end, hosts, process};
 use crate::scene::{Scratch, Visit, cast, pure, span, write_down};
 
 /// Six windows of ten. All workers declare this much; what goes wrong goes wrong when that was told.

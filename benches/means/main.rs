@@ -17,13 +17,9 @@
 //! certificate says of squares.
 #![allow(clippy::print_stdout)]
 
-#[path = "means/events.rs"]
 mod events;
-#[path = "means/shape.rs"]
 mod shape;
-#[path = "means/stable.rs"]
 mod stable;
-#[path = "means/stream.rs"]
 mod stream;
 
 use std::error::Error;

@@ -8,8 +8,8 @@ use discreet::dataflow::{Finished, Pulled, RunError, Source, SourceError, execut
 use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::Time;
 
-use crate::children::child as process;
-use crate::common::size;
+use crate::kit::children::child as process;
+use crate::kit::size;
 use crate::scene::{Random, Row, Scratch, Visit, cast, span, write_down, zcdp};
 
 const WINDOWS: Time = 1000;

@@ -2,34 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "command/budget.rs"]
 mod budget;
-#[path = "command/calibrate.rs"]
 mod calibrate;
-#[path = "command/check.rs"]
 mod check;
-mod common;
-#[path = "command/events.rs"]
 mod events;
-#[path = "command/jobs.rs"]
 mod jobs;
-#[path = "command/ledger.rs"]
+#[path = "../kit/mod.rs"]
+mod kit;
 mod ledger;
-#[path = "command/paths.rs"]
 mod paths;
-#[path = "command/price.rs"]
 mod price;
-#[path = "command/running.rs"]
 mod running;
-#[cfg(feature = "postgres")]
-mod server;
-#[path = "command/shape.rs"]
 mod shape;
-#[path = "command/stable.rs"]
 mod stable;
-#[path = "command/synth.rs"]
 mod synth;
-#[path = "command/wrong.rs"]
 mod wrong;
 
 use std::process::Command;

@@ -21,21 +21,13 @@
 //! What an open window holds is the 8 MB that may wait to be gathered, for either number of people.
 #![allow(clippy::print_stdout)]
 
-#[path = "dataflow/events.rs"]
 mod events;
-#[path = "dataflow/floor.rs"]
 mod floor;
-#[path = "dataflow/hash.rs"]
 mod hash;
-#[path = "dataflow/memory.rs"]
 mod memory;
-#[path = "dataflow/processes.rs"]
 mod processes;
-#[path = "dataflow/run.rs"]
 mod run;
-#[path = "dataflow/sentence.rs"]
 mod sentence;
-#[path = "dataflow/step.rs"]
 mod step;
 
 use std::error::Error;

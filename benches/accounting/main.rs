@@ -5,7 +5,6 @@
 
 #![allow(clippy::print_stdout)]
 
-#[path = "accounting/filters.rs"]
 mod filters;
 
 use std::error::Error;

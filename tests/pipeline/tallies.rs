@@ -8,8 +8,8 @@ use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Keys, Laplace};
 use discreet::time::Time;
 
-use crate::children::{end, hosts, process};
-use crate::common::size;
+use crate::kit::children::{end, hosts, process};
+use crate::kit::size;
 use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, span, write_down};
 
 const HORIZON: Time = 120;

@@ -15,7 +15,7 @@ use discreet::mechanisms::{Bound, BoundedNoise};
 use discreet::time::Time;
 use serde_json::Value as Json;
 
-use crate::children::{end, hosts, process};
+use crate::kit::children::{end, hosts, process};
 use crate::scene::{Scratch, Visit, cast, json, span, write_down, zcdp};
 
 const HORIZON: i64 = 120;

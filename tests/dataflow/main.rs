@@ -5,11 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
-mod children;
-#[path = "dataflow/cluster.rs"]
 mod cluster;
-mod common;
-#[path = "dataflow/subject.rs"]
+#[path = "../kit/mod.rs"]
+mod kit;
 mod subject;
 
 use std::fs;
@@ -22,20 +20,20 @@ use discreet::dataflow::{All, Config, Deliver, StatisticSchedule, Title, execute
 use discreet::gate::{Gate, Opening};
 use discreet::ledger::{AccountSpec, Digest, Ledger, Name, ReleaseStatus};
 
-use children::{child, end};
-use common::Place;
+use kit::Directory;
+use kit::children::{child, end};
 use subject::{People, job, released, schedule, title};
 
 /// A power of two, so that sums of costs are exact whatever adds them.
 const COST: f64 = 1.0 / 1024.0;
 const WINDOWS: usize = 6;
 
-struct Scratch(Place);
+struct Scratch(Directory);
 
 impl Scratch {
     /// A ledger whose budget holds so many windows.
     fn new(name: &str, windows: f64) -> Scratch {
-        let scratch = Scratch(Place::new(&format!("flow-{name}")));
+        let scratch = Scratch(Directory::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
         ledger
             .register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(windows * COST)).unwrap())

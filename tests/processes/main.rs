@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+#[path = "../kit/mod.rs"]
+mod kit;
 #[cfg(feature = "postgres")]
-#[path = "processes/on_a_server.rs"]
 mod on_a_server;
-#[cfg(feature = "postgres")]
-mod server;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -24,10 +22,10 @@ use discreet::ledger::{
 };
 use discreet::noise::NoiseSource;
 
-use common::{Place, size};
+use kit::{Directory, size};
 
 /// A key for ledgers that have none beside them.
-fn key(place: &Place) -> PathBuf {
+fn key(place: &Directory) -> PathBuf {
     let path = place.join("key");
     if !path.exists() {
         LedgerKey::create(&path).unwrap();
@@ -147,8 +145,8 @@ fn go(child: &mut Child) {
 
 /// Four jobs in four processes ask for a thousand windows; the budget holds 600. Refutes a check outside the
 /// transaction: granted, recorded and cap must be one number.
-fn rivals(rounds: usize, place: impl Fn(&Place, usize) -> PathBuf) {
-    let scratch = Place::new("rivals");
+fn rivals(rounds: usize, place: impl Fn(&Directory, usize) -> PathBuf) {
+    let scratch = Directory::new("rivals");
     for round in 0..rounds {
         let path = made(place(&scratch, round), 600.0 * COST);
         let start = |job| child("rival", &path, Path::new(""), &format!("job{job}"));
@@ -213,8 +211,8 @@ impl Said {
 
 /// A job is killed (SIGKILL) at some moment and started again, many times. Refutes a second line for one window, a line
 /// that was told and not recorded, and a charge that was lost.
-fn kills(rounds: usize, place: impl Fn(&Place) -> PathBuf) {
-    let scratch = Place::new("kills");
+fn kills(rounds: usize, place: impl Fn(&Directory) -> PathBuf) {
+    let scratch = Directory::new("kills");
     let path = made(place(&scratch), 400.0 * COST);
     let (mut said, mut noted) = (Said::default(), 0);
     for round in 0..rounds {

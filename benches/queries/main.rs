@@ -7,11 +7,8 @@
 //! told again. A window that moves is kept in two ways: each version by itself, in columns, or all in one arrangement.
 #![allow(clippy::print_stdout)]
 
-#[path = "answers/calibration.rs"]
 mod calibration;
-#[path = "answers/live.rs"]
 mod live;
-#[path = "answers/scan.rs"]
 mod scan;
 
 use std::error::Error;

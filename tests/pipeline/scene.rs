@@ -12,7 +12,7 @@ use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::time::{Span, Time};
 use serde_json::Value;
 
-use crate::common::Place;
+use crate::kit::Directory;
 
 /// Person, key, value, time, id.
 pub(crate) type Visit = (u64, u32, i64, Time, u64);
@@ -33,19 +33,19 @@ pub(crate) fn zcdp() -> PrivacyCost {
     PrivacyCost::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
 }
 
-pub(crate) struct Scratch(pub(crate) Place);
+pub(crate) struct Scratch(pub(crate) Directory);
 
 impl Scratch {
     /// A ledger with one budget for persons.
     pub(crate) fn new(name: &str, cap: &PrivacyCost) -> Scratch {
-        let scratch = Scratch(Place::new(&format!("sentence-{name}")));
+        let scratch = Scratch(Directory::new(&format!("sentence-{name}")));
         register(Ledger::create(scratch.ledger()).unwrap(), cap);
         scratch
     }
 
     /// With the key of another: what is kept of a person depends on it.
     pub(crate) fn like(name: &str, cap: &PrivacyCost, other: &Scratch) -> Scratch {
-        let scratch = Scratch(Place::new(&format!("sentence-{name}")));
+        let scratch = Scratch(Directory::new(&format!("sentence-{name}")));
         fs::copy(key(&other.0), key(&scratch.0)).unwrap();
         register(Ledger::create_alone(scratch.ledger()).unwrap(), cap);
         scratch

@@ -9,7 +9,7 @@ use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
 use discreet::time::Time;
 
-use crate::common::size;
+use crate::kit::size;
 use crate::scene::{JOB, Scratch, json, pure, span, zcdp};
 
 /// A person who is alone with a key, and when.

@@ -1,7 +1,5 @@
 //! Children of a test: the same program again, which does what its environment says.
 
-#![allow(clippy::unwrap_used)]
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};

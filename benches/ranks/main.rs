@@ -1,7 +1,7 @@
 //! What it costs to tell a largest value, or a quantile, and to protect everybody: beside a largest value that protects
 //! nobody, and by itself.
 //!
-//! Records are those of `benches/dataflow.rs`: ten million events of 32 bytes, 100 thousand people and 1,000 keys by Zipf(1) a
+//! Records are those of `benches/dataflow/main.rs`: ten million events of 32 bytes, 100 thousand people and 1,000 keys by Zipf(1) a
 //! window, in 20 windows. At most 4 keys of a person, and for the quantile 2 records a key. The floor has the same source and
 //! the same driver, sends events to the worker of their key and keeps the largest there in a hash map a window. CPU time of
 //! all threads, the best of rounds in which the settings take turns: ratios hold on a machine that others use too.
@@ -23,19 +23,15 @@
 //! go over all values once for each of three levels, not for each of seven answers.
 #![allow(clippy::print_stdout)]
 
-#[path = "ranks/draws.rs"]
 mod draws;
-#[path = "dataflow/events.rs"]
+#[path = "../dataflow/events.rs"]
 mod events;
-#[path = "dataflow/hash.rs"]
+#[path = "../dataflow/hash.rs"]
 mod hash;
-#[path = "ranks/memory.rs"]
 mod memory;
-#[path = "ranks/plain.rs"]
 mod plain;
-#[path = "dataflow/run.rs"]
+#[path = "../dataflow/run.rs"]
 mod run;
-#[path = "ranks/sentence.rs"]
 mod sentence;
 
 use std::error::Error;

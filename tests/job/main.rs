@@ -1,0 +1,29 @@
+//! Whole jobs, tried from outside: the built command, job files, logs, signals and kills.
+//!
+//! Small in an ordinary run; `DISCREET_FULL=1 cargo test --test job` does everything at full size.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod agreement;
+mod cluster;
+mod exits;
+mod fields;
+mod jobs;
+mod killed;
+#[path = "../kit/mod.rs"]
+mod kit;
+mod memory;
+mod packed;
+mod peers;
+mod refusals;
+mod replays;
+mod rivals;
+mod rotation;
+mod same;
+mod scene;
+mod signals;
+mod totals;
+mod workers;
+
+use kit::size;
+use kit::trial::{Chance, in_parallel};
