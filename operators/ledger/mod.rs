@@ -94,6 +94,8 @@ mod agreement;
 mod anchor;
 mod book;
 mod charge;
+#[cfg(feature = "postgres")]
+mod copy;
 mod error;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;

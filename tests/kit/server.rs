@@ -1,6 +1,7 @@
 //! A server of Postgres for tests: made anew, on a Unix socket and a port of this machine, syncing what it commits; and
 //! gone with the process that asked for it, however that ends.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 #![allow(dead_code, reason = "the library's tests use a part of it")]
 
 use std::fs;

@@ -48,11 +48,11 @@ use postgres::Statement;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 
+use super::copy;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::sqlite::Sqlite;
 use super::store::{SqlRow, SqlValue, Store};
-use super::verify;
 use crate::canonical::Canonical;
 use address::Address;
 use session::{ServerIdentity, Session};
@@ -230,7 +230,7 @@ impl Store for Postgres {
     /// To a file: a copy on the same server would go with it.
     fn export(&mut self, to: &Path) -> Result<(), LedgerError> {
         let mut file = Sqlite::create(to)?;
-        let copied = verify::copy(self, &mut file);
+        let copied = copy::copy(self, &mut file);
         if copied.is_err() {
             drop(file);
             // Half a copy is none.
